@@ -1,25 +1,25 @@
 # The commands that people and CI call. Each does its own set-up first.
 #
 #   make run            measure this machine's file systems, print the digest, write the dashboard
-#   make setup          install iobands and ReFrame into .venv, and nothing else
+#   make setup          install only iobands and ReFrame, into .venv
 #   make demo           write a made-up site and its dashboard to demo/, for a first look
 #   make check          run the fast tests, without MPI and ReFrame; needs no root
 #   make test           run every test
-#   make test-faults    inject each fault of docs/faults.md, and write that table
-#   make soak           measure a made-up year of nights with faults, and look at a made-up decade
+#   make test-faults    inject each fault of docs/faults.md, and write that page
+#   make soak           measure a made-up year of nights with faults, and read a made-up decade
 #   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk
 #   make minisite-run   measure it, as a site does every day
-#   make minisite-down  end it and remove all of it
-#   make bench          compare benchio with IOR and fio, and measure what a session costs beside its I/O
+#   make minisite-down  end it and remove it
+#   make bench          compare benchio with IOR and fio, and measure the overhead of a session
 #   make bench-reading  measure the cost of reading perflogs, and write docs/reading-costs.md
 #   make bench-report   measure the cost of the dashboard, and write docs/dashboard-costs.md
 #   make bench-alarms   measure the error rates of the alerts, and write docs/error-rates.md
 #   make lint           check the Python, Fortran and shell sources
 #   make format         put them into their standard form
-#   make clean          remove what these made, but never the perflogs
+#   make clean          remove the files of these commands, but never the perflogs
 
 PYTHON ?= python3
-# Of random bytes for each reader, by make soak.
+# The amount of random bytes for each reader in make soak.
 EXAMPLES ?= 2500
 VENV := .venv
 BIN := $(VENV)/bin
@@ -40,18 +40,18 @@ run: $(VENV)/.installed-run
 	@echo "Measuring this machine's file systems, which takes about half a minute"
 	@$(BIN)/iobands run --report $(DASHBOARD)
 
-# Needs no compiler and no MPI.
+# This needs no compiler and no MPI.
 demo: $(VENV)/.installed
 	@$(BIN)/iobands demo demo
 
-# Skips what needs a program that is neither there nor can be installed, and says so.
+# Tests that need a missing program are skipped with the reason, if it cannot be installed.
 check: $(VENV)/.installed-check
 	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder -m "not machine"
 
-# Compiled once, and not again by each command that a test starts.
+# Compile once, so that not every command of a test compiles again.
 check test: export PYTHONDONTWRITEBYTECODE =
 
-# Four on two cores: the tests of the minisite, and others, mostly wait.
+# Four processes on two cores, as the tests of the minisite and others mostly wait.
 test: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest --numprocesses=4 --dist=loadgroup --no-loadscope-reorder
 
@@ -116,16 +116,16 @@ format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/fprettify $(FORTRAN_SOURCES)
 
-# On a login node: the compilers and MPI are the site file's.
+# For a login node: the site file names the compilers and MPI.
 setup: $(VENV)/.installed
 
-# A virtual environment has its place in it: a clone that was moved gets a new one, as does one in
-# which the making of it was interrupted, of which `activate` is the end.
+# A virtual environment contains its own path, so a moved clone gets a new one. So does a clone with
+# an incomplete one; `activate` is written last.
 VENV_IS_HERE = grep -qsF "$(CURDIR)/$(VENV)" $(BIN)/activate
 $(shell $(VENV_IS_HERE) || rm -f $(VENV)/.installed*)
 
-# One stamp for each set of packages: a second call does nothing. The system's packages are
-# looked at again only then, so that the build, not this, reports a module that was unloaded.
+# One stamp for each set of packages, so that a second call does nothing. The system's packages are
+# checked only then, so that the build, and not this, reports an unloaded module.
 $(VENV)/.installed: setup.cfg
 	@setup/system-packages python
 	@echo "Python packages, in $(VENV), which takes a minute or two"
@@ -151,8 +151,8 @@ $(VENV)/.installed-check: $(VENV)/.installed setup/system-packages
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,test,lint]'
 	@touch $@
 
-# The detectors that are compared pin their versions of what iobands needs too, so they have a
-# virtual environment of their own.
+# The compared detectors pin versions of packages that iobands needs, too, so they have their own
+# virtual environment.
 $(VENV)-bench/.installed: setup.cfg
 	@echo "Python packages for the benchmark, in $(VENV)-bench"
 	@test -x $(VENV)-bench/bin/python || $(PYTHON) -m venv $(VENV)-bench

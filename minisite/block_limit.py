@@ -18,12 +18,12 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def parse_rate(text: str) -> int | None:
-    """Bytes per second of a text such as 20M; None, for no limit, of `none`."""
+    """Bytes per second of a text such as 20M; None, for no limit, if it is `none`."""
     if text == "none":
         return None
     match = re.fullmatch(r"(\d+)([KMG]?)", text)
     if not match or not int(match.group(1)):
-        raise SiteError(f"a rate is a number with K, M or G, such as 20M, or none; not {text}")
+        raise SiteError(f"{text} is not a rate; write a number such as 20M or 1G, or none")
     return int(match.group(1)) * _UNITS[match.group(2)]
 
 
@@ -64,7 +64,7 @@ class GroupsV1:
 
 @dataclass(frozen=True)
 class GroupsV2:
-    """The controller of version 2, with a group of the site's own."""
+    """The controller of version 2, with the site's own group."""
 
     top: Path
     name: str
@@ -80,7 +80,9 @@ class GroupsV2:
             (self.top / "cgroup.subtree_control").write_text("+io\n")
             self.group.mkdir(exist_ok=True)
         except OSError as error:
-            raise SiteError(f"{self.top} gives no group with block-I/O limits: {error}") from error
+            raise SiteError(
+                f"{self.top} does not allow a group with block-I/O limits: {error}"
+            ) from error
 
     def put(self, number: str, rate: int | None) -> None:
         """Set the limit of a device, or lift it."""
@@ -108,7 +110,7 @@ class GroupsV2:
 
 
 def controller(place: Place) -> GroupsV1 | GroupsV2 | None:
-    """The block-I/O controller of this machine, if it can be had."""
+    """The block-I/O controller of this machine, if it can be used."""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         left, right = line.split(" - ", 1)
         top = Path(left.split()[4])
@@ -126,7 +128,7 @@ def controller(place: Place) -> GroupsV1 | GroupsV2 | None:
 
 
 def enter(groups: GroupsV1 | GroupsV2, pid: int) -> None:
-    """Put a process, with what it will start, under the limit."""
+    """Put a process, and the processes that it will start, under the limit."""
     try:
         (groups.group / "cgroup.procs").write_text(f"{pid}\n")
     except OSError as error:

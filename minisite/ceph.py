@@ -23,18 +23,18 @@ PROGRAMS = (
     "setfattr",
 )
 STORES = 4
-#: What the file system takes before it is full, and what it says that it has. The limit is on the
-#: data alone: once a store itself is full, not even a file can be removed any more. It is seen
-#: some seconds late, for which there is room above it.
+#: The size at which the file system is full, which it also reports as its size. The limit covers
+#: only the data, as no file can be removed once a store itself is full. It takes effect some
+#: seconds late, and the stores have room for that.
 FULL_BYTES = 3 << 30
 SAID_BYTES = 4 << 30
 STORE_BYTES = 2 << 30
-#: The monitor's two; the others look for theirs themselves.
+#: The monitor's two ports; the other daemons find theirs themselves.
 PORTS = 2
 
 
 def begin(place: Place, ports: list[int]) -> None:
-    """Start the daemons and make a file system of them."""
+    """Start the daemons and make a file system on them."""
     cluster = str(uuid.uuid4())
     configuration = fill(
         place,
@@ -47,7 +47,7 @@ def begin(place: Place, ports: list[int]) -> None:
     for name in ("mon", "mgr", "mds", "crash", *(f"osd{store}" for store in range(STORES))):
         (place.spool / name).mkdir()
     monitors = place.spool / "monmap"
-    # With the old protocol's address alone every client would wait for ever.
+    # With only the old protocol's address, every client would wait forever.
     both = f"[v2:127.0.0.1:{ports[0]},v1:127.0.0.1:{ports[1]}]"
     run(
         place,
@@ -68,7 +68,7 @@ def begin(place: Place, ports: list[int]) -> None:
         for store, identity in enumerate(identities)
     ]
     orders = [f"osd new {identity} {store}" for store, identity in enumerate(identities)]
-    # Metadata on one store: when another one stops, its data alone are out of reach.
+    # Metadata on one store: if another one stops, only its data are out of reach.
     orders += [f"osd crush add {n} 1 root=default host=minisite" for n in range(STORES)]
     orders += [
         "osd crush set-device-class meta 0",
@@ -88,7 +88,7 @@ def begin(place: Place, ports: list[int]) -> None:
 
 
 def _order(place: Place, orders: list[str]) -> None:
-    """Give the cluster orders, all in one session: each call of `ceph` takes a second to start."""
+    """Send commands to the cluster in one session, as each call of `ceph` takes a second."""
     words = ["ceph", "-c", str(place.root / "ceph.conf"), "--connect-timeout", str(PATIENCE_S)]
     said = run(place, words, given="\n".join(orders) + "\n")
     wrong = [line for line in said.splitlines() if "Error" in line]
@@ -109,7 +109,7 @@ def wait(place: Place) -> None:
         try:
             wait_until(lambda: is_mounted(place), "the CephFS client", log, client)
         except SiteError:
-            # It gives up at once while the metadata server is still on its way up.
+            # It gives up at once while the metadata server is still starting.
             if time.monotonic() > end or client.poll() is None:
                 raise
             time.sleep(0.3)
@@ -121,7 +121,7 @@ def wait(place: Place) -> None:
 
 
 def write_through(path: Path, place: Place, log: Path) -> None:
-    """Write a file in a process of its own, so that a file system that hangs does not hang us."""
+    """Write a file in a separate process, so that a hanging file system does not hang us."""
     try:
         run(
             place,
@@ -133,7 +133,7 @@ def write_through(path: Path, place: Place, log: Path) -> None:
 
 
 def answers(place: Place) -> bool:
-    """Whether the mount answers, asked by a process that may hang in our place."""
+    """Whether the mount answers, tested by a process that may hang in our place."""
     try:
         run(place, ["stat", "--file-system", place.ceph], seconds=20)
     except SiteError:

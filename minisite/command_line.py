@@ -12,26 +12,26 @@ from minisite.errors import SiteError
 from minisite.place import Place, find_place
 
 _ELSEWHERE = (
-    "The site lies in the directory that IOBANDS_MINISITE names, by default in one of its own "
-    "below /var/tmp for each user and clone."
+    "The site is in the directory IOBANDS_MINISITE, by default in a directory below /var/tmp for "
+    "each user and clone."
 )
 
 
 def up() -> int:
     """`minisite/up`."""
-    _parse("Start the site and wait until each part is ready. Does nothing when it is up.")
+    _parse("Start the site and wait until each part is ready. Do nothing if it is up.")
     return _run(_up)
 
 
 def down() -> int:
     """`minisite/down`."""
-    _parse("End the site, however far it was started, and leave nothing of it.")
+    _parse("End the site, even if it was started only in part, and remove all of it.")
     return _run(lifecycle.down)
 
 
 def status() -> int:
     """`minisite/status`."""
-    _parse("Say of each part whether it is up. The exit status is 0 when all are, and 1 else.")
+    _parse("Show whether each part is up. The exit status is 0 if all are, else 1.")
     return _run(_status)
 
 
@@ -49,7 +49,7 @@ def run() -> int:
 
     def work(site: Place) -> None:
         if not site.env.exists():
-            raise SiteError(f"there is no site in {site.root}: start it with `make minisite`")
+            raise SiteError(f"there is no site in {site.root}; start it with `make minisite`")
         os.environ.update(user_environment(site))
         try:
             os.execvp(command[0], command)
@@ -63,7 +63,7 @@ def throttle() -> int:
     """`minisite/throttle`."""
     parser = argparse.ArgumentParser(
         prog="minisite/throttle",
-        description="Change the rate that the slow disk is held to, of reads and of writes.",
+        description="Change the limit of the slow disk, for reads and for writes.",
         epilog=_ELSEWHERE,
     )
     parser.add_argument("rate", nargs="?", help="bytes per second, such as 20M, or none")

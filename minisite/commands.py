@@ -9,7 +9,7 @@ from minisite.errors import SiteError
 from minisite.place import Place
 from minisite.waiting import PATIENCE_S
 
-#: In the environment of all that a site starts, and of nothing else: `down` goes by it.
+#: In the environment of every process that a site starts, and of no other: `down` finds them by it.
 MARK = "IOBANDS_MINISITE_PART_OF"
 
 
@@ -37,7 +37,7 @@ def run(
     seconds: float = PATIENCE_S,
     given: str | None = None,
 ) -> str:
-    """Run a program to its end; what it printed, or an error with what it said."""
+    """Run a program to its end; return its output, or raise an error with its message."""
     words = [str(word) for word in command]
     try:
         process = subprocess.Popen(
@@ -49,11 +49,11 @@ def run(
             env=environment(place),
         )
     except FileNotFoundError as error:
-        raise SiteError(f"the program {words[0]} is not there") from error
+        raise SiteError(f"the program {words[0]} is not installed") from error
     try:
         out, err = process.communicate(given, timeout=seconds)
     except subprocess.TimeoutExpired as error:
-        # Not waited for: inside a file system that hangs, it cannot even be killed before that.
+        # Do not wait: a process inside a hanging file system cannot even be killed.
         process.kill()
         raise SiteError(f"{' '.join(words)} did not end within {seconds:g} s") from error
     if process.returncode:
@@ -63,7 +63,7 @@ def run(
 
 
 def start(place: Place, name: str, command: Sequence[str | Path]) -> subprocess.Popen:
-    """Start a daemon, whose first words go to a log file of its name."""
+    """Start a daemon; its first output goes to a log file with its name."""
     log = place.logs / f"{name}.out"
     with log.open("ab") as out:
         return subprocess.Popen(

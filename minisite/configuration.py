@@ -1,4 +1,4 @@
-"""Filling in the configuration files that lie in `templates/`."""
+"""Fills in the configuration files in `templates/`."""
 
 from pathlib import Path
 from string import Template
@@ -12,7 +12,7 @@ def fill(place: Place, name: str, **values: object) -> Path:
     """Write a template with its values into the site's directory."""
     text = Template((TEMPLATES / name).read_text()).substitute(root=place.root, **values)
     path = place.root / name
-    # In one step: a file that is there is whole.
+    # In one step, so that an existing file is always complete.
     new = path.with_name(f".{name}.new")
     new.write_text(text)
     new.replace(path)

@@ -13,12 +13,12 @@ SIZE = 4 << 30
 def begin(place: Place, file: Path, point: Path) -> str:
     """Make a disk of a file and mount it; the name of its block device."""
     with file.open("wb") as made:
-        # Takes room on the machine's disk only as it is written.
+        # It takes room on the machine's disk only as it is written.
         made.truncate(SIZE)
     run(place, ["mkfs.ext4", "-q", "-m", "0", "-F", file])
-    # Past the page cache of the disk below where that can be had: each byte in memory once.
+    # Past the page cache of the disk below if possible, so that each byte is in memory once.
     device = run(place, ["losetup", "--find", "--show", "--direct-io=on", file]).strip()
-    # No writing of empty tables behind a measurement's back.
+    # No background writing of empty tables during a measurement.
     run(place, ["mount", "-t", "ext4", "-o", "noatime,noinit_itable", device, point])
     point.chmod(0o1777)
     return Path(device).name

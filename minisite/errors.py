@@ -2,4 +2,4 @@
 
 
 class SiteError(Exception):
-    """Something that the user has to know, worded for the user."""
+    """An error with a message for the user."""

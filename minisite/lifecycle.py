@@ -25,14 +25,14 @@ class Part:
 
 
 def up(site: Place) -> None:
-    """Start the site, unless it is up; one that is half up is ended and started anew."""
+    """Start the site, unless it is up; a site that is up only in part is restarted."""
     check(site)
     end_abandoned(site)
     with place.held(site, patience=180):
         if site.read_settings():
             down_parts = [part.name for part in parts(site) if not part.up]
             if not down_parts:
-                print(f"The site in {site.root} is up already")
+                print(f"The site in {site.root} is already up")
                 return
             print(f"Parts of the site are down: {', '.join(down_parts)}. Restarting all of it")
         _end(site)
@@ -43,16 +43,16 @@ def up(site: Place) -> None:
 
 
 def end_abandoned(but: Place) -> None:
-    """End what is left of other sites whose directories somebody deleted."""
+    """End what is left of other sites after their directories were deleted."""
     for root in sorted(processes.roots() | mounts.roots()):
         site = Place(root)
         if root == but.root or site.marker.exists():
             continue
         try:
             _down(site)
-            print(f"Ended the site in {root}, whose directory had been deleted")
+            print(f"Ended the site in {root}; its directory had been deleted")
         except SiteError as error:
-            print(f"Of the site in {root}, whose directory was deleted, something stays: {error}")
+            print(f"The site in {root} could not be ended after its directory was deleted: {error}")
 
 
 def _start_with_ports(site: Place) -> None:
@@ -64,12 +64,12 @@ def _start_with_ports(site: Place) -> None:
             _start(site, ports)
             return
         except BaseException as error:
-            # The logs stay for a look, until the next `up` or `down`.
+            # The logs stay until the next `up` or `down`.
             _end(site, but=site.logs)
             taken = frozenset(port for port in ports if not is_free(port))
             if last or not taken or not isinstance(error, SiteError):
                 raise
-            # Somebody else began to listen between our look and our start.
+            # Another program took the port between our check and our start.
             avoid |= taken
             _end(site)
 
@@ -109,24 +109,26 @@ def _start_disks(site: Place) -> None:
 def down(site: Place) -> None:
     """End all of the site and remove its directory."""
     if os.geteuid():
-        raise SiteError("only root can end a site's daemons and mounts: call it with sudo")
+        raise SiteError("only root can end a site's daemons and mounts; call it with sudo")
     _down(site)
-    print(f"Nothing of the site in {site.root} is left")
+    print(f"The site in {site.root} is removed")
 
 
 def _down(site: Place) -> None:
     with place.held(site, patience=180):
         _end(site)
         if not place.remove(site):
-            raise SiteError(f"{site.root} has files that are not a site's, and stays")
+            raise SiteError(f"{site.root} has files that do not belong to a site, and stays")
 
 
 def _end(site: Place, but: Path | None = None) -> None:
-    """End all that belongs to the site, in an order that may be broken off anywhere."""
+    """End everything that belongs to the site, in an order that may be interrupted anywhere."""
     foreign = mounts.foreign(site)
     if foreign:
-        raise SiteError(f"unmount first what is not the site's: {', '.join(foreign)}")
-    # First, so that nobody waits for a slow disk. Without its settings the site counts as half up.
+        raise SiteError(
+            f"these mounts do not belong to the site; unmount them first: {', '.join(foreign)}"
+        )
+    # First, so that nothing waits for a slow disk. Without its settings the site counts as half up.
     slow_disk.lift(site)
     if site.marker.exists():
         site.settings.unlink(missing_ok=True)
@@ -138,7 +140,7 @@ def _end(site: Place, but: Path | None = None) -> None:
     if groups is not None and not groups.remove():
         left.append(f"the cgroup {groups.group}")
     if left:
-        raise SiteError(f"still there: {'; '.join(left)}")
+        raise SiteError(f"could not be removed: {'; '.join(left)}")
     if held:
         names = ", ".join(f"{process.pid} ({process.name})" for process in users)
         devices = " and ".join(f"/dev/{device}" for device in held)
@@ -200,5 +202,5 @@ def _fast(site: Place) -> Part:
 
 def _slow(site: Place) -> Part:
     rate = slow_disk.rate(site)
-    limit = f"held to {rate / 2**20:g} MiB/s" if rate else "not held to any rate"
+    limit = f"limited to {rate / 2**20:g} MiB/s" if rate else "without limit"
     return Part("slow disk", mounts.type_of(site.slow) == "ext4", f"ext4 on {site.slow}, {limit}")

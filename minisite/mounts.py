@@ -10,13 +10,13 @@ from minisite.commands import run
 from minisite.errors import SiteError
 from minisite.place import FAST_IMAGE, SLOW_IMAGE, Place
 
-#: How the kernel tells of a file that is gone.
+#: The kernel's mark of a file that is gone.
 DELETED = " (deleted)"
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def _plain(path: str) -> str:
-    """A path of the kernel's tables, which write spaces and the like as octal numbers."""
+    """A path in the kernel's tables, which write characters such as spaces in octal."""
     return _OCTAL.sub(lambda match: chr(int(match.group(1), 8)), path)
 
 
@@ -41,7 +41,7 @@ def _table() -> list[Mount]:
 def mounted(place: Place) -> list[str]:
     """The mount points of the site, the last mounted first.
 
-    Not all that is mounted below its directory: somebody may have named one with mounts of others.
+    Other mounts below its directory are left out, as the directory may have mounts of others.
     """
     devices = {f"/dev/{device}" for device in loop_devices(place)}
     points = {str(point) for point in (place.ceph, place.fast, place.slow)}
@@ -53,7 +53,7 @@ def mounted(place: Place) -> list[str]:
 
 
 def foreign(place: Place) -> list[str]:
-    """What others mounted below the site's directory, which a removal would go into."""
+    """Mounts of others below the site's directory, into which a removal would descend."""
     own = {str(point) for point in (place.ceph, place.fast, place.slow)}
     return sorted(
         {m.point for m in _table() if m.point.startswith(f"{place.root}/") and m.point not in own}
@@ -66,9 +66,9 @@ def type_of(point: Path) -> str | None:
 
 
 def loop_devices(place: Place) -> dict[str, str]:
-    """The loop devices of the site: name and file, which ends in ` (deleted)` once it is.
+    """The loop devices of the site: name and file, which ends in ` (deleted)` after its removal.
 
-    A device outlives its file while somebody still uses what was mounted from it.
+    A device outlives its file while a mount of it is still in use.
     """
     images = {str(image) for image in (place.fast_image, place.slow_image)}
     return {
@@ -93,7 +93,7 @@ def _backing_files() -> dict[str, str]:
 
 
 def unmount_all(place: Place, patience: float) -> list[str]:
-    """Unmount the site's mounts; one in use after a while is taken out of sight at once."""
+    """Unmount the site's mounts; a mount still in use after a while is detached lazily."""
     end = time.monotonic() + patience
     while points := mounted(place):
         lazy = time.monotonic() > end
@@ -112,7 +112,7 @@ def detach_all(place: Place, patience: float) -> list[str]:
     end = time.monotonic() + patience
     while devices := loop_devices(place):
         for device in devices:
-            # In use, it is marked to go by itself.
+            # While in use, it is marked to be detached later.
             with suppress(SiteError):
                 run(place, ["losetup", "--detach", f"/dev/{device}"])
         if time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""The munge daemon, by which Slurm's parts know each other and their users."""
+"""The munge daemon, with which Slurm's parts authenticate each other and their users."""
 
 import os
 
@@ -11,9 +11,9 @@ PROGRAMS = ("munged", "munge")
 
 
 def begin(place: Place) -> None:
-    """Start it with a key of its own, and wait until it encodes."""
+    """Start it with its own key, and wait until it encodes."""
     directory = place.run / "munge"
-    # Others have to reach the socket in it.
+    # Other users have to reach the socket in it.
     directory.mkdir(mode=0o755)
     key = place.root / "munge.key"
     descriptor = os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

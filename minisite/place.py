@@ -16,10 +16,10 @@ from minisite.errors import SiteError
 
 CLONE = Path(__file__).resolve().parents[1]
 
-#: What PMIx and Ceph put below the directory has to fit into the 107 characters of a socket.
+#: The sockets of PMIx and Ceph below the directory have at most 107 characters.
 LONGEST_DIRECTORY = 50
 
-#: Names that no other program gives to files: a loop device keeps its file's after a removal.
+#: Unique file names, as a loop device keeps its file's name after a removal.
 FAST_IMAGE, SLOW_IMAGE = "iobands-fast.image", "iobands-slow.image"
 
 
@@ -31,12 +31,12 @@ class Place:
 
     @property
     def marker(self) -> Path:
-        """Says that the directory is a site's, and may be removed with all that is in it."""
+        """Marks the directory as a site, which may be removed with all its content."""
         return self.root / ".iobands-minisite"
 
     @property
     def settings(self) -> Path:
-        """The ports and what else was chosen when the site was started."""
+        """The ports and other values that were chosen when the site was started."""
         return self.root / "settings.json"
 
     @property
@@ -76,21 +76,21 @@ class Place:
 
     @property
     def fast_image(self) -> Path:
-        """The file that the fast disk is made of."""
+        """The file behind the fast disk."""
         return self.root / FAST_IMAGE
 
     @property
     def slow_image(self) -> Path:
-        """The file that the slow disk is made of."""
+        """The file behind the slow disk."""
         return self.root / SLOW_IMAGE
 
     @property
     def name(self) -> str:
-        """A name for what is known by names and not by paths."""
+        """A name of the site for things without a path."""
         return f"iobands-{hashlib.sha256(str(self.root).encode()).hexdigest()[:8]}"
 
     def read_settings(self) -> dict:
-        """The settings of the running site; empty if there is none."""
+        """The settings of the running site; empty without one."""
         try:
             return json.loads(self.settings.read_text())
         except (OSError, ValueError):
@@ -102,7 +102,7 @@ class Place:
 
 
 def find_place() -> Place:
-    """The directory that IOBANDS_MINISITE names, or else that of this user and this clone."""
+    """The directory named by IOBANDS_MINISITE, or else the one of this user and this clone."""
     named = os.environ.get("IOBANDS_MINISITE")
     if named:
         root = Path(named)
@@ -113,7 +113,7 @@ def find_place() -> Place:
         user = os.environ.get("SUDO_USER") or getpass.getuser()
         clone = hashlib.sha256(str(CLONE).encode()).hexdigest()[:6]
         root = Path(f"/var/tmp/iobands-minisite-{user}-{clone}")
-    # As the kernel tells paths in its tables.
+    # In the form of the kernel's tables.
     root = root.resolve()
     if len(str(root)) > LONGEST_DIRECTORY:
         raise SiteError(
@@ -129,7 +129,7 @@ def claim(place: Place) -> None:
     """Make the directory a site's, unless it has something else in it."""
     make(place)
     if not is_a_sites(place):
-        raise SiteError(f"{place.root} has files that are not a site's: name another directory")
+        raise SiteError(f"{place.root} has files of its own; name another directory")
     place.marker.touch()
     place.root.chmod(0o755)
 
@@ -143,9 +143,9 @@ def make(place: Place) -> None:
 
 
 def is_a_sites(place: Place) -> bool:
-    """Whether the directory is a site's, or is what is left of one that was deleted by hand.
+    """Whether the directory is a site, or the rest of a site that was deleted by hand.
 
-    Nobody can delete a mount point, so that is what stays, together with its directory.
+    A mount point cannot be deleted, so it stays, together with its directory.
     """
     if place.marker.exists():
         return True
@@ -162,7 +162,7 @@ def remove(place: Place) -> bool:
         return True
     if not is_a_sites(place):
         return False
-    # The marker last: a removal that is cut short can then be taken up again.
+    # The marker last, so that an interrupted removal can be repeated.
     for entry in sorted(place.root.iterdir(), key=lambda path: path == place.marker):
         discard(entry)
     place.root.rmdir()
@@ -179,7 +179,7 @@ def discard(entry: Path) -> None:
 
 @contextmanager
 def held(place: Place, patience: float) -> Iterator[None]:
-    """Make the directory if there is none, and lock it against other calls of `up` and `down`.
+    """Make the directory if it is missing, and lock it against other calls of `up` and `down`.
 
     The lock is on the directory itself: the kernel releases it however the process ends, and no
     lock file is left behind.
@@ -190,23 +190,23 @@ def held(place: Place, patience: float) -> Iterator[None]:
         try:
             directory = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
-            # Also `down` needs something to hold: an `up` may be about to begin.
+            # `down` needs the lock, too, as an `up` may be about to begin.
             make(place)
             continue
         except NotADirectoryError as error:
-            raise SiteError(f"{place.root} is no directory") from error
+            raise SiteError(f"{place.root} is not a directory") from error
         try:
-            # Whoever held it before may have removed it.
+            # The process that held it before may have removed it.
             if _lock(directory) and _is_same(directory, place.root):
                 yield
                 return
         finally:
             os.close(directory)
         if not announced:
-            print(f"Another call is at work on {place.root}: waiting for it", flush=True)
+            print(f"Waiting for another call of up or down on {place.root}", flush=True)
             announced = True
         if time.monotonic() > end:
-            raise SiteError(f"another call of up or down has held {place.root} for too long")
+            raise SiteError(f"another call of up or down has locked {place.root} for too long")
         time.sleep(0.2)
 
 

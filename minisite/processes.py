@@ -1,4 +1,4 @@
-"""The processes of a site: found by what they carry, ended one by one, never by a name alone."""
+"""The processes of a site: found by their environment, ended one by one, never by name alone."""
 
 import os
 import signal
@@ -11,13 +11,13 @@ from pathlib import Path
 from minisite.commands import MARK
 from minisite.place import Place
 
-#: Programs whose environment cannot be read, because they write their title over it.
+#: Programs with an unreadable environment, because they write their title over it.
 RETITLED = "slurmstepd"
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process; its start time tells it from a later one with the same id."""
+    """A process; its start time distinguishes it from a later one with the same id."""
 
     pid: int
     started: str
@@ -51,7 +51,7 @@ def _is_ours(process: Process, place: Place) -> bool:
         return True
     # A process of a job. A shell that sourced the site's `env` has the first but not the second.
     if place.has(environment.get("SLURM_CONF", "")) and (
-        # An srun would wait for the controller for ever.
+        # An srun would wait for the controller forever.
         "SLURMD_NODENAME" in environment or process.name == "srun"
     ):
         return True
@@ -75,7 +75,7 @@ def _all() -> list[Process]:
 
 
 def find(place: Place) -> list[Process]:
-    """All processes of a site, and what they have started."""
+    """All processes of a site, and the ones that they have started."""
     everything = _all()
     ours = {process.pid for process in everything if _is_ours(process, place)}
     grown = True
@@ -103,7 +103,7 @@ def holders(place: Place) -> list[Process]:
 
 
 def send(process: Process, number: signal.Signals) -> None:
-    """Send a signal to just this process: the id cannot become another one's meanwhile."""
+    """Send a signal to exactly this process, even if its id is reused meanwhile."""
     try:
         handle = os.pidfd_open(process.pid)
     except OSError:
@@ -118,10 +118,10 @@ def send(process: Process, number: signal.Signals) -> None:
 
 
 def end_all(place: Place, patience: float = 10) -> list[Process]:
-    """End all processes of the site; those that are still there after a while.
+    """End all processes of the site; return the ones that still exist after a while.
 
-    By SIGKILL: their data goes with the site, and a client that wants to return locks to a server
-    that has just ended would wait for it.
+    It sends SIGKILL: their data is removed with the site, and a client that returns locks to a
+    server that has just ended would wait for it.
     """
     end = time.monotonic() + patience
     while found := find(place):

@@ -11,42 +11,42 @@ from minisite.errors import SiteError
 from minisite.place import Place
 
 PROGRAMS = munge.PROGRAMS + slurm.PROGRAMS + ceph.PROGRAMS + disks.PROGRAMS
-#: The disks take room only as they are written: this is for what a test writes, and for logs.
+#: The disks take room only as they are written; this is for a test's data, and for logs.
 FREE_BYTES = 4 << 30
 FREE_MEMORY = 3 << 30
 
 
 def check(place: Place) -> None:
-    """Fail with one line that says what is missing and how to get it."""
+    """Fail with one line about what is missing and how to get it."""
     if os.geteuid():
         raise SiteError(
-            "a site mounts file systems and starts Slurm's daemons, which needs root: "
+            "a site mounts file systems and starts Slurm's daemons, which needs root; "
             "call it with sudo"
         )
     path = environment(place)["PATH"]
     missing = [program for program in PROGRAMS if shutil.which(program, path=path) is None]
     if missing:
         raise SiteError(
-            f"missing: {' '.join(missing)}; setup/system-packages minisite installs what a site "
-            "needs, or names it"
+            f"missing: {' '.join(missing)}; run setup/system-packages minisite, which installs "
+            "or names the packages"
         )
     if not Path("/dev/fuse").exists():
         raise SiteError(
-            "/dev/fuse is missing, by which CephFS is mounted: load the kernel's module fuse, "
+            "/dev/fuse is missing, and CephFS needs it: load the kernel module fuse, "
             "or give the container the device"
         )
     if not Path("/dev/loop-control").exists():
         raise SiteError(
-            "/dev/loop-control is missing, by which disks are made: load the kernel's module "
+            "/dev/loop-control is missing, and the disks need it: load the kernel module "
             "loop, or give the container the devices"
         )
     slow_disk.needed_controller(place)
     above = place.root if place.root.is_dir() else place.root.parent
     if not above.is_dir():
-        raise SiteError(f"{above} is not there: set IOBANDS_MINISITE to a path below one that is")
+        raise SiteError(f"{above} does not exist; set IOBANDS_MINISITE to an existing path")
     if shutil.disk_usage(above).free < FREE_BYTES:
         raise SiteError(
-            f"{above} has less than {FREE_BYTES >> 30} GiB free: "
+            f"{above} has less than {FREE_BYTES >> 30} GiB free; "
             "set IOBANDS_MINISITE to a directory on another disk"
         )
     memory = dict(
@@ -57,10 +57,10 @@ def check(place: Place) -> None:
 
 
 def free_ports(place: Place, count: int, avoid: frozenset[int] = frozenset()) -> list[int]:
-    """Ports in a row that nobody listens on, below those that the kernel deals out itself.
+    """Free ports in a row, below the ones that the kernel assigns itself.
 
-    Each directory begins to look elsewhere, so that sites that start at the same time do not
-    find the same ones.
+    Each directory starts the search at another port, so that sites that start at the same time do
+    not find the same ones.
     """
     first, step, blocks = 20000, 16, 750
     begin = int(place.name.removeprefix("iobands-"), 16)

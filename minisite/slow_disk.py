@@ -11,9 +11,9 @@ from minisite.errors import SiteError
 from minisite.mounts import loop_devices
 from minisite.place import Place
 
-#: Slow enough that processes which share two cores are not slower themselves.
+#: Slow enough that the disk, and not processes on two shared cores, is the limit.
 RATE = 20 << 20
-#: How much faster than its limit the disk may look in a measurement of about a second.
+#: How much faster than its limit the disk may appear in a measurement of about a second.
 TOLERANCE = 1.5
 
 
@@ -26,7 +26,7 @@ def begin(place: Place) -> None:
     groups = needed_controller(place)
     groups.make()
     device = disks.begin(place, place.slow_image, place.slow)
-    # Before the limit: one on a number that nobody remembers would stay.
+    # Before the limit, as a limit on a forgotten device number would stay.
     _record(place).write_text(disks.number(device))
     groups.put(disks.number(device), RATE)
 
@@ -36,14 +36,14 @@ def needed_controller(place: Place) -> block_limit.GroupsV1 | block_limit.Groups
     groups = block_limit.controller(place)
     if groups is None:
         raise SiteError(
-            "the slow disk needs the block-I/O controller of cgroups: blkio (version 1) or io "
-            "(version 2), which this machine, or this container, does not have mounted"
+            "the slow disk needs the block-I/O controller of cgroups, blkio (version 1) or io "
+            "(version 2), which is not mounted on this machine or in this container"
         )
     return groups
 
 
 def device(place: Place) -> str | None:
-    """The block device, while there is one."""
+    """The block device, if there is one."""
     image = str(place.slow_image)
     return next((name for name, file in loop_devices(place).items() if file == image), None)
 
@@ -64,17 +64,17 @@ def change(place: Place, wanted: int | None) -> None:
     """Change the limit, or lift it, while the site is running."""
     name = device(place)
     if name is None:
-        raise SiteError(f"there is no slow disk in {place.root}: start the site with minisite/up")
+        raise SiteError(f"there is no slow disk in {place.root}; start the site with minisite/up")
     try:
         needed_controller(place).put(disks.number(name), wanted)
     except PermissionError as error:
         raise SiteError("changing the rate of the slow disk needs root") from error
     if rate(place) != wanted:
-        raise SiteError(f"asked for {wanted} bytes per second, but {rate(place)} are in effect")
+        raise SiteError(f"{wanted} bytes per second requested, but {rate(place)} are in effect")
 
 
 def prove(place: Place) -> None:
-    """Write and read about a second's worth, and see that neither is faster than the limit."""
+    """Write and read for about a second, and check that neither is faster than the limit."""
     groups = needed_controller(place)
     file = place.slow / ".ready"
     mebibytes = RATE >> 20
@@ -105,7 +105,7 @@ def lift(place: Place) -> None:
     numbers = {disks.number(name) for name in loop_devices(place)}
     with suppress(OSError):
         recorded = _record(place).read_text()
-        # Unless that number has become the device of somebody else.
+        # Unless that number now belongs to another device.
         if recorded and not Path(f"/sys/dev/block/{recorded}/loop/backing_file").exists():
             numbers.add(recorded)
     for number in numbers:

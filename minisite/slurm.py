@@ -13,7 +13,7 @@ from minisite.waiting import PATIENCE_S, wait_until
 PROGRAMS = ("slurmctld", "slurmd", "srun", "sinfo", "scontrol")
 NODES = ("n1", "n2", "n3", "n4")
 CPUS = 8
-#: One for the controller, one a node.
+#: One port for the controller, and one for each node.
 PORTS = 1 + len(NODES)
 
 
@@ -42,7 +42,7 @@ def begin(place: Place, ports: list[int]) -> None:
     start(place, "slurmctld", ["slurmctld", "-D", "-i", "-f", configuration])
     for node in NODES:
         daemon = start(place, f"slurmd-{node}", ["slurmd", "-D", "-N", node, "-f", configuration])
-        # And with it the jobs that it will start.
+        # With it, the jobs that it will start.
         block_limit.enter(groups, daemon.pid)
 
 
@@ -75,12 +75,12 @@ def job(*command: str) -> list[str]:
 
 
 def is_lost(state: str) -> bool:
-    """Whether a node does not answer; one that was drained does."""
+    """Whether a node does not answer; a drained node does."""
     return state.endswith("*") or state.startswith(("down", "unk", "fail"))
 
 
 def states(place: Place) -> list[str]:
-    """The state of each node that answers, as sinfo words it."""
+    """The state of each node that answers, in sinfo's words."""
     try:
         listed = run(place, ["sinfo", "--noheader", "--Node", "--format=%t"], seconds=20)
     except SiteError:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from minisite.errors import SiteError
 
-#: How long a part may take to be ready, on a machine that is busy with other things, in seconds.
+#: How long a part may take to be ready on a busy machine, in seconds.
 PATIENCE_S = 120
 
 
@@ -17,7 +17,7 @@ def wait_until(
     log: Path,
     daemon: subprocess.Popen | None = None,
 ) -> None:
-    """Return once `ready` says so; fail when it does not in time, or the daemon has ended."""
+    """Return once `ready` is true; fail if it takes too long, or the daemon has ended."""
     end = time.monotonic() + PATIENCE_S
     while not ready():
         if daemon is not None and daemon.poll() is not None:

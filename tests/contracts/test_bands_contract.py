@@ -141,7 +141,7 @@ def test_an_epoch_that_continues_compares_with_the_one_before():
             "reason is 'the bands are new'; leave it out",
         ),
         ("state: active", "state: perhaps", "state is 'perhaps'; write provisional"),
-        ("[20, 40]", "[33, 40]", "does not hold"),
+        ("[20, 40]", "[33, 40]", "does not contain"),
         ("[20, 40]", "[20]", "lower_quartile is [20]; write the two ends"),
         ("[20, 40]", "[.nan, 40]", "finite"),
         ("continues: true", "continues: 1", "true or false"),
@@ -179,7 +179,7 @@ def test_what_version_6_added(case, verdicts):
 def test_a_published_band_for_any_size_is_warned_of():
     (warning,) = load_bands(GOLDEN, "golden-6").warnings
     path = GOLDEN / "golden-6.yaml"
-    names = "match does not name nodes, tasks, gib; add what the source measured with"
+    names = "match does not name nodes, tasks, gib; add the values of the source"
     assert warning == f"{path}, line 20: epoch 'published', band 4: {names}"
     learned = GOLDEN / "golden-4" / "learned-2026-11-21.yaml"
     assert parse_bands(learned.read_bytes(), learned, "golden-4").warnings == ()
@@ -199,8 +199,8 @@ def test_an_epoch_with_limits_is_written_as_it_was_read():
         ("schema: 6", "schema: 5", "at_most is 9.313; leave it out, or set schema to 6"),
         ("about: 4", "about: 0", "about is 0; write a finite number above 0"),
         ("about: 4", "about: null", "about is empty; write a finite number above 0"),
-        ("about: 4", "about: 4\n        floor: 2", "floor is 2; leave it out, beside at_most"),
-        ("about: 4", "about: 4\n        at_most: 5", "about is 4; leave it out, beside at_most"),
+        ("about: 4", "about: 4\n        floor: 2", "floor is 2; leave it out with at_most"),
+        ("about: 4", "about: 4\n        at_most: 5", "about is 4; leave it out with at_most"),
         ("about: 4", "median: 4", "lower_quartile is missing; add it"),
     ],
 )

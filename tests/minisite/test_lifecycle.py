@@ -62,7 +62,7 @@ def test_a_second_up_starts_nothing(running):
     before = {path: path.stat().st_ctime_ns for path in (running.root / "log").glob("*.out")}
     status, said = running.call("up")
     assert status == 0
-    assert "is up already" in said
+    assert "is already up" in said
     after = {path: path.stat().st_ctime_ns for path in (running.root / "log").glob("*.out")}
     assert before.keys() == after.keys()
     assert answers(running)
@@ -116,7 +116,7 @@ def test_nothing_is_left_of_a_second_site_with_a_job_running_and_a_shell_inside(
         srun.wait()
     until(lambda: fresh.remains() == [])
     assert not {limit for limit in limits() if limit.split()[0] in numbers}
-    assert fresh.call("down") == (0, f"Nothing of the site in {fresh.root} is left\n")
+    assert fresh.call("down") == (0, f"The site in {fresh.root} is removed\n")
     status, said = running.call("status")
     assert status == 0, said
     assert answers(running)

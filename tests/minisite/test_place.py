@@ -21,5 +21,5 @@ def test_a_directory_that_is_not_there_is_held_as_well(tmp_path):
 
 def test_a_file_is_no_place(tmp_path):
     (tmp_path / "file").touch()
-    with ExitStack() as first, pytest.raises(SiteError, match="is no directory"):
+    with ExitStack() as first, pytest.raises(SiteError, match="is not a directory"):
         first.enter_context(held(Place(tmp_path / "file"), patience=0))

@@ -1,6 +1,6 @@
 """The quartile bands of a system: their file, which one applies to a sample, and the verdict.
 
-ReFrame's checks import it under a site's own Python: it needs PyYAML and jsonschema alone.
+ReFrame's checks import it under a site's own Python: it needs only PyYAML and jsonschema.
 """
 
 from iobands.bands.band import (

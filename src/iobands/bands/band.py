@@ -30,8 +30,8 @@ PROVISIONAL: Final = "provisional"
 ACTIVE: Final = "active"
 FROZEN: Final = "frozen"
 
-#: The floor is at least a tenth below the lower quartile. Where values hardly differ, the fence
-#: is at the quartile, and the steadiest file systems would "collapse" by a percent.
+#: The floor is at least a tenth below the lower quartile. If values hardly differ, the fence is at
+#: the quartile, and the steadiest file systems would "collapse" by a percent.
 _LEAST_FALL: Final = 0.9
 _NO_VERDICT: Final = "NaN has no verdict: a run without a value is not a sample"
 
@@ -40,17 +40,17 @@ def log_fence(lower_quartile: float, upper_quartile: float) -> float:
     """Return the lower fence of a band on the logarithmic scale, at most 0.9 LQ, in its unit.
 
     The fence is exp(ln LQ - 1.5 (ln UQ - ln LQ)) = LQ (LQ / UQ)**1.5: Tukey's inner fence
-    (Exploratory Data Analysis, 1977, chapter 2) of the logarithms, as contract 3 has it.
+    (Exploratory Data Analysis, 1977, chapter 2) of the logarithms, as in contract 3.
     """
     return lower_quartile * min((lower_quartile / upper_quartile) ** 1.5, _LEAST_FALL)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What judges the values of some series: those whose fields equal all that `match` names.
+    """Judges the values of the series with fields that equal all entries of `match`.
 
-    All figures are in `unit`; `epoch` and `source` say where they come from. `runs` is how many
-    runs they are of, None when that is not known.
+    All figures are in `unit`; `epoch` and `source` say where they come from. `runs` is the number
+    of runs behind them, None if not known.
     """
 
     match: Mapping[str, object]
@@ -67,10 +67,10 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Limit(Judgement):
-    """A single published figure: the most, the least or about what a healthy value is.
+    """A single published figure: the maximum, the minimum or the approximate healthy value.
 
-    It says nothing of how far healthy values differ, so that none of them collapses, and a series
-    learns a band of its own beside it.
+    It does not tell how far healthy values differ. So no value collapses by it, and a series still
+    learns its own band.
     """
 
     kind: Literal["at_most", "at_least", "about"]
@@ -79,7 +79,7 @@ class Limit(Judgement):
     def verdict(self, value: float) -> str:
         """Return `above`, `within` or `below` for `value`, which is in `unit`.
 
-        The limit itself is `within`, as is all from half to double of what is only about a figure.
+        The limit itself is `within`, as is everything from half to double of an `about` figure.
 
         Raises:
             ValueError: `value` is not a number.
@@ -93,15 +93,15 @@ class Limit(Judgement):
         return WITHIN
 
     def reference(self) -> tuple[float, None, None, str]:
-        """Return ReFrame's reference, under which no run fails."""
+        """Return ReFrame's reference, by which no run fails."""
         return (self.value, None, None, self.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Band(Judgement):
-    """The quartiles that healthy values of some series have; all figures are in `unit`.
+    """The quartiles of healthy values of some series; all figures are in `unit`.
 
-    `floor` is always a number: the one that the file gives, else `log_fence`. `state` is
+    `floor` is always a number: the one in the file, else `log_fence`. `state` is
     `PROVISIONAL`, `ACTIVE` or `FROZEN` for a learned band, None for a published one; `intervals`
     has 95 % intervals (low, high) by the names of figures.
     """
@@ -131,7 +131,7 @@ class Band(Judgement):
         return WITHIN if value <= self.upper_quartile else ABOVE
 
     def reference(self) -> tuple[float, float, None, str]:
-        """Return ReFrame's reference, under which only a collapsed run fails.
+        """Return ReFrame's reference, by which only a collapsed run fails.
 
         It is (median, floor / median - 1, None, unit), so that median * (1 + lower) is the floor
         to within rounding.
@@ -146,7 +146,7 @@ _Of = TypeVar("_Of", bound=Judgement)
 
 @dataclass(frozen=True)
 class _Index(Generic[_Of]):
-    """Bands by the names of what they match, and by that: a site has one a series."""
+    """Bands by the names and values that they match, as a site may have one for each series."""
 
     found: Mapping[tuple[str, ...], Mapping[_Values, Sequence[_Of]]]
 
@@ -160,10 +160,10 @@ class _Index(Generic[_Of]):
         return cls(found)
 
     def best(self, fields: Mapping[str, object]) -> _Of | None:
-        """Return the one that names the most fields of those that apply, or None.
+        """Return the applicable one that names the most fields, or None.
 
-        One applies where all that its `match` names is equal in `fields`. A sample of a case needs
-        one that names the case: no other field may set it apart.
+        One applies if all entries of its `match` are equal in `fields`. A sample of a case needs
+        one that names the case, as no other field may distinguish it.
         """
         known = {name: canonical(value) for name, value in fields.items()}
         variable, is_of_case = known.get("variable"), known.get("case") is not None
@@ -179,11 +179,11 @@ class _Index(Generic[_Of]):
 
 @dataclass(frozen=True)
 class Epoch:
-    """A span of time, from `since` to the next epoch, in which samples compare.
+    """A span of time, from `since` to the next epoch, in which samples can be compared.
 
-    With `continues` only the bands are new: its samples compare with those before it too.
-    `runs_since` is when the first of the runs was taken that its bands were learned from.
-    `limits` are single figures; where a band applies too, it alone judges.
+    With `continues` only the bands are new: its samples can also be compared with earlier ones.
+    `runs_since` is the time of the first run that its bands were learned from. `limits` are single
+    figures; if a band applies too, only the band judges.
     """
 
     name: str
@@ -196,17 +196,17 @@ class Epoch:
     limits: tuple[Limit, ...] = ()
 
     def is_void(self, others: Iterable[Epoch]) -> bool:
-        """Return whether one of `others` began amid the runs that its bands were learned from."""
+        """Return whether one of `others` began between the runs of its learned bands."""
         return self.runs_since is not None and any(
             not each.continues and self.runs_since < each.since < self.since for each in others
         )
 
     def band_for(self, fields: Mapping[str, object]) -> Band | None:
-        """Return the band that names the most fields of those that apply, or None."""
+        """Return the applicable band that names the most fields, or None."""
         return self._bands.best(fields)
 
     def limit_for(self, fields: Mapping[str, object]) -> Limit | None:
-        """Return the limit that names the most fields of those that apply, or None."""
+        """Return the applicable limit that names the most fields, or None."""
         return self._limits.best(fields)
 
     @cached_property
@@ -223,9 +223,9 @@ class Bands:
     """The bands of one system, its epochs in the order of time.
 
     Samples in one of the spans `left_out` are kept and not judged. `maintenance` are the windows
-    that the file declares; `iobands.site` adds those of a series to its spans.
-    `least_change` is the smallest change that raises an alert, as a share of the level before;
-    None where the file does not set it. `warnings` say what of its files is hardly meant.
+    in the file; the judge adds them to the spans of a series. `least_change` is the smallest change
+    that raises an alert, as a share of the level before, None if the file does not set it.
+    `warnings` name entries of the files that are probably not intended.
     """
 
     system: str
@@ -250,9 +250,9 @@ class Bands:
         return next((epoch for epoch in reversed(self.epochs) if epoch.since <= when), None)
 
     def compares_since(self, when: datetime) -> datetime | None:
-        """Return from when on samples compare with one taken at `when`, None for any time.
+        """Return since when samples can be compared with one taken at `when`, None for any time.
 
-        That is the beginning of the last epoch by then which does not continue the one before.
+        This is the beginning of the last epoch by then that does not continue the one before.
 
         Raises:
             ValueError: `when` has no UTC offset.
@@ -263,10 +263,10 @@ class Bands:
         return max(breaks, default=None)
 
     def band_for(self, fields: Mapping[str, object], when: datetime) -> Band | None:
-        """Return the band for a sample taken at `when`, or None where there is no band.
+        """Return the band for a sample taken at `when`, or None if there is no band.
 
-        `fields` holds series fields, `variable`, `medium` and `file_system_type`. Their types do
-        not matter: the text "64" of a perflog equals the number 64 of a bands file.
+        `fields` has series fields, `variable`, `medium` and `file_system_type`. Their types do not
+        matter: the text "64" of a perflog equals the number 64 of a bands file.
 
         Raises:
             ValueError: `when` has no UTC offset.
@@ -275,7 +275,7 @@ class Bands:
         return epoch.band_for(fields) if epoch else None
 
     def limit_for(self, fields: Mapping[str, object], when: datetime) -> Limit | None:
-        """Return the limit for a sample as `band_for` does the band."""
+        """Return the limit for a sample; see `band_for`."""
         epoch = self._epoch_for(fields, when)
         return epoch.limit_for(fields) if epoch else None
 
@@ -287,7 +287,7 @@ class Bands:
 
 @dataclass(frozen=True)
 class Window:
-    """A maintenance from `begin` to `end`, of some `file_systems` or, with none, of all.
+    """A maintenance from `begin` to `end`, of some `file_systems` or, if empty, of all.
 
     `repeat` is a recurrence rule of RFC 5545, such as `FREQ=MONTHLY;BYDAY=1WE`. Its occurrences
     begin at the wall-clock time of `begin` in the time `zone`, or at its UTC offset.
@@ -301,7 +301,7 @@ class Window:
     file_systems: tuple[str, ...] = ()
 
     def is_of(self, file_system: object) -> bool:
-        """Return whether it is a maintenance of the file system."""
+        """Return whether it includes the file system."""
         return not self.file_systems or file_system in self.file_systems
 
     def spans(self, until: datetime) -> tuple[Span, ...]:
@@ -327,7 +327,7 @@ class Window:
         Raises:
             ValueError: `repeat` is not a rule.
         """
-        # imported here: the checks need no windows, and a site's own ReFrame may lack it
+        # imported here, as the checks need no windows and a site's own ReFrame may lack it
         from dateutil.rrule import rrulestr  # noqa: PLC0415
 
         start = self.begin.astimezone(ZoneInfo(self.zone)) if self.zone else self.begin

@@ -1,4 +1,4 @@
-"""Reads `config/bands/<system>.yaml` (contract 3): a schema, and what a schema cannot say."""
+"""Reads `config/bands/<system>.yaml` (contract 3): a schema, and rules that it cannot express."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from iobands.model import (
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("bands.schema.yaml")
 _LIMITS: Final = ("at_most", "at_least", "about")
-#: What a figure of a document is of: without them it judges runs of any size.
+#: The size of the runs behind a document's figure: without it, a band judges runs of any size.
 _SIZES: Final = ("nodes", "tasks", "gib")
 _OF_SIZE: Final = ("GiB/s", RATIO_UNIT)
 _FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
@@ -44,14 +44,14 @@ _FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maxim
 def load_bands(directory: Path, system: str) -> Bands:
     """Read the bands of a system; without a file there is no epoch.
 
-    They are those of `<system>.yaml`, which people write, and of the files in `<system>/`, which
+    They are in `<system>.yaml`, which people write, and in the files of `<system>/`, which
     `iobands calibrate` and `iobands epoch` add.
 
     Raises:
         FileError: a file cannot be read, or breaks contract 3 in any way.
     """
     own = directory / f"{path_part(system)}.yaml"
-    # One that begins with .# is the lock of an editor.
+    # A file that begins with .# is the lock of an editor.
     found = (directory / path_part(system)).glob("*.yaml")
     others = sorted(path for path in found if not path.name.startswith(".#"))
     paths = [*([own] if own.exists() else []), *others]
@@ -61,8 +61,8 @@ def load_bands(directory: Path, system: str) -> Bands:
     for (one, first), (other, second) in combinations(every, 2):
         if first != second and (one.name == other.name or one.since == other.since):
             raise FileError(
-                f"{second}: epoch {other.name!r} since {other.since.isoformat()} has the name or "
-                f"the beginning of {one.name!r} in {first}; correct one"
+                f"{second}: epoch {other.name!r} since {other.since.isoformat()} has the same name "
+                f"or beginning as {one.name!r} in {first}; correct one"
             )
     least = next((part.least_change for part in parts if part.least_change is not None), None)
     windows = tuple(window for part in parts for window in part.maintenance)
@@ -75,7 +75,7 @@ def load_bands(directory: Path, system: str) -> Bands:
 def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
     """Return the bands in `content`, which belongs in the file at `path`.
 
-    They are of `system`, or of the one that the file is named after.
+    They belong to `system`, or to the system in the file's name.
 
     Raises:
         FileError: as of `load_bands`.
@@ -98,13 +98,13 @@ def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
 
 
 def _without_size(document: Document) -> Iterator[str]:
-    """Yield a sentence for each epoch with published rates whose match leaves a size open."""
+    """Yield a sentence for each epoch with published rates of runs of any size."""
     for number, epoch in enumerate(document.value["epochs"]):
         steps = ("epochs", number, "bands")
         for index, band in enumerate(epoch["bands"]):
             missing = [name for name in _SIZES if name not in band["match"]]
             if band.get("state") is None and band["unit"] in _OF_SIZE and missing:
-                problem = f"does not name {', '.join(missing)}; add what the source measured with"
+                problem = f"does not name {', '.join(missing)}; add the values of the source"
                 yield str(document.error([*steps, index, "match"], problem))
 
 
@@ -179,7 +179,7 @@ def _judgement(
     intervals = {name: (float(low), float(high)) for name, (low, high) in pairs}
     for name, (low, high) in intervals.items():
         if name not in figures or not low <= figures[name] <= high:
-            problem = f"is {low:g} to {high:g}, which does not hold the {name} itself"
+            problem = f"is {low:g} to {high:g}, which does not contain the {name}"
             raise document.error([*steps, "intervals", name], problem)
     return Band(
         **fields,
@@ -198,7 +198,7 @@ def _check_match(document: Document, steps: Steps, match: Mapping[str, object]) 
     for name, wanted in match.items():
         problem = None
         if name not in MATCH_FIELDS:
-            problem = f"is no field; {one_of(name, MATCH_FIELDS)}"
+            problem = f"is not a field; {one_of(name, MATCH_FIELDS)}"
         elif name in NUMERIC_FIELDS and isinstance(canonical(wanted), str):
             problem = f"is {wanted!r}; write a number"
         elif name == "variable" and wanted not in VARIABLE_UNITS:
@@ -210,8 +210,8 @@ def _check_match(document: Document, steps: Steps, match: Mapping[str, object]) 
 
 
 def _refuse_ambiguity(bands: Sequence[Judgement], document: Document, steps: Steps) -> None:
-    """Refuse two equally specific bands that one series could meet both."""
-    # by what they name: few kinds, where there is a band for each of hundreds of series
+    """Refuse two equally specific bands that can both apply to one series."""
+    # grouped by the names that they match: few, even with a band for each of hundreds of series
     kinds: defaultdict[tuple[int, str, frozenset[str]], list[int]] = defaultdict(list)
     for number, band in enumerate(bands):
         kinds[len(band.wanted), band.unit, frozenset(band.wanted)].append(number)

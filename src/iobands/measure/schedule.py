@@ -129,8 +129,8 @@ def _places() -> Iterator[str]:
         place = Path(program or "/").parent
         if not is_safe(place):
             raise ValueError(
-                f"{name} would be run from {place}, where others may put another one: it must be "
-                "an absolute path that only you, root and groups can write to"
+                f"{name} would be run from {place}, where other users may replace it: it must be "
+                "in an absolute path that only you, root and groups can write to"
             )
         if program:
             yield str(place)

@@ -1,4 +1,4 @@
-"""What every part of iobands knows: columns, series keys, documents, files and times.
+"""The common ground of all parts of iobands: columns, series keys, documents, files and times.
 
 ReFrame's process imports it under a site's own ReFrame: it needs only what ReFrame brings.
 """

@@ -1,7 +1,8 @@
 """Documents and times: YAML, JSON Schemas, and one sentence on what is wrong and where.
 
-The schemas are written for it. `description` is what to write ("a number from 1"), and the first
-of `examples` follows it. Of `not`, `contains` and `anyOf` it says what to do ("leave it out").
+The schemas are written for these sentences. `description` is what to write ("a number from 1"), and
+the first of `examples` follows it. For `not`, `contains` and `anyOf` it is what to do ("leave it
+out").
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _validator_class() -> type[Validator]:
     from jsonschema import Draft4Validator, Draft202012Validator  # noqa: PLC0415 (slow to load)
     from jsonschema.validators import extend  # noqa: PLC0415
 
-    # As in draft 4, 1.0 is no integer; and NaN and infinities, which JSON has not, are no numbers.
+    # As in draft 4, 1.0 is not an integer. NaN and infinities, which JSON lacks, are not numbers.
     types = Draft4Validator.TYPE_CHECKER.redefine("number", _is_finite)
     class_: type[Validator] = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
     return class_
@@ -53,20 +54,20 @@ _shortened.maxlevel = 2
 
 @dataclass(frozen=True)
 class Document:
-    """What a file says, and the errors about it. `source` names the file at the head of each."""
+    """The content of a file, and the errors about it. `source` names the file in each error."""
 
     source: str
     value: Any
-    #: The line of what the steps lead to, where the file has lines.
+    #: The line of the value at the end of the steps, if the file has lines.
     line_of: Callable[[Steps], int | None] = lambda _steps: None
-    #: Keys that errors leave out, as they would stand in each of them.
+    #: Keys that errors leave out, as they would be in each of them.
     unsaid: frozenset[str] = frozenset()
 
     def check(self, schema: Mapping[str, Any]) -> None:
-        """Check the document, as JSON Schema 2020-12 has it.
+        """Check the document by JSON Schema 2020-12.
 
         Raises:
-            FileError: it breaks `schema`; the message is about a place nearest to the top.
+            FileError: it breaks `schema`; the message is about the place nearest to the top.
         """
         class_ = _validator_class()
         validator = class_(schema, format_checker=class_.FORMAT_CHECKER)
@@ -78,7 +79,7 @@ class Document:
             raise self.error(*_problem(min(errors, key=_depth), validator))
 
     def error(self, steps: Steps, problem: str) -> FileError:
-        """Return the error that `problem`, the rest of a sentence, is of the value at `steps`."""
+        """Return the error with `problem`, the rest of a sentence, about the value at `steps`."""
         line = self.line_of(steps)
         *outer, last = self._words(steps) or ["the file"]
         where = ", ".join(word for word in outer if word not in self.unsaid)
@@ -107,17 +108,17 @@ class Document:
 
 
 def _depth(error: ValidationError) -> tuple[int, list[str]]:
-    """How deep an error is, and its place among those as deep, in an order that stays the same."""
+    """The depth of an error, and its place among errors of this depth, in a stable order."""
     return len(error.absolute_path), [f"{step!s:>9}" for step in error.absolute_path]
 
 
 def unknown(value: object, known: Iterable[object]) -> str:
-    """Return the rest of a sentence: `value` is not among `known`, and what may be meant."""
+    """Return the rest of a sentence: `value` is not among `known`, with the nearest match."""
     return f"is {shown(value)}; {one_of(value, known)}"
 
 
 def one_of(value: object, known: Iterable[object]) -> str:
-    """Return what to write in place of `value`: one of `known`, and which one may be meant."""
+    """Return what to write in place of `value`: one of `known`, with the nearest match."""
     words = [str(each) for each in known]
     close = get_close_matches(str(value), words, 1)
     meant = f" (did you mean {close[0]}?)" if close else ""
@@ -125,16 +126,16 @@ def one_of(value: object, known: Iterable[object]) -> str:
 
 
 def shown(value: object) -> str:
-    """Return `value` in a few words at most."""
+    """Return `value` in at most a few words."""
     if value is None:
         return "empty"
     return value.isoformat() if isinstance(value, date) else _shortened.repr(value)
 
 
 def _problem(error: ValidationError, validator: Validator) -> tuple[list[str | int], str]:
-    """Return what an error is of, and the rest of the sentence."""
+    """Return the place of an error, and the rest of the sentence."""
     steps = list(error.absolute_path)
-    # the parts of a schema are plain data here, which jsonschema declares as anything that JSON is
+    # the parts of a schema are plain data here; jsonschema declares them as any JSON
     schema = cast("Mapping[str, Any]", error.schema)
     value, wanted_by = cast("tuple[Any, Any]", (error.instance, error.validator_value))
     remedy = str(schema.get("description", "something else"))
@@ -163,7 +164,7 @@ def _such(schema: Mapping[str, Any]) -> str:
 
 
 def _meant(value: object) -> Iterator[Any]:
-    """Yield what may be meant by a value of the wrong type."""
+    """Yield the probable meaning of a value of the wrong type."""
     if isinstance(value, int | float | str | date) and not isinstance(value, bool):
         yield from ([value], str(value))
         for kind in (int, float):
@@ -177,7 +178,7 @@ _MOST_DAYS: Final = 10_000
 
 _YEARS: Final = range(1900, 2200)
 
-#: One missed run is no news yet: another may be on its way.
+#: One missed run is not reported yet, as the next one may be under way.
 _INTERVALS: Final = 2
 
 _GRACE: Final = timedelta(days=1)
@@ -191,7 +192,7 @@ def interval_of(days: object) -> timedelta | None:
 
 
 def overdue(interval: timedelta) -> timedelta:
-    """Return the age at which what is measured at `interval` is overdue."""
+    """Return the age at which a series measured at `interval` is overdue."""
     return _INTERVALS * interval + _GRACE
 
 
@@ -210,15 +211,15 @@ def utc_text(when: datetime) -> str:
 
 
 def is_of_this_age(day: date) -> bool:
-    """Tell whether `day` has a year that fits in every time zone, and in nanoseconds."""
+    """Tell whether the year of `day` is valid in every time zone, and in nanoseconds."""
     return day.year in _YEARS
 
 
 def parse_time(value: object) -> datetime:
-    """Return the moment that YAML or JSON has as `value`; a date alone is 00:00 UTC.
+    """Return the moment of a `value` from YAML or JSON; a date alone is 00:00 UTC.
 
     Raises:
-        ValueError: it is not a time; the message says what it is, and what to write.
+        ValueError: it is not a time; the message says what to write.
     """
     problem = ValueError(f"is {shown(value)}; {_WANTED}")
     if isinstance(value, str):
@@ -228,10 +229,10 @@ def parse_time(value: object) -> datetime:
         except ValueError:
             raise problem from None
         value = parsed.date() if len(text) == len("2023-10-09") else parsed
-    if not isinstance(value, date):  # which a datetime is too
+    if not isinstance(value, date):  # a datetime is a date, too
         raise problem
     if not is_of_this_age(value):
-        raise ValueError(f"is of the year {value.year}; write one in which runs were made")
+        raise ValueError(f"is in the year {value.year}; write a year with runs")
     if not isinstance(value, datetime):
         return datetime.combine(value, time(), timezone.utc)
     if value.utcoffset() is None:
@@ -241,7 +242,7 @@ def parse_time(value: object) -> datetime:
 
 _MOST_VALUES: Final = 1_000_000
 
-# libyaml where PyYAML was built with it: ten times as fast
+# libyaml if PyYAML was built with it: ten times as fast
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -264,7 +265,7 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
 
 
 def read_content(path: Path) -> bytes:
-    """Return what is in the file at `path`.
+    """Return the content of the file at `path`.
 
     Raises:
         FileError: it cannot be read.
@@ -276,10 +277,10 @@ def read_content(path: Path) -> bytes:
 
 
 def parse_yaml(content: bytes, path: Path) -> Document:
-    """Return what `content` says, which stands in the file at `path`.
+    """Return the data in `content`, which is the text of the file at `path`.
 
     Raises:
-        FileError: it is not UTF-8, not YAML, gives a key twice, or repeats itself without end.
+        FileError: it is not UTF-8, not YAML, has a key twice, or contains itself.
     """
     try:
         loader = _Loader(content.decode("utf-8-sig"))
@@ -304,7 +305,7 @@ def parse_yaml(content: bytes, path: Path) -> Document:
 
 @cache
 def load_schema(path: Path) -> dict[str, Any]:
-    """Return the JSON Schema in a YAML file of ours."""
+    """Return the JSON Schema in one of our YAML files."""
     return cast(dict[str, Any], yaml.load(path.read_bytes(), Loader=_SafeLoader))  # noqa: S506
 
 
@@ -320,7 +321,7 @@ def _count(value: object, counts: dict[int, float]) -> float:
 
 
 def _line(node: yaml.Node | None, steps: Steps) -> int | None:
-    """Return the line of what `steps` lead to, as far as they lead."""
+    """Return the line of the value at the end of `steps`, as far as they exist."""
     key = node
     for step in steps:
         if isinstance(node, yaml.SequenceNode):

@@ -14,8 +14,8 @@ _WORST_FIRST: Final = (CRITICAL, UNKNOWN, WARNING, OK)
 def worst(statuses: Iterable[int]) -> int:
     """Return the exit status for all of `statuses`: 2 before 3 before 1 before 0.
 
-    A known loss must not be hidden by a missing sample elsewhere, and a missing sample may be as
-    bad, while `watch` is a suspicion that the next runs settle.
+    A missing sample must not hide a known loss, and may itself be as bad. `watch` is a suspicion
+    that the next runs settle.
     """
     found = set(statuses)
     return next((status for status in _WORST_FIRST if status in found), OK)

@@ -1,4 +1,4 @@
-"""Files that a reader sees whole at any time, and errors that name their file."""
+"""Files that a reader always sees complete, and errors that name their file."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def mask_others() -> None:
-    """Let all users write nothing that this process makes, whatever umask it was started with."""
+    """Make files of this process unwritable for all users, whatever umask it was started with."""
     os.umask(os.umask(0o077) | stat.S_IWOTH)
 
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Name `path` in a system error that names no file, such as the error of a descriptor."""
+    """Add `path` to a system error without a file name, such as the error of a descriptor."""
     try:
         yield
     except OSError as error:
@@ -40,7 +40,7 @@ def naming(path: Path) -> Iterator[None]:
 
 @contextmanager
 def opened_below(directory: Path, names: Iterable[str], mode: int) -> Iterator[int]:
-    """Open the directory `names` below `directory`, and make what is missing with `mode`.
+    """Open the directory `names` below `directory`, and make missing ones with `mode`.
 
     No link below `directory` is followed.
 
@@ -77,7 +77,7 @@ def refuse_link(path: Path, directory: int) -> None:
 
 
 def read_small(path: Path, largest: int = 64 << 20) -> bytes:
-    """Return the content of a regular file; a pipe in its place is not waited for.
+    """Return the content of a regular file, without waiting for a pipe in its place.
 
     Raises:
         OSError: it is missing, cannot be read, or has more than `largest` bytes.
@@ -100,10 +100,10 @@ def replace_file(
     mode: int | None = None,
     directory: int | None = None,
 ) -> bool:
-    """Write `content` so that a reader sees the old file or the new one; False if it is there.
+    """Write `content` so that a reader sees the old or the new file; False if nothing changed.
 
-    With `durable` so does a reader after a power failure. The file keeps its mode; a new one has
-    `mode`, or what the umask leaves. With the descriptor `directory` the name of `path` is there.
+    With `durable`, this holds after a power failure, too. The file keeps its mode; a new one has
+    `mode`, or the mode by the umask. With the descriptor `directory`, the name of `path` is in it.
     """
     name, temporary = path, path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}")
     if directory is not None:
@@ -148,19 +148,19 @@ def read_regular(name: str | Path, directory: int | None, most: int) -> bytes | 
         return stream.read(most)
 
 
-# Rejected lines that are kept with their reasons; of more there is a count for each file.
+# The number of rejected lines that are kept with their reasons; more are counted for each file.
 _MOST_KEPT: Final = 1000
 
-# What is no file of ours, or is gone again: whatever it is, no sample was in it.
+# Errors for things that are not our files, or are gone again: no sample was in them.
 _NO_FILE: Final = (errno.ENOENT, errno.EISDIR)
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """A line that was not read; `line` counts from 1 and is 0 where it is the whole file.
+    """A line that was not read; `line` counts from 1 and is 0 for a whole file.
 
-    `lines` is how many it stands for. `is_unread` tells that the system does not let us read the
-    file or directory: what is in it is not known.
+    `lines` is how many lines it stands for. `is_unread` means that the system does not allow to
+    read the file or directory, so its content is not known.
     """
 
     path: Path
@@ -176,7 +176,7 @@ class Rejected:
 
 @dataclass
 class Rejections:
-    """Where lines were rejected and why, by the number of their file: a thousand at most."""
+    """Rejected lines with their reasons, by the number of their file: a thousand at most."""
 
     _found: list[tuple[int, int, str]] = field(default_factory=list)
     _more: Counter[int] = field(default_factory=Counter)
@@ -194,7 +194,7 @@ class Rejections:
             self._found.append((file, line, reason))
 
     def of(self, paths: list[Path]) -> Iterator[Rejected]:
-        """Yield them in their order, then how many more there are of each file."""
+        """Yield them in order, then the number of further ones in each file."""
         for file, line, reason in sorted(self._found):
             yield Rejected(paths[file], line, reason)
         for file, lines in sorted(self._more.items()):
@@ -209,7 +209,7 @@ def not_read(path: Path, error: OSError) -> Rejected:
 
 
 def entries(directory: Path, rejected: list[Rejected]) -> list[Path]:
-    """Return what is in `directory`, if it is one; `rejected` takes why it cannot be listed."""
+    """Return the entries of `directory`, if it is one; `rejected` takes why it cannot be listed."""
     try:
         return sorted(directory.iterdir())
     except (FileNotFoundError, NotADirectoryError):

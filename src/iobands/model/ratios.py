@@ -1,8 +1,7 @@
-"""Ratios of pairs that were measured together, and how sure their median is.
+"""Ratios of pairs that were measured together, and an interval of their median.
 
-The interval comes from the sign test: its ends are two of the ratios themselves, and it assumes
-nothing of how they are distributed but that pairs do not depend on each other. ReFrame checks
-import it: standard library only.
+The interval comes from the sign test: its ends are two of the ratios themselves. It assumes only
+that pairs do not depend on each other. ReFrame checks import it: standard library only.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-#: How sure an interval is at least.
+#: The least confidence of an interval.
 CONFIDENCE: Final = 0.95
 
-#: The fewest pairs whose smallest and largest ratio reach this confidence: 1 - 2 / 2**6 = 0.969.
+#: The fewest pairs for this confidence, with the smallest and largest ratio: 1 - 2 / 2**6 = 0.969.
 FEWEST_PAIRS: Final = 6
 
 
@@ -52,9 +51,9 @@ def paired_ratio(pairs: Sequence[tuple[float, float]]) -> PairedRatio:
         ValueError: there is no pair, or something in them is not above 0.
     """
     if not pairs:
-        raise ValueError("there is no pair to take a ratio of")
+        raise ValueError("there are no pairs to give a ratio")
     if not all(value > 0 and math.isfinite(value) for pair in pairs for value in pair):
-        raise ValueError("a ratio is of two numbers above 0")
+        raise ValueError("a ratio needs two numbers above 0")
     logs = sorted(math.log(first / second) for first, second in pairs)
     place, confidence = _place(len(logs))
     return PairedRatio(
@@ -69,8 +68,8 @@ def paired_ratio(pairs: Sequence[tuple[float, float]]) -> PairedRatio:
 def _place(number: int) -> tuple[int | None, float | None]:
     """Return how many of `number` sorted ratios to leave out at each end, and the confidence.
 
-    The median is outside where that many or fewer are on one side of it, each with probability one
-    half. None of too few.
+    The median is outside if that many or fewer are on one side of it, each with probability one
+    half. None with too few.
     """
     found: tuple[int | None, float | None] = (None, None)
     outside, ways = 0, 1  # ways to have `place` of them there

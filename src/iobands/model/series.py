@@ -1,4 +1,4 @@
-"""Series: which samples belong together, and what a series is called."""
+"""Series: which samples belong together, and the names of series."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 from iobands.model.fields import SERIES_FIELDS, VARIABLE_UNITS
 from iobands.model.files import FileError
 
-# What a label adds to file system, pattern and variable, where series differ in it.
+# The fields that a label adds to file system, pattern and variable if series differ in them.
 _FURTHER: Final = (
     "case",
     "stripe_count_asked",
@@ -32,7 +32,7 @@ MADE_UP: Final = "made-up-site"
 #: The stripe count that stands for all targets.
 ALL_TARGETS: Final = -1
 _SLUG_LENGTH: Final = 120  # file systems allow 255
-#: What of data may be one part of a path: of these names files are found, and site files run.
+#: Data that may be one part of a path: files are found, and site files run, by these names.
 PATH_PART: Final = r"^[^./\x00-\x20-][^/\x00-\x1f\x7f]{0,199}$"
 
 
@@ -74,7 +74,7 @@ class SeriesKey:
 def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
     """Return a short name for each series, such as `disk fpp write_bw`.
 
-    A further field is named only where series would else share a name.
+    A further field is named only if series would otherwise share a name.
     """
     alike: defaultdict[tuple[object, ...], list[SeriesKey]] = defaultdict(list)
     for key in keys:
@@ -90,7 +90,7 @@ def path_part(name: str) -> str:
     """Return the name of a system, partition or check as one part of a path.
 
     Raises:
-        FileError: it leads elsewhere, or is no name of a file.
+        FileError: it leads to another directory, or is not a file name.
     """
     if not re.fullmatch(PATH_PART, name):
         raise FileError(f"{name[:60]!r} cannot be a part of a path")
@@ -98,7 +98,7 @@ def path_part(name: str) -> str:
 
 
 def slug(key: SeriesKey) -> str:
-    """Return a file name for the series, which does not depend on other series."""
+    """Return a file name for the series, independent of other series."""
     *values, case = astuple(key)
     values += [case] if case else []  # a field that came later: older names stay as they were
     text = "-".join("none" if value is None else _number(value) for value in values)
@@ -114,7 +114,7 @@ def _label(key: SeriesKey, telling: Sequence[str]) -> str:
 
 
 def _telling(group: Sequence[SeriesKey]) -> list[str]:
-    """Return as few fields as distinguish all series of `group`."""
+    """Return the fewest fields that distinguish all series of `group`."""
     telling: list[str] = []
     distinct = 1
     for name in _FURTHER:
@@ -159,7 +159,7 @@ TARGET: Final = "target"
 
 NODE: Final = "node"
 
-#: The field by whose value peers are compared.
+#: The field that groups peers.
 FIELD_OF: Final = {TARGET: "file_system", NODE: "partition"}
 
 

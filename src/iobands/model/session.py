@@ -1,4 +1,4 @@
-"""What is known of measuring beside the samples: the newest session, and what runs left behind."""
+"""What is known besides samples: the newest session, and what runs left behind."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ class LastSession:
     """The newest session that `iobands run` began.
 
     `ended` is None while it runs, and if it was killed. `counts` has how many test cases were
-    `expected` and `ran`, and of these `failed`, were `aborted` or `skipped`. `seconds` says where
-    its time went: `total`, of it `build` and `checks`, of these `program`, of that `io`. `reason`
-    says why it did not complete, or what is wrong nevertheless.
+    `expected` and `ran`, and how many of the latter `failed`, were `aborted` or `skipped`.
+    `seconds` has the `total` time, its parts `build` and `checks`, the part of the checks in the
+    `program`, and the part of the program in `io`. `reason` says why it did not complete, or what
+    else is wrong.
     """
 
     session: str
@@ -40,7 +41,7 @@ class LastSession:
 
     @property
     def timestamp(self) -> float:
-        """When it ended, or else began, in seconds since 1970: what a dead man's switch watches."""
+        """When it ended, or else began, in seconds since 1970, for a dead man's switch."""
         return (self.ended or self.began).timestamp()
 
 
@@ -48,7 +49,7 @@ class LastSession:
 class Leftover:
     """A directory that could not be removed, or a note that cannot be read.
 
-    It may be all notes of a system: `is_closed` if only others may list them, as they should.
+    It may stand for all notes of a system: `is_closed` if only other users may list them.
     """
 
     system: str

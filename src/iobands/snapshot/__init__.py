@@ -1,4 +1,4 @@
-"""The snapshot: the one value that everything is said from.
+"""The snapshot: the one value that every view shows.
 
 Frozen and plain: a view imports this package, `iobands.model` and nothing else of iobands.
 """

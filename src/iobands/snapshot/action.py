@@ -1,4 +1,4 @@
-"""What people did about alerts, series and samples."""
+"""People's actions on alerts, series and samples."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ DISCARD: Final = "discard"
 
 ACTIONS: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO, RETIRE, DISCARD)
 
-#: What a person says of an alert that was resolved.
+#: A person's verdict on a resolved alert.
 REAL: Final = "real"
 
 FALSE: Final = "false"
 
 ANSWERS: Final = (REAL, FALSE)
 
-#: Clocks of different machines differ by no more than this.
+#: The largest accepted difference between the clocks of machines.
 CLOCKS: Final = timedelta(hours=1)
 
 
@@ -72,7 +72,7 @@ class Action:
 
     @cached_property
     def _wanted(self) -> list[tuple[tuple[str, ...], set[tuple[object, ...]]]]:
-        """The matches by the fields that they name: of many series these are mostly the same."""
+        """The matches by the fields that they name, which are mostly the same for many series."""
         found: dict[tuple[str, ...], set[tuple[object, ...]]] = {}
         for match in self.series:
             names = tuple(sorted(match))
@@ -86,14 +86,14 @@ def _fields(key: SeriesKey) -> dict[str, object]:
 
 
 def is_future(action: Action, now: datetime) -> bool:
-    """Return whether `action` is further ahead of `now` than clocks differ."""
+    """Return whether `action` is further ahead of `now` than clocks may differ."""
     return action.when > now + CLOCKS
 
 
 def in_force(actions: Iterable[Action], now: datetime) -> tuple[Action, ...]:
-    """Return the actions, in the order of the log, that were neither undone nor are in the future.
+    """Return the actions, in the order of the log, that were not undone and are not in the future.
 
-    An undo takes back what stands before it: what is done again in the same second holds.
+    An undo withdraws only earlier lines, so an action repeated in the same second counts.
     """
     found: list[Action] = []
     for action in actions:

@@ -1,4 +1,4 @@
-"""What settings are worth: comparisons, advice, and the rates that a site publishes."""
+"""The value of settings: comparisons, advice, and the rates that a site publishes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMPARABLE: Final[Mapping[str, tuple[str, ...]]] = {
 class Comparison:
     """The ratio of the values of `key` to those of `against`, which differs from it in one field.
 
-    `ratio` is None where no samples of the two were measured near each other.
+    `ratio` is None if no samples of the two were measured near each other in time.
     """
 
     key: SeriesKey
@@ -37,7 +37,7 @@ class Comparison:
 
 
 def value_of(key: SeriesKey, field: str) -> str:
-    """Return the value of a field as people write it."""
+    """Return the value of a field in the form for people."""
     value = getattr(key, field)
     if field == "stripe_count_asked" and value == ALL_TARGETS:
         return "all"
@@ -46,12 +46,12 @@ def value_of(key: SeriesKey, field: str) -> str:
     return f"{value:g}" if isinstance(value, float | int) else str(value)
 
 
-#: The settings that advice is about, beside the file system.
+#: The settings covered by advice, in addition to the file system.
 SETTINGS: Final = ("stripe_count_asked", "transport", "hints")
 
 FILE_SYSTEM: Final = "file_system"
 
-#: Of more runs than these it is not said how many are missing.
+#: Above this number, the number of missing runs is not given.
 MOST_MORE: Final = 1000
 
 
@@ -67,7 +67,7 @@ class Conclusion(str, Enum):
 
 @dataclass(frozen=True)
 class PairedEvidence:
-    """The median of paired ratios, with an interval where there are enough pairs."""
+    """The median of paired ratios, with an interval if there are enough pairs."""
 
     ratio: float
     interval: Interval
@@ -77,12 +77,12 @@ class PairedEvidence:
 
     @property
     def is_better(self) -> bool:
-        """Whether the ratio is above 1 for sure."""
+        """Whether the whole interval of the ratio is above 1."""
         return self.interval is not None and self.interval[0] > 1
 
     @property
     def makes_no_difference(self) -> bool:
-        """Whether the ratio is within the margin for sure."""
+        """Whether the whole interval of the ratio is within the margin."""
         return self.interval is not None and (
             self.interval[0] > 1 / MARGIN and self.interval[1] < MARGIN
         )
@@ -90,10 +90,10 @@ class PairedEvidence:
 
 @dataclass(frozen=True)
 class Advice:
-    """`key` beside `other`, which differs from it in `setting`; the ratio is key to other.
+    """`key` compared with `other`, which differs from it in `setting`; the ratio is key to other.
 
-    `before` is the evidence of an advice that is withdrawn. `more` is about how many more runs
-    are needed where there are not enough.
+    `before` is the evidence of withdrawn advice. `more` is about how many more runs are needed if
+    there are not enough.
     """
 
     setting: str
@@ -109,8 +109,8 @@ class Advice:
 class Advised:
     """The settings of a pattern and variable, compared.
 
-    `best` has those with the highest median of each file system, the highest first. A median is of
-    the newer half of the runs, in the unit of the variable.
+    `best` has the settings with the highest median on each file system, the highest first. Medians
+    are of the newer half of the runs, in the unit of the variable.
     """
 
     best: tuple[SeriesKey, ...]
@@ -120,7 +120,7 @@ class Advised:
 
 @dataclass(frozen=True)
 class CaseAdvice:
-    """What a case that compares by itself shows: the ratio with its setting to that without."""
+    """The result of a case that compares: the ratio with its setting to without it."""
 
     key: SeriesKey
     finding: Conclusion
@@ -131,7 +131,7 @@ class CaseAdvice:
 Interval = tuple[float, float] | None
 
 
-#: The figures that are published, and the quantile that each is.
+#: The published figures, and the quantile of each.
 QUANTILES: Final = {"upper_quartile": 0.75, "median": 0.5, "lower_quartile": 0.25}
 
 FIGURES: Final = ("maximum", *QUANTILES)
@@ -142,7 +142,7 @@ HOLDS: Final = timedelta(days=92)
 
 @dataclass(frozen=True)
 class Changed:
-    """A file system whose level has changed since; `ratio` is the level to that before."""
+    """A file system with a changed level; `ratio` is the new level to the old one."""
 
     file_system: str
     since: datetime
@@ -153,9 +153,9 @@ class Changed:
 class Rates:
     """The rates of a pattern on a medium in one direction, which is the variable, in `unit`.
 
-    They are of the runs from `first` to `last`, which compare: one epoch, one level, outliers
-    included. `intervals` has the 95 % interval of each quartile, None of too few runs. `holds`
-    is until when they hold: the first of `changed`, else some time after the newest run.
+    They come from comparable runs, from `first` to `last`: one epoch, one level, outliers included.
+    `intervals` has the 95 % interval of each quartile, None with too few runs. They are valid until
+    `holds`: the first of `changed`, else some time after the newest run.
     """
 
     pattern: str
@@ -175,11 +175,10 @@ class Rates:
 
 @dataclass(frozen=True)
 class Recommended:
-    """Settings of a pattern, the commands that set them, and what the rates were measured with.
+    """Settings of a pattern, the commands that set them, and the conditions of the measurement.
 
-    `newest` has the fields of the newest sample. `commands` are by the file systems that they are
-    for. `is_asked` tells that the site file recommends the settings; otherwise they are the best
-    that was measured.
+    `newest` has the fields of the newest sample. `commands` are by file systems. `is_asked` means
+    that the site file recommends the settings; otherwise they are the best measured.
     """
 
     key: SeriesKey
@@ -189,5 +188,5 @@ class Recommended:
     is_asked: bool
 
 
-#: Ratios between this and its inverse make no difference to a user.
+#: Ratios between this and its inverse do not matter to users.
 MARGIN: Final = 1.1

@@ -16,7 +16,7 @@ from iobands.snapshot.series import Series
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """The action that acknowledged an alert; `worse` is what made the alert loud again.
+    """The action that acknowledged an alert; `worse` made the alert critical again.
 
     The ratio of `worse` is the level since then over the acknowledged one.
     """
@@ -44,7 +44,7 @@ class Severity(str, Enum):
 
     @property
     def exit_status(self) -> int:
-        """The exit status of a monitoring plug-in for an alert that nobody acknowledged."""
+        """The exit status of a monitoring plug-in for an alert without acknowledgement."""
         return _EXIT_STATUS.get(self, OK)
 
 
@@ -61,7 +61,7 @@ _EXIT_STATUS: Final = {
 
 
 class Certainty(str, Enum):
-    """How sure a change is, by today's evidence; docs/glossary.md defines the words."""
+    """How certain a change is, by today's evidence; docs/glossary.md defines the words."""
 
     CERTAIN = "certain"
     LIKELY = "likely"
@@ -72,7 +72,7 @@ class Certainty(str, Enum):
 class Member:
     """A series of an alert; `ratio` is its level since the change over its baseline.
 
-    `baseline` is that level in the unit of the series, None where it is not known.
+    `baseline` is in the unit of the series, None if it is not known.
     """
 
     series: Series
@@ -87,7 +87,7 @@ class Member:
 
 @dataclass(frozen=True)
 class SlowPeer:
-    """A target or a node that is slow: `ratio` is its speed relative to the others.
+    """A slow target or node: `ratio` is its speed relative to the others.
 
     It is the worst of `ratios`, which are by variable.
     """
@@ -133,17 +133,17 @@ class AlertEvent:
 
 @dataclass(frozen=True)
 class Alert:
-    """What a person acts on.
+    """An alert, on which a person acts.
 
-    `number` is its name in its `system` for good; alerts of the day, such as missing samples, have
-    none. `subject` says what it is about: a series, or the value that the members share, which
-    `shared` has with its field, such as `scratch writes`. `members` are the worst first. `events`
-    are what happened to it; one of the past has `ended`, and `end` says how.
+    `number` identifies it permanently in its `system`; alerts of the day, such as missing samples,
+    have none. `subject` names a series, or the value that the members share, such as `scratch
+    writes`; `shared` has the value with its field. `members` begin with the worst. `events` are
+    what happened to the alert. A past alert has `ended`, and `end` says how.
 
     A change began between `since_low` and `since_high` (UTC), most likely at `since`, and was
-    `raised` after `delay` runs; `score` is its evidence today in nats. `reason` says why there is
-    no sample, what is unfit or how a check failed. Of a `peer` that is slow, `members` are the
-    series that fell with it.
+    `raised` after `delay` runs; `score` is its evidence today, in nats. `reason` says why there is
+    no sample, what is unfit, or how a check failed. If a `peer` is slow, `members` are the series
+    that fell with it.
     """
 
     severity: Severity
@@ -174,12 +174,12 @@ class Alert:
 
     @property
     def has_level(self) -> bool:
-        """Whether it is about a level, and so has no reason."""
+        """Whether its subject is a level, so that it has no reason."""
         return self.severity not in (Severity.NO_DATA, Severity.UNFIT, Severity.FAILED)
 
     @property
     def is_quiet(self) -> bool:
-        """Whether a person knows of the alert, and it is no worse since."""
+        """Whether the alert is acknowledged and has not become worse."""
         return self.acknowledgement is not None and self.acknowledgement.holds
 
     @property
@@ -203,10 +203,10 @@ def ordered(alerts: Iterable[Alert]) -> tuple[Alert, ...]:
 class Incident:
     """Most runs of one variable on a file system were under their floors.
 
-    It lasted from `since` to `until` (UTC), the times of its first and last bad day; `raised`
-    is that of the day that opened it, and `closed` when it was known to be over. `ratios` has
-    the series that were low, the deepest first, with the median of their low runs over the median
-    of their band.
+    It lasted from `since` to `until` (UTC), the times of its first and last bad day. `raised` is
+    the time of the day that opened it, and `closed` is when it was known to be over. `ratios` has
+    the low series, the lowest first, with the median of their low runs over the median of their
+    band.
     """
 
     system: str
@@ -231,11 +231,11 @@ class Incident:
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """An alert of the past or the present; `raised` and `ended` are None where not known.
+    """An alert of the past or the present; `raised` and `ended` are None if not known.
 
     `subject` names it, `ratio` is the level since over the baseline, and `end` says how it ended,
-    empty while it is open; of what a person resolved, `who` and `reason` say more. `delay` is the
-    number of runs from the onset of a change to its alert. `kind`: of a target or of a node. What
+    empty while it is open. If a person ended it, `who` and `reason` are set. `delay` is the number
+    of runs from the onset of a change to its alert. `kind` is set for a target or a node. What
     was resolved before there was a log of alerts has no `number`.
     """
 
@@ -260,10 +260,10 @@ class LedgerEntry:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Entries with the newest first, and the site's own figures.
+    """Entries, the newest first, and the site's own figures.
 
-    `real` and `false` count the verdicts of people. `delay` is the median number of runs from the
-    onset of a drop to its alert, open ones included, None without one.
+    `real` and `false` count people's verdicts. `delay` is the median number of runs from the onset
+    of a drop to its alert, including open ones, None without any.
     """
 
     entries: tuple[LedgerEntry, ...]
@@ -272,7 +272,7 @@ class Ledger:
     delay: float | None
 
 
-#: What series may share, the most specific first: series field, and how a name says it.
+#: What series may share, the most specific first: series field, and its form in a name.
 SHARED: Final = {
     "file_system": "{}",
     "partition": "partition {}",

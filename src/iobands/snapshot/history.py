@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 Times = NDArray[np.datetime64]
 Flags = NDArray[np.bool_]
 
-#: The phase that fails when a run measured its rates and they are too low.
+#: The phase that fails if a run measured its rates and they are too low.
 PERFORMANCE: Final = "performance"
-#: Samples compare with the newest one if they agree in these; of `suite_version` in the major.
+#: Samples that equal the newest one in these can be compared with it; of `suite_version`, only the
+#: major version counts.
 COMPARED: Final = ("tool_version", "fsync", "suite_version")
 
 
@@ -24,10 +25,10 @@ COMPARED: Final = ("tool_version", "fsync", "suite_version")
 class History:
     """The samples of a series in the order of time; each array is of shape (samples,).
 
-    `times` are in UTC. `passed`: the run did all that was asked of it. `too_slow`: it failed in
-    the performance phase. `alike`: it agrees with the newest sample in `COMPARED`. `sessions` are
-    as `sessions_of` numbers them. `newest` has the fields of the newest sample except its time,
-    None where missing.
+    `times` are in UTC. `passed`: the run passed. `too_slow`: it failed in the performance phase.
+    `alike`: it agrees with the newest sample in `COMPARED`. `sessions` are the numbers of
+    `sessions_of`. `newest` has the fields of the newest sample except its time, None for missing
+    ones.
     """
 
     times: Times = field(repr=False, compare=False)
@@ -44,7 +45,7 @@ class History:
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether its checks run by themselves, as far as the newest sample says."""
+        """Whether its checks run regularly, by the newest sample."""
         return bool(self.newest.get("interval_days"))
 
     @property
@@ -87,7 +88,7 @@ def moment(time: np.datetime64) -> datetime:
     return datetime.fromtimestamp(seconds, tz=timezone.utc)
 
 
-#: How often a series runs in a year while it is too young to know.
+#: How often a series runs in a year, while it is too young to tell.
 DAILY: Final = 365.0
 
 _YEAR: Final = np.timedelta64(365, "D")
@@ -173,7 +174,7 @@ RECOVERED: Final = "recovered"
 
 ADOPTED: Final = "adopted"
 
-# A change of exactly the least size matters, whatever the last bit says.
+# A change of exactly the least size matters, despite rounding.
 _ROUNDING: Final = 1e-9
 
 
@@ -202,7 +203,7 @@ DOWN: Final = "down"
 
 UP: Final = "up"
 
-#: The larger of the drops, as ratios, that `Evidence.power` is of.
+#: The larger one of the drops in `Evidence.power`, as a ratio.
 LARGE_DROP: Final = 0.7
 
 
@@ -210,9 +211,9 @@ LARGE_DROP: Final = 0.7
 class Change:
     """A lasting change of a series; times are in UTC.
 
-    `baseline` and `level` are the medians before and since, in the unit of the series; `delay` is
-    the number of runs from the first changed one to the alert, both included. It `ended` with the
-    first run after it, which was known when it was `closed`.
+    `baseline` and `level` are the medians before and since the change, in the unit of the series.
+    `delay` is the number of runs from the first changed one to the alert, including both. It
+    `ended` with the first run after it, and `closed` is when that was known.
     """
 
     direction: str
@@ -242,7 +243,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Suspicion:
-    """Evidence for a drop over the watch threshold, and not yet enough for an alert."""
+    """Evidence for a drop above the threshold of `watch`, but not enough for an alert."""
 
     since: datetime
     ratio: Ratio
@@ -253,17 +254,17 @@ class Suspicion:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the detector found in the runs of a series that compare with its newest.
+    """The detector's result for the runs of a series that can be compared with the newest.
 
     `rows`, of shape (runs,), are the places of these runs among the samples of the series. `down`
     and `up`, of the same shape, are the evidence after each run for a drop and for a rise, in
-    nats: `watch` and `threshold` say from where on it counts. `today` is the larger of the two
-    after the last run, 0 before the first. `changes` are in the order of time; the last may be
-    open. `level` is the median of the baseline in the unit of the series, None without one; it is
-    of `baseline_runs` accepted runs, 0 where a band gives it. Evidence is divided by `scale`, as
-    successive runs have the serial `correlation`. `power` has the mean detection delay in runs of
-    some drops, as ratios: None where one is not seen, and empty unless the snapshot was asked for
-    it.
+    nats. `watch` and `threshold` are the thresholds of evidence for these states. `today` is the
+    larger of the two after the last run, 0 before the first. `changes` are in the order of time;
+    the last one may be open. `level` is the median of the baseline in the unit of the series, None
+    without one. It comes from `baseline_runs` accepted runs, or from a band if this is 0. Evidence
+    is divided by `scale`, as successive runs have the serial `correlation`. `power` has the mean
+    detection delay, in runs, of some drops, as ratios: None if a drop cannot be detected. It is
+    empty unless it was requested.
     """
 
     rows: NDArray[np.int_] = field(repr=False, compare=False)
@@ -283,14 +284,14 @@ class Evidence:
 
     @property
     def open_change(self) -> Change | None:
-        """The change that lasts, or None."""
+        """The open change, or None."""
         newest = self.changes[-1] if self.changes else None
         return newest if newest and newest.ended is None else None
 
 
 _NORMAL_95: Final = 1.96
 
-# The size of a change comes from at most this many of its runs, the oldest and the newest.
+# The size of a change comes from at most this many of its oldest and its newest runs.
 _MOST_RUNS: Final = 400
 
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from iobands.model import NODE, TARGET, TIME
 from iobands.snapshot.history import Ratio, Times
 
-# What the targets of a type are called.
+# The name of a target by type of file system.
 _NAMES: Final = {"lustre": "OST"}
 
 
 class PeerState(str, Enum):
-    """What a peer is in.
+    """The state of a peer.
 
     `UNUSED`: no run of the newest sessions used it. `UNKNOWN`: none of them compared it with two
     others, or the bytes on each explained all differences.
@@ -37,8 +37,8 @@ class PeerState(str, Enum):
 class Speeds:
     """Logarithms of the speeds of peers over the others', of one variable.
 
-    `values` is of shape (sessions, peers), NaN where a session tells of none; `used` is whether it
-    used the peer all the same. `times` (UTC) are those of the sessions, in order.
+    `values` is of shape (sessions, peers), NaN if a session has no speed; `used` is whether it used
+    the peer. `times` (UTC) are the times of the sessions, in order.
     """
 
     peers: tuple[str, ...]
@@ -51,9 +51,9 @@ class Speeds:
 class Peer:
     """One peer: its `ratio` is its speed over the others', since `since` if it is slow.
 
-    `runs` is in how many sessions it was used, `last` the newest of them. The change began after
-    `since_low`. `score` is the evidence in nats that it is slow. `alarms` are when it was
-    found to be slow, the current time included, each with when that was over, None if it is not.
+    `runs` is the number of sessions that used it, `last` the newest of them. The change began after
+    `since_low`. `score` is the evidence that it is slow, in nats. `alarms` are the times at which
+    it was found to be slow, including the current one, each with its end, None while it lasts.
     """
 
     name: str
@@ -69,9 +69,9 @@ class Peer:
 
 @dataclass(frozen=True)
 class Place:
-    """Peers that are compared: the targets of a file system, or the nodes of a partition.
+    """Peers, which are compared: the targets of a file system, or the nodes of a partition.
 
-    `where` is the file system or partition. `found` and `speeds` are by variable; a peer is called
+    `where` is the file system or partition. `found` and `speeds` are by variable; a peer is named
     by its index or host. `comparisons_a_year` is how often they are compared.
     """
 
@@ -85,16 +85,16 @@ class Place:
 
     @property
     def noun(self) -> str:
-        """What one peer is called, such as `OST`."""
+        """The name of one peer, such as `OST`."""
         return _NAMES.get(self.file_system_type or "", TARGET) if self.kind == TARGET else NODE
 
     @property
     def name(self) -> str:
-        """What its peers are called, such as `OSTs of work`."""
+        """The name of its peers, such as `OSTs of work`."""
         return f"{self.noun}s of {self.where}"
 
     def name_of(self, peer: str) -> str:
-        """Return what a peer is called, such as `OST 7 of work`."""
+        """Return the name of a peer, such as `OST 7 of work`."""
         return f"{self.noun} {peer} of {self.where}"
 
     def peers(self) -> dict[str, dict[str, Peer]]:
@@ -116,9 +116,9 @@ class Place:
         return {name: found for name, found in slow.items() if found}
 
 
-#: What is compared, and the column that has its speeds.
+#: The kinds of peers, and the column with their speeds.
 SPEED_COLUMNS: Final = {TARGET: "target_bandwidths", NODE: "node_speeds"}
-#: What tells runs of the same time apart.
+#: The columns that distinguish runs at the same time.
 WHERE: Final = ("system", "partition", "environ", "file_system")
 #: The columns that `slowest` adds.
 SLOWEST: Final = {kind: f"slowest_{kind}" for kind in SPEED_COLUMNS}
@@ -127,8 +127,8 @@ SLOWEST: Final = {kind: f"slowest_{kind}" for kind in SPEED_COLUMNS}
 def slowest(speeds: pl.DataFrame) -> dict[tuple[object, ...], pl.DataFrame]:
     """Return the slowest target and node of each run as texts such as `nid01 (0.62)`.
 
-    By `WHERE`, a frame of the times of runs and of the columns `SLOWEST`. One node alone is not the
-    slowest.
+    By `WHERE`, a frame with the times of runs and the columns `SLOWEST`. A single node is not
+    listed.
     """
     of_run = (TIME, *WHERE)
     said = (

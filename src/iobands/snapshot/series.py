@@ -17,13 +17,13 @@ from iobands.model import RATIO_UNIT, SeriesKey, slug
 from iobands.snapshot.action import Action
 from iobands.snapshot.history import Change, Evidence, History, Times
 
-#: The verdicts by their codes, which grow with what is wrong.
+#: The verdicts by their codes, from good to bad.
 VERDICTS: Final = (NO_BAND, WITHIN, ABOVE, BELOW, COLLAPSED)
 
 
 @dataclass(frozen=True)
 class MissingRun:
-    """A run that should have given a sample of a series and gave none.
+    """A run that should have given a sample of a series but gave none.
 
     `session` is the one that it names, None where it names none.
     """
@@ -35,7 +35,7 @@ class MissingRun:
 
 @dataclass(frozen=True)
 class Finding:
-    """A check whose newest run failed or was skipped, and that never gave a series."""
+    """A check that never gave a series, and failed or was skipped in its newest run."""
 
     name: str
     system: str
@@ -66,10 +66,10 @@ _MIB = 2**20
 
 @dataclass(frozen=True)
 class InEffect:
-    """Layout, transport and hints of one sample; None where there are none, or no evidence.
+    """Layout, transport and hints of one sample; None if there are none, or no evidence.
 
-    `stripe_size` is in bytes; `hints` are written as `name=value,...`; `cache` is what contract 1
-    says of the reads.
+    `stripe_size` is in bytes; `hints` are written as `name=value,...`; `cache` is the state of the
+    page cache before reads, as in contract 1.
     """
 
     stripe_count: int | None = None
@@ -93,7 +93,7 @@ class InEffect:
 
 
 def in_effect(sample: Mapping[str, Any]) -> InEffect:
-    """Return what was in effect in a sample, by what it says."""
+    """Return what was in effect in a sample, by its columns."""
     return InEffect(
         sample.get("stripe_count"),
         sample.get("stripe_size"),
@@ -107,7 +107,7 @@ def in_effect(sample: Mapping[str, Any]) -> InEffect:
 class Obstacle:
     """A file system, an environment or a partition that is unfit, or has stopped checks.
 
-    `checks` are the names of those that it stopped, and `keys` the series that they would give.
+    `checks` are the names of the stopped checks, and `keys` the series that they would give.
     """
 
     subject: str
@@ -119,7 +119,7 @@ class Obstacle:
     keys: frozenset[SeriesKey]
 
 
-#: From how many runs of its own a series learns a band, and from how many of the newest.
+#: How many runs a series needs to learn a band, and how many of the newest are used.
 ENOUGH_RUNS: Final = 20
 
 
@@ -138,12 +138,12 @@ class State(str, Enum):
 class Status:
     """What is known of one series now; values are in the unit of the series.
 
-    `value`, `when` and `verdict` are of the newest sample. `band` is the published one, or one
-    learned from the series' own history when `provisional`. `runs` counts the samples, `usable`
-    the earlier ones that a band may be learned from. `why` says why a series is calibrating,
-    `missing` why the newest sample is not the expected one. `evidence` is None without a
-    sample. `left_out` says why the newest sample is not judged, empty where it is. `limit` is the
-    single figure that was published for the series; until a band is learned its verdict counts.
+    `value`, `when` and `verdict` belong to the newest sample. `band` is the published one or, if
+    `provisional`, one learned from the series' own history. `runs` counts the samples, `usable` the
+    earlier ones that a band may be learned from. `why` says why a series is calibrating, `missing`
+    why the newest sample is not the expected one. `evidence` is None without a sample. `left_out`
+    says why the newest sample is not judged, and is empty if it is. `limit` is the single published
+    figure of the series; until a band is learned, its verdict counts.
     """
 
     state: State
@@ -170,8 +170,8 @@ class Status:
 class Verdicts:
     """For each sample its time in seconds since 1970 and the code of its verdict.
 
-    Both are of shape (samples,). `segments` has the times from which on a band holds, and its
-    place in `bands`, -1 for none.
+    Both are of shape (samples,). `segments` has the time from which each band holds, and its place
+    in `bands`, -1 for none.
     """
 
     times: NDArray[np.int64] = field(repr=False, compare=False)
@@ -185,9 +185,9 @@ class Series:
     """A series with its samples and what is known of it now.
 
     `rows`, of shape (samples,), are the places of its samples in the frame of the snapshot, which
-    has all columns. `epochs` are the epochs of its system, without their bands; `epoch` holds
-    for the newest sample. `missing` are the runs that gave no sample, in the order of time;
-    `actions` have all that was done about the series, undone actions included.
+    has all columns. `epochs` are the epochs of its system, without their bands; `epoch` is the one
+    of the newest sample. `missing` are the runs without a sample, in the order of time; `actions`
+    has all actions on the series, including undone ones.
     """
 
     key: SeriesKey
@@ -215,7 +215,7 @@ class Series:
 
     @property
     def is_on_demand(self) -> bool:
-        """Whether it is a case that no tag of the site file has with an interval."""
+        """Whether it is a case without a tag with an interval in the site file."""
         return self.key.case is not None and not self.history.is_scheduled
 
     @property

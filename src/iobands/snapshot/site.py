@@ -35,23 +35,23 @@ from iobands.snapshot.series import Finding, Obstacle, Outliers, Series, State
 
 @dataclass(frozen=True)
 class FutureSample:
-    """A sample that is dated in the future, which no series has until then."""
+    """A sample that is dated in the future; it joins its series then."""
 
     key: SeriesKey
     label: str
     when: datetime
 
 
-#: By how much what is dated may be ahead of the clock of who reads it.
+#: How far a date may be ahead of the reader's clock.
 CLOCK_OFF: Final = timedelta(minutes=15)
 
-#: What an alert of a clock is about.
+#: The subject of an alert about a clock.
 CLOCK: Final = "clock"
 
 
 @dataclass(frozen=True)
 class FileSystem:
-    """A file system: the outliers of its series, and its size where preflight saw it."""
+    """A file system: the outliers of its series, and its size if the preflight saw it."""
 
     system: str
     name: str
@@ -63,19 +63,19 @@ class FileSystem:
 class Snapshot:
     """What is known of a site, or of one of its systems, at `now`.
 
-    `alerts` are the worst first, `past` those that ended, and `ledger` has both. An alert needs the
-    evidence `threshold`, in nats, so that all series together raise `false_alarms_a_year`.
-    `skipped` are checks without a series that were skipped for a reason, such as a program that
-    is not installed. `superseded` names series that are no longer expected, because their check
-    now runs at another scale. `retired` are the series that a person retired and `future` the
-    samples dated in the future: nothing is judged of either. `maintenance` are the windows of
-    each system. `leftovers` are run directories that could not be removed. `places` have the
-    targets and nodes that are compared with each other, `peer_actions` all that was done about
-    these. `warnings` are about the bands files. `clock` says how far the clock that gave `now`
-    is off, so that nothing is over or due by it.
+    `alerts` are the open ones, the worst first, `past` the ended ones, and `ledger` has both. An
+    alert needs the evidence `threshold`, in nats (natural logarithms of a likelihood ratio), so
+    that all series together raise `false_alarms_a_year`. `skipped` are checks without a series that
+    were skipped for a reason, such as a program that is not installed. `superseded` names series
+    that are no longer expected, because their check now runs at another scale. `retired` are series
+    that a person retired, and `future` are samples dated in the future; neither is judged.
+    `maintenance` has the windows of each system. `leftovers` are run directories that could not be
+    removed. `places` have the targets and nodes that are compared with each other, and
+    `peer_actions` the actions on them. `warnings` are about the bands files. `clock` says how far
+    the clock that gave `now` is wrong; while it is wrong, nothing is over or due by it.
 
-    The history is in columns: `samples` has a row a sample with all fields of contract 2, and
-    `speeds` one for each target and node of a run.
+    The history is in columns: `samples` has a row for each sample with all fields of contract 2,
+    and `speeds` a row for each target and node of a run.
     """
 
     now: datetime
@@ -128,7 +128,7 @@ class Snapshot:
 
     @property
     def actions(self) -> dict[SeriesKey | PeerName, tuple[Action, ...]]:
-        """All that was done about each series, target or node, undone actions included."""
+        """All actions on each series, target or node, including undone ones."""
         found: dict[SeriesKey | PeerName, tuple[Action, ...]] = {
             each.key: each.actions for each in (*self.series, *self.retired)
         }
@@ -158,7 +158,7 @@ class Snapshot:
         return found
 
 
-# What names neither people nor nodes: read-back hints may have lists of nodes.
+# Columns without names of people or nodes; read-back hints may have lists of nodes.
 _SHOWN: Final = frozenset(
     {"suite_version", "tool_version", "transport_in_effect", "fsync", "cache"}
 )
@@ -180,7 +180,7 @@ _PRIVATE: Final = frozenset(
 
 
 def public(site: Snapshot) -> Snapshot:
-    """Return what of a snapshot anybody may see."""
+    """Return the public part of a snapshot."""
     private = [name for name in _PRIVATE if name in site.samples.columns]
     last = site.last_session
     return replace(
