@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.alarms.tokio import write_reduced
 from iobands.judge.site import JudgedSite, judge
-from iobands.judge.verdicts import TransientRuns, transient_runs
+from iobands.judge.verdicts import TransientRuns
 from iobands.model import SeriesKey
 from iobands.snapshot import Alert, Incident, Series, Severity, Snapshot
 from iobands.source.convert import convert, read_mapping
@@ -130,10 +130,7 @@ def replay(table: Path, pool: Executor, parts: int) -> Replay:
     said = tuple(said for day in days for said in evenings[day][1])
     events = events_of([each for each in said if each.severity != Severity.NO_DATA.value])
     runs = {
-        key: transient_runs(key, each.history, judged.bands[key], judged.detections.get(key))
-        for each in site.series
-        for key in [each.key]
-        if each.shares_causes
+        each.key: judged.judged[each.key].transient for each in site.series if each.shares_causes
     }
     return Replay(tuple(events), site.series, site.incidents, site.threshold, said, statuses, runs)
 

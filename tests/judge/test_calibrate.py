@@ -195,7 +195,7 @@ def test_calibrating_begins_at_the_newest_rebaseline(files: SiteFiles) -> None:
     # the frozen band is not carried on, and the new one is in force
     judgement = files.judge(now + HOUR)
     (series,) = judgement.snapshot.series
-    band = judgement.bands[series.key].band_for(series.key.fields(), now + HOUR)
+    band = judgement.judged[series.key].bands.band_for(series.key.fields(), now + HOUR)
     assert band.median == learned.band.median
 
 

@@ -69,8 +69,8 @@ def calibrate(
                     learned.append(_learn(series, judgement, since))
                 except NoProposal as why:
                     left_out.append(LeftOut(series.label, str(why)))
-        bands = next(judgement.bands[each.key] for each in chosen if each.key.system == system)
-        epoch = _epoch(learned, bands, site.now) if learned else None
+        key = next(each.key for each in chosen if each.key.system == system)
+        epoch = _epoch(learned, judgement.judged[key].bands, site.now) if learned else None
         yield Calibration(system, tuple(learned), tuple(left_out), epoch)
 
 
@@ -88,7 +88,8 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
     Raises:
         NoProposal: they give none, or the one in force stays.
     """
-    site, detection = judgement.snapshot, judgement.detections.get(series.key)
+    site, judged = judgement.snapshot, judgement.judged[series.key]
+    detection, bands = judged.detection, judged.bands
     if detection is None:
         raise NoProposal("no runs")
     for alert in site.alerts_on(series.key):
@@ -99,7 +100,7 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
             )
     if detection.suspicion is not None:
         raise NoProposal("the newest runs may be a drop; wait for more runs")
-    history, bands = series.history, judgement.bands[series.key]
+    history = series.history
     in_force = band_in_force(series.key, history.newest, site.now, bands)
     compared = np.zeros(len(history), dtype=bool)
     compared[detection.rows] = True

@@ -1,22 +1,129 @@
-"""Samples that are kept but not judged: of the future, in maintenance, of retired series."""
+"""The judged part of a site, and what is set aside: maintenance, the future, retired series."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Final
 
 from iobands.bands import Bands, Span
-from iobands.judge.actions import bands_after
-from iobands.measure.run_reports import CheckRun
-from iobands.model import TARGET, PeerName, SeriesKey
-from iobands.snapshot import RESOLVE, RETIRE, Action, FutureSample, History, MissingRun, in_force
+from iobands.measure.run_reports import CheckRun, RunReports
+from iobands.model import TARGET, PeerName, SeriesKey, labels
+from iobands.snapshot import (
+    DISCARD,
+    NOTHING,
+    RESOLVE,
+    RETIRE,
+    Action,
+    Finding,
+    FutureSample,
+    History,
+    MissingRun,
+    Obstacle,
+    in_force,
+)
 from iobands.source.action_log import Log
-from iobands.source.known import Maintenance
+from iobands.source.known import AHEAD, OVERDUE, Known, Maintenance
+from iobands.source.missing_runs import (
+    FINE,
+    findings,
+    missed_schedule,
+    missing_in_perflogs,
+    obstacles,
+    runs_of_series,
+    sightings,
+    superseded,
+)
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: The reason for a sample of the future.
 WRONG: Final = "a clock was wrong"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The judged part of a site: its series and their runs, without what was set aside.
+
+    `names` are the labels of all series, `past` those that are superseded, `gone` the retired.
+    `actions` has all actions about each series, `standing` the ones in force. `runs` are by series,
+    and under None the ones without a series; `missing` are runs without a sample, by the perflogs.
+    """
+
+    known: Known
+    keys: tuple[SeriesKey, ...]
+    names: Mapping[SeriesKey, str]
+    past: frozenset[SeriesKey]
+    future: tuple[FutureSample, ...]
+    missing: Mapping[SeriesKey, Sequence[MissingRun]]
+    actions: Mapping[SeriesKey, tuple[Action, ...]]
+    standing: Mapping[SeriesKey, tuple[Action, ...]]
+    reports: RunReports
+    runs: Mapping[SeriesKey | None, Sequence[CheckRun]]
+    gone: frozenset[SeriesKey]
+
+    @classmethod
+    def of(cls, known: Known) -> Stage:
+        """Return the judged part of a site."""
+        now, histories, logs = known.now, known.histories, known.logs
+        missing = missing_in_perflogs(known.samples.missed)
+        seen = sightings(known.samples)
+        past = superseded(seen)
+        runs = outside_maintenance(known.reports.runs, known.maintenance)
+        reports = replace(known.reports, runs=runs)
+        names = labels({*histories, *missing, *(key for key, _ in known.future)})
+        future = future_samples(known.future, names, logs, now)
+        missing = {**only_in_future(future, histories), **missing}
+        keys = sorted({*histories, *missing} - past, key=SeriesKey.sort_key)
+        actions = {key: logs[key.system].of(key) for key in keys}
+        standing = {key: in_force(each, now) for key, each in actions.items()}
+        gone = {key for key in keys if is_retired(standing[key], histories.get(key, NOTHING))}
+        return cls(
+            known,
+            tuple(keys),
+            names,
+            frozenset(past),
+            future,
+            missing,
+            actions,
+            standing,
+            reports,
+            runs_of_series(keys, seen, reports.runs),
+            frozenset(gone),
+        )
+
+    @property
+    def measured(self) -> dict[SeriesKey, History]:
+        """The histories of the series that are judged."""
+        known = self.known.histories
+        return {key: known[key] for key in self.keys if key in known and key not in self.gone}
+
+    @property
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        """The obstacles that stand now."""
+        return obstacles(self.runs, self.reports.newest, OVERDUE)
+
+    @property
+    def failed(self) -> tuple[Finding, ...]:
+        """The checks without a series whose newest run failed."""
+        return self._findings(lambda result: result not in FINE)
+
+    @property
+    def skipped(self) -> tuple[Finding, ...]:
+        """The checks without a series whose newest run was skipped."""
+        return self._findings(lambda result: result == "skip")
+
+    def _findings(self, wanted: Callable[[str], bool]) -> tuple[Finding, ...]:
+        return tuple(findings(self.runs[None], self.reports, OVERDUE, wanted))
+
+    @property
+    def missed_schedule(self) -> timedelta | None:
+        """The shortest declared interval if no session ran for two of them, else None."""
+        last, now = self.known.last_session, self.known.now
+        spans = [span for each in self.known.maintenance.values() for span in each.of(None)]
+        # dated by a wrong clock: only the samples tell when a session ran
+        began = last.began if last and last.began <= now + AHEAD else _LONG_AGO
+        return missed_schedule(began, self.measured.values(), spans, now)
 
 
 def spans_of_peers(
@@ -72,7 +179,7 @@ def future_samples(
     return tuple(
         FutureSample(key, labels[key], when)
         for key, when in sorted(found, key=lambda each: (each[1], labels[each[0]]))
-        if not any(when in span for span in _left_out(logs[key.system].of(key), now))
+        if not _is_left_out(when, in_force(logs[key.system].of(key), now))
     )
 
 
@@ -87,8 +194,14 @@ def only_in_future(
     }
 
 
-def _left_out(actions: Iterable[Action], now: datetime) -> tuple[Span, ...]:
-    return bands_after(Bands("", ()), in_force(actions, now)).left_out
+def _is_left_out(when: datetime, actions: Iterable[Action]) -> bool:
+    return any(
+        each.kind in (RESOLVE, DISCARD)
+        and each.since is not None
+        and each.until is not None
+        and each.since <= when <= each.until
+        for each in actions
+    )
 
 
 def resolved_peers(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -13,43 +13,28 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.bands import Bands
-from iobands.judge.actions import bands_after
 from iobands.judge.alerts import System, alerts_of
 from iobands.judge.budget import Budget
 from iobands.judge.conditions import of_failures, of_preflight, of_session, of_the_day
-from iobands.judge.detection import Detection
 from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
 from iobands.judge.happenings import happenings_of
 from iobands.judge.incidents import incidents_of
 from iobands.judge.ledger import ledger_of
 from iobands.judge.places import actions_on_peers, places_of
 from iobands.judge.prior import Months, Prior, months_of, priors_of
-from iobands.judge.set_aside import (
-    future_samples,
-    is_retired,
-    only_in_future,
-    outside_maintenance,
-    spans_of_peers,
-)
-from iobands.judge.state import Terms, assess, unjudged
-from iobands.judge.verdicts import NONE as NO_TRANSIENT_RUNS
-from iobands.judge.verdicts import TransientRuns, transient_runs, verdicts_of
-from iobands.measure.run_reports import CheckRun, RunReports
-from iobands.model import LastSession, Rejected, SeriesKey, labels, slug
+from iobands.judge.set_aside import Stage, spans_of_peers
+from iobands.judge.state import Judged, judged_series
+from iobands.model import LastSession, Rejected, SeriesKey, slug
 from iobands.snapshot import (
     CLOCK,
     CLOCK_OFF,
     DAILY,
-    NOTHING,
-    Action,
     Alert,
     AlertEvent,
     FileSystem,
     FutureSample,
     History,
     Incident,
-    MissingRun,
     Obstacle,
     Outliers,
     Place,
@@ -62,38 +47,25 @@ from iobands.snapshot import (
     ordered,
     runs_a_year_at,
 )
-from iobands.source.known import AHEAD, OVERDUE, Attempts, Known, Maintenance, read_known, why
-from iobands.source.missing_runs import (
-    FINE,
-    findings,
-    missed_schedule,
-    missing_in_perflogs,
-    missing_in_reports,
-    obstacles,
-    runs_of_series,
-    sightings,
-    superseded,
-)
+from iobands.source.known import Attempts, Known, read_known
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _NEVER: Final = np.datetime64(0, "ns")
 # A series counts while the site's newest run is not so much later than its own.
 _GOES_ON: Final = np.timedelta64(90, "D")
-_NO_ROWS: Final = np.empty(0, np.uint32)
 # A system and a file system; None is what is known of a file system without runs.
 _Place = tuple[str, str | None] | None
 
 
 @dataclass(frozen=True)
 class JudgedSite:
-    """The snapshot, and what it was judged by: of each series the detection and the bands.
+    """The snapshot, and the basis of each of its series.
 
     `news` is by system what happened to alerts and is not in the log yet, in the order of time.
     """
 
     snapshot: Snapshot
-    detections: Mapping[SeriesKey, Detection]
-    bands: Mapping[SeriesKey, Bands]
+    judged: Mapping[SeriesKey, Judged]
     news: Mapping[str, Sequence[AlertEvent]]
 
 
@@ -128,20 +100,19 @@ def judge(
     wrong with the clock that gave the time. With `with_power` the power of each series is computed,
     which is slow. A part that cannot be judged becomes an alert, and the rest is judged.
     """
-    now, attempts, stage = known.now, Attempts([*known.problems]), _Stage.of(known)
-    gone = stage.gone
+    now, attempts, stage = known.now, Attempts([*known.problems]), Stage.of(known)
     groups = _groups(stage.measured)
     months = _months(known.histories, attempts, false_alarms)
     budget = months[None].budgets[-1] if len(months[None].since) else Budget(false_alarms)
-    judged = _judged(stage, attempts, months, with_power=with_power)
-    kept = {key: each for key, each in judged.items() if key not in gone}
+    judged = judged_series(stage, attempts, months, with_power=with_power)
+    kept = {key: each for key, each in judged.items() if key not in stage.gone}
     series = [each.series for each in kept.values()]
     detections = {key: each.detection for key, each in kept.items() if each.detection}
     work = partial(group_drops, groups, detections, known.histories, budget)
     drops = attempts.of("groups", work, ())
     transient = {key: each.transient for key, each in kept.items() if each.series.shares_causes}
     incidents = attempts.of("incidents", partial(incidents_of, transient, now), ())
-    stopped = obstacles(stage.runs, stage.reports.newest, OVERDUE)
+    stopped = stage.obstacles
     peers = "targets and nodes"
     spans_of = partial(spans_of_peers, known.bands, known.maintenance, known.logs, now)
     places = attempts.of(
@@ -151,7 +122,7 @@ def judge(
     unfit = frozenset(key for each in stopped for key in each.keys)
     told = [
         alert
-        for system in _systems(stage, series, detections, budget, places, false_alarms)
+        for system in _systems(stage, kept, budget, places, false_alarms)
         for alert in attempts.of(
             f"alerts of {system.name}",
             partial(_told, known, system, drops, incidents),
@@ -171,7 +142,6 @@ def judge(
     )
     in_their_time = partial(in_force, now=now)
     acted = [*map(in_their_time, (*stage.actions.values(), *peer_actions.values()))]
-    skipped = findings(stage.runs[None], stage.reports, OVERDUE, lambda result: result == "skip")
     snapshot = Snapshot(
         now=now,
         series=tuple(series),
@@ -182,15 +152,15 @@ def judge(
         speeds=known.samples.speeds,
         alerts=alerts,
         past=tuple(each for each in told if each.ended is not None),
-        skipped=tuple(skipped),
+        skipped=stage.skipped,
         superseded=tuple(stage.names[key] for key in sorted(stage.past, key=SeriesKey.sort_key)),
-        retired=tuple(each.series for key, each in judged.items() if key in gone),
+        retired=tuple(each.series for key, each in judged.items() if key in stage.gone),
         future=stage.future,
         maintenance={name: each.maintenance for name, each in known.bands.items()},
         rejected=known.rejected,
         obstacles=stopped,
         incidents=incidents,
-        file_systems=_file_systems(series, stage.reports),
+        file_systems=_file_systems(series, stage),
         last_session=known.last_session,
         leftovers=known.leftovers,
         places=places,
@@ -198,70 +168,7 @@ def judge(
         warnings=tuple(text for each in known.bands.values() for text in each.warnings),
         clock=clock,
     )
-    return JudgedSite(
-        snapshot,
-        detections,
-        {key: each.bands for key, each in judged.items()},
-        _news(told, known.alert_log),
-    )
-
-
-@dataclass(frozen=True)
-class _Stage:
-    """The judged part of a site: its series and their runs, without what was set aside.
-
-    `names` are the labels of all series, `past` those that are superseded, `gone` the retired.
-    `actions` has all actions about each series, `standing` the ones in force. `runs` are by series,
-    and under None the ones without a series; `missing` are runs without a sample, by the perflogs.
-    """
-
-    known: Known
-    keys: tuple[SeriesKey, ...]
-    names: Mapping[SeriesKey, str]
-    past: frozenset[SeriesKey]
-    future: tuple[FutureSample, ...]
-    missing: Mapping[SeriesKey, Sequence[MissingRun]]
-    actions: Mapping[SeriesKey, tuple[Action, ...]]
-    standing: Mapping[SeriesKey, tuple[Action, ...]]
-    reports: RunReports
-    runs: Mapping[SeriesKey | None, Sequence[CheckRun]]
-    gone: frozenset[SeriesKey]
-
-    @classmethod
-    def of(cls, known: Known) -> _Stage:
-        """Return the judged part of a site."""
-        now, histories, logs = known.now, known.histories, known.logs
-        missing = missing_in_perflogs(known.samples.missed)
-        seen = sightings(known.samples)
-        past = superseded(seen)
-        runs = outside_maintenance(known.reports.runs, known.maintenance)
-        reports = replace(known.reports, runs=runs)
-        names = labels({*histories, *missing, *(key for key, _ in known.future)})
-        future = future_samples(known.future, names, logs, now)
-        missing = {**only_in_future(future, histories), **missing}
-        keys = sorted({*histories, *missing} - past, key=SeriesKey.sort_key)
-        actions = {key: logs[key.system].of(key) for key in keys}
-        standing = {key: in_force(each, now) for key, each in actions.items()}
-        gone = {key for key in keys if is_retired(standing[key], histories.get(key, NOTHING))}
-        return cls(
-            known,
-            tuple(keys),
-            names,
-            frozenset(past),
-            future,
-            missing,
-            actions,
-            standing,
-            reports,
-            runs_of_series(keys, seen, reports.runs),
-            frozenset(gone),
-        )
-
-    @property
-    def measured(self) -> dict[SeriesKey, History]:
-        """The histories of the series that are judged."""
-        known = self.known.histories
-        return {key: known[key] for key in self.keys if key in known and key not in self.gone}
+    return JudgedSite(snapshot, judged, _news(told, known.alert_log))
 
 
 def _groups(histories: Mapping[SeriesKey, History]) -> tuple[Group, ...]:
@@ -270,59 +177,9 @@ def _groups(histories: Mapping[SeriesKey, History]) -> tuple[Group, ...]:
     return groups_of({key: each.newest.get("medium") for key, each in together.items()})
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """A series, and the basis of its judgement."""
-
-    series: Series
-    bands: Bands
-    detection: Detection | None
-    transient: TransientRuns
-
-
-def _judged(
-    stage: _Stage, attempts: Attempts, months: Mapping[_Place, Months], *, with_power: bool
-) -> dict[SeriesKey, _Judged]:
-    """Return every series with its status, which says if it could not be judged."""
-    known, labelled = stage.known, labels(stage.keys)
-    found = {}
-    for key in stage.keys:
-        history = known.histories.get(key, NOTHING)
-        spans = known.maintenance[key.system].of(key.file_system)
-        bands = bands_after(known.bands[key.system], stage.standing[key]).leaving_out(*spans)
-        # of two runs at the same time max() takes the first, and reports have more details
-        missing = [*missing_in_reports(key, stage.runs.get(key, ())), *stage.missing.get(key, ())]
-        missing = [each for each in missing if not any(each.when in span for span in spans)]
-        place = key.system, key.file_system
-        terms = Terms(known.now, spans, months.get(place, months[None]), with_power)
-        try:
-            status, detection = assess(key, history, missing, bands, terms)
-            transient = transient_runs(key, history, bands, detection)
-        except Exception as error:
-            status, detection = unjudged(history, why(error)), None
-            transient = NO_TRANSIENT_RUNS
-        lacking = {each.when: each for each in reversed(missing)}
-        epoch = bands.epoch_at(status.when) if status.when else None
-        series = Series(
-            key=key,
-            label=labelled[key],
-            history=history,
-            rows=known.samples.rows.get(key, _NO_ROWS),
-            status=status,
-            outliers=transient.outliers,
-            verdicts=verdicts_of(key, history, bands, status.band if status.provisional else None),
-            epoch=epoch and replace(epoch, bands=(), limits=()),
-            epochs=tuple(replace(each, bands=(), limits=()) for each in bands.epochs),
-            missing=tuple(lacking[when] for when in sorted(lacking)),
-            actions=stage.actions[key],
-        )
-        found[key] = _Judged(series, bands, detection, transient)
-    return found
-
-
 def _of_site(
     known: Known,
-    stage: _Stage,
+    stage: Stage,
     series: Sequence[Series],
     stopped: Sequence[Obstacle],
     clock: str | None,
@@ -330,12 +187,11 @@ def _of_site(
     """Return the alerts that are about no series."""
     partitions = {(each.key.system, each.key.partition) for each in series}
     partitions |= {(each.system, each.partition) for each in stopped}
-    failed = findings(stage.runs[None], stage.reports, OVERDUE, lambda result: result not in FINE)
     last, measured = known.last_session, stage.measured
     return [
         *of_preflight(stopped, len(partitions) > 1),
-        *of_failures(failed),
-        *_of_session(last, measured, known.maintenance, known.now),
+        *of_failures(stage.failed),
+        *(of_session(last, stage.missed_schedule) if last else ()),
         *([] if known.as_of else _of_clock(clock, stage.future, last, measured, known.now)),
     ]
 
@@ -357,15 +213,16 @@ def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
 
 
 def _systems(
-    stage: _Stage,
-    series: Sequence[Series],
-    detections: Mapping[SeriesKey, Detection],
+    stage: Stage,
+    judged: Mapping[SeriesKey, Judged],
     budget: Budget,
     places: Sequence[Place],
     false_alarms: float,
 ) -> Iterator[System]:
     """Yield what the alerts of each system are judged by."""
     known = stage.known
+    series = [each.series for each in judged.values()]
+    detections = {key: each.detection for key, each in judged.items() if each.detection}
     for name in sorted({each.key.system for each in series} | set(known.alert_log)):
         yield System(
             name,
@@ -389,21 +246,6 @@ def _told(
         system.places,
     )
     return alerts_of(system, happened, known.alert_log.get(system.name, ()), known.now)
-
-
-def _of_session(
-    last: LastSession | None,
-    histories: Mapping[SeriesKey, History],
-    windows: Mapping[str, Maintenance],
-    now: datetime,
-) -> list[Alert]:
-    """Return the alert of the last session, or of sessions that were due since."""
-    if last is None:
-        return []
-    spans = [span for each in windows.values() for span in each.of(None)]
-    # dated by a wrong clock: only the samples tell when a session ran
-    began = last.began if last.began <= now + AHEAD else _LONG_AGO
-    return of_session(last, missed_schedule(began, histories.values(), spans, now))
 
 
 def _of_clock(
@@ -470,14 +312,14 @@ def _budgets(
     return [Budget(false_alarms, max(float(total), DAILY)) for total in totals]
 
 
-def _file_systems(series: Sequence[Series], reports: RunReports) -> tuple[FileSystem, ...]:
+def _file_systems(series: Sequence[Series], stage: Stage) -> tuple[FileSystem, ...]:
     """Return what is known of the file systems that have series."""
     found: defaultdict[tuple[str, str], Outliers] = defaultdict(Outliers)
     for each in series:
         found[each.key.system, each.key.file_system or "none"] += each.outliers
     sizes = {
         (run.system, run.examines): run.size_gib
-        for run in reports.runs  # in the order of time
+        for run in stage.reports.runs  # in the order of time
         if run.examines and run.size_gib
     }
     return tuple(

@@ -1,20 +1,36 @@
-"""The state of a series: whether a person has to act, and why."""
+"""Each series by itself: its state, which says whether a person has to act, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Final
 
 import numpy as np
 
 from iobands.bands import NO_BAND, Bands, Span, covered
+from iobands.judge.actions import bands_after
 from iobands.judge.detection import Detection, detect
 from iobands.judge.prior import Months
-from iobands.judge.verdicts import band_in_force, comparable, judged, learned_band, limit_in_force
-from iobands.model import SeriesKey
-from iobands.snapshot import ENOUGH_RUNS, History, MissingRun, State, Status
-from iobands.source.missing_runs import overdue_after
+from iobands.judge.set_aside import Stage
+from iobands.judge.verdicts import NONE as NO_TRANSIENT_RUNS
+from iobands.judge.verdicts import (
+    TransientRuns,
+    band_in_force,
+    comparable,
+    judged,
+    learned_band,
+    limit_in_force,
+    transient_runs,
+    verdicts_of,
+)
+from iobands.model import SeriesKey, labels
+from iobands.snapshot import ENOUGH_RUNS, NOTHING, History, MissingRun, Series, State, Status
+from iobands.source.known import Attempts, why
+from iobands.source.missing_runs import missing_in_reports, overdue_after
+
+_NO_ROWS: Final = np.empty(0, np.uint32)
 
 
 @dataclass(frozen=True)
@@ -117,3 +133,60 @@ def _missing(
     if overdue is not None and now - newest - covered(terms.spans, newest, now) > overdue:
         return f"the newest sample is {(now - newest) / timedelta(days=1):.0f} days old"
     return None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A series, and the basis of its judgement."""
+
+    series: Series
+    bands: Bands
+    detection: Detection | None
+    transient: TransientRuns
+
+
+def judged_series(
+    stage: Stage,
+    attempts: Attempts,
+    months: Mapping[tuple[str, str | None] | None, Months],
+    *,
+    with_power: bool,
+) -> dict[SeriesKey, Judged]:
+    """Return every series with its status, which says if it could not be judged.
+
+    `months` are those of each system and file system, and of one without runs under None.
+    """
+    known, labelled = stage.known, labels(stage.keys)
+    found = {}
+    for key in stage.keys:
+        history = known.histories.get(key, NOTHING)
+        spans = known.maintenance[key.system].of(key.file_system)
+        bands = bands_after(known.bands[key.system], stage.standing[key]).leaving_out(*spans)
+        # of two runs at the same time max() takes the first, and reports have more details
+        missing = [*missing_in_reports(key, stage.runs.get(key, ())), *stage.missing.get(key, ())]
+        missing = [each for each in missing if not any(each.when in span for span in spans)]
+        place = key.system, key.file_system
+        terms = Terms(known.now, spans, months.get(place, months[None]), with_power)
+        try:
+            status, detection = assess(key, history, missing, bands, terms)
+            transient = transient_runs(key, history, bands, detection)
+        except Exception as error:
+            status, detection = unjudged(history, why(error)), None
+            transient = NO_TRANSIENT_RUNS
+        lacking = {each.when: each for each in reversed(missing)}
+        epoch = bands.epoch_at(status.when) if status.when else None
+        series = Series(
+            key=key,
+            label=labelled[key],
+            history=history,
+            rows=known.samples.rows.get(key, _NO_ROWS),
+            status=status,
+            outliers=transient.outliers,
+            verdicts=verdicts_of(key, history, bands, status.band if status.provisional else None),
+            epoch=epoch and replace(epoch, bands=(), limits=()),
+            epochs=tuple(replace(each, bands=(), limits=()) for each in bands.epochs),
+            missing=tuple(lacking[when] for when in sorted(lacking)),
+            actions=stage.actions[key],
+        )
+        found[key] = Judged(series, bands, detection, transient)
+    return found
