@@ -142,14 +142,27 @@ def test_it_goes_or_is_named(
     )
 
 
-def test_no_size_is_said_of_what_cannot_be_seen(place: Place, iobands: Command) -> None:
+@pytest.mark.fault(
+    "directories", "`iobands status` while the file system is away", "counted; no size is made up"
+)
+def test_no_size_is_said_of_what_cannot_be_seen(
+    place: Place, iobands: Command, observed: Observed
+) -> None:
     site(place.root)
-    for _ in range(2):
-        noted(place.notes, place.disk)
+    notes = [noted(place.notes, place.disk) for _ in range(2)]
     place.disk.rename(place.root / "moved")
     assert iobands("clean").returncode == 1
-    digest = iobands("status").stdout
-    assert "\nLeft behind: 2 run directories; 2 of them cannot be seen from here\n" in digest
+    digest = iobands("status")
+    (line,) = (line for line in digest.stdout.splitlines() if line.startswith("Left behind"))
+    assert line == "Left behind: 2 run directories; 2 of them cannot be seen from here"
+    (place.root / "moved").rename(place.disk)
+    again = iobands("clean")
+    observed(
+        message=line,
+        exit_status=digest.returncode,
+        left=[note.path for note in notes],
+        next_run=again.returncode == 0 and not list(place.disk.iterdir()),
+    )
 
 
 @pytest.fixture
@@ -201,14 +214,24 @@ def test_a_colleague_hears_that_the_notes_are_closed(
     )
 
 
+@pytest.mark.fault("directories", "site file that cannot be read", "unknown; nothing is removed")
 def test_nothing_is_removed_by_a_site_file_that_cannot_be_read(
-    place: Place, iobands: Command
+    place: Place, iobands: Command, observed: Observed
 ) -> None:
     note = noted(place.notes, place.disk)
     site_file = place.root / "config" / "systems" / "here.py"
+    readable = site_file.read_text()
     site_file.write_text("system = {")
     done = iobands("clean", cwd=place.root)
     assert done.returncode == 3
     assert done.stderr.startswith(f"IOBANDS UNKNOWN: {site_file}: SyntaxError: ")
     assert done.stderr.count("\n") == 1
     assert note.path.exists()
+    site_file.write_text(readable)
+    again = iobands("clean", cwd=place.root)
+    observed(
+        message=done.stderr,
+        exit_status=done.returncode,
+        left=[note.path],
+        next_run=again.returncode == 0 and not note.path.exists(),
+    )
