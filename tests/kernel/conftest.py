@@ -70,6 +70,38 @@ class Run:
         lines = self.err.splitlines()
         return [line.removeprefix("benchio: ") for line in lines if line.startswith("benchio: ")]
 
+    @property
+    def notes(self) -> list[str]:
+        """What it prints beside its figures."""
+        return [line.strip() for line in self.out.splitlines() if "Note: " in line]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a failed verification says of the first element that differs."""
+
+    rank: int
+    path: str
+    #: Unknown in the files of ADIOS2.
+    byte: int
+    element: int
+    expected: int
+    found: int
+    differing: int
+
+    @classmethod
+    def of(cls, message: str) -> "Difference":
+        """The data of a message."""
+        found = re.fullmatch(
+            r"rank (\d+) on host \S+ verification of (.+) failed: at (?:byte (\d+), )?"
+            r"element (\d+) of the whole array, expected (-?\d+) and found (-?\d+); "
+            r"(\d+) elements differ over all ranks",
+            message,
+        )
+        assert found, message
+        numbers = [int(number or -1) for number in found.groups()[2:]]
+        return cls(int(found[1]), found[2], *numbers)
+
 
 @dataclass(frozen=True)
 class Benchio:
@@ -210,6 +242,31 @@ def benchio(kernel_build, tmp_path) -> Benchio:
     for name in ("unstriped", "striped", "fullstriped"):
         (tmp_path / name).mkdir()
     return Benchio(kernel_build, tmp_path)
+
+
+@pytest.fixture
+def says(request, tmp_path) -> Callable[[Run], None]:
+    """Holds the messages and notes of runs against those that a golden file has of this test.
+
+    `…` stands for the test's directory, HOST for the machine, and N for the rank that speaks.
+    """
+    golden = request.path.with_name("golden") / f"{request.path.stem}.json"
+    said: list[str] = []
+
+    def hold(done: Run) -> None:
+        for message in [*done.messages, *done.notes]:
+            text = message.replace(str(tmp_path), "…").replace(os.uname().nodename, "HOST")
+            text = re.sub(r"(?<=^rank )\d+(?= on )|\d+(?= bytes free)", "N", text)
+            # The compiler's run-time library has the reason.
+            said.append(re.sub(r"(?<= cannot be read: ).*", "…", text))
+        stored = json.loads(golden.read_text(encoding="utf-8")) if golden.exists() else {}
+        if request.config.getoption("--store-golden"):
+            stored[request.node.name] = said
+            text = json.dumps(stored, indent=1, sort_keys=True, ensure_ascii=False)
+            golden.write_text(f"{text}\n", encoding="utf-8")
+        assert said == stored[request.node.name][: len(said)]
+
+    return hold
 
 
 @contextlib.contextmanager

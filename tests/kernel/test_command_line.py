@@ -18,86 +18,76 @@ LAYERS = (
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        ((), "N1 N2 N3 and local or global must be given"),
-        ((4, 4, 4), "N1 N2 N3 and local or global must be given"),
-        ((0, 4, 4, "local"), "N1 must be a whole number"),
-        ((4, -4, 4, "local"), "N2 must be a whole number"),
-        ((4, 4, "4x", "local"), "N3 must be a whole number from 1 to 2**63 - 1, and not '4x'"),
-        ((4, "1,2", 4, "local"), "and not '1,2'"),
-        ((4, "", 4, "local"), "and not ''"),
-        ((4, 4.0, 4, "local"), "and not '4.0'"),
-        ((2**63, 4, 4, "local"), "N1 must be a whole number"),
-        ((2**31, 4, 4, "local"), "N1=2147483648 is too large"),
-        ((2**22, 2**22, 2**22, "local"), "bytes cannot be counted in 64 bits"),
-        ((4, 4, 4, "locale"), "must be local or global, and not 'locale'"),
-        ((4, 4, 4, "proc"), "must be local or global, and not 'proc'"),
-        ((*GOOD, "serail"), "unknown argument 'serail'; did you mean serial?"),
-        ((*GOOD, "fsync", "mpiioo"), "unknown argument 'mpiioo'; did you mean mpiio?"),
-        ((*GOOD, "fsync", "fsycn"), "unknown argument 'fsycn'; did you mean fsync?"),
-        ((*GOOD, "unstripped"), "unknown argument 'unstripped'; did you mean unstriped?"),
-        ((*GOOD, "serial "), "unknown argument 'serial '"),
-        ((*GOOD, "--read "), "unknown argument '--read '"),
-        ((*GOOD, ""), "unknown argument ''"),
-        ((*GOOD, "xyzzy"), "unknown argument 'xyzzy'"),
-        ((*GOOD, "PROC"), "unknown argument 'PROC'"),
-        ((*GOOD, "--fsync"), "unknown argument '--fsync'"),
-        ((*GOOD, "--repeat=2"), "unknown argument '--repeat'; did you mean --repeats?"),
-        ((*GOOD, "--repeats=0"), "--repeats must be a whole number from 1"),
-        ((*GOOD, "--repeats=3000000000"), "--repeats must be a whole number from 1"),
-        ((*GOOD, "--repeats="), "--repeats needs a value"),
-        ((*GOOD, "--repeats"), "--repeats needs a value"),
-        ((*GOOD, "--seed=-1"), "--seed must be a whole number from 0 to 2**63 - 1, and not '-1'"),
-        ((*GOOD, "--seed=9223372036854775808"), "--seed must be a whole number"),
-        ((*GOOD, "--hint=foo"), "--hint must be --hint=KEY=VALUE"),
-        ((*GOOD, "--hint==foo"), "--hint must be --hint=KEY=VALUE"),
-        ((*GOOD, "--hint=foo="), "--hint must be --hint=KEY=VALUE"),
-        ((*GOOD, "--directory="), "--directory needs a value"),
-        ((*GOOD, "--result="), "--result needs a value"),
-        ((*GOOD, "--read=yes"), "--read takes no value"),
-        ((*GOOD, "--no-write"), "--no-write leaves nothing to do"),
-        ((*GOOD, "--no-write", "--verify"), "--verify with --no-write needs --seed=N"),
-        ((*GOOD, "mpiio", "--files=3"), "--files does not apply to mpiio"),
-        ((*GOOD, "mpiio", "btio", "--every=3"), "--every does not apply to mpiio btio"),
-        (
-            (*GOOD, "aligned", "--keep", "--min-seconds=1"),
-            "--keep with --min-seconds does not apply to aligned",
-        ),
-        ((*GOOD, "--max-seconds=0"), "--max-seconds must be more than 0"),
-        ((*GOOD, f"--min-seconds={'9' * 400}"), "--min-seconds must be a number of seconds"),
-        ((*GOOD, "--min-free=1P"), "--min-free must be a number of bytes"),
-        ((*GOOD, "--hint=a=b\nc"), "--hint must be --hint=KEY=VALUE"),
-        ((*GOOD, "mpiio", "--writers=2"), "--writers=2 is more than the 1 processes"),
+        (),
+        (4, 4, 4),
+        (0, 4, 4, "local"),
+        (4, -4, 4, "local"),
+        (4, 4, "4x", "local"),
+        (4, "1,2", 4, "local"),
+        (4, "", 4, "local"),
+        (4, 4.0, 4, "local"),
+        (2**63, 4, 4, "local"),
+        (2**31, 4, 4, "local"),
+        (2**22, 2**22, 2**22, "local"),
+        (4, 4, 4, "locale"),
+        (4, 4, 4, "proc"),
+        (*GOOD, "serail"),
+        (*GOOD, "fsync", "mpiioo"),
+        (*GOOD, "fsync", "fsycn"),
+        (*GOOD, "unstripped"),
+        (*GOOD, "serial "),
+        (*GOOD, "--read "),
+        (*GOOD, ""),
+        (*GOOD, "xyzzy"),
+        (*GOOD, "PROC"),
+        (*GOOD, "--fsync"),
+        (*GOOD, "--repeat=2"),
+        (*GOOD, "--repeats=0"),
+        (*GOOD, "--repeats=3000000000"),
+        (*GOOD, "--repeats="),
+        (*GOOD, "--repeats"),
+        (*GOOD, "--seed=-1"),
+        (*GOOD, "--seed=9223372036854775808"),
+        (*GOOD, "--hint=foo"),
+        (*GOOD, "--hint==foo"),
+        (*GOOD, "--hint=foo="),
+        (*GOOD, "--directory="),
+        (*GOOD, "--result="),
+        (*GOOD, "--read=yes"),
+        (*GOOD, "--no-write"),
+        (*GOOD, "--no-write", "--verify"),
+        (*GOOD, "mpiio", "--files=3"),
+        (*GOOD, "mpiio", "btio", "--every=3"),
+        (*GOOD, "aligned", "--keep", "--min-seconds=1"),
+        (*GOOD, "--max-seconds=0"),
+        (*GOOD, f"--min-seconds={'9' * 400}"),
+        (*GOOD, "--min-free=1P"),
+        (*GOOD, "--hint=a=b\nc"),
+        (*GOOD, "mpiio", "--writers=2"),
     ],
-    ids=str,
+    ids=lambda words: " ".join(map(str, words))[:60],
 )
-def test_nonsense_is_refused_by_name(benchio, arguments, message):
+def test_nonsense_is_refused_by_name(benchio, arguments, says):
     done = benchio.run_alone(*arguments)
     assert done.status == 2
-    assert message in done.messages[0]
     assert done.out == ""
+    says(done)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "ranks", "message"),
-    [
-        ((8, 8, 9), 2, "N3=9 cannot be divided among the 2 processes on axis 3; 8 or 10 would do"),
-        ((8, 7, 8), 4, "N2=7 cannot be divided among the 2 processes on axis 2; 6 or 8 would do"),
-        ((8, 8, 2), 3, "N3=2 cannot be divided among the 3 processes on axis 3; 3 would do"),
-    ],
-)
-def test_sizes_that_do_not_divide(benchio, sizes, ranks, message):
+@pytest.mark.parametrize(("sizes", "ranks"), [((8, 8, 9), 2), ((8, 7, 8), 4), ((8, 8, 2), 3)])
+def test_sizes_that_do_not_divide(benchio, sizes, ranks, says):
     done = benchio.run(*sizes, "global", ranks=ranks)
     assert done.status == 2
-    assert done.messages[0] == message
-    assert done.err.count("cannot be divided") == 1
+    says(done)
 
 
 def test_a_usage_error_is_said_once(benchio):
     done = benchio.run(*GOOD, "nonsense", ranks=3)
     assert done.status == 2
-    assert done.err.count("unknown argument") == 1
+    assert len(done.messages) == 2
+    assert "nonsense" in done.messages[0]
 
 
 @pytest.mark.parametrize("arguments", [("--help",), (*GOOD, "--help"), ("x", "--help")])
@@ -156,6 +146,6 @@ def test_a_layer_that_was_not_compiled_in_is_absent(needs_tools, tmp_path):
     assert {"strided-posix", "aligned"} < set(small.layers())
     done = small.run_alone(*GOOD, "mpiio")
     assert done.status == 2
-    assert done.messages[0].startswith("mpiio was not compiled in; there are: serial proc node")
+    assert {"mpiio", "serial", "proc", "node"} < set(done.messages[0].split())
     symbols = subprocess.run(["nm", small.program], capture_output=True, text=True, check=True)
     assert "layer_mpiio" not in symbols.stdout

@@ -86,12 +86,12 @@ def test_a_straggler_stands_out(benchio):
     assert record["seconds"] >= record["rank_seconds_max"] >= 0.5
 
 
-def test_a_file_that_cannot_be_made_or_written(benchio):
+def test_a_file_that_cannot_be_made_or_written(benchio, says):
     run = (8, 8, 8, "local", "proc", "unstriped", "--keep")
     done = benchio.run(*run, "--ranks=nowhere/ranks.csv", ranks=2)
     assert done.status == 1
-    assert "open of nowhere/ranks.csv failed: No such file or directory" in done.messages[0]
+    says(done)
     assert list((benchio.cwd / "unstriped").iterdir()) == []
     done = benchio.run(*run, "--ranks=/dev/full", ranks=2)
     assert done.status == 1
-    assert "write of /dev/full failed: No space left on device" in done.messages[0]
+    says(done)

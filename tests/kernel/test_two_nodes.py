@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.kernel.conftest import Difference
 from tests.kernel.reference import blocks
 
 SEED = 7
@@ -44,5 +45,6 @@ def test_a_difference_is_placed_in_the_right_file(benchio, two_nodes):
     path.write_bytes(data)
     done = benchio.run(*arguments, "--no-write", "--verify", ranks=5, wrapper=two_nodes)
     assert done.status == 1
-    assert done.messages[0].startswith("rank 2 on host ")
-    assert "unstriped/node000001.dat failed: at byte 376, element 71 of" in done.messages[0]
+    found = Difference.of(done.messages[0])
+    assert (found.rank, found.path) == (2, "unstriped/node000001.dat")
+    assert (found.byte, found.element) == (376, 71)
