@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _STATUS = ("why", "value", "when", "verdict", "runs", "missing")
-_ALERT = ("subject", "direction", "since", "raised", "is_quiet", "reason")
+_ALERT = ("name", "subject", "direction", "since", "raised", "is_quiet", "reason")
 
 
 def load(perflogs: str | Path, system: str | None = None) -> pd.DataFrame:

@@ -42,6 +42,7 @@ def test_status(tmp_path: Path) -> None:
     assert states["unit"].unique().tolist() == ["GiB/s"]
     assert (NOW - states["when"].max()).total_seconds() == 6 * 3600
     assert alerts["severity"].tolist() == ["degraded", "failed"]
+    assert alerts["name"].tolist() == ["1", "Broken"]
     assert alerts["label"].tolist()[0] == "scratch fpp write_bw"
     assert alerts["label"].isna().tolist() == [False, True]
     assert alerts["ratio"].tolist()[0] == pytest.approx(0.6, rel=0.1)
