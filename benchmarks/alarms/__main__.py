@@ -49,7 +49,7 @@ def bench(
         if section:
             pass
         elif data:
-            found = replay(data, pool, processes)
+            found = replay(data)
             print(f"{len(found.events)} events after {time.monotonic() - started:.0f} s")
             for name in real_page.unjudged(found):
                 print(f"Look at the picture and judge: {name}")

@@ -11,7 +11,8 @@ from typing import Any, Final
 import yaml
 
 from benchmarks.alarms.real import Replay, Said
-from iobands.model import SeriesKey
+from iobands.model import SeriesKey, slug
+from iobands.snapshot import FELL, GREW
 
 #: What the eye sees in the year of Edison; the file says how it was made.
 MARKS: Final = Path(__file__).parent / "marks" / "edison-2017.yaml"
@@ -37,6 +38,11 @@ class Mark:
         return self.kind not in ("gap", "healthy")
 
     @property
+    def latest(self) -> date:
+        """The last day to which an alert may date the change."""
+        return min(self.last, self.first + _LASTING)
+
+    @property
     def is_short_fall(self) -> bool:
         """Whether it is a fall that lasts for some weeks at the most."""
         return self.is_change and self.kind != "rise" and self.last - self.first <= _LASTING
@@ -52,10 +58,22 @@ class Mark:
     def explains(self, said: Said) -> bool:
         """Return whether an alert is about the change: its series, direction and date."""
         early = min(_EARLY, self.last - self.first + timedelta(days=1))
-        latest = min(self.last, self.first + _LASTING)
         is_same_way = (self.kind == "rise") == (said.direction == "up")
-        is_then = self.first - early <= said.since <= latest
+        is_then = self.first - early <= said.since <= self.latest
         return is_same_way and is_then and bool(self.of(said))
+
+    def tells(self, said: Said) -> frozenset[SeriesKey]:
+        """Return the series that changed by an alert's date, or by what happened to it since."""
+        if self.explains(said):
+            return self.of(said)
+        is_same_way = (self.kind == "rise") == (said.direction == "up")
+        names = {
+            name
+            for each in said.happened
+            if each.kind in (GREW, FELL) and self.first <= each.when.date() <= self.latest + LATE
+            for name in each.names
+        }
+        return frozenset(key for key in self.of(said) if is_same_way and slug(key) in names)
 
     def denies(self, said: Said) -> bool:
         """Return whether an alert dates a change into a stretch that is healthy."""

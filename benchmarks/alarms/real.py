@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,12 +12,12 @@ from typing import Final
 import numpy as np
 
 from benchmarks.alarms.tokio import write_reduced
-from iobands.judge.site import JudgedSite, judge
+from iobands.judge.site import judge
 from iobands.judge.verdicts import TransientRuns
 from iobands.model import SeriesKey
-from iobands.snapshot import Alert, Incident, Series, Severity, Snapshot
+from iobands.snapshot import Alert, AlertEvent, Incident, Series, Severity, Snapshot
 from iobands.source.convert import convert, read_mapping
-from iobands.source.known import read_known
+from iobands.source.known import Known, read_known
 from iobands.views.digest import counted_members, details, subject
 from iobands.views.format import worst_member
 
@@ -32,7 +31,10 @@ _AWAY: Final = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Said:
-    """An alert as it stood on the evening of a day; `ratio` is that of its deepest member."""
+    """An alert as it stood on the evening of a day; `ratio` is that of its deepest member.
+
+    `happened` is what had happened to it; a suspicion has no `number`.
+    """
 
     day: date
     severity: str
@@ -43,6 +45,8 @@ class Said:
     certainty: str
     line: str
     direction: str | None = None
+    number: int | None = None
+    happened: tuple[AlertEvent, ...] = ()
 
 
 @dataclass
@@ -106,7 +110,7 @@ class Replay:
         return max(int(np.count_nonzero((each >= first) & (each <= raised))) for each in times)
 
 
-def replay(table: Path, pool: Executor, parts: int) -> Replay:
+def replay(table: Path) -> Replay:
     """Return what was said on each day of the year in the published `table`."""
     with TemporaryDirectory() as temporary:
         perflogs, source = Path(temporary) / "perflogs", Path(temporary) / "source"
@@ -114,20 +118,14 @@ def replay(table: Path, pool: Executor, parts: int) -> Replay:
         write_reduced(table, source / "year.csv")
         convert(source, read_mapping(MAPPING), perflogs)
         far = datetime(9999, 1, 1, tzinfo=timezone.utc)
-        judged = _judged(perflogs, far, as_of=False)
+        judged = judge(_known(perflogs, far))
         site = judged.snapshot
         times = np.concatenate([each.history.times for each in site.series])
         begin, end = (each.astype("datetime64[D]").item() for each in (times.min(), times.max()))
         days = [begin + timedelta(days=n) for n in range((end - begin).days + 1)]
-        # the last days take the longest: each part has some of them
-        chunks = [days[n::parts] for n in range(parts)]
-        evenings = {
-            day: evening
-            for part in pool.map(_evenings, [perflogs] * parts, chunks)
-            for day, evening in part.items()
-        }
-    statuses = tuple(evenings[day][0] for day in days)
-    said = tuple(said for day in days for said in evenings[day][1])
+        evenings = [*_evenings(perflogs, days)]
+    statuses = tuple(status for status, _ in evenings)
+    said = tuple(said for _, alerts in evenings for said in alerts)
     events = events_of([each for each in said if each.severity != Severity.NO_DATA.value])
     runs = {
         each.key: judged.judged[each.key].transient for each in site.series if each.shares_causes
@@ -142,13 +140,7 @@ def events_of(found: Sequence[Said], away: timedelta = _AWAY) -> list[Event]:
     """
     events: list[Event] = []
     for said in found:
-        same = [
-            event
-            for event in events
-            if event.first.severity == said.severity
-            and event.last.keys & said.keys
-            and said.day - event.last.day <= away
-        ]
+        same = [event for event in events if _is_same(event.last, said, away)]
         if not same:
             same = [Event()]
             events += same
@@ -156,19 +148,30 @@ def events_of(found: Sequence[Said], away: timedelta = _AWAY) -> list[Event]:
     return events
 
 
-def _evenings(perflogs: Path, days: Sequence[date]) -> dict[date, tuple[int, list[Said]]]:
-    """Return the exit status and all alerts on the evenings of `days`."""
-    found = {}
+def _is_same(before: Said, said: Said, away: timedelta) -> bool:
+    if before.number or said.number:
+        return before.number == said.number
+    is_alike = before.severity == said.severity and bool(before.keys & said.keys)
+    return is_alike and said.day - before.day <= away
+
+
+def _evenings(perflogs: Path, days: Sequence[date]) -> Iterator[tuple[int, list[Said]]]:
+    """Yield the exit status and all alerts on the evenings of `days`.
+
+    The log of alerts is kept as a session a day would.
+    """
+    log: dict[str, tuple[AlertEvent, ...]] = {}
     for day in days:
         midnight = datetime.combine(day + timedelta(days=1), time(), timezone.utc)
-        site = _judged(perflogs, midnight, as_of=True).snapshot
-        found[day] = (site.exit_status, [*_alerts(site, day)])
-    return found
+        known = replace(_known(perflogs, midnight), alert_log=log)
+        judged = judge(known, with_power=False)
+        log |= {name: (*log.get(name, ()), *news) for name, news in judged.news.items()}
+        yield judged.snapshot.exit_status, [*_alerts(judged.snapshot, day)]
 
 
-def _judged(perflogs: Path, now: datetime, *, as_of: bool) -> JudgedSite:
+def _known(perflogs: Path, now: datetime) -> Known:
     nothing = perflogs.parent / "nothing"
-    return judge(read_known(perflogs, nothing, nothing, now=now, as_of=as_of))
+    return read_known(perflogs, nothing, nothing, now=now, as_of=True)
 
 
 def _alerts(site: Snapshot, day: date) -> Iterator[Said]:
@@ -179,13 +182,15 @@ def _alerts(site: Snapshot, day: date) -> Iterator[Said]:
             yield Said(
                 day,
                 alert.severity.value,
-                subject(alert),
+                alert.subject,
                 alert.keys,
                 alert.since.date(),
                 member.ratio.value if member and member.ratio else float("nan"),
                 alert.certainty.value if alert.certainty else "",
                 line_of(alert, site),
                 alert.direction,
+                alert.number,
+                alert.events,
             )
 
 

@@ -16,9 +16,10 @@ import numpy as np
 from benchmarks.alarms.figures import table, verdict
 from benchmarks.alarms.marked import LATE, Mark, name_of
 from benchmarks.alarms.real import Event, Replay, Said, events_of
-from iobands.snapshot import Severity
+from iobands.snapshot import FELL, Severity
 
 _DAY: Final = timedelta(days=1)
+_NEVER: Final = date.min
 _SESSIONS, _RUNS, _RENAMED = 3, 12, 3
 
 
@@ -41,7 +42,7 @@ class Told:
         }
         attached: dict[str, date] = {}
         for each in said:
-            for key in mark.of(each):
+            for key in mark.tells(each):
                 attached.setdefault(name_of(key), each.day)
 
         def until(names: Sequence[str], day: date | None) -> int | None:
@@ -102,7 +103,7 @@ class Score:
             said
             for event in self.alarms
             for said in event.days
-            if mark.first <= said.day <= mark.last + LATE and mark.explains(said)
+            if mark.first <= said.day <= mark.last + LATE and mark.tells(said)
         ]
         return sorted(found, key=lambda said: said.day)
 
@@ -120,16 +121,31 @@ class Score:
 
     @property
     def reopened(self) -> list[Event]:
-        """The alerts about a change of which one of that severity and a series had closed."""
+        """The alerts that came back after an evening away, or date a change before one closed.
+
+        Of the latter the older one has a series in common and goes the same way.
+        """
         return [
             event
             for event in self.alarms
-            if any(
-                each.first.severity == event.first.severity
+            if any(after.day > before.day + _DAY for before, after in pairwise(event.days))
+            or any(
+                each.first.direction == event.first.direction
                 and each.last.keys & event.first.keys
                 and event.first.since <= each.last.day < event.first.day - _DAY
                 for each in self.alarms
             )
+        ]
+
+    @property
+    def fell(self) -> list[bool]:
+        """Of each time that an alert fell again, whether a mark has it."""
+        return [
+            any(mark.tells(said) for mark in self.marks if mark.is_change)
+            for event in self.alarms
+            for each in event.last.happened
+            if each.kind == FELL
+            for said in [replace(event.last, since=_NEVER, happened=(each,))]
         ]
 
     @property
@@ -152,6 +168,7 @@ def summary(score: Score) -> str:
     real = [each for each in score.alarms if each not in missing]
     chances = ", ".join(f"{score.by_chance(each):.0%}" for each in ("down", "up"))
     denied = [each for each in false if any(mark.denies(each.first) for mark in score.marks)]
+    fell = score.fell.count(False)
     gaps, stopped = len(score.stopped), _known(score.stopped)
     statuses = [str(score.replay.statuses.count(each)) for each in range(4)]
     late, most = statistics.median(sessions or [math.inf]), max(runs, default=0)
@@ -167,6 +184,7 @@ def summary(score: Score) -> str:
         ("of these in a healthy stretch", len(denied), "", ""),
         ("alerts that match a must-tell mark", _share(real, score.alarms), "", ""),
         ("a fall, a rise of any run would match a mark", chances, "", ""),
+        ("times that an alert fell again, without a mark", f"{fell} of {len(score.fell)}", "", ""),
         ("`watch` that matches no mark", _share(score.unexplained(watches), watches), "", ""),
         ("alerts opened again without new evidence", again, "0", not again),
         ("evenings with a changed subject", len(renamed), "≤ 3", len(renamed) <= _RENAMED),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
@@ -19,7 +18,8 @@ from benchmarks.alarms.real import Event, Replay, Said, events_of, replay
 from benchmarks.alarms.score import Score, summary
 from benchmarks.alarms.worlds import WORLDS, normals, with_outliers
 from iobands.judge.verdicts import TransientRuns
-from iobands.model import SERIES_FIELDS, SeriesKey
+from iobands.model import SERIES_FIELDS, SeriesKey, slug
+from iobands.snapshot import AlertEvent
 
 _FIRST = datetime(2026, 1, 1, 5, tzinfo=timezone.utc)
 _DAYS, _DROP = 45, 30
@@ -227,8 +227,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Replay:
     lines.append(f"{_FIRST.timestamp()},,/bin/ior,8,,,,,,,")
     table = tmp_path_factory.mktemp("real") / "year.csv"
     table.write_text("\n".join(lines) + "\n")
-    with ThreadPoolExecutor(1) as pool:
-        return replay(table, pool, 2)
+    return replay(table)
 
 
 def test_a_drop_is_raised_once_and_in_words(told: Replay) -> None:
@@ -238,7 +237,7 @@ def test_a_drop_is_raised_once_and_in_words(told: Replay) -> None:
     assert told.sessions(event) == (event.first.day - began).days + 1 <= 5
     assert event.last.day == (_FIRST + timedelta(days=_DAYS - 1)).date()
     assert event.first.ratio == pytest.approx(0.4, abs=0.03)
-    assert event.first.line.startswith("degraded  fs shared write_bw  ")
+    assert event.first.line.startswith("degraded  1 fs shared write_bw  ")
 
 
 def test_incidents_of_the_shuffled_year_come_from_its_single_runs(told: Replay) -> None:
@@ -314,6 +313,33 @@ def test_an_alert_that_comes_back_without_new_evidence_opened_again(told: Replay
     assert Score(replace(told, said=(*days[:2], new)), []).reopened == []
     daily = [*days[:2], replace(days[2], day=date(2026, 1, 3))]
     assert Score(replace(told, said=tuple(daily)), []).reopened == []
+
+
+def test_what_happens_to_an_alert_tells_of_the_series_that_it_names(told: Replay) -> None:
+    alert = replace(said(1, "degraded", "a", "b"), day=_BEGAN, number=1)
+    when = datetime.combine(_BEGAN + timedelta(days=2), _FIRST.timetz())
+    fell = AlertEvent(when, 1, "fell", names=(slug(key("b")),))
+    fall = Mark("fs", "drop", True, _BEGAN, _BEGAN + timedelta(days=9), frozenset(["a None write"]))
+    assert fall.tells(replace(alert, happened=(fell,))) == frozenset()
+    other = replace(fall, series=frozenset(["a None write", "b None write"]))
+    assert other.tells(replace(alert, happened=(fell,))) == {key("b")}
+    assert other.tells(replace(alert, happened=(fell,), direction="up")) == frozenset()
+    late = replace(fell, when=when + timedelta(days=20))
+    assert other.tells(replace(alert, happened=(late,))) == frozenset()
+    assert Score(replace(told, said=(replace(alert, happened=(fell, late)),)), [other]).fell == [
+        True,
+        False,
+    ]
+
+
+def test_an_alert_is_known_by_its_number(told: Replay) -> None:
+    days = [replace(said(day, "degraded", tool), number=1) for day, tool in ((1, "a"), (9, "b"))]
+    (event,) = events_of(days)
+    assert event.days == days
+    assert Score(replace(told, said=tuple(days)), []).reopened == [event]
+    others = [days[0], replace(days[1], number=2)]
+    assert len(events_of(others)) == 2
+    assert Score(replace(told, said=tuple(others)), []).reopened == []
 
 
 def test_a_changed_subject_is_told_from_changed_series(told: Replay) -> None:
