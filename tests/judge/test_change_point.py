@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iobands.judge.chart import onset_interval
+from iobands.judge.detector import follow
 from iobands.snapshot import Ratio, level_ratio
+from tests.judge.series import levels
 
 SCORES = st.lists(st.floats(-10, 10), min_size=1, max_size=40)
 LOGARITHMS = st.lists(st.floats(-5, 5), min_size=1, max_size=30)
@@ -87,3 +89,31 @@ def test_of_a_long_change_the_oldest_and_newest_runs_count():
 )
 def test_what_is_small(ratio: Ratio, least: float, small: bool):
     assert ratio.is_surely_small(least) is small
+
+
+def test_a_second_loss_under_an_open_drop_is_a_fall_of_it():
+    chart = follow(levels((200, 1), (40, 0.7), (20, 0.42)))
+    (change,) = chart.changes
+    (fall,) = change.falls
+    assert change.is_open
+    assert abs(fall.onset - 240) <= 1
+    assert fall.raised - 240 + 1 <= 6
+    assert fall.ratio.low < 0.42 < fall.ratio.high
+    # the newest runs, beside the mean since the onset
+    assert change.newest.value == pytest.approx(0.42, rel=0.05)
+    assert change.ratio.value > 0.5
+
+
+def test_a_drop_that_keeps_its_level_falls_no_further():
+    false = sum(
+        len(change.falls)
+        for seed in range(20)
+        for change in follow(levels((200, 1), (150, 0.7), seed=seed)).changes
+    )
+    assert false == 0
+
+
+def test_a_fall_from_what_recovered_in_part_is_a_fall_too():
+    (change,) = follow(levels((200, 1), (40, 0.5), (60, 0.7), (20, 0.4), spread=0.05)).changes
+    assert [abs(fall.onset - 300) <= 1 for fall in change.falls] == [True]
+    assert change.newest.value == pytest.approx(0.4, rel=0.05)

@@ -158,6 +158,8 @@ def test_the_changes_of_a_site_never_move(
                 for each, same in zip(then[len(over) :], now[len(over) :], strict=False):
                     kept = ("direction", "raised", "score", "threshold", "baseline")
                     assert all(getattr(each, name) == getattr(same, name) for name in kept)
+                    raised = [fall.raised for fall in each.falls]
+                    assert raised == [fall.raised for fall in same.falls][: len(raised)]
                 # what has been raised since then was raised by later runs
                 new = now[len(then) :]
                 assert all(each.raised > NOW - timedelta(days=days) for each in new)

@@ -81,6 +81,15 @@ _LIKELY: Final = 1.92
 
 
 @dataclass(frozen=True)
+class FallPoint:
+    """A further drop below the level of an open drop, see `ChangePoint`."""
+
+    onset: int
+    raised: int
+    ratio: Ratio
+
+
+@dataclass(frozen=True)
 class ChangePoint:
     """A lasting change; runs count from 0.
 
@@ -88,7 +97,8 @@ class ChangePoint:
     evidence `score` passed `threshold` (both in nats) at run `raised`. `ratio` is the level since
     over the baseline, and `baseline` the median of what the runs were judged by. `ended` is the
     first run after the change, `closed` the run at which that was known, `end` how it ended; all
-    three are None while the change lasts.
+    three are None while the change lasts. `falls` are further drops under a drop, and `newest` is
+    the level of the newest runs, of those since the last fall, over the baseline.
     """
 
     direction: str
@@ -103,6 +113,8 @@ class ChangePoint:
     ended: int | None = None
     closed: int | None = None
     end: str | None = None
+    falls: tuple[FallPoint, ...] = ()
+    newest: Ratio | None = None
 
     @property
     def is_open(self) -> bool:

@@ -15,7 +15,17 @@ from iobands.judge.chart import ChangePoint, Chart
 from iobands.judge.detector import LEAST, follow
 from iobands.judge.prior import Months
 from iobands.judge.scores import DESIGNS, DROPS, Array
-from iobands.snapshot import DOWN, LARGE_DROP, Change, Evidence, History, Suspicion, Times, moment
+from iobands.snapshot import (
+    DOWN,
+    LARGE_DROP,
+    Change,
+    Evidence,
+    Fall,
+    History,
+    Suspicion,
+    Times,
+    moment,
+)
 
 #: The drops, as ratios, for which the power of a series is given.
 POWER_DROPS: Final = (0.8, LARGE_DROP)
@@ -130,6 +140,11 @@ def change_of(point: ChangePoint, times: Times) -> Change:
         end=point.end,
         delay=point.raised - point.onset + 1,
         closed=None if point.closed is None else moment(times[point.closed]),
+        falls=tuple(
+            Fall(moment(times[each.onset]), moment(times[each.raised]), each.ratio)
+            for each in point.falls
+        ),
+        newest=point.newest,
     )
 
 

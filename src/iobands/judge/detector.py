@@ -27,6 +27,7 @@ from iobands.judge.chart import (
     SIDES,
     ChangePoint,
     Chart,
+    FallPoint,
     after_last_zero,
     cusum,
     direction_of,
@@ -52,6 +53,12 @@ _CHUNK: Final = 64
 _AT_A_TIME: Final = 256
 # How many runs at the level of the baseline end a change, however steady they are.
 _BACK: Final = 8
+# The level of a drop is known from so many runs, and better from more if nothing happened by then:
+# what falls from it is a further drop.
+_LEVELS: Final = (8, 30)
+_QUIET: Final = 1.0
+# The newest level is that of so many runs.
+_NEWEST: Final = 10
 # How far back from the last zero an onset may lie, and how far on from where it was raised.
 _BEFORE_ONSET: Final = 60
 _AFTER_RAISED: Final = 30
@@ -120,6 +127,7 @@ class _Open:
     before: Array
     recovery: Array
     recovery_start: int
+    first: int
 
 
 class _Detector:
@@ -157,7 +165,7 @@ class _Detector:
         while self.at < self.total:
             self._step()
         if self.open is not None:
-            self.changes.append(self._dated(self.open))
+            self.changes.append(self._told(self.open, self.total))
         return Chart(
             baseline=self.baseline,
             threshold=self._month(self.total - 1).threshold,
@@ -293,7 +301,7 @@ class _Detector:
             threshold=self._month(raised).threshold,
         )
         empty = np.zeros(len(recovery_designs(design)))
-        found = _Open(design, start, point, before, empty, raised + 1)
+        found = _Open(design, start, point, before, empty, raised + 1, start)
         dated = self._dated(found, raised + 1)
         # Of a history with two levels, leaving one may look like any change: what is no lower
         # than the baseline is no drop. A change that is too small to matter is none either.
@@ -302,7 +310,7 @@ class _Detector:
             self.sums[SIDES[direction]], self.starts[SIDES[direction]] = 0.0, raised + 1
             self.dismissed = raised + 1  # what follows is another change
         else:
-            self.open = found
+            self.open = replace(found, first=dated.onset)
 
     def _while_open(self, change: _Open) -> None:
         assert self.baseline.scores is not None
@@ -374,9 +382,51 @@ class _Detector:
 
     def _end(self, ended: int, closed: int, end: str) -> None:
         assert self.open is not None
-        dated = self._dated(self.open, ended)
-        self.changes.append(replace(dated, ended=ended, closed=closed, end=end))
+        told = self._told(self.open, ended)
+        self.changes.append(replace(told, ended=ended, closed=closed, end=end))
         self.open = None
+
+    def _told(self, change: _Open, ended: int) -> ChangePoint:
+        """Return the change by the runs up to `ended`, with its further drops."""
+        point, falls = self._dated(change, ended), self._falls(change, ended)
+        since = max([point.onset, ended - _NEWEST, *(each.onset for each in falls[-1:])])
+        newest = level_ratio(change.before, self.logarithms[since:ended], self.baseline.inflation)
+        return replace(point, falls=falls, newest=newest)
+
+    def _falls(self, change: _Open, ended: int) -> tuple[FallPoint, ...]:
+        """Return the drops from the level of an open drop, up to the run `ended`."""
+        begun, later = (max(change.point.raised + 1, change.first + runs) for runs in _LEVELS)
+        if change.point.direction == UP or ended <= begun:
+            return ()
+        parts = [(begun, self._below(change, begun, min(later, ended)))]
+        if begun < later < ended:
+            quiet = parts[0][1].open_change is None and parts[0][1].down[-1] < _QUIET
+            more = self._below(change, later if quiet else begun, ended)
+            parts = [*parts, (later, more)] if quiet else [(begun, more)]
+        falls = []
+        for first, chart in parts:
+            for each in chart.changes:
+                points = [FallPoint(each.onset, each.raised, each.ratio), *each.falls]
+                for point in points if each.direction == DOWN else ():
+                    onset, raised = point.onset + first, point.raised + first
+                    ratio = level_ratio(change.before, self.logarithms[onset : raised + 1])
+                    falls.append(FallPoint(onset, raised, ratio))
+        return tuple(falls)
+
+    def _below(self, change: _Open, begun: int, ended: int) -> Chart:
+        """Return the chart of runs of an open drop, judged by its level at the run `begun`.
+
+        The baseline keeps its shape, and the level is the lowest that the runs allow.
+        """
+        runs = next(n for n in reversed(_LEVELS) if change.first + n <= begun)
+        level = self.logarithms[change.first : change.first + runs]
+        ratio = level_ratio(change.before, level, self.baseline.inflation)
+        shift = np.log(ratio.low if ratio.low > 0 else ratio.value)
+        correlation = self._month(begun).prior.correlation
+        baseline = Baseline(change.before + shift, None, correlation)
+        months = [replace(each, first=max(each.first - begun, 0)) for each in self.months]
+        runs_below = self.logarithms[begun:ended]
+        return _Detector(runs_below, baseline, months, self.watch, self.least).chart()
 
     def _dated(self, change: _Open, ended: int | None = None) -> ChangePoint:
         """Return the change with its onset and its size by the runs up to `ended`, or all."""

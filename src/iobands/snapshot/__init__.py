@@ -76,6 +76,7 @@ from iobands.snapshot.history import (
     UP,
     Change,
     Evidence,
+    Fall,
     History,
     Ratio,
     Suspicion,

@@ -208,6 +208,15 @@ LARGE_DROP: Final = 0.7
 
 
 @dataclass(frozen=True)
+class Fall:
+    """A further drop below the level of an open drop; `ratio` is to the level before them all."""
+
+    since: datetime
+    raised: datetime
+    ratio: Ratio
+
+
+@dataclass(frozen=True)
 class Change:
     """A lasting change of a series; times are in UTC.
 
@@ -229,6 +238,8 @@ class Change:
     end: str | None = None
     delay: int = 0
     closed: datetime | None = None
+    falls: tuple[Fall, ...] = ()
+    newest: Ratio | None = None
 
     @property
     def level(self) -> float:

@@ -169,6 +169,9 @@ def _change(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact
         yield word, f"{level}{figure(change.baseline)}: {ratio_text(change.ratio)}"
         began = f"began {between_text(change.since_low, change.since_high, site.now)}"
         yield "", f"{began}; alert raised {day_text(change.raised, site.now)}"
+        if change.falls and change.newest:
+            again = day_text(change.falls[-1].since, site.now)
+            yield "", f"fell again {again}, now {ratio_text(change.newest)}"
     elif suspicion := evidence.suspicion:
         since = f"since about {day_text(suspicion.since, site.now)}"
         yield "Suspicion", f"{ratio_text(suspicion.ratio)} the baseline {since}"
