@@ -202,7 +202,7 @@ class Archer2Transport(Archer2Case):
 
 @rfm.simple_test
 class Archer2Program(Archer2Case):
-    """A simulation over each MPI transport: its time steps without I/O, beside it, and with it."""
+    """A simulation over each MPI transport: its time steps without, during and including I/O."""
 
     layer = "snapshot-nonblocking"
     # Non-blocking collective writes crash in the ROMIO of Open MPI; other libraries ignore this.

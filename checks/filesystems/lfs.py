@@ -44,7 +44,7 @@ class Ost:
     active: bool
 
     def __str__(self) -> str:
-        """The name without that of the file system."""
+        """The name without the file system's name."""
         return self.name.rpartition("-")[2]
 
 

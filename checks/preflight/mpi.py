@@ -62,9 +62,7 @@ def clock_problems(said: str, allowed: float) -> list[str]:
         return []
     span = Span(float(before[1]), float(after[2]))
     found = [
-        disagreement(
-            f"clock off: that of {node} is", span.off(time), f"that of {after[1]}", allowed
-        )
+        disagreement(f"clock off: {node} is", span.off(time), after[1], allowed)
         for node, time in node_times(said).items()
     ]
     return [line for line in found if line]

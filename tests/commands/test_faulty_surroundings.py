@@ -204,7 +204,7 @@ def test_a_clock_that_is_off(healthy: Path, iobands: Command, observed: Observed
     clock = {"LD_PRELOAD": clock_library() or "", "FAKETIME": "+40y", "NO_FAKE_STAT": "1"}
     done = shell(healthy, "$IOBANDS status", {**os.environ, **clock})
     digest = " ".join(done.stdout.split())
-    off = "is 14600 days ahead of that of the file system"
+    off = "is 14600 days ahead of the clock of the file system"
     said = f"failed clock the clock of {os.uname().nodename} {off}"
     assert said in digest
     again = iobands("status")

@@ -40,4 +40,4 @@ def test_a_clock_that_is_off(tmp_path: Path, shift: str, said: str) -> None:
         text=True,
         check=True,
     )
-    assert f" is {said} that of the file system of {tmp_path}: " in done.stdout
+    assert f" is {said} the clock of the file system of {tmp_path}: " in done.stdout

@@ -202,7 +202,7 @@ def test_a_directory_without_the_mark_stays(disk, notes, tmp_path, observed):
     assert (found[note.name].state, found[empty.name].state) == ("stays", "gone")
     assert (note.path / "paper.dat").exists()
     (left,) = read_leftovers(tmp_path / "perflogs", None)
-    assert left.why == "it has no mark of a run: remove it by hand if it is of one"
+    assert left.why == "it has no mark of a run; if a run made it, remove it by hand"
     note.path.rename(results)
     (disk / "moved").rename(note.path)
     again = sweep(notes, {disk: ()})

@@ -55,7 +55,7 @@ def worse_since(detection: Detection, action: Action, threshold: float) -> Chang
 
 
 def _scaled(band: object, factor: float) -> Band | None:
-    """Return a band whose figures are multiplied by `factor`."""
+    """Return a band with its figures multiplied by `factor`."""
     if not isinstance(band, Band):
         return None
     return replace(

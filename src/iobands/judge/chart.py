@@ -169,7 +169,7 @@ def cusum(scores: Array, begun: Array) -> Array:
 
 
 def after_last_zero(sums: Array, first: int, otherwise: int) -> int:
-    """Return the run after the last zero of `sums`, whose first run is `first`."""
+    """Return the run after the last zero of `sums`, which begin with run `first`."""
     zeros = np.flatnonzero(sums == 0)
     return first + int(zeros[-1]) + 1 if zeros.size else otherwise
 

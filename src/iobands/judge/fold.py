@@ -87,7 +87,7 @@ class Story:
 
     @property
     def certain(self) -> list[Happening]:
-        """What it lasts with: a series that fell with others keeps no alert open."""
+        """The names that keep it open; a series that fell with others does not."""
         return [each for each in self.found if each.certain]
 
     def is_near(self, found: Happening) -> bool:
@@ -151,7 +151,7 @@ def fold(
 
 
 def told(events: Sequence[AlertEvent]) -> list[Story]:
-    """Return the alerts as the log tells them."""
+    """Return the alerts of the log."""
     found: dict[int, Story] = {}
     for each in events:
         if each.kind == OPENED and each.number not in found and each.since:
@@ -172,7 +172,7 @@ def told(events: Sequence[AlertEvent]) -> list[Story]:
 
 
 def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
-    """Return the alert of the log that told of it, or None."""
+    """Return the logged alert about it, or None."""
     mine = [
         story
         for story in stories
@@ -269,7 +269,7 @@ def _take(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], 
 
 
 def _end(story: Story, ended: Callable[[Story], tuple[datetime, str]]) -> None:
-    """Close an alert when all that it is made of is over."""
+    """Close an alert when all its parts are over."""
     if story.closed is not None or any(each.over is None for each in story.certain):
         return
     spans = [(each.over, each.end) for each in story.certain if each.over is not None]

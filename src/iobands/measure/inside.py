@@ -130,7 +130,7 @@ class ForceExitError(KeyboardInterrupt):
 
 
 def _say(text: str) -> None:
-    with suppress(OSError):  # nobody may read it any more
+    with suppress(OSError):  # its reader may have ended
         os.write(sys.stderr.fileno(), f"iobands: {text}\n".encode())
 
 
@@ -166,7 +166,7 @@ def _lose_patience_with_slurm() -> None:
         name = command.split(maxsplit=1)[0]
         last[0] = f"`{name}` does not answer"
         limit = options.pop("timeout", None)
-        if name != "sbatch":  # which may have begun a job that nobody would know of
+        if name != "sbatch":  # it may have submitted a job that would be lost
             limit = limit or _within(_ANSWER)
         done: _Reframe = run(command, **options, timeout=limit)
         said = " ".join(f"{done.stdout} {done.stderr}".split())[:100]

@@ -4,7 +4,7 @@ The lock is a file that names its holder. link(2) makes it, which is atomic on N
 where flock(2) may be missing or local to a node. The kernel does not remove it, so a lock is stale
 when its processes are gone: they have ended, or their machine has restarted. Where this machine
 cannot see them, the heartbeat tells: the holder touches the lock every minute. Its time is compared
-with the time of a file made beside it now. On NFS the server sets both; on Lustre clients do, by
+with the time of a new file next to it. On NFS the server sets both; on Lustre clients do, with
 clocks that may be wrong, so the lock is watched as well.
 """
 
@@ -95,13 +95,13 @@ class Holder:
 
     @property
     def is_out_of_sight(self) -> bool:
-        """Whether some process cannot be seen from here, and no other is seen to run."""
+        """Whether a process cannot be seen from here, and no other one is seen to run."""
         alive = {each.is_alive() for each in self.processes}
         return None in alive and True not in alive
 
     @property
     def beats(self) -> bool:
-        """Whether it has a heartbeat; sessions of older versions have not."""
+        """Whether it has a heartbeat; sessions of older versions have none."""
         return self.processes[0].machine is not None
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ def new_holder(command: str) -> Holder:
 
 
 def read_holder(perflogs: Path) -> Holder | None:
-    """Return the holder of the lock, None if nobody holds it.
+    """Return the holder of the lock, None if it is free.
 
     Raises:
         SessionError: the lock cannot be read.
@@ -148,7 +148,7 @@ def acquire(perflogs: Path, holder: Holder) -> Holder | None:
 
 
 def _take(path: Path, new: Path) -> Holder | None:
-    """Make `path` a hard link to `new`; return the stale holder whose lock it replaces, if any.
+    """Make `path` a hard link to `new`; return the stale holder that it replaces, if any.
 
     Several sessions may find a lock stale. A second lock, named after the stale session, decides
     which of them replaces it.
@@ -279,8 +279,8 @@ def clock_problem(directory: Path) -> str | None:
             size, unit = size / more, larger
     off = f"{size:.0f} {unit} {'ahead of' if ahead > 0 else 'behind'}"
     return (
-        f"the clock of {socket.gethostname()} is {off} that of the file system of {directory}: "
-        "one of them is wrong, and the samples may be dated wrongly"
+        f"the clock of {socket.gethostname()} is {off} the clock of the file system of "
+        f"{directory}: one of them is wrong, and the samples may have wrong dates"
     )
 
 
@@ -304,7 +304,7 @@ def start_beating(lock: Path, is_ours: Callable[[], bool]) -> Callable[[], None]
 
 
 def has_stopped(lock: Path) -> bool:
-    """Whether `lock` has no heartbeat: it is old, and nobody touches it for three minutes."""
+    """Whether `lock` has no heartbeat: it is old, and not touched for three minutes."""
     try:
         touched = _touched(lock)
         if time_there(lock.parent) - touched < STOPPED:

@@ -30,7 +30,7 @@ remove() {
     (
         cd -P -- "./$name" || exit
         if ! [ -O . ] || ! [ -f "./.$name" ]; then
-            echo "remove.sh: it has no mark of a run: remove it by hand if it is of one"
+            echo "remove.sh: it has no mark of a run; if a run made it, remove it by hand"
             exit
         fi
         find . -xdev -mindepth 1 ! -path "./.$name" -delete && rm -- "./.$name"
@@ -56,7 +56,7 @@ examine() {
     fi
 }
 
-# A job makes `NAME.` and ten characters where somebody else was faster to make NAME.
+# A job makes `NAME.` and ten characters if another user has already made NAME.
 examine_all() {
     for name in "$noted" "$noted".??????????; do
         [ "$name" = "$noted" ] || { [ ! -L "./$name" ] && [ -O "./$name" ]; } || continue

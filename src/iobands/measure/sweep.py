@@ -132,7 +132,7 @@ def mounted_below(path: Path) -> bool:
 
 
 def arguments(root: Path, types: Sequence[str], notes: Iterable[tuple[Note, str]]) -> list[str]:
-    """Return the arguments of remove.sh; it only looks at a directory whose owner is unknown."""
+    """Return the arguments of remove.sh; it does not remove a directory of an unknown owner."""
     words = [str(root), ",".join(types)]
     for note, why in notes:
         words += [note.name, note.mounted or "", "look" if why else "remove"]
@@ -181,7 +181,7 @@ def _remove(
     try:
         said, _ = remover.communicate(timeout=PATIENCE_SECONDS)
     except subprocess.TimeoutExpired as error:
-        # it ends when the file system answers; nobody waits for it
+        # it ends when the file system answers; do not wait for it
         os.killpg(remover.pid, signal.SIGKILL)
         said = error.stdout or b""
         if remover.stdout:

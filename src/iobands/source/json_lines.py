@@ -1,4 +1,4 @@
-"""Logs with one JSON object a line, which are only appended to."""
+"""Append-only logs with one JSON object a line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def object_of(line: bytes, newest: int) -> dict[str, Any]:
     """Return the object on a line, whose `schema` is 1 to `newest`.
 
     Raises:
-        Unusable: it is not one; the message says why.
+        Unusable: the line is not such an object; the message says why.
     """
     try:
         said = json.loads(line, parse_constant=_refuse)
@@ -66,7 +66,7 @@ def append_lines(path: Path, lines: Sequence[str]) -> Path:
     """Append `lines` to a log and return its path.
 
     Raises:
-        OSError: the file cannot be written; it is as it was.
+        OSError: the file cannot be written, and is unchanged.
     """
     from filelock import FileLock  # noqa: PLC0415 (slow to load, and only writing needs it)
 
@@ -77,17 +77,17 @@ def append_lines(path: Path, lines: Sequence[str]) -> Path:
         rest = "".join(f"{line}\n" for line in lines).encode(errors="replace")
         if size:
             stream.seek(size - 1)
-            if stream.read(1) != b"\n":  # somebody's editor, or a line that was cut off
+            if stream.read(1) != b"\n":  # saved so by an editor, or a torn line
                 rest = b"\n" + rest
         try:
             while rest:
                 rest = rest[stream.write(rest) :]
             os.fsync(stream.fileno())
         except OSError:
-            stream.truncate(size)  # what was not logged does not hold
+            stream.truncate(size)  # what was not logged must not count
             raise
     return path
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")

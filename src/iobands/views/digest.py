@@ -116,7 +116,7 @@ def digest(
         options = f"--at {first.when:%Y-%m-%dT%H:%M:%SZ} --reason TEXT"
         yield Text(f"  {command_text('discard', first.label, options)}")
     if site.retired:
-        yield Text("\nRetired: no sample is expected", style="bold")
+        yield Text("\nRetired: no samples are expected", style="bold")
         yield from (Text(f"  {printable(each.label)}") for each in site.retired)
     if site.superseded:
         yield Text("\nSuperseded: their checks now run at another scale", style="bold")
