@@ -29,7 +29,7 @@ def parse_rate(text: str) -> int | None:
 
 @dataclass(frozen=True)
 class GroupsV1:
-    """The controller of version 1, mounted at `top`."""
+    """The controller of cgroups version 1, mounted at `top`."""
 
     top: Path
 

@@ -97,7 +97,7 @@ def prove(place: Place) -> None:
 
 
 def lift(place: Place) -> None:
-    """Take the limit away, also that of a site that was started halfway."""
+    """Remove the limit, also for a site that was started only in part."""
     groups = block_limit.controller(place)
     if groups is None:
         return

@@ -83,7 +83,7 @@ class SeriesMixin(rfm.RegressionTestPlugin):
 
     def _series(self, partition: str, environ: str, variable: str) -> tuple:
         fields = {name: canonical(getattr(self, name, None)) for name in _OWN_FIELDS}
-        if self.is_flexible:  # whose numbers the scheduler has yet to say
+        if self.is_flexible:  # the scheduler decides its numbers later
             sizes = ("nodes", "tasks_per_node", "mib_per_task")
             fields |= dict.fromkeys(("nodes", "tasks", "gib"))
             fields |= {name: self.scale_settings[name] for name in sizes}

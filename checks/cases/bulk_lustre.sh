@@ -10,7 +10,7 @@ place_option() {
     echo "--layout=$run_directory.table"
 }
 
-# benchio wants the files to be there and empty; they keep their layout.
+# benchio needs existing, empty files; they keep their layout.
 before_run() {
     if [ -e "$run_directory.table" ]; then
         find "$run_directory" -type f -exec truncate -s 0 {} +
@@ -19,8 +19,8 @@ before_run() {
     fi
 }
 
-# make_table: makes the files of a side, and the table that says where their stripes are. In scans.txt
-# is how many files were looked at, from when to when in ns.
+# make_table: makes the files of a side, and the table with the places of their stripes. scans.txt
+# gets the number of examined files, and begin and end in ns.
 make_table() {
     local table start
     (cd "$run_directory" && seq -f '%06g' 1 "$number_of_files" | xargs touch) || return

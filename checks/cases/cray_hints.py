@@ -11,7 +11,7 @@ from .base import Published
 from .compared import Setting
 from .cray_base import RTM, CrayCase, CrayRtm
 
-#: The sizes of a stripe, and on how many stripes each was measured; that of 1 MiB on others too.
+#: The sizes of a stripe, and their stripe count; 1 MiB was measured on other counts, too.
 STRIPE_KIB = (64, 1024, 16384)
 STRIPES_OF_SIZES = 4
 

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # Both settings of a comparison in one job, run after run, for job scripts that source job.sh.
 #
-# Each side, `without` and `with`, has directories of its own below $run_directory and the stage
-# directory. The job script says in which arguments and variables the sides differ:
+# Each side, `without` and `with`, has its own directories below $run_directory and the stage
+# directory. The job script sets the arguments and variables in which the sides differ:
 options_without=()
 options_with=()
 environment_without=()
@@ -18,8 +18,8 @@ enter_side() {
     cd "$1" || exit 1
 }
 
-# run_pairs PAIRS COMMAND...: which side begins alternates, so that what drifts on the file system
-# drifts for both.
+# run_pairs PAIRS COMMAND...: the sides begin in turn, so that a drift of the file system affects
+# both.
 run_pairs() {
     local pairs=$1 pair side order
     shift
@@ -43,7 +43,7 @@ run_side() {
     exit "${PIPESTATUS[0]}"
 }
 
-# A case may define both anew; before_run has the command as its arguments.
+# A case may redefine both; before_run has the command as its arguments.
 before_run() {
     :
 }
@@ -52,7 +52,7 @@ place_option() {
     echo "--directory=$run_directory"
 }
 
-# inspect_side SIDE: what files a side left, and how they are striped.
+# inspect_side SIDE: lists the files of a side, and their striping.
 inspect_side() (
     run_directory=$run_directory/$1
     find "$run_directory" -type f -printf '%s %f\n' >"$1-files.txt"

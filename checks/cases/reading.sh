@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154
 # Files that are written once and then read in every round, for job scripts that source pairs.sh,
-# and bulk_lustre.sh where the layout names targets.
+# and bulk_lustre.sh if the layout names targets.
 
-# before_run COMMAND...: writes what the command only reads.
+# before_run COMMAND...: writes the files that the command only reads.
 before_run() {
     local word words=()
     [ ! -e "$run_directory.written" ] || return 0

@@ -63,7 +63,7 @@ def btio(volume: Volume) -> Shape:
     """A grid as on CSC's page, all axes shortened alike; `tasks` is a square number."""
     published = math.prod(_BTIO_BLOCK) * _BTIO_POINT_BYTES
     factor = min(1.0, (volume.bytes_per_task / published) ** (1 / 3))
-    # the third axis is that of all processes, and each must have some of it
+    # all processes share the third axis, and each must have a part of it
     least = (1, 1, math.isqrt(volume.tasks))
     sizes = tuple(
         max(small, int(size * factor + 1e-9))
@@ -85,7 +85,7 @@ def records(volume: Volume, record_bytes: int) -> Shape:
 
 
 def cells(volume: Volume, values: int = 64) -> Shape:
-    """Cells of a mesh with so many values each, as many for each process as there is volume for."""
+    """Cells of a mesh with this many values each; each process has as many as fit the volume."""
     number = max(1, volume.bytes_per_task // (values * BYTES_PER_ELEMENT))
     moved = number * values * BYTES_PER_ELEMENT * volume.tasks
     return Shape((values, number, 1), "local", moved)

@@ -29,9 +29,9 @@ read_layout() {
         getfattr --absolute-names -n ceph.file.layout {} + >layout.txt 2>&1
 }
 
-# list_stripes BYTES: for each file `path stripe_unit osd ...`, an OSD for each stripe of so many
-# bytes. It is the primary OSD of the object that has the stripe, which serves reads and writes. A
-# hash draws it from the object's name, whether or not the object is there.
+# list_stripes BYTES: for each file `path stripe_unit osd ...`, with an OSD for each stripe of BYTES
+# bytes. It is the primary OSD of the object with the stripe, which serves reads and writes. It is
+# chosen by a hash of the object's name, whether or not the object exists.
 list_stripes() {
     read_layout
     find "$run_directory" -type f -printf '%p %i\n' | while read -r path inode; do
@@ -48,8 +48,8 @@ list_stripes() {
 }
 
 # list_objects BYTES: a line `path stripe_unit stripe pool namespace object` for each stripe of each
-# file of which the input has the path and the inode; - for no namespace. Stripes go round the
-# stripe_count objects of a set until these are full.
+# file; the input has its path and inode; - stands for no namespace. Stripes are placed round-robin
+# on the stripe_count objects of a set until these are full.
 list_objects() {
     awk -v bytes="$1" '
         NR == FNR && /^# file: / { path = $3; next }
@@ -73,8 +73,8 @@ list_objects() {
         }' layout.txt -
 }
 
-# place_objects: `object osd` of each object of the input. One call of ceph takes many questions,
-# each of which takes it about 50 ms: so there are several at a time.
+# place_objects: `object osd` for each object of the input. One call of ceph answers many questions,
+# in about 50 ms each, so several calls run at a time.
 # shellcheck disable=SC2016
 place_objects() {
     local answers

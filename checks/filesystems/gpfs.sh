@@ -31,7 +31,7 @@ read_layout() {
     find "$run_directory" -type f -exec mmlsattr -L {} + >layout.txt 2>&1 || :
 }
 
-# By the limits of the user, the group and the fileset; KiB and files, 0 where there is none.
+# By the limits of the user, the group and the fileset; in KiB and files, 0 for no limit.
 show_quota() {
     timeout 10 mmlsquota -Y "$(device)" | awk -F : '
         $3 == "HEADER" { for (n = 1; n <= NF; n++) at[$n] = n; next }

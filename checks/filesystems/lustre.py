@@ -177,7 +177,7 @@ def setstripe_options(asked: Asked) -> list[str]:
 
 
 def file_layouts(text: str) -> list[Layout]:
-    """The layout of each file, from `lfs getstripe`: that of its last component in use.
+    """The layout of each file, from `lfs getstripe`: the layout of its last component in use.
 
     Raises:
         StripingError: there is none, or it is not a layout.

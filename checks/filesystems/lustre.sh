@@ -62,7 +62,7 @@ stripe() {
     or_refuse "Lustre refused the requested layout" lfs setstripe "$@" "$run_directory"
 }
 
-# One call for thousands of files, in the form that names each: that of YAML does not.
+# One call for thousands of files, in the form that names each file; the YAML form does not.
 read_layout() {
     find "$run_directory" -type f -exec lfs getstripe {} + >layout.txt 2>&1
 }

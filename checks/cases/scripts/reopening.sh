@@ -1,6 +1,6 @@
 #!/bin/bash
-# Appends records of 1 KiB to a file, which is opened and closed for each of them or once for all,
-# and waits until they are on the file system.
+# Appends records of 1 KiB to a file, which is opened and closed for each record or once for all, and
+# waits until they are on the file system.
 #
 #   reopening.sh RECORDS reopening [--once] --directory=PATH --result=FILE
 set -u

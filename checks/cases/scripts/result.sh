@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the scripts of cases share; each is called as `SCRIPT ... --directory=PATH --result=FILE`.
+# Common parts of the cases' scripts; each is called as `SCRIPT ... --directory=PATH --result=FILE`.
 
 fail() {
     echo "iobands: ${0##*/}: $*" >&2

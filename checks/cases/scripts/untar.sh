@@ -1,14 +1,14 @@
 #!/bin/bash
-# Unpacks an archive, waits until what came out of it is on the file system, and compares it with
-# the archive.
+# Unpacks an archive, waits until its files are on the file system, and compares them with the
+# archive.
 #
 #   untar.sh ARCHIVE untar [--blocking-factor=N] --directory=PATH --result=FILE
 #
-# Without a blocking factor tar takes its own, 20 blocks of 512 bytes.
+# Without a blocking factor tar uses its default, 20 blocks of 512 bytes.
 set -u
 # shellcheck source=checks/cases/scripts/result.sh
 . "${0%/*}/result.sh"
-# What a user has set for tar would be a setting of both sides.
+# A user's options for tar would apply to both sides.
 unset TAR_OPTIONS
 
 archive=$1

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154
 # Starts io500.sh, for job scripts that source job.sh and define `launch OPTION...`.
 
-# measure PROGRAM: with io500.ini.in, in which directories are yet to be filled in. io500.sh runs
-# where it lies, as it looks for its program beside it.
+# measure PROGRAM: fills in the directories of io500.ini.in. io500.sh runs in its own directory, as it
+# looks for its program there.
 measure() {
     local ini=$PWD/io500.ini text
     text=$(<io500.ini.in)

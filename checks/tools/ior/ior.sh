@@ -1,19 +1,19 @@
 # shellcheck shell=bash disable=SC2154
 # The launches of IOR, for job scripts that source job.sh and define `launch OPTION...`.
 
-# The options of every launch, and those of writes alone.
+# The options of every launch, and of writes only.
 ior_options=()
 write_options=()
 
-# keep_rank_times PROGRAM FILE: writes leave the times of their ranks, from IOR 4.0 on; an earlier one
-# ends at the option, and has no word of it.
+# keep_rank_times PROGRAM FILE: writes record the times of their ranks, with IOR 4.0 or later. An
+# earlier version does not know the option and ends.
 keep_rank_times() {
     ! grep -q saveRankPerformanceDetailsCSV "$(command -v "$1")" ||
         write_options+=(-O "saveRankPerformanceDetailsCSV=$2")
 }
 
-# measure REPEATS: each is a write, a read, and a verification outside of every clock. A last launch
-# reads with a signature that the files do not have, and must complain.
+# measure REPEATS: each is a write, a read, and a verification outside the measured time. A last
+# launch reads with a wrong signature, and must report errors.
 measure() {
     local repeat
     for ((repeat = 1; repeat <= $1; repeat++)); do
@@ -29,7 +29,7 @@ measure_once() {
     phase verify "$1" -r -R -G "$signature" >"ior-verify-$1.out" 2>&1
     status=$?
     echo "$status" >"ior-verify-$1.status"
-    # 143: the time limit is near, and what time is left is for the end of the script.
+    # 143: the time limit is near, and the end of the script needs the remaining time.
     [ "$status" -ne 143 ] || return "$status"
     [ "$1" -lt "$2" ] ||
         phase control "$1" -r -R -G "$((signature + 1))" >"ior-control-$1.out" 2>&1
@@ -43,9 +43,8 @@ phase() {
     launch "${ior_options[@]}" "$@" -O "summaryFile=$file"
 }
 
-# leave_page_cache REPEAT: each node lets go of the files, and counts the pages that are still
-# there; 0 is the proof. Where these commands are missing, or a file system in memory keeps its
-# pages, there is none.
+# leave_page_cache REPEAT: each node drops the files from its page cache, and counts the remaining
+# pages; 0 is the proof. Without these commands, or on a file system in memory, there is no proof.
 leave_page_cache() {
     # shellcheck disable=SC2016
     on_each_node "pages-$1.txt" sh -c '

@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2154
 # The launches of mdtest, for job scripts that source job.sh and define `launch OPTION...`.
 
-# The options of every launch, the number of the last process, and whether what is read is compared.
+# The options of every launch, the number of the last process, and whether reads compare data.
 mdtest_options=()
 last_process=0
 verifies=
 
-# measure REPEATS: creates, looks at, reads and removes, each phase in a launch of its own. Before
-# the last removal a file is spoilt and read again, and mdtest must complain.
+# measure REPEATS: creates, stats, reads and removes, each phase in a separate launch. Before the
+# last removal a file is spoilt and read again, and mdtest must report it.
 measure() {
     local repeat tree=$run_directory/tree
     require_seed
@@ -27,8 +27,8 @@ measure_once() {
     phase remove "$1" -r
 }
 
-# What is written is drawn anew by each launch of 4.x, without -G. 3.3 knows no such option, and
-# reports wrong data in the files of the first process alone.
+# Without -G, each launch of 4.x draws new data. 3.3 lacks this option, and reports wrong data only
+# in the files of the first process.
 require_seed() {
     launch -h >help.txt 2>&1
     if grep -q '^ *-G=' help.txt; then
@@ -39,7 +39,7 @@ require_seed() {
     fi
 }
 
-# phase NAME REPEAT OPTION...: marks in the output where the phase begins, and what files it left.
+# phase NAME REPEAT OPTION...: marks the begin of the phase in the output, and its number of files.
 phase() {
     echo "== phase $1 $2"
     shift 2
@@ -47,7 +47,7 @@ phase() {
     echo "== files $(find "$tree" -type f | wc -l)"
 }
 
-# read_a_spoilt_file REPEAT. Of the last process: some versions report of the first one's alone.
+# read_a_spoilt_file REPEAT: a file of the last process, as some versions check only the first one's.
 read_a_spoilt_file() {
     local file
     file=$(find "$tree" -type f -name "file.mdtest.$last_process.*" | head -n 1)
@@ -56,7 +56,7 @@ read_a_spoilt_file() {
     launch -E -X "${mdtest_options[@]}" -d "$tree" || :
 }
 
-# The layout of one file: that of all would take long.
+# The layout of one file, as the layout of all would take long.
 read_one_layout() {
     local file sample=$run_directory/sample
     declare -F read_layout >/dev/null || return

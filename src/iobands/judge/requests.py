@@ -31,7 +31,7 @@ from iobands.snapshot import (
 #: The alerts that can be acted on: those of a change.
 CHANGES: Final = (Severity.INCIDENT, Severity.DEGRADED, Severity.IMPROVED)
 
-# After the newest sample, whose time may have a fraction.
+# After the newest sample, as its time may have a fraction.
 _NEXT: Final = timedelta(seconds=1)
 _NAMED: Final = 8
 

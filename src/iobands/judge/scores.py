@@ -1,6 +1,6 @@
 """How much one run counts for a change: cells, and the evidence of each of them.
 
-The values of a healthy series are cut into cells whose probabilities are known without a model:
+The values of a healthy series are cut into cells. Their probabilities are known without a model:
 by the quartiles of a published band, or by the ranks among earlier runs. For each design change
 (all values times 0.7, say) the probabilities of the same cells follow from the series' own
 quantiles. The logarithm of their ratio, Huberised, is the score of a run that falls into the
@@ -210,7 +210,7 @@ def band_sample(band: Quartiles) -> Array:
 
 
 def history_cells(history: Array, independent: float | None = None, youth: float = 0.0) -> Cells:
-    """Return the rank cells of earlier runs, whose logarithms `history` has in any order.
+    """Return the rank cells of earlier runs, with their logarithms in `history` in any order.
 
     `independent` is how many independent runs they are worth, all of them unless given, and
     `youth` by how many standard errors more the scores of a young baseline are lowered.

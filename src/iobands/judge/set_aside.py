@@ -105,12 +105,12 @@ class Stage:
 
     @property
     def failed(self) -> tuple[Finding, ...]:
-        """The checks without a series whose newest run failed."""
+        """The checks without a series that failed in their newest run."""
         return self._findings(lambda result: result not in FINE)
 
     @property
     def skipped(self) -> tuple[Finding, ...]:
-        """The checks without a series whose newest run was skipped."""
+        """The checks without a series that were skipped in their newest run."""
         return self._findings(lambda result: result == "skip")
 
     def _findings(self, wanted: Callable[[str], bool]) -> tuple[Finding, ...]:

@@ -1,7 +1,7 @@
 """`perflogs/last-session.json`: when the newest `iobands run` began and how it ended.
 
 It is written when a session begins and again when it ends. A record without an end is of a session
-that was killed, or whose machine went down.
+that was killed, or lost with its machine.
 """
 
 from __future__ import annotations

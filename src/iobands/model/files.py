@@ -66,7 +66,7 @@ def opened_below(directory: Path, names: Iterable[str], mode: int) -> Iterator[i
 
 
 def refuse_link(path: Path, directory: int) -> None:
-    """Refuse a link in the place of `path`, whose parent is open as `directory`.
+    """Refuse a link in the place of `path`; its parent is open as `directory`.
 
     Raises:
         FileExistsError: there is one.

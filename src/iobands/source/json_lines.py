@@ -27,7 +27,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def object_of(line: bytes, newest: int) -> dict[str, Any]:
-    """Return the object on a line, whose `schema` is 1 to `newest`.
+    """Return the object on a line, with a `schema` from 1 to `newest`.
 
     Raises:
         Unusable: the line is not such an object; the message says why.
