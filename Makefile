@@ -96,7 +96,8 @@ bench-report: $(VENV)/.installed-test
 
 # Writes docs/real-data.md too if IOBANDS_REAL_DATA names the published table of a real year,
 # which benchmarks/alarms/tokio.py describes.
-# Quicker or longer: BENCH_ARGUMENTS="--effort=full --processes=8".
+# Quicker or longer: BENCH_ARGUMENTS="--effort=full --processes=8"; with --effort=brief, and one
+# section of the page: BENCH_ARGUMENTS='--effort=brief --section="Targets and nodes"'.
 bench-alarms: $(VENV)-bench/.installed
 	@echo "Measuring the alerts, which takes a quarter of an hour"
 	@$(VENV)-bench/bin/python -m benchmarks.alarms --report docs $(BENCH_ARGUMENTS)

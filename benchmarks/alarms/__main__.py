@@ -32,7 +32,7 @@ def bench(
         Path | None,
         typer.Option(envvar="IOBANDS_REAL_DATA", help="The table of a real year; see tokio.py."),
     ] = None,
-    effort: Annotated[str, typer.Option(help="small or full.")] = "small",
+    effort: Annotated[str, typer.Option(help="brief, small or full.")] = "small",
     simulate: Annotated[bool, typer.Option(help="Simulate as well.")] = True,
     section: Annotated[
         str | None, typer.Option(help="Simulate this section of error-rates.md alone.")

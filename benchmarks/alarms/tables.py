@@ -68,6 +68,7 @@ class Effort:
 
 
 EFFORTS: Final = {
+    "brief": Effort("brief", 1, 24, 10, 1),
     "small": Effort("small", 2, 100, 40, 1),
     "full": Effort("full", 10, 400, 100, 15),
 }
