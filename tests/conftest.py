@@ -22,7 +22,7 @@ from tests.site_copy import BENCHIO, SiteCopy, copy_suite
 #: one minisite before all others.
 _LONGEST_FIRST = (
     *("minisite", "faults", "checks", "kernel", "config"),
-    *("docs", "lint", "benchmarks", "commands"),
+    *("docs", "lint", "benchmarks", "fortran", "soak", "commands"),
 )
 
 #: Folders whose tests all need MPI, a device or a minisite.
