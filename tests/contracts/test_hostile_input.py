@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iobands.judge.causes import of_session
 from yaml import safe_dump, safe_load
 
 from checks.base.proof import ResultError, rates, unproven
@@ -19,6 +18,7 @@ from checks.base.speeds import node_speeds, speeds_text, target_bandwidths
 from checks.tools.benchio import result
 from checks.tools.ior import result as ior
 from iobands.bands import load_bands
+from iobands.judge.conditions import of_session
 from iobands.judge.site import read_site
 from iobands.measure import SessionError, cost, jobs, lock
 from iobands.measure.inside import drop_secrets

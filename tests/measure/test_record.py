@@ -7,8 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from iobands.judge.causes import of_session
 
+from iobands.judge.conditions import of_session
 from iobands.measure.lock import acquire, new_holder, release
 from iobands.measure.processes import Process
 from iobands.measure.record import RECORD_NAME, begin_record, end_record, read_last_session
