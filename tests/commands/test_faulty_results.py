@@ -322,7 +322,7 @@ FAULTS = [
         long_drop,
         700,
         status=2,
-        said="degraded  disk",
+        said="degraded  1 disk",
         remedy=("rebaseline", "disk", "--reason", "the new level"),
     ),
     Row("copy of a perflog", "each sample counts once, and this is said", copy, said="repeats"),
