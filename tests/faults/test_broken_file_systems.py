@@ -48,7 +48,7 @@ UNFIT = {
     "guarded": ("too little would be left free", "full: 0.0625 GiB are free, 1.01 are needed"),
     "open": (
         "directory that others may write, with a link planted in it",
-        "others may write there and the directory is not sticky",
+        "other users may write there and the directory is not sticky",
     ),
 }
 
