@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Final
 
 from iobands.judge.groups import GroupDrop
@@ -30,6 +30,8 @@ from iobands.snapshot import (
 
 #: Changes that began within so much of each other may have one cause.
 NEAR: Final = timedelta(days=3)
+
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,9 @@ class Happening:
 class Story:
     """An alert through time; `logged` is how many of its events the log has.
 
-    `names` are those of all its members ever, and `found` is what it is made of.
+    One that was merged went `into` an older one.
+
+    `joined` has when each of its members came in, and `found` is what it is made of.
     """
 
     number: int
@@ -73,8 +77,9 @@ class Story:
     low: datetime
     high: datetime
     opened: datetime
-    names: list[str]
+    joined: dict[str, datetime]
     closed: datetime | None = None
+    into: int | None = None
     found: list[Happening] = field(default_factory=list)
     events: list[AlertEvent] = field(default_factory=list)
     logged: int = 0
@@ -96,7 +101,22 @@ class Story:
 
     def shares(self, found: Happening) -> int:
         """Return how many names both have."""
-        return len(set(self.names).intersection(found.names))
+        return len(self.joined.keys() & set(found.names))
+
+    def shared_by_then(self, found: Happening) -> int:
+        """Return how many names both had when it was raised."""
+        then = found.raised
+        return sum(name in self.joined and self.joined[name] <= then for name in found.names)
+
+    @property
+    def logged_names(self) -> set[str]:
+        """The members that the log tells of."""
+        return {name for each in self.events[: self.logged] for name in each.names}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all its members ever."""
+        return [*self.joined]
 
     @property
     def last(self) -> datetime:
@@ -123,20 +143,25 @@ def fold(
     found any more. One that was closed and lasts, as after an undo, is open again at `now`.
     """
     stories = told(logged)
+    told_until = max((each.when for each in logged), default=_LONG_AGO)
     first = 1 + max((each.number for each in stories), default=0)
     for each in sorted(happenings, key=lambda each: (each.raised, not each.certain, each.names)):
-        if known := _known(each, stories):
-            known.found.append(each)
-            if known.closed is not None and each.over is None:
+        here = [story for story in stories if _is_at(story, each)]
+        fresh = _fresh(each, here)
+        known = _known(fresh, here) if each.raised <= told_until else None
+        if known:
+            if known.into is not None:
+                next(each for each in stories if each.number == known.into).found.append(fresh)
+                continue
+            _join(known, fresh, subject_of)
+            if known.closed is not None and fresh.over is None and fresh.certain:
                 known.closed = None
                 known.tell(now, REOPENED)
             continue
-        here = [story for story in stories if _is_at(story, each)]
-        fresh = _fresh(each, here)
         mine = [story for story in here if story.shares(fresh) or _may_share(story, fresh, traits)]
         mine.sort(key=lambda story: (-story.shares(fresh), story.number))
         if mine:
-            mine = _merged(mine, fresh)
+            mine = _merged(mine, fresh, subject_of)
             _join(mine[0], fresh, subject_of)
         elif fresh.certain:
             stories.append(_opened(first, fresh, subject_of))
@@ -157,15 +182,17 @@ def told(events: Sequence[AlertEvent]) -> list[Story]:
         if each.kind == OPENED and each.number not in found and each.since:
             subject, direction = each.subject or "", each.direction or ""
             found[each.number] = Story(
-                each.number, direction, subject, each.since, each.since, each.when, []
+                each.number, direction, subject, each.since, each.since, each.when, {}
             )
         story = found.get(each.number)
         if story is None:
             continue
-        story.names += [name for name in each.names if name not in story.names]
+        story.joined = dict.fromkeys(each.names, each.when) | story.joined
         story.subject = each.subject or story.subject
         if each.kind in (CLOSED, MERGED, REOPENED):
             story.closed = None if each.kind == REOPENED else each.when
+        if each.kind == MERGED and each.into in found and each.into < each.number:
+            story.into = each.into
         story.events.append(each)
         story.logged += 1
     return [found[number] for number in sorted(found)]
@@ -175,26 +202,30 @@ def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
     """Return the logged alert about it, or None."""
     mine = [
         story
-        for story in stories
-        if story.logged
-        and _is_at(story, found)
-        and story.shares(found)
+        for story in here
+        if 2 * len(story.logged_names.intersection(found.names)) > len(found.names)
         and (found.over is None or found.over >= story.low)
     ]
-    return min(mine, key=lambda story: abs(story.opened - found.raised), default=None)
+    return min(mine, key=lambda story: (-story.shared_by_then(found), story.number), default=None)
 
 
 def _is_at(story: Story, found: Happening) -> bool:
     return (
         story.direction == found.direction
         and story.is_open_at(found.raised)
-        and (found.certain or story.is_near(found))
+        and (found.certain or (story.is_near(found) and story.opened <= found.raised))
     )
 
 
 def _fresh(found: Happening, here: Sequence[Story]) -> Happening:
     """Return what was found of several without those that fell long before, if most are left."""
-    before = {name for story in here if not story.is_near(found) for name in story.names}
+    before = {
+        name
+        for story in here
+        if not story.is_near(found)
+        for name, when in story.joined.items()
+        if when < found.raised
+    }
     left = tuple(name for name in found.names if name not in before)
     return replace(found, names=left) if 2 * len(left) > len(found.names) else found
 
@@ -211,7 +242,9 @@ def _is_of_peer(story: Story) -> bool:
     return any(isinstance(each.source, PeerName) for each in story.found)
 
 
-def _merged(stories: list[Story], found: Happening) -> list[Story]:
+def _merged(
+    stories: list[Story], found: Happening, subject_of: Callable[[Sequence[str]], str]
+) -> list[Story]:
     """Merge alerts that one happening is about into the oldest, which is returned first."""
     together = [each for each in stories if each.shares(found) and each.is_near(found)]
     if len(together) < 2:  # noqa: PLR2004
@@ -219,7 +252,8 @@ def _merged(stories: list[Story], found: Happening) -> list[Story]:
     oldest, *others = sorted(together, key=lambda each: each.number)
     for each in others:
         oldest.found += each.found
-        each.closed = found.raised
+        _take(oldest, replace(found, names=tuple(each.joined)), subject_of)
+        each.closed, each.into = found.raised, oldest.number
         each.tell(found.raised, MERGED, into=oldest.number)
     return [oldest]
 
@@ -227,9 +261,9 @@ def _merged(stories: list[Story], found: Happening) -> list[Story]:
 def _opened(number: int, found: Happening, subject_of: Callable[[Sequence[str]], str]) -> Story:
     subject = subject_of(found.names)
     story = Story(
-        number, found.direction, subject, found.low, found.high, found.raised, [], found=[found]
+        number, found.direction, subject, found.low, found.high, found.raised, {}, found=[found]
     )
-    story.names += found.names
+    story.joined |= dict.fromkeys(found.names, found.raised)
     story.tell(
         found.raised,
         OPENED,
@@ -242,9 +276,11 @@ def _opened(number: int, found: Happening, subject_of: Callable[[Sequence[str]],
 
 
 def _join(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], str]) -> None:
+    again = [name for name in found.names if name in story.names]
+    known = any(each.kind == FELL and each.when == found.raised for each in story.events)
+    if story.found and again and not known and not story.is_near(found) and found.certain:
+        story.tell(found.raised, FELL, names=tuple(again))
     story.found.append(found)
-    if story.shares(found) and not story.is_near(found) and found.certain:
-        story.tell(found.raised, FELL, names=found.names)
     _take(story, found, subject_of)
 
 
@@ -260,7 +296,7 @@ def _take(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], 
         return
     when = max([found.raised, *(each.when for each in story.events[: story.logged])])
     before = subject_of(story.names)
-    story.names += new
+    story.joined |= dict.fromkeys(new, when)
     after = subject_of(story.names)
     story.tell(when, GREW, names=tuple(new))
     if after not in (before, story.subject):

@@ -1,0 +1,183 @@
+"""Alerts through time: by hand, and whatever happens what was said once is not unsaid."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iobands.judge.fold import Happening, Story, fold
+from iobands.model import PeerName
+from iobands.snapshot import AlertEvent
+
+DAY = timedelta(days=1)
+FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
+#: Each name's file system is its first letter, and all are of one partition.
+NAMES = ("a1", "a2", "a3", "b1", "b2")
+TRAITS = {name: {"file_system": name[0], "partition": "p"} for name in NAMES}
+ALONE = {name: {"file_system": name} for name in NAMES}
+
+
+def found(
+    names: str, low: int, raised: int, over: int | None = None, *, certain: bool = True, **more
+) -> Happening:
+    """Return a happening of the days `low`, `raised` and `over`."""
+    days = [FIRST + low * DAY] * 3 + [FIRST + raised * DAY]
+    ended = None if over is None else FIRST + over * DAY
+    given = {"source": None, "direction": "down", "names": tuple(names.split("+")), **more}
+    return Happening(
+        **given,
+        **dict(zip(("since", "low", "high", "raised"), days, strict=True)),
+        ended=ended,
+        over=ended,
+        certain=certain,
+    )
+
+
+def subject(names: Sequence[str]) -> str:
+    """Return the common file system of several names, or the partition."""
+    letters = {name[0] for name in names}
+    return names[0] if len(names) == 1 else letters.pop() if len(letters) == 1 else "p"
+
+
+def told(
+    happenings: Sequence[Happening],
+    logged: Sequence[AlertEvent] = (),
+    traits: dict[str, dict[str, str]] = TRAITS,
+    now: int = 1000,
+) -> list[Story]:
+    when = FIRST + now * DAY
+    return fold(happenings, logged, traits, subject, lambda _: (when, "withdrawn"), when)
+
+
+def events(stories: Sequence[Story]) -> list[tuple[int, int, str]]:
+    """Return day, number and kind of all events."""
+    every = sorted((e for s in stories for e in s.events), key=lambda e: (e.when, e.number))
+    return [((each.when - FIRST) // DAY, each.number, each.kind) for each in every]
+
+
+def test_a_series_that_falls_with_others_joins_their_alert() -> None:
+    (story,) = told([found("a1", 10, 13), found("a2", 12, 20), found("b1", 11, 30)])
+    assert (story.number, story.subject) == (1, "p")
+    assert events([story]) == [
+        (13, 1, "opened"),
+        (20, 1, "grew"),
+        (20, 1, "renamed"),  # from a1 to a
+        (30, 1, "grew"),
+        (30, 1, "renamed"),  # to the partition
+    ]
+
+
+def test_what_began_long_after_or_shares_nothing_is_another_alert() -> None:
+    later = told([found("a1", 10, 13), found("a2", 17, 20)])
+    assert [each.subject for each in later] == ["a1", "a2"]
+    apart = told([found("a1", 10, 13), found("a2", 10, 13)], traits=ALONE)
+    assert [each.subject for each in apart] == ["a1", "a2"]
+    up = told([found("a1", 10, 13), found("a2", 10, 13, direction="up")])
+    assert len(up) == 2
+
+
+def test_an_alert_closes_with_its_last_part_and_a_new_fall_has_a_new_number() -> None:
+    stories = told([found("a1", 10, 13, 40), found("a2", 11, 14, 30), found("a1", 45, 50)])
+    assert events(stories) == [
+        (13, 1, "opened"),
+        (14, 1, "grew"),
+        (14, 1, "renamed"),
+        (40, 1, "closed"),
+        (50, 2, "opened"),
+    ]
+
+
+def test_a_member_that_falls_again_is_an_event_of_its_alert() -> None:
+    (story,) = told([found("a1+a2", 10, 13), found("a1", 60, 64)])
+    assert events([story]) == [(13, 1, "opened"), (64, 1, "fell")]
+
+
+def test_some_evidence_joins_and_opens_and_holds_nothing() -> None:
+    some = [found("a2", 11, 15, 90, certain=False), found("b1", 200, 210, certain=False)]
+    stories = told([found("a1", 10, 13, 20), *some])
+    assert events(stories) == [
+        (13, 1, "opened"),
+        (15, 1, "grew"),
+        (15, 1, "renamed"),
+        (20, 1, "closed"),
+    ]
+
+
+def test_a_group_that_has_parts_of_two_alerts_merges_them() -> None:
+    stories = told([found("a1", 10, 13), found("b1", 10, 14), found("a1+b1", 11, 16)], traits={})
+    assert [(each.number, each.closed is None) for each in stories] == [(1, True), (2, False)]
+    assert stories[0].names == ["a1", "b1"]
+    assert stories[1].events[-1].into == 1
+
+
+def test_most_of_a_group_that_falls_later_is_an_alert_without_those_that_fell_before() -> None:
+    stories = told([found("a1", 10, 13), found("a1+a2+a3", 60, 62)])
+    assert [each.names for each in stories] == [["a1"], ["a2", "a3"]]
+
+
+def test_two_slow_targets_are_two_alerts() -> None:
+    slow = [
+        found(name, 10, 12, source=PeerName("target", "s", "a", name))
+        for name in ("OST 1", "OST 2")
+    ]
+    traits = {**TRAITS, "OST 1": {"file_system": "a"}, "OST 2": {"file_system": "a"}}
+    stories = told([*slow, found("a1", 10, 14)], traits=traits)
+    assert [each.names for each in stories] == [["OST 1", "a1"], ["OST 2"]]
+
+
+def test_what_another_judgement_does_not_find_is_withdrawn_and_comes_back_by_its_number() -> None:
+    drop = found("a1", 10, 13)
+    log = told([drop])[0].events
+    (gone,) = told([], log, now=20)
+    assert events([gone])[1:] == [(20, 1, "closed")]
+    (back,) = told([drop], gone.events, now=21)
+    assert events([back])[2:] == [(21, 1, "reopened")]
+    assert back.closed is None
+
+
+def test_a_number_is_not_given_again() -> None:
+    log = told([found("a1", 10, 13)])[0].events
+    stories = told([found("b1", 5, 7)], log, traits=ALONE, now=20)
+    assert [(each.number, each.subject) for each in stories] == [(1, "a1"), (2, "b1")]
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Happening]:
+    every = []
+    for _ in range(draw(st.integers(1, 8))):
+        names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True))
+        low = draw(st.integers(0, 60))
+        raised = low + draw(st.integers(0, 20))
+        over = draw(st.none() | st.integers(raised + 1, raised + 60))
+        every.append(
+            found("+".join(names), low, raised, over, certain=len(names) > 1 or draw(st.booleans()))
+        )
+    return every
+
+
+def seen(every: Sequence[Happening], day: int) -> list[Happening]:
+    """Return what is known of `every` on a day."""
+    now = FIRST + day * DAY
+    return [
+        each
+        if each.over is None or each.over <= now
+        else Happening(**{**vars(each), "ended": None, "over": None})
+        for each in every
+        if each.raised <= now
+    ]
+
+
+@settings(max_examples=int(os.environ.get("IOBANDS_EXAMPLES", "100")), deadline=None)
+@given(histories(), st.lists(st.integers(0, 150), max_size=6))
+def test_told_day_by_day_or_at_once_it_is_the_same(every: list[Happening], days: list[int]) -> None:
+    log: list[AlertEvent] = []
+    for day in [*sorted(days), 200]:
+        stories = told(seen(every, day), log, now=day)
+        said = [event for story in stories for event in story.events]
+        assert [each for each in log if each not in said] == []
+        log = sorted(said, key=lambda each: (each.when, each.number))
+    assert events(told(every, now=200)) == events(stories)
