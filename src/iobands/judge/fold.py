@@ -148,7 +148,7 @@ def fold(
     for each in sorted(happenings, key=lambda each: (each.raised, not each.certain, each.names)):
         here = [story for story in stories if _is_at(story, each)]
         fresh = _fresh(each, here)
-        known = _known(fresh, here) if each.raised <= told_until else None
+        known = _known(fresh, stories) if each.raised <= told_until else None
         if known:
             if known.into is not None:
                 next(each for each in stories if each.number == known.into).found.append(fresh)
@@ -202,11 +202,15 @@ def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
     """Return the logged alert about it, or None."""
     mine = [
         story
-        for story in here
-        if 2 * len(story.logged_names.intersection(found.names)) > len(found.names)
+        for story in stories
+        if (_is_at(story, found) or story.closed == found.raised)
+        and story.direction == found.direction
+        and 2 * len(story.logged_names.intersection(found.names)) > len(found.names)
         and (found.over is None or found.over >= story.low)
     ]
-    return min(mine, key=lambda story: (-story.shared_by_then(found), story.number), default=None)
+    mine.sort(key=lambda story: (-story.shared_by_then(found), story.number))
+    opened = [each for each in mine if each.events[0].names == found.names]
+    return next((each for each in opened if each.opened == found.raised), next(iter(mine), None))
 
 
 def _is_at(story: Story, found: Happening) -> bool:
