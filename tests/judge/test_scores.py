@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from iobands.judge.baseline import inflation, serial_correlation
+from iobands.judge.detector import follow
 from iobands.judge.scores import (
     DESIGNS,
     DROPS,
@@ -123,3 +124,20 @@ def test_inflation_by_hand():
     assert inflation(0.6) == pytest.approx(2.0)
     assert inflation(0.0) == 1.0
     assert serial_correlation(np.full(50, 3.0)) == 0.0
+
+
+def test_the_cells_of_rounded_runs_by_hand():
+    # three values with a step of 1; between 1.5 and 2.5 lie two of the seven runs and of nine
+    cells = history_cells(np.array([1.0, 2, 3, 1, 2, 3, 3]))
+    assert cells.edges.tolist() == [0.5, 1.5, 2.5, 3.5]
+    assert cells.healthy == pytest.approx([1 / 9, 2 / 9, 2 / 9, 3 / 9, 1 / 9])
+
+
+@pytest.mark.parametrize("steps", [10, 20])
+def test_rounded_values_raise_no_more_than_others(steps: int):
+    random = np.random.default_rng(1)
+    values = np.exp(0.2 * random.standard_normal((40, 365)))
+    step = (np.quantile(values, 0.99) - np.quantile(values, 0.01)) / steps
+    rounded = np.round(values / step) * step
+    # by the cells between the values, one in ten series raised an alarm within the year
+    assert sum(len(follow(each, threshold=13.5).changes) for each in rounded) == 0

@@ -245,7 +245,8 @@ def test_an_open_incident_and_one_that_is_over(tmp_path: Path) -> None:
     for seed, pattern in enumerate(("fpp", "ssf", "fpn")):
         values = healthy(seed=seed)
         # where nothing had passed before, two such sessions would be a drop
-        for low in (slice(40, 43), slice(80, 83), slice(-2, None)):
+        own = (slice(day, day + 2) for day in range(22 + 3 * seed, 70, 10))
+        for low in (*own, slice(80, 82), slice(90, 92), slice(-2, None)):
             values[low] = [value / 5 for value in values[low]]
         rows += daily(values, file_system="a", pattern=pattern)
     write_perflog(tmp_path / "perflogs", rows)

@@ -48,6 +48,8 @@ _RUNS_OF_A_BAND: Final = 100
 # The middle cells of a history have this share of its runs; towards both ends they get smaller,
 # down to the cell beyond every value.
 _MIDDLE_CELL: Final = 1 / 20
+# Runs that are all equal stand for what is within this share of them.
+_MARGIN: Final = 1e-6
 # A design change stands for its neighbours: its probabilities are a mean over these factors.
 _NEIGHBOURS: Final = np.exp(np.linspace(-0.03, 0.03, 7))
 # The largest ones stand for all beyond as well, down to an eighth and up to eight times.
@@ -218,9 +220,32 @@ def history_cells(history: Array, independent: float | None = None, youth: float
     ordered = np.sort(history)
     size = len(ordered)
     counts = cell_counts(size)
+    edges = ordered[counts - 1]
     healthy = np.diff(np.concatenate(([0], counts, [size + 1]))) / (size + 1)
+    if (ordered[1:] == ordered[:-1]).any():
+        edges, healthy, ordered = _of_ties(ordered, counts)
     distribution = _HistoryDistribution(ordered)
-    return _cells(ordered[counts - 1], healthy, distribution, independent or size, _ERRORS + youth)
+    return _cells(edges, healthy, distribution, independent or size, _ERRORS + youth)
+
+
+def _of_ties(ordered: Array, counts: NDArray[np.int_]) -> tuple[Array, Array, Array]:
+    """Return edges, healthy probabilities and runs, where several of the `ordered` runs are equal.
+
+    Such values are rounded: each stands for all that are nearer to it than to its neighbours. A
+    cell has all runs of a value or none, and beyond the outermost values there is a cell each.
+    Equal runs are spread evenly over what they stand for.
+    """
+    values, sizes = np.unique(ordered, return_counts=True)
+    gaps, until = np.diff(values), np.cumsum(sizes)
+    margin = gaps.min() / 2 if gaps.size else _MARGIN
+    bounds = np.concatenate(([values[0] - margin], values[:-1] + gaps / 2, [values[-1] + margin]))
+    last = np.unique(np.searchsorted(until, counts))  # the last value of each cell
+    edges = bounds[np.concatenate(([0], last + 1))]
+    healthy = np.concatenate(([1], np.diff(until[last], prepend=0), [1])) / (len(ordered) + 2)
+    nth = np.arange(len(ordered)) - np.repeat(until - sizes, sizes)
+    shares = (nth + 0.5) / np.repeat(sizes, sizes)
+    spread = np.repeat(bounds[:-1], sizes) + shares * np.repeat(np.diff(bounds), sizes)
+    return edges, healthy, spread
 
 
 @lru_cache
