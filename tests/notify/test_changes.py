@@ -114,3 +114,21 @@ def test_under_a_clock_that_is_off_only_the_clock_is_news(tmp_path: Path) -> Non
     assert "began: failed clock" in back
     assert not any(said.startswith("recovered") for said in back)
     assert [each.kind for each in sent.causes] == ["drop", "failed"]
+
+
+def test_a_further_fall_of_an_open_alert_is_told_once_and_breaks_an_acknowledgement(
+    tmp_path: Path,
+) -> None:
+    # a2 falls with a, stays down, and falls again 40 days later, when a has recovered
+    rows = daily([2.0] * 60 + [1.0] * 10 + [2.0] * 60, file_system="a", pattern="fpp")
+    rows += daily([2.0] * 60 + [1.2] * 40 + [0.4] * 30, file_system="a", pattern="ssf")
+    files, sent = SiteFiles(tmp_path).write(rows), Sent()
+    before, after = (files.read(NOW - days * DAY, as_of=True) for days in (40, 0))
+    (began,) = sent.of(before)
+    assert began.startswith("began: degraded 1 a writes")
+    files.act("acknowledge", "1", now=NOW - 40 * DAY)
+    (alert,) = files.read().alerts
+    assert alert.acknowledgement is not None and not alert.is_quiet
+    (worse,) = sent.of(after)
+    assert worse.startswith("worse: degraded 1 ")
+    assert sent.of(after) == []

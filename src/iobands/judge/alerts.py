@@ -191,7 +191,7 @@ def _member(series: Series, part: Happening) -> Member:
     source, evidence = part.source, series.status.evidence
     level = evidence.level if evidence else None
     if isinstance(source, Change):
-        return Member(series, source.ratio, source.baseline)
+        return Member(series, source.newest or source.ratio, source.baseline)
     if isinstance(source, GroupDrop):
         place = source.group.keys.index(series.key)
         return Member(series, source.change.ratios[place], level)

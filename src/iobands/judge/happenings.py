@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -31,7 +32,7 @@ def happenings_of(
 ) -> list[Happening]:
     """Return all that was found of one system, what is over included."""
     return [
-        *(_of_change(each, change) for each in series for change in _changes(each)),
+        *(found for each in series for change in _changes(each) for found in _of(each, change)),
         *(leaning for each in series if each.shares_causes for leaning in _leanings(each)),
         *map(_of_group, drops),
         *map(_of_incident, incidents),
@@ -44,8 +45,9 @@ def _changes(series: Series) -> tuple[Change, ...]:
     return evidence.changes if evidence else ()
 
 
-def _of_change(series: Series, change: Change) -> Happening:
-    return Happening(
+def _of(series: Series, change: Change) -> Iterator[Happening]:
+    """Yield a change, and each further fall while it lasted."""
+    whole = Happening(
         change,
         change.direction,
         (slug(series.key),),
@@ -58,6 +60,10 @@ def _of_change(series: Series, change: Change) -> Happening:
         change.end or "",
         change.delay,
     )
+    yield whole
+    for fall in change.falls:
+        since = fall.since
+        yield replace(whole, since=since, low=since, high=since, raised=fall.raised)
 
 
 def _leanings(series: Series) -> Iterator[Happening]:

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from iobands.notify.news import BEGAN, ENDED, NEW_NAME, OPEN, WORSE, Cause, Event
-from iobands.snapshot import CLOCK, Alert, Severity, Snapshot
+from iobands.snapshot import CLOCK, FELL, Alert, Severity, Snapshot
 from iobands.views.digest import subject
 from iobands.views.format import printable, worst_member
 
@@ -144,6 +144,7 @@ def _begun(alerts: Sequence[Alert], now: datetime) -> Cause:
         high=high,
         sent=not quiet,
         quiet=quiet,
+        falls=_falls(alerts),
     )
 
 
@@ -154,6 +155,7 @@ def _followed(cause: Cause, alerts: Sequence[Alert], now: datetime) -> tuple[str
     after = replace(cause, members=tuple(sorted(members.union(cause.members))), quiet=quiet)
     if not quiet and _is_worse(cause, alerts):
         kept = {name: getattr(after, name) for name in _KEPT}
+        kept["reminded"] = cause.reminded or now - cause.began >= _REMIND
         return WORSE, replace(_begun(alerts, now), **kept)
     is_known = all(_numbered(each) in cause.members for each in alerts)
     if not quiet and cause.sent and is_known and title(alerts) != cause.title:
@@ -166,11 +168,13 @@ def _followed(cause: Cause, alerts: Sequence[Alert], now: datetime) -> tuple[str
 def _is_worse(cause: Cause, alerts: Sequence[Alert]) -> bool:
     """Return whether a cause is worse than when it was last sent.
 
-    That is so if its severity is worse, if it is critical again after it was acknowledged, if its
-    level is lower by intervals that do not overlap, or if twice as many members are missing, unfit
-    or failed.
+    That is so if its severity is worse, if it is critical again after it was acknowledged, if it
+    fell again, if its level is lower by intervals that do not overlap, or if twice as many members
+    are missing, unfit or failed.
     """
     if _RANK[_worst(alerts)] < _RANK[cause.severity] or cause.quiet:
+        return True
+    if _falls(alerts) > cause.falls:
         return True
     if cause.kind in _COUNTED:
         return len(_members(alerts)) >= 2 * cause.number
@@ -178,6 +182,10 @@ def _is_worse(cause: Cause, alerts: Sequence[Alert]) -> bool:
     if cause.kind != "drop" or high is None or cause.low is None:
         return False
     return high < cause.low
+
+
+def _falls(alerts: Iterable[Alert]) -> int:
+    return sum(each.kind == FELL for alert in alerts for each in alert.events)
 
 
 def _is_over(cause: Cause, known: set[str]) -> bool:

@@ -25,7 +25,7 @@ class Cause:
 
     `severity`, `number` (of members) and the interval `low` to `high` of the worst level over its
     baseline are as last sent. `sent` is false for a cause that was acknowledged before the first
-    message. `events` counts the messages.
+    message. `events` counts the messages, `falls` how often its alerts fell again.
     """
 
     id: str
@@ -41,6 +41,7 @@ class Cause:
     quiet: bool = False
     reminded: bool = False
     events: int = 0
+    falls: int = 0
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,10 @@ class Alert:
     @property
     def is_quiet(self) -> bool:
         """Whether the alert is acknowledged and has not become worse."""
-        return self.acknowledgement is not None and self.acknowledgement.holds
+        if self.acknowledgement is None or not self.acknowledgement.holds:
+            return False
+        since = self.acknowledgement.action.when
+        return not any(each.kind == FELL and each.when > since for each in self.events)
 
     @property
     def keys(self) -> frozenset[SeriesKey]:
