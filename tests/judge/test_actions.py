@@ -96,7 +96,7 @@ def test_a_missing_sample_is_not_acknowledged(falling: Growing) -> None:
 
 def test_only_an_alert_of_a_change_can_be_acted_on(tmp_path: Path) -> None:
     site = Growing(tmp_path, disk=levels((105, 1), (15, 0.7)), home=levels((120, 1), seed=2))
-    days = next(n for n in range(106, 120) if site.after(n).exit_status == 1)
+    days = next(n for n in range(106, 120) if site.after(n).counts().get(State.WATCH))
     site.after(days)
     for words in ("disk", "home"):
         for kind in (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO):

@@ -157,7 +157,7 @@ def test_cases_that_a_tag_runs_are_in_groups(tmp_path: Path) -> None:
     assert (alert.subject, len(alert.members)) == ("a writes", 4)
 
 
-def test_a_few_low_runs_are_watched_and_a_warning(tmp_path: Path) -> None:
+def test_a_few_low_runs_are_watched_and_no_warning(tmp_path: Path) -> None:
     files = SiteFiles(tmp_path)
     sites = [files.write(daily(levels((112 - low, 1), (low, 0.7)))).read() for low in range(1, 10)]
     kinds = [site.series[0].status.state for site in sites]
@@ -167,7 +167,7 @@ def test_a_few_low_runs_are_watched_and_a_warning(tmp_path: Path) -> None:
     watched = sites[kinds.index(State.WATCH)]
     (alert,) = of(watched, Severity.WATCH)
     (member,) = alert.members
-    assert watched.exit_status == alert.exit_status == 1
+    assert watched.exit_status == alert.exit_status == 0  # a note: it may be chance
     assert member.ratio.value == pytest.approx(0.7, rel=0.2)
     assert member.baseline == pytest.approx(1.5, rel=0.05)
 
@@ -269,7 +269,7 @@ def test_the_order_of_exit_statuses() -> None:
         Severity.NO_DATA: 3,
         Severity.UNFIT: 3,
         Severity.FAILED: 3,
-        Severity.WATCH: 1,
+        Severity.WATCH: 0,
         Severity.COLLAPSED: 0,
         Severity.IMPROVED: 0,
     }

@@ -36,9 +36,8 @@ def status(
 ) -> None:
     """Print the digest: the state of the site in one line, what needs attention, every series.
 
-    The exit status is 0 if all is well, 1 for watch or an acknowledged drop, 2 for degraded and 3
-    for no data. Column IN EFFECT shows the settings that the newest run really used, read back
-    from the file system and from MPI.
+    The exit status is 0 if all is well, 1 for an acknowledged drop or a directory left behind, 2
+    for degraded and 3 for no data.
     """
     site = site_of(options, with_power=output is StatusFormat.JSON)
     if output is StatusFormat.JSON:

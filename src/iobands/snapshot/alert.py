@@ -56,7 +56,6 @@ _EXIT_STATUS: Final = {
     Severity.NO_DATA: UNKNOWN,
     Severity.UNFIT: UNKNOWN,
     Severity.FAILED: UNKNOWN,
-    Severity.WATCH: WARNING,
 }
 
 
