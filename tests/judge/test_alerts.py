@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from iobands.judge.budget import Budget
+from iobands.judge.subjects import certainty
 from iobands.model import worst
 from iobands.snapshot import (
     ACKNOWLEDGE,
@@ -293,7 +294,7 @@ def test_certainty_is_by_the_odds_of_one_real_change_a_year() -> None:
     # runs to a false alarm of score h are exp(0.6 h + 3.6): of 3650 runs a year 10 years are
     # ln 36,500 = 10.51 = 0.6 h + 3.6, so h = 11.51, and 1000 years 7.68 more
     budget = Budget(1.0, 3650.0)
-    found = [budget.certainty(score) for score in (11.4, 11.6, 19.1, 19.3)]
+    found = [certainty(score, budget) for score in (11.4, 11.6, 19.1, 19.3)]
     assert found == [
         Certainty.POSSIBLE,
         Certainty.LIKELY,

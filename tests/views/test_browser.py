@@ -116,7 +116,7 @@ def violations(page: Page, **options: object) -> list[str]:
 def test_the_front_page_says_what_is_wrong_since_when_and_how_sure(opened: Open) -> None:
     page = opened()
     first = page.locator("#needs-attention li").first.inner_text()
-    assert "slow writes" in first
+    assert "slow fpp writes" in first
     assert "since 6 Nov" in first
     assert "certain" in first
     expect(page.locator("#state")).to_contain_text("CRITICAL")

@@ -16,7 +16,7 @@ from iobands.judge.budget import Budget
 from iobands.judge.detection import Detection
 from iobands.judge.fold import NEAR, Happening, Story, fold
 from iobands.judge.groups import GroupDrop
-from iobands.judge.subjects import shared_by, subject_of
+from iobands.judge.subjects import certainty, shared_by, subject_of
 from iobands.model import TARGET, PeerName, SeriesKey, slug
 from iobands.snapshot import (
     ACKNOWLEDGE,
@@ -160,7 +160,7 @@ def _of_story(system: System, story: Story) -> Alert:
         *((lead.since, lead.low, lead.high) if lead else (story.low, story.low, story.high)),
         story.direction,
         score,
-        None if kinds <= {Incident} else system.budget.certainty(score),
+        None if kinds <= {Incident} else certainty(score, system.budget),
         raised=story.opened,
         delay=next((each.delay for each in story.found if each.delay), None),
         number=story.number,
@@ -221,7 +221,7 @@ def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:
                 alert,
                 severity=Severity.DEGRADED,
                 score=score,
-                certainty=budget.certainty(score),
+                certainty=certainty(score, budget),
                 peer=SlowPeer(name, worst.ratio, ratios),
             )
     return replace(alert, peer=SlowPeer(name, Ratio(math.nan, 0.0, math.inf), {}))

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from iobands.snapshot import DAILY, Certainty
-
 #: Evidence thresholds in nats; `threshold.threshold_for` gives the one for a site.
 WATCH: Final = 5.7
 
@@ -17,18 +15,13 @@ DEGRADED: Final = 9.0
 
 _QUARTERS: Final = 4
 
-# The odds that a change is real, if one real change a year is expected on the site.
-_CERTAIN_ODDS: Final = 1000.0
-
-_LIKELY_ODDS: Final = 10.0
-
 
 @dataclass(frozen=True)
 class Budget:
     """The false-alarm budget of a site; `runs_a_year` is of all series and groups together."""
 
     false_alarms_a_year: float = 1.0
-    runs_a_year: float = DAILY
+    runs_a_year: float = 365.0
 
     @cached_property
     def threshold(self) -> float:
@@ -43,16 +36,6 @@ class Budget:
     def years_to_false_alarm(self, score: float) -> float:
         """Return the mean number of years between false alarms of `score` on this site."""
         return runs_between_false_alarms(score) / max(self.runs_a_year, 1.0)
-
-    def certainty(self, score: float) -> Certainty:
-        """Return how sure a change with the evidence `score` is.
-
-        The odds are those of one real change a year against the false alarms of such a score.
-        """
-        odds = self.years_to_false_alarm(score)
-        if odds >= _CERTAIN_ODDS:
-            return Certainty.CERTAIN
-        return Certainty.LIKELY if odds >= _LIKELY_ODDS else Certainty.POSSIBLE
 
 
 #: Runs to a false alarm at threshold h are at least exp(SLOPE * h) / DIVISOR, the smallest number

@@ -9,7 +9,7 @@ from typing import Final
 
 from iobands.bands import COLLAPSED
 from iobands.judge.budget import Budget
-from iobands.judge.subjects import subject_of
+from iobands.judge.subjects import certainty, subject_of
 from iobands.model import COMPLETED, RUNNING, LastSession, SeriesKey
 from iobands.snapshot import (
     Alert,
@@ -91,7 +91,7 @@ def _of_suspicion(series: Series, budget: Budget) -> Alert:
         found.since,
         found.since,
         score=found.score,
-        certainty=budget.certainty(found.score),
+        certainty=certainty(found.score, budget),
     )
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Final
 
-from iobands.judge.groups import GroupDrop
 from iobands.model import PeerName
 from iobands.snapshot import (
     CLOSED,
@@ -23,9 +22,6 @@ from iobands.snapshot import (
     RENAMED,
     REOPENED,
     AlertEvent,
-    Change,
-    Incident,
-    Series,
 )
 
 #: Changes that began within so much of each other may have one cause.
@@ -44,7 +40,7 @@ class Happening:
     and opens none.
     """
 
-    source: Change | GroupDrop | Incident | PeerName | Series
+    source: object
     direction: str
     names: tuple[str, ...]
     since: datetime

@@ -1,11 +1,12 @@
-"""What an alert of several series is called: by what they share, and by what moved."""
+"""What is said of an alert: its name, by what its series share and what moved; its certainty."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from iobands.snapshot import SHARED, Series
+from iobands.judge.budget import Budget
+from iobands.snapshot import SHARED, Certainty, Series
 
 # What is said of the variables that nearly every check has.
 _MOVED: Final = {"write_bw": "writes", "read_bw": "reads"}
@@ -46,3 +47,20 @@ def subject_of(members: Sequence[Series], series: Iterable[Series]) -> str:
         (variable,) = variables
         words.append(_MOVED.get(variable, variable))
     return " ".join(words)
+
+
+# The odds that a change is real, if one real change a year is expected on the site.
+_CERTAIN_ODDS: Final = 1000.0
+
+_LIKELY_ODDS: Final = 10.0
+
+
+def certainty(score: float, budget: Budget) -> Certainty:
+    """Return how certain a change with the evidence `score` is on a site with this budget.
+
+    The odds compare one real change a year with the false alarms a year of such a score.
+    """
+    odds = budget.years_to_false_alarm(score)
+    if odds >= _CERTAIN_ODDS:
+        return Certainty.CERTAIN
+    return Certainty.LIKELY if odds >= _LIKELY_ODDS else Certainty.POSSIBLE
