@@ -81,7 +81,7 @@ def test_nothing_is_lost_while_the_server_is_down_and_nothing_is_sent_twice(
     (taken,) = mails.taken
     assert taken["Subject"].startswith("iobands: began: degraded 1 disk fpp write_bw, ")
     assert (taken["To"], taken["Auto-Submitted"]) == ("team@b.example", "auto-generated")
-    assert "iobands explain 'disk fpp write_bw'" in taken.get_content()
+    assert "\r\nNext step: iobands explain 1\r\n" in taken.get_content()
     (entry,), _ = Outbox(site / "outbox").entries()
     assert (entry.attempts, entry.error, bool(entry.sent)) == (3, "", True)
     assert stat.S_IMODE((site / "outbox").stat().st_mode) == 0o700
