@@ -29,7 +29,7 @@ LARGEST_BASELINE: Final = 200
 # The correlation of the other series counts like this many runs of this series.
 _PRIOR_RUNS: Final = 100
 # So many standard errors are beyond doubt.
-_SURE: Final = 2.0
+_SURE: Final = 1.5
 # A run is deep that lies under the outer fence of the baseline and this far under its median.
 _FENCE: Final = 3.0
 _DEEP: Final = 0.8

@@ -196,8 +196,10 @@ class _Detector:
     def _learn(self, baseline: Baseline, joined: int) -> None:
         """Judge by `baseline`, which has the usable runs before `joined`."""
         self.baseline, self.joined = baseline, joined
-        known = [baseline.correlation_by(month.prior.correlation) for month in self.months]
-        self.scales = self._scales(known, baseline.youth)
+        priors = [month.prior.correlation for month in self.months]
+        found = {each: baseline.correlation_by(each) for each in {*priors}}
+        self.scales = self._scales([found[each] for each in priors], baseline.youth)
+        self.deep_rates: tuple[Array, Array] | None = None
 
     def _scales(self, correlations: Sequence[float], youth: float = 0.0) -> Array:
         """Return the divisor of the scores in each month."""
@@ -230,14 +232,17 @@ class _Detector:
 
         How often runs are deep is known from all series, and so is how they depend on each other.
         """
-        baseline, sure = self.baseline, self.baseline.sure_correlation
-        own = baseline.deep_runs, len(baseline.runs)
-        first = np.array([each.prior.first_of(*own) for each in self.months])[month]
+        baseline = self.baseline
+        if self.deep_rates is None:
+            own, sure = (baseline.deep_runs, len(baseline.runs)), baseline.sure_correlation
+            firsts = [each.prior.first_of(*own) for each in self.months]
+            priors = [each.prior.correlation for each in self.months]
+            known = [sure if c is None else min(max(c, 0.0), MOST_CORRELATION) for c in priors]
+            self.deep_rates = np.array(firsts), self._scales(known)
+        first, divisors = (each[month] for each in self.deep_rates)
         rates = np.where(streak, np.maximum(self.again[month], first), first)
-        priors = [each.prior.correlation for each in self.months]
-        known = [sure if c is None else min(max(c, 0.0), MOST_CORRELATION) for c in priors]
         found = np.log1p(baseline.deep_shares[SIDES[DOWN]] / rates[:, None])
-        return np.asarray(found / self._scales(known)[month, None], float)
+        return np.asarray(found / divisors[:, None], float)
 
     def _while_learning(self) -> None:
         end = min(self.total, self.at + FIRST_BASELINE - len(self.baseline.runs))
