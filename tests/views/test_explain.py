@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from iobands.model import slug
-from iobands.snapshot import Snapshot
+from iobands.snapshot import Alert, Snapshot
 from iobands.snapshot.stored import from_json, to_json
 from iobands.views.explain import chosen, explanation, name_of
 from iobands.views.related import covariates, onset_of, related
-from tests.factory import daily, write_perflog
+from tests.factory import NOW, daily, write_perflog
+from tests.sites import DAY, SiteFiles, slow
 from tests.views.sites import SLOW, dropped, everything, healthy, look, site
 from tests.views.test_digest import text as digest
 
@@ -258,3 +259,19 @@ def test_an_open_incident_and_one_that_is_over(tmp_path: Path) -> None:
     assert "Incident    a write_bw from" in text(found, "a fpp")
     assert "incident  3 a writes (3 of 3 series)" in digest(found)
     assert [each.is_open for each in from_json(to_json(found)).incidents] == [False, False, True]
+
+
+def test_an_alert_of_the_past_is_explained_by_its_number(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(0.6, since=50, until=20, file_system="a"))
+    site = files.read()
+    assert site.alerts == ()
+    (past,) = chosen(site, "1")
+    assert isinstance(past, Alert)
+    lines = explanation(site, past).splitlines()
+    assert past.ended is not None
+    assert abs(past.ended - (NOW - 19.25 * DAY)) <= 4 * DAY
+    assert lines[0].startswith("1 a writes: degraded from 2 Oct to ")
+    assert lines[0].endswith(f" {past.ended.day} {past.ended:%b}: recovered")
+    assert "What happened" in lines
+    assert sum("% " in line or "×" in line for line in lines) >= 4  # its members
+    assert not any("Next step" in line for line in lines)

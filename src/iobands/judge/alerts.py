@@ -17,7 +17,7 @@ from iobands.judge.detection import Detection
 from iobands.judge.fold import NEAR, Happening, Story, fold
 from iobands.judge.groups import GroupDrop
 from iobands.judge.subjects import certainty, shared_by, subject_of
-from iobands.model import TARGET, PeerName, SeriesKey, slug
+from iobands.model import TARGET, PeerName, SeriesKey
 from iobands.snapshot import (
     ACKNOWLEDGE,
     DOWN,
@@ -152,7 +152,7 @@ def _of_story(system: System, story: Story) -> Alert:
     severity = severity if story.direction == DOWN else Severity.IMPROVED
     lead = min(story.found, key=lambda each: each.raised, default=None)
     ends = [each.ended for each in story.certain if each.ended]
-    score = max((_score(each, series) for each in parts), default=0.0)
+    score = max((_score(each, system.series) for each in parts), default=0.0)
     alert = Alert(
         severity,
         story.subject,
@@ -177,13 +177,13 @@ def _end_of(event: AlertEvent) -> str:
     return f"merged into {event.into}" if event.kind == MERGED else event.end or ""
 
 
-def _score(found: Happening, members: Sequence[Series]) -> float:
+def _score(found: Happening, series: Mapping[str, Series]) -> float:
     """Return the evidence today, and not of the day of raising."""
     if isinstance(found.source, GroupDrop):
         return sum(found.source.change.evidence[place] for place in found.source.change.members)
     if isinstance(found.source, Change):
-        mine = [each.status.evidence for each in members if slug(each.key) in found.names]
-        return max((each.today for each in mine if each), default=0.0)
+        evidence = series[found.names[0]].status.evidence if found.names[0] in series else None
+        return evidence.today if evidence else 0.0
     return 0.0
 
 

@@ -183,7 +183,8 @@ def told(events: Sequence[AlertEvent]) -> list[Story]:
         story = found.get(each.number)
         if story is None:
             continue
-        story.joined = dict.fromkeys(each.names, each.when) | story.joined
+        new = [name for name in each.names if name not in story.joined]
+        story.joined |= dict.fromkeys(new, each.when)
         story.subject = each.subject or story.subject
         if each.kind in (CLOSED, MERGED, REOPENED):
             story.closed = None if each.kind == REOPENED else each.when

@@ -146,7 +146,9 @@ def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
     if alert.acknowledgement and alert.is_quiet:
         action = alert.acknowledgement.action
         level, since, _ = finding(alert, site, short=True)
-        who = f"{action.who}, {day_text(action.when, site.now)}: {action.reason}"
+        ticket = f" ({action.ticket})" if action.ticket else ""
+        who = action.owner or action.who
+        who = f"{who}, {day_text(action.when, site.now)}: {action.reason}{ticket}"
         return [f"{level} {since}; {who}"]
     if alert.reason:
         return [alert.reason]

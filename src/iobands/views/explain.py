@@ -6,7 +6,20 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from iobands.snapshot import DOWN, Alert, Series, Snapshot
+from iobands.snapshot import (
+    CLOSED,
+    DOWN,
+    FELL,
+    GREW,
+    MERGED,
+    OPENED,
+    RENAMED,
+    REOPENED,
+    Alert,
+    AlertEvent,
+    Series,
+    Snapshot,
+)
 from iobands.views.digest import counted_members, subject
 from iobands.views.explain_series import of_series
 from iobands.views.format import (
@@ -32,6 +45,14 @@ from iobands.views.related import (
     some,
 )
 
+_EVENTS: Final = {
+    OPENED: "opened as {subject}",
+    RENAMED: "renamed {subject}",
+    FELL: "members fell again",
+    MERGED: "merged into {into}",
+    CLOSED: "closed: {end}",
+    REOPENED: "reopened",
+}
 _SHARE: Final = 0.5  # share of the members: from here on a covariate moved with the alert
 _WHERE: Final = {
     "file_system": "check the file system: its servers, targets and fullness",
@@ -84,6 +105,9 @@ def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
     """Yield the explanation of an alert, line by line."""
     certainty = f", {alert.certainty.value}" if alert.certainty else ""
     since = f" since {day_text(alert.since, site.now)}" if alert.since else ""
+    if alert.ended:
+        certainty = f" to {day_text(alert.ended, site.now)}: {alert.end}"
+        since = since.replace("since", "from")
     yield f"{subject(alert)}: {alert.severity.value}{since}{certainty}"
     yield f"at {time_text(site.now)} UTC; all times are UTC"
     if alert.reason:
@@ -92,7 +116,9 @@ def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield acknowledgement_text(alert)
     if alert.since_low and alert.since_high and alert.since_low < alert.since_high:
         yield f"It began {between_text(alert.since_low, alert.since_high, site.now)}."
-    if alert.peer:
+    if happened := [*_history(site, alert)]:
+        yield from section("What happened", happened)
+    if alert.peer and alert.ended is None:
         yield from of_peer(site, alert.peer)
     if not alert.members:
         return
@@ -119,10 +145,30 @@ def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
     names = [each.series.label for each in near if not each.direction]
     unmoved = [f"{plural(len(names), 'series')}: {some(names)}"] if names else []
     yield from section("Did not move", [*unmoved, *_elsewhere(others, field, alert), *still])
+    if alert.ended is not None:
+        return
     if changed:
         yield from ("", "Next step: check first what changed with these series")
     elif field:
         yield from ("", f"Next step: {_WHERE[field]}")
+
+
+def _history(site: Snapshot, alert: Alert) -> Iterator[str]:
+    """Yield what happened to an alert, a line for each day."""
+    days: dict[str, list[AlertEvent]] = {}
+    for event in alert.events:
+        days.setdefault(day_text(event.when, site.now), []).append(event)
+    for day, events in days.items():
+        said = {
+            _EVENTS[each.kind].format(subject=each.subject, into=each.into, end=each.end): None
+            for each in events
+            if each.kind != GREW
+        }
+        joined = [name for each in events if each.kind == GREW for name in each.names]
+        peers = [name for name in joined if " " in name]  # no name of a series in files has a blank
+        number = len(joined) - len(peers)
+        more = [f"{plural(number, 'series')} joined"] if number else []
+        yield f"{day}: {'; '.join([*said, *more, *(f'{each} joined' for each in peers)])}"
 
 
 def moved_with(site: Snapshot, alert: Alert) -> list[str]:
