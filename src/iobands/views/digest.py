@@ -39,13 +39,14 @@ ACKNOWLEDGED: Final = "Acknowledged"
 INFORMATION: Final = "For information"
 
 #: How wide a mail is.
-MAIL_WIDTH: Final = 100
+MAIL_WIDTH: Final = 80
 #: How many alerts that need attention, other alerts and rejected lines are shown by default. The
 #: alerts that need attention fit on a screen of 24 lines.
 MOST_ATTENTION: Final = 16
 MOST_OTHERS: Final = 4
-#: Up to this many series, all are shown by default; of more, only those with news.
-MOST_SERIES: Final = 60
+#: Up to this many series, all are shown by default; of more, this many with news, the worst first.
+MOST_SERIES: Final = 16
+MOST_NEWS: Final = 8
 _NO_NEWS: Final = (State.HEALTHY, State.CALIBRATING)
 FIRST_REJECTED: Final = 5
 FIRST_LEFT: Final = 3
@@ -74,8 +75,24 @@ def digest_text(
         cut = console.is_terminal and not every
         for part in digest(site, console.width, every=every, rejected=rejected, cut=cut):
             console.print(part, soft_wrap=True)
-    text = "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+    first, *lines = (line.rstrip() for line in capture.get().splitlines())
+    if not console.is_terminal:  # a monitor takes the first line as it is
+        lines = [each for line in lines for each in _folded(line, console.width)]
+    text = "\n".join([first, *lines]) + "\n"
     return text if is_unicode(console.encoding) else to_ascii(text)
+
+
+def _folded(line: str, width: int) -> list[str]:
+    """Return a line as lines of at most `width` columns, as far as its words allow.
+
+    A line with a command stays whole: it is there to be pasted.
+    """
+    if len(line) <= width or "iobands " in line:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()) + len(_GAP))
+    return wrap(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def digest(
@@ -324,12 +341,16 @@ def _cut(text: str, width: int) -> str:
 def _series(site: Snapshot, width: int, every: bool) -> Iterator[Text]:
     """Yield the table of the series; if there are more than `MOST_SERIES`, only those with news."""
     every = every or len(site.series) <= MOST_SERIES
-    shown = [each for each in site.series if every or each.status.state not in _NO_NEWS]
+    news = [each for each in site.series if each.status.state not in _NO_NEWS]
+    news.sort(key=lambda each: [*State].index(each.status.state))
+    shown = list(site.series) if every else news[:MOST_NEWS]
     if shown:
         yield series_table(site, shown, width)
-    if len(shown) < len(site.series):
-        hidden = len(site.series) - len(shown)
-        yield Text(f"{hidden} healthy or calibrating series: iobands status --all")
+    rest = [f"{len(news) - len(shown)} more with news"] if len(news) > len(shown) else []
+    if healthy := len(site.series) - max(len(news), len(shown)):
+        rest.append(f"{healthy} healthy or calibrating")
+    if rest:
+        yield Text(f"{' and '.join(rest)} series: iobands status --all")
     yield from _notes(shown)
 
 

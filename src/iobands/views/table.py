@@ -45,7 +45,7 @@ _HEADINGS: Final = (
 )  # fmt: skip
 _NUMBERS: Final = ("NEWEST", "RUNS")
 # The columns that a narrow terminal leaves out, in this order.
-_SPARE: Final = ("WHEN", "BAND")
+_SPARE: Final = ("WHEN", "BAND", "IN EFFECT", "RUNS")
 
 
 def series_table(site: Snapshot, every: Sequence[Series], width: int) -> Text:
@@ -64,7 +64,7 @@ def series_table(site: Snapshot, every: Sequence[Series], width: int) -> Text:
     if all(series.status.verdict == NO_BAND for series in every):
         del widths["VERDICT"]
     for spare in _SPARE:
-        if sum(widths.values()) - widths["TREND"] + LEAST_RECENT > width:
+        if spare in widths and sum(widths.values()) - widths["TREND"] + LEAST_RECENT > width:
             del widths[spare]
     values = width - sum(widths.values()) + widths["TREND"]
     values = max(LEAST_RECENT, min(RECENT, values))
