@@ -208,7 +208,7 @@ def test_a_directory_with_something_else_in_it_is_left_alone(fresh):
         for command in ("up", "down"):
             status, said = fresh.call(command)
             assert status == 1
-            assert "not a site's" in said
+            assert "has files of its own" in said
         assert [path.name for path in fresh.root.iterdir()] == ["settings.json"]
     finally:
         shutil.rmtree(fresh.root)
