@@ -102,7 +102,7 @@ def digest(
     yield Text(summary(site), style="bold")
     last = site.last_session
     newest = f"; newest session {age_text(site.now - last.began)}: {last.how}" if last else ""
-    yield Text(f"at {time_text(site.now)} UTC{newest}; all times are UTC")
+    yield Text(f"at {time_text(site.now)}; all times are UTC{newest}")
     for heading, alerts in sections(site).items():
         if alerts:
             yield Text(f"\n{heading}", style="bold")
