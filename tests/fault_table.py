@@ -28,6 +28,13 @@ AREAS = {
     "monitor": "The monitor's surroundings: any command",
     "people": "What people write: bands, actions, notifications",
 }
+
+
+def unwrapped(text: str) -> str:
+    """Return a digest with its lines as they were before they were fitted to the width."""
+    return re.sub(r"\n {4,}(?=\S)", " ", text)
+
+
 _PREAMBLE = """\
 # Faults
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +14,7 @@ import pytest
 
 from tests.commands.small_site import site
 from tests.conftest import Command
-from tests.fault_table import Observed
+from tests.fault_table import Observed, unwrapped
 
 SERIES = "disk fpp write_bw"
 WORK = """\
@@ -166,14 +165,14 @@ def test_a_mistake_is_named(row: Row, root: Path, iobands: Command, observed: Ob
     row.inject(root)
     done = iobands(*row.command)
     assert done.returncode == row.status
-    assert row.said in done.stdout + done.stderr
+    assert row.said in unwrapped(done.stdout) + done.stderr
     assert "Traceback" not in done.stderr
     repaired(root)
     bands.write_text(right)
     (root / "config" / "site.py").touch()
     again = iobands(*(RETIRE if row.command[0] == "retire" else STATUS))
-    unwrapped = re.sub(r"\n {6,}", " ", done.stderr or done.stdout)
-    said = [each for each in unwrapped.splitlines() if row.said in each]
+    lines = unwrapped(done.stderr or done.stdout).splitlines()
+    said = [each for each in lines if row.said in each]
     observed(
         message=(said or [done.stderr or done.stdout])[0].strip(),
         exit_status=done.returncode,
