@@ -205,10 +205,13 @@ def test_a_directory_with_something_else_in_it_is_left_alone(fresh):
     fresh.root.mkdir()
     (fresh.root / "settings.json").write_text("{}")
     try:
-        for command in ("up", "down"):
+        for command, why in (
+            ("up", "has files of its own; name another directory"),
+            ("down", "has files that do not belong to a site, and stays"),
+        ):
             status, said = fresh.call(command)
             assert status == 1
-            assert "has files of its own" in said
+            assert why in said
         assert [path.name for path in fresh.root.iterdir()] == ["settings.json"]
     finally:
         shutil.rmtree(fresh.root)
