@@ -14,6 +14,7 @@ from iobands.snapshot import (
     ACKNOWLEDGE,
     REBASELINE,
     RESOLVE,
+    RETIRE,
     UNDO,
     Alert,
     Severity,
@@ -313,3 +314,19 @@ def test_a_drop_that_only_the_group_has_is_resolved_when_it_is_over(tmp_path: Pa
     site.after(118)  # a run as before the drop
     site.does(RESOLVE, "disk writes")
     assert site.again().alerts == ()
+
+
+def test_an_alert_that_is_over_is_not_acted_on(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (15, 0.6), (40, 1)))
+    site.after(160)
+    with pytest.raises(RequestError, match=r"no open alert: it is over; see `iobands explain 1`"):
+        site.does(ACKNOWLEDGE, "1")
+
+
+def test_an_alert_keeps_its_name_when_a_member_is_retired(shared: Growing) -> None:
+    shared.does(ACKNOWLEDGE, "1")
+    shared.does(RETIRE, "disk ssf write_bw")
+    (alert,) = shared.again().alerts
+    assert (alert.number, alert.subject) == (1, "disk writes")
+    assert [member.series.label for member in alert.members] == ["disk fpp write_bw"]
+    assert alert.is_quiet

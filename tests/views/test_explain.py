@@ -12,6 +12,7 @@ from iobands.snapshot import Alert, Snapshot
 from iobands.snapshot.stored import from_json, to_json
 from iobands.views.explain import chosen, explanation, name_of
 from iobands.views.related import covariates, onset_of, related
+from tests.conftest import Command
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import DAY, SiteFiles, slow
 from tests.views.sites import SLOW, dropped, everything, healthy, look, site
@@ -275,3 +276,10 @@ def test_an_alert_of_the_past_is_explained_by_its_number(tmp_path: Path) -> None
     assert "What happened" in lines
     assert sum("% " in line or "×" in line for line in lines) >= 4  # its members
     assert not any("Next step" in line for line in lines)
+
+
+def test_a_number_that_no_alert_has(tmp_path: Path, iobands: Command) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.0] * 30))
+    done = iobands("explain", "99")
+    assert done.returncode == 3
+    assert "no alert has the number 99; list all with: iobands alerts --all" in done.stderr

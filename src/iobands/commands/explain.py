@@ -51,6 +51,8 @@ def explain(
         raise failure(f"{wanted} matches {len(found)} names; give more words:{names}")
     if not found and not site.series:
         raise failure(f"there are no samples before {site.now:%Y-%m-%d %H:%M} UTC")
+    if not found and wanted.isdecimal():
+        raise failure(f"no alert has the number {wanted}; list all with: iobands alerts --all")
     if not found:
         for place in site.places:
             if wanted in map(place.name_of, place.peers()):

@@ -45,9 +45,9 @@ from iobands.snapshot import (
 
 #: What is said of a member, where several things were found of it: its own change first.
 _TELLING: Final = (Change, GroupDrop, Incident, Series, PeerName)
-# An acknowledged peer is loud again at so much less of its speed.
+# An acknowledged peer is critical again below this share of its acknowledged speed.
 _WORSE: Final = 0.8
-# Of so many runs before it the level of one that fell with others is taken.
+# The number of runs before a fall that give the level before it.
 _BEFORE: Final = 200
 
 
@@ -111,11 +111,13 @@ def _traits(system: System) -> dict[str, dict[str, str]]:
 def _subject(system: System, names: Sequence[str]) -> str:
     """Return what an alert about `names` is called: by the target or node that is its cause."""
     members = [system.series[name] for name in names if name in system.series]
-    peers = [name for name in names if name not in system.series]
+    peers = [name for name in names if name in system.peers]
+    if not members and not peers:  # retired since
+        return names[0]
     return peers[0] if peers else subject_of(members, system.series.values())
 
 
-# How an alert ends whose change is found no more: by what a person did, else by another judgement.
+# How an alert ends if its change is no longer found because of an action.
 _ENDED: Final = {RESOLVE: "resolved", REBASELINE: "rebaselined", RETIRE: "retired"}
 
 

@@ -1,7 +1,7 @@
 """Alerts through time: what was found is folded forward, so that an alert keeps its number.
 
 An alert opens once, grows, is renamed only when its members are others, and closes; what the log
-of alerts has said is not unsaid. This knows names and times, and neither series nor evidence.
+of alerts says stands. This module knows names and times, and neither series nor evidence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from iobands.snapshot import (
     AlertEvent,
 )
 
-#: Changes that began within so much of each other may have one cause.
+#: Changes that began within this time of each other may have one cause.
 NEAR: Final = timedelta(days=3)
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -60,11 +60,10 @@ class Happening:
 
 @dataclass
 class Story:
-    """An alert through time; `logged` is how many of its events the log has.
+    """An alert through time; the log has the first `logged` of its events.
 
-    One that was merged went `into` an older one.
-
-    `joined` has when each of its members came in, and `found` is what it is made of.
+    An alert that was merged goes on as the alert `into`. `joined` has the time at which each
+    member joined, and `found` the happenings of the alert.
     """
 
     number: int
@@ -88,7 +87,7 @@ class Story:
 
     @property
     def certain(self) -> list[Happening]:
-        """The names that keep it open; a series that fell with others does not."""
+        """The happenings that keep it open; a series that only fell with others does not."""
         return [each for each in self.found if each.certain]
 
     def is_near(self, found: Happening) -> bool:
@@ -135,8 +134,8 @@ def fold(
     """Return all alerts of a system in the order of their numbers.
 
     `traits` has what each name may have in common with others, by field; `subject_of` returns what
-    several names are called together. `ended` says when and how an alert ended of which nothing is
-    found any more. One that was closed and lasts, as after an undo, is open again at `now`.
+    several names are called together. `ended` returns when and how an alert ended if nothing of it
+    is found any more. An alert that was closed and lasts, as after an undo, reopens at `now`.
     """
     stories = told(logged)
     told_until = max((each.when for each in logged), default=_LONG_AGO)
@@ -147,7 +146,9 @@ def fold(
         known = _known(fresh, stories) if each.raised <= told_until else None
         if known:
             if known.into is not None:
-                next(each for each in stories if each.number == known.into).found.append(fresh)
+                oldest = next(story for story in stories if story.number == known.into)
+                oldest.found.append(fresh)
+                _take(oldest, fresh, subject_of)
                 continue
             _join(known, fresh, subject_of)
             if known.closed is not None and fresh.over is None and fresh.certain:
@@ -163,7 +164,6 @@ def fold(
             stories.append(_opened(first, fresh, subject_of))
             first += 1
     for story in stories:
-        _grow(story, subject_of)
         _end(story, ended)
         story.events[story.logged :] = sorted(
             story.events[story.logged :], key=lambda each: each.when
@@ -283,12 +283,6 @@ def _join(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], 
         story.tell(found.raised, FELL, names=tuple(again))
     story.found.append(found)
     _take(story, found, subject_of)
-
-
-def _grow(story: Story, subject_of: Callable[[Sequence[str]], str]) -> None:
-    """Take the names that the log does not have yet."""
-    for each in story.found:
-        _take(story, each, subject_of)
 
 
 def _take(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], str]) -> None:

@@ -174,6 +174,9 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     if alert is None:
         if request.kind == REBASELINE and request.since:
             return replace(action, since=request.since)
+        if subject.number:
+            over = f"it is over; see `iobands explain {subject.number}`"
+            raise RequestError(f"{subject.title} has no open alert: {over}")
         done = f"; the last action was {last.kind} on {last.when:%Y-%m-%d}" if last else ""
         own = "" if subject.peer else subject.series[0].status.state.value
         state = f"its state is {own}" if own else "it is as fast as the others"
