@@ -84,6 +84,18 @@ def test_a_target_at_half_speed_is_named_after_three_days(tmp_path):
     assert f"{peers['7'].since:%d %H}" == "18 19"  # the third day before the 21st at 01:30
 
 
+def test_a_target_with_one_low_session_is_a_suspect_and_a_named_one_is_not(tmp_path):
+    files = SiteFiles(tmp_path)
+    place, peers = found(files.write(with_targets(40, 7, since=1)).read())
+    # as in the record: a session says at most ln(0.9 / 0.02) = 3.8 nats
+    assert place.suspects() == {"7": pytest.approx(np.log(0.9 / 0.02))}
+    beside = place.healthy()[0]
+    assert peers[beside].ratio.value == pytest.approx(1, abs=0.01)
+    place, _ = found(files.write(with_targets(40, 7, since=3)).read())
+    assert place.suspects() == {}
+    assert "7" not in place.healthy()
+
+
 def test_it_recovers_and_a_drained_one_is_not_used(tmp_path):
     files = SiteFiles(tmp_path)
     lines = with_targets(40, 7, since=20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from iobands.model import NODE, TARGET, TIME
 from iobands.snapshot.history import Ratio, Times
 
+#: The evidence, in nats, that is worth a run of its own: a single slow session has as much.
+SUSPECT: Final = 2.5
 # The name of a target by type of file system.
 _NAMES: Final = {"lustre": "OST"}
 
@@ -114,6 +117,31 @@ class Place:
             for name, found in self.peers().items()
         }
         return {name: found for name, found in slow.items() if found}
+
+    def suspects(self) -> dict[str, float]:
+        """Return the evidence that each peer under suspicion is slow, in nats, the most first.
+
+        None of them is named yet.
+        """
+        named = self.slow()
+        scores = {
+            name: max(each.score for each in found.values())
+            for name, found in self.peers().items()
+            if name not in named and PeerState.UNUSED not in {each.state for each in found.values()}
+        }
+        worst = sorted(scores.items(), key=lambda each: -each[1])
+        return {name: score for name, score in worst if score >= SUSPECT}
+
+    def healthy(self) -> list[str]:
+        """Return the peers beside which another one can be measured, the most usual first."""
+        doubted = {*self.slow(), *self.suspects()}
+        usual = {
+            name: max(abs(math.log(each.ratio.value)) for each in found.values())
+            for name, found in self.peers().items()
+            if name not in doubted
+            and {each.state for each in found.values()} == {PeerState.HEALTHY}
+        }
+        return sorted(usual, key=lambda name: usual[name])
 
 
 #: The kinds of peers, and the column with their speeds.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from collections.abc import Iterator
 from typing import Final
@@ -88,11 +87,8 @@ def confirmation(place: Place, named: str | None = None) -> Iterator[str]:
     slow = [named] if named else list(place.slow())
     if not slow or place.kind != TARGET or place.file_system_type != "lustre":
         return
-    peers = [each for found in place.found.values() for each in found]
-    healthy = [each for each in peers if each.state is PeerState.HEALTHY and each.name not in slow]
-    usual = sorted(healthy, key=lambda each: abs(math.log(each.ratio.value)))
     yield f"{_GAP}To confirm, measure it and a healthy one, and compare the rates:"
-    for target in [slow[0], *(each.name for each in usual[:1])]:
+    for target in [slow[0], *place.healthy()[:1]]:
         where = f"file_system == {json.dumps(place.where)}"  # Python, which ReFrame evaluates
         command = ["reframe", "-C", "config/site.py", "-c", "checks", "-R", "-r"]
         command += [f"--system={place.system}", "-n", "BenchioFPP", "-E", where]
