@@ -10,6 +10,7 @@ import pytest
 
 from iobands.judge.fold import told
 from iobands.model import Unusable
+from iobands.snapshot import Cause, CauseKind
 from iobands.source.alert_log import ALERT_SCHEMA, event_in, event_line, read_alert_log
 from tests.contracts.documented import first_column
 
@@ -24,14 +25,21 @@ def test_what_the_log_says() -> None:
     assert first.opened == datetime(2026, 11, 15, 4, 19, 37, tzinfo=timezone.utc)
     assert first.low == datetime(2026, 11, 13, 3, 34, 41, tzinfo=timezone.utc)
     assert first.closed is None  # it was reopened
-    assert (second.closed, EVENTS[5].into) == (EVENTS[5].when, 17)
+    assert (second.closed, EVENTS[7].into) == (EVENTS[7].when, 17)
     before, _ = told(EVENTS[:-1])
-    assert before.closed == EVENTS[6].when
+    assert before.closed == EVENTS[8].when
+
+
+def test_a_cause_is_told_with_its_odds_and_may_be_withdrawn() -> None:
+    known, unknown = (each for each in EVENTS if each.kind == "caused")
+    since = datetime(2026, 11, 13, 3, 34, 41, tzinfo=timezone.utc)
+    assert known.cause == Cause(CauseKind.TARGET_OUT, "OST 7 of 12 out of service", since, 420.0)
+    assert unknown.cause is None
 
 
 def test_events_are_written_in_the_same_form() -> None:
     assert [event_line(each) for each in EVENTS] == GOLDEN.decode().splitlines()
-    assert ALERT_SCHEMA == 1
+    assert ALERT_SCHEMA == 2
 
 
 def test_documented_fields_and_events() -> None:
@@ -52,7 +60,7 @@ def test_events_of_later_are_not_known_yet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"schema": 2}, "schema is 2; this version reads 1 to 1"),
+        ({"schema": 3}, "schema is 3; this version reads 1 to 2"),
         ({"event": "exploded"}, "event is 'exploded'; one of opened, "),
         ({"number": 0}, "number is missing"),
         ({"number": 10**12}, "not the number of an alert"),
@@ -63,6 +71,8 @@ def test_events_of_later_are_not_known_yet(tmp_path: Path) -> None:
         ({"names": "abc"}, "names is not a list of texts"),
         ({"since": "yesterday"}, "since is 'yesterday', not a time"),
         ({"when": None}, "when is missing"),
+        ({"cause": "rain"}, "cause is 'rain', which is not a cause"),
+        ({"cause": {"kind": "rain"}}, "which is not a cause"),
         ({"colour": "red"}, "unknown field 'colour'"),
     ],
 )

@@ -42,6 +42,7 @@ from iobands.snapshot.advice import (
     value_of,
 )
 from iobands.snapshot.alert import (
+    CAUSED,
     CLOSED,
     FELL,
     GREW,
@@ -53,6 +54,8 @@ from iobands.snapshot.alert import (
     Acknowledgement,
     Alert,
     AlertEvent,
+    Cause,
+    CauseKind,
     Certainty,
     Incident,
     Ledger,

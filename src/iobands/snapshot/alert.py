@@ -96,7 +96,38 @@ class SlowPeer:
     ratios: Mapping[str, Ratio]
 
 
-#: What happens to an alert. `FELL`: its members lost a second time.
+class CauseKind(str, Enum):
+    """What may cause an alert. `TARGET`, `NODE`: it is slow; `TARGET_OUT`: out of service."""
+
+    TARGET_OUT = "target out"
+    TARGET = "target"
+    NODE = "node"
+    VERSION = "version"
+    TRANSPORT = "transport"
+    HINTS = "hints"
+    LAYOUT = "layout"
+    FULLNESS = "fullness"
+    LOAD = "load"
+    NODES = "nodes"
+    PARTITION = "partition"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What began with an alert, in its series and in no other; judge/causes.py finds it.
+
+    `what` says it in a few words, such as `OST 7 of 12 out of service`, and holds since `since`.
+    `odds` are to one, against a change that has nothing to do with the alert.
+    """
+
+    kind: CauseKind
+    what: str
+    since: datetime
+    odds: float
+
+
+#: What happens to an alert. `FELL`: its members lost a second time. `CAUSED`: its cause is known,
+#: or no longer certain.
 OPENED: Final = "opened"
 
 GREW: Final = "grew"
@@ -110,6 +141,8 @@ MERGED: Final = "merged"
 CLOSED: Final = "closed"
 
 REOPENED: Final = "reopened"
+
+CAUSED: Final = "caused"
 
 
 @dataclass(frozen=True)
@@ -128,6 +161,7 @@ class AlertEvent:
     names: tuple[str, ...] = ()
     into: int | None = None
     end: str | None = None
+    cause: Cause | None = None
 
 
 @dataclass(frozen=True)
@@ -142,7 +176,8 @@ class Alert:
     A change began between `since_low` and `since_high` (UTC), most likely at `since`, and was
     `raised` after `delay` runs; `score` is its evidence today, in nats. `reason` says why there is
     no sample, what is unfit, or how a check failed. If a `peer` is slow, `members` are the series
-    that fell with it.
+    that fell with it. `cause` is None while it is unknown; `candidates` are what may be the cause,
+    the likeliest first.
     """
 
     severity: Severity
@@ -165,6 +200,8 @@ class Alert:
     events: tuple[AlertEvent, ...] = ()
     ended: datetime | None = None
     end: str = ""
+    cause: Cause | None = None
+    candidates: tuple[Cause, ...] = ()
 
     @property
     def name(self) -> str:

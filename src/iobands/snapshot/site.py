@@ -28,7 +28,7 @@ from iobands.model import (
     worst,
 )
 from iobands.snapshot.action import Action
-from iobands.snapshot.alert import Alert, Incident, Ledger
+from iobands.snapshot.alert import Alert, Cause, CauseKind, Incident, Ledger
 from iobands.snapshot.peers import Place
 from iobands.snapshot.series import Finding, Obstacle, Outliers, Series, State
 
@@ -178,6 +178,8 @@ _PRIVATE: Final = frozenset(
     - _SHOWN
 )
 
+_PRIVATE_CAUSES: Final = (CauseKind.NODE, CauseKind.NODES, CauseKind.HINTS, CauseKind.LAYOUT)
+
 
 def public(site: Snapshot) -> Snapshot:
     """Return the public part of a snapshot."""
@@ -228,7 +230,15 @@ def _public_alert(alert: Alert) -> Alert:
     if known:
         action = replace(known.action, who="", reason="", owner=None, ticket=None)
         known = replace(known, action=action)
-    return replace(alert, members=members, reason="", acknowledgement=known)
+    found = replace(alert, members=members, reason="", acknowledgement=known)
+    events = tuple(replace(each, cause=_shown(each.cause)) for each in alert.events)
+    candidates = tuple(each for each in alert.candidates if _shown(each))
+    return replace(found, events=events, cause=_shown(alert.cause), candidates=candidates)
+
+
+def _shown(cause: Cause | None) -> Cause | None:
+    """Return a cause that names neither nodes nor hints, None for others."""
+    return None if cause and cause.kind in _PRIVATE_CAUSES else cause
 
 
 def _public_series(series: Series) -> Series:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from iobands.model import Rejected, Unusable, path_part, shown, utc_text
 from iobands.snapshot import (
+    CAUSED,
     CLOSED,
     DOWN,
     FELL,
@@ -24,11 +25,13 @@ from iobands.snapshot import (
     REOPENED,
     UP,
     AlertEvent,
+    Cause,
+    CauseKind,
 )
 from iobands.source.json_lines import append_lines, numbered_lines, object_of, time_in
 
 #: The version of contract 7.
-ALERT_SCHEMA: Final = 1
+ALERT_SCHEMA: Final = 2
 
 _NEEDED: Final = {
     OPENED: ("subject", "direction", "since", "names"),
@@ -38,6 +41,7 @@ _NEEDED: Final = {
     MERGED: ("into",),
     CLOSED: ("end",),
     REOPENED: (),
+    CAUSED: (),
 }
 _TIMES: Final = ("when", "since")
 _TEXTS: Final = ("subject", "end")
@@ -81,6 +85,8 @@ def event_line(event: AlertEvent) -> str:
     said: dict[str, object] = {"schema": ALERT_SCHEMA}
     for each in fields(event):
         value = getattr(event, each.name)
+        if isinstance(value, Cause):
+            value = {**asdict(value), "since": utc_text(value.since)}
         if isinstance(value, datetime):
             value = utc_text(value)
         if value not in (None, ()):
@@ -114,11 +120,22 @@ def event_in(line: bytes) -> AlertEvent:
     if said.get("direction", DOWN) not in (DOWN, UP):
         raise Unusable(f"direction is {shown(said['direction'])}; one of {DOWN}, {UP}")
     times: dict[str, Any] = {name: time_in(said, name) for name in _TIMES if name in said}
-    said |= {"kind": kind, **times, "names": _names(said)}
+    said |= {"kind": kind, **times, "names": _names(said), "cause": _cause(said.get("cause"))}
     return AlertEvent(**said)
 
 
 _MOST: Final = 10**9
+
+
+def _cause(said: Any) -> Cause | None:  # noqa: ANN401
+    """Return the cause in an event, which may be missing."""
+    if said is None:
+        return None
+    try:
+        kind, what, odds = CauseKind(said["kind"]), str(said["what"]), float(said["odds"])
+        return Cause(kind, what, time_in(said, "since"), odds)
+    except (KeyError, TypeError, ValueError):
+        raise Unusable(f"cause is {shown(said)}, which is not a cause") from None
 
 
 def _names(said: dict[str, Any]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from iobands.snapshot import (
+    CAUSED,
     CLOSED,
     DOWN,
     FELL,
@@ -52,6 +53,7 @@ _EVENTS: Final = {
     MERGED: "merged into {into}",
     CLOSED: "closed: {end}",
     REOPENED: "reopened",
+    CAUSED: "cause: {cause}",
 }
 _SHARE: Final = 0.5  # share of the members: from here on a covariate moved with the alert
 _WHERE: Final = {
@@ -160,7 +162,12 @@ def _history(site: Snapshot, alert: Alert) -> Iterator[str]:
         days.setdefault(day_text(event.when, site.now), []).append(event)
     for day, events in days.items():
         said = {
-            _EVENTS[each.kind].format(subject=each.subject, into=each.into, end=each.end): None
+            _EVENTS[each.kind].format(
+                subject=each.subject,
+                into=each.into,
+                end=each.end,
+                cause=each.cause.what if each.cause else "unknown",
+            ): None
             for each in events
             if each.kind != GREW
         }
