@@ -12,6 +12,9 @@ WATCH: Final = 5.7
 
 DEGRADED: Final = 9.0
 
+#: From so much evidence on a series is measured again if its newest run was low.
+SUSPECTED_FROM: Final = 2.5
+
 
 _QUARTERS: Final = 4
 

@@ -23,7 +23,8 @@ class Chart:
     to the evidence of each design. `sums` and `starts`, of shape (designs,), are the evidence
     after the last run and the run at which it began. `baseline` judges the next run, `changes`
     are in the order of time and the last of them may be open. A change smaller than `least`, a
-    share of the level, does not count.
+    share of the level, does not count. `back` is the evidence that the open change is over, since
+    the run `back_since`.
     """
 
     baseline: Baseline
@@ -38,6 +39,8 @@ class Chart:
     starts: NDArray[np.int_]
     changes: tuple[ChangePoint, ...]
     scale: float
+    back: float = 0.0
+    back_since: int = 0
 
     @property
     def runs(self) -> int:

@@ -11,14 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands import Band
-from iobands.judge.chart import ChangePoint, Chart
+from iobands.judge.budget import SUSPECTED_FROM
+from iobands.judge.chart import SIDES, ChangePoint, Chart
 from iobands.judge.detector import LEAST, follow
 from iobands.judge.prior import Months
 from iobands.judge.scores import DESIGNS, DROPS, Array
 from iobands.snapshot import (
     DOWN,
     LARGE_DROP,
+    MAYBE_OVER,
+    SUSPECTED,
+    UNCERTAIN,
     Change,
+    Doubt,
     Evidence,
     Fall,
     History,
@@ -69,6 +74,25 @@ class Detection:
             self.chart.threshold,
         )
 
+    @property
+    def doubt(self) -> Doubt | None:
+        """What one more run would decide now, or None."""
+        chart, change = self.chart, self.open_change
+        if not chart.runs:
+            return None
+        gains = chart.increments[-1, SIDES[DOWN]]
+        if change is None:
+            nats, design = float(chart.down[-1]), int(np.argmax(chart.sums[SIDES[DOWN]]))
+            since = moment(self.times[min(int(chart.starts[design]), chart.runs - 1)])
+            is_suspect = nats >= SUSPECTED_FROM and gains.max() > 0
+            return Doubt(SUSPECTED, since, nats) if is_suspect else None
+        if not change.is_drop:
+            return None
+        if chart.back > 0 and gains.max() < 0:
+            since = moment(self.times[min(chart.back_since, chart.runs - 1)])
+            return Doubt(MAYBE_OVER, since, chart.back)
+        return Doubt(UNCERTAIN, change.since, float(chart.down[-1]))
+
     def evidence(self, *, with_power: bool) -> Evidence:
         """Return the evidence of the snapshot; `with_power` is slow."""
         chart = self.chart
@@ -89,6 +113,7 @@ class Detection:
             chart.baseline.correlation,
             chart.scale,
             {drop: runs if math.isfinite(runs) else None for drop, runs in delays.items()},
+            self.doubt,
         )
 
     @cached_property

@@ -166,6 +166,7 @@ class _Detector:
             self._step()
         if self.open is not None:
             self.changes.append(self._told(self.open, self.total))
+        change = self.open
         return Chart(
             baseline=self.baseline,
             threshold=self._month(self.total - 1).threshold,
@@ -179,6 +180,8 @@ class _Detector:
             starts=self.starts,
             changes=tuple(self.changes),
             scale=float(self.scales[self.month_of[-1]]),
+            back=float(change.recovery.min()) if change else 0.0,
+            back_since=change.recovery_start if change else 0,
         )
 
     def _month(self, run: int) -> Month:

@@ -263,6 +263,27 @@ class Suspicion:
     threshold: float
 
 
+#: Why a series is measured again before its time: its newest run was low and more may follow, its
+#: alert is not certain yet, or the alert may be over.
+SUSPECTED: Final = "suspected"
+
+UNCERTAIN: Final = "uncertain"
+
+MAYBE_OVER: Final = "maybe over"
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What one more run would decide; `since` is the first run (UTC) that raised the question.
+
+    `nats` is the evidence for a drop or, if the alert is maybe over, for its end.
+    """
+
+    kind: str
+    since: datetime
+    nats: float
+
+
 @dataclass(frozen=True)
 class Evidence:
     """The detector's result for the runs of a series that can be compared with the newest.
@@ -275,7 +296,7 @@ class Evidence:
     without one. It comes from `baseline_runs` accepted runs, or from a band if this is 0. Evidence
     is divided by `scale`, as successive runs have the serial `correlation`. `power` has the mean
     detection delay, in runs, of some drops, as ratios: None if a drop cannot be detected. It is
-    empty unless it was requested.
+    empty unless it was requested. `doubt` says what one more run would decide now, if anything.
     """
 
     rows: NDArray[np.int_] = field(repr=False, compare=False)
@@ -292,6 +313,7 @@ class Evidence:
     correlation: float
     scale: float
     power: Mapping[str, float | None]
+    doubt: Doubt | None = None
 
     @property
     def open_change(self) -> Change | None:

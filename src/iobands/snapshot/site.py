@@ -28,7 +28,8 @@ from iobands.model import (
     worst,
 )
 from iobands.snapshot.action import Action
-from iobands.snapshot.alert import Alert, Cause, CauseKind, Incident, Ledger
+from iobands.snapshot.alert import Alert, Cause, CauseKind, Certainty, Incident, Ledger
+from iobands.snapshot.history import DOWN, UNCERTAIN, Doubt
 from iobands.snapshot.peers import Place
 from iobands.snapshot.series import Finding, Obstacle, Outliers, Series, State
 
@@ -148,6 +149,24 @@ class Snapshot:
     def alerts_on(self, key: SeriesKey) -> tuple[Alert, ...]:
         """Return the alerts that have the series as a member."""
         return self._alerts_by_series.get(key, ())
+
+    @property
+    def doubts(self) -> dict[SeriesKey, Doubt]:
+        """What one more run of a series would decide now; nothing about alerts that are certain."""
+        found = {}
+        for each in self.series:
+            doubt = each.status.evidence and each.status.evidence.doubt
+            drops = [
+                Doubt(UNCERTAIN, alert.since, alert.score)
+                for alert in self.alerts_on(each.key)
+                if alert.number is not None and alert.direction == DOWN and alert.since
+                if alert.certainty not in {None, Certainty.CERTAIN}
+            ]
+            if doubt and doubt.kind != UNCERTAIN:
+                found[each.key] = doubt
+            elif drops:
+                found[each.key] = doubt or drops[0]
+        return found
 
     @cached_property
     def _alerts_by_series(self) -> Mapping[SeriesKey, tuple[Alert, ...]]:
