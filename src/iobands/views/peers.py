@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from iobands.model import NODE, TARGET, VARIABLE_UNITS
-from iobands.snapshot import Peer, PeerState, Place, SlowPeer, Snapshot
+from iobands.snapshot import Peer, PeerState, Place, Snapshot
 from iobands.views.format import day_text, printable, ratio_text
 from iobands.views.related import aligned
 
@@ -69,17 +69,6 @@ def with_worst(place: Place) -> list[tuple[str, dict[str, Peer], Peer]]:
 
 def _badness(peer: Peer) -> tuple[int, float]:
     return WORST_FIRST.index(peer.state), peer.ratio.value
-
-
-def of_peer(site: Snapshot, peer: SlowPeer) -> Iterator[str]:
-    """Yield how fast a slow peer is, and the next step."""
-    name = peer.name
-    ratios = [f"{variable} {ratio_text(each)}" for variable, each in sorted(peer.ratios.items())]
-    yield f"Speed relative to the others: {', '.join(ratios)}"
-    for place in site.places:
-        if (place.kind, place.system, place.where) == (name.kind, name.system, name.where):
-            yield f"All {place.name}: iobands targets{' --nodes' if name.kind == NODE else ''}"
-            yield from confirmation(place, name.name)
 
 
 def confirmation(place: Place, named: str | None = None) -> Iterator[str]:

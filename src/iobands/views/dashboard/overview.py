@@ -30,7 +30,6 @@ from iobands.views.digest import (
     sections,
     subject,
 )
-from iobands.views.explain import moved_with
 from iobands.views.table import RECENT, sparkline
 
 #: The version of the form of the data.
@@ -103,7 +102,6 @@ def _alert(alert: Alert, site: Snapshot) -> dict[str, object]:
         "subject": subject(alert),
         "number": counted_members(alert, site),
         "says": [text for text in says if text],
-        "moved": [] if site.is_public else moved_with(site, alert),
         "certainty": alert.certainty and alert.certainty.value,
         "since": alert.since and seconds(alert.since),
         "series": [series_id(member.series.key) for member in alert.members],

@@ -1,0 +1,313 @@
+"""What is known of an alert: the same for `iobands explain` and for its page in the dashboard."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from iobands.model import NODE, PeerName, SeriesKey
+from iobands.snapshot import (
+    CLOSED,
+    DOWN,
+    FELL,
+    GREW,
+    MERGED,
+    OPENED,
+    RENAMED,
+    REOPENED,
+    Action,
+    Alert,
+    AlertEvent,
+    Series,
+    Snapshot,
+    in_force,
+    in_utc,
+)
+from iobands.views.digest import counted_members, subject
+from iobands.views.format import (
+    acknowledgement_text,
+    action_text,
+    between_text,
+    command_text,
+    day_text,
+    level_text,
+    plural,
+    ratio_text,
+    time_text,
+)
+from iobands.views.peers import confirmation
+from iobands.views.related import (
+    Onset,
+    Related,
+    covariates,
+    move,
+    related,
+    section,
+    sharing,
+    some,
+)
+from iobands.views.table import sparkline
+
+_EVENTS: Final = {
+    OPENED: "opened",
+    RENAMED: "renamed",
+    FELL: "members fell again",
+    MERGED: "merged into {into}",
+    CLOSED: "closed: {end}",
+    REOPENED: "reopened",
+}
+_SHARE: Final = 0.5  # share of the members: from here on a covariate moved with the alert
+_WHERE: Final = {
+    "file_system": "check the file system: its servers, targets and fullness",
+    "partition": "check what all runs of the partition share: clients, network, system software",
+    "transport": "check the transport: fabric, drivers, MPI library and environment",
+    "pattern": "check what only this pattern uses: its library and hints",
+    "medium": "check the devices of this kind",
+}
+_NEAR: Final = 12  # runs before and since the onset that a trend shows
+
+
+@dataclass(frozen=True)
+class Story:
+    """An alert in words.
+
+    `facts` are sentences. `happened` has a day and what happened to the alert, or what somebody
+    did. `count` says how many of the series with its subject are members. `moved` is what moved at
+    the same time, `still` what did not, and `unmoved` the nearest series that did not. `commands`
+    are what to type next, with what each is for.
+    """
+
+    alert: Alert
+    title: str
+    state: str
+    facts: tuple[str, ...]
+    happened: tuple[tuple[str, str], ...]
+    count: str
+    moved: tuple[str, ...]
+    still: tuple[str, ...]
+    unmoved: tuple[Series, ...]
+    advice: str
+    commands: tuple[tuple[str, str], ...]
+    confirm: tuple[str, ...]
+
+
+def story_of(site: Snapshot, alert: Alert) -> Story:
+    """Return what is known of an alert."""
+    onset = _onset(alert)
+    field, alike = sharing(site, alert)
+    others: list[Related] = []
+    changed: list[str] = []
+    same: list[str] = []
+    if onset:
+        every = related(site, alert.members[0].series, onset)
+        others = [each for each in every if each.series.key not in alert.keys]
+    if onset and not site.is_public:
+        changed, same = _common(site, alert, onset)
+    near = [each for each in others if each.series in alike]
+    moved = [f"{each.series.label}: {move(site, each)}" for each in near if each.direction]
+    unmoved = tuple(each.series for each in near if not each.direction)
+    names = [each.label for each in unmoved]
+    still = [f"{plural(len(names), 'series')}: {some(names)}"] if names else []
+    advice = ""
+    if alert.ended is None and not site.is_public:
+        advice = "check first what changed with these series" if changed else _WHERE.get(field, "")
+    return Story(
+        alert=alert,
+        title=subject(alert),
+        state=_state(site, alert),
+        facts=tuple(_facts(site, alert)),
+        happened=tuple(_happened(site, alert)),
+        count=counted_members(alert, site) or plural(len(alert.members), "series"),
+        moved=(*moved, *changed),
+        still=(*still, *_elsewhere(others, field, alert), *same) if onset else (),
+        unmoved=unmoved,
+        advice=advice,
+        commands=tuple(_commands(alert)) if alert.ended is None and not site.is_public else (),
+        confirm=tuple(_confirm(site, alert)),
+    )
+
+
+def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
+    """Yield the explanation of an alert, line by line."""
+    story = story_of(site, alert)
+    yield f"{story.title}: {story.state}"
+    yield f"at {time_text(site.now)} UTC; all times are UTC"
+    yield from story.facts
+    if story.happened:
+        yield from section("What happened", (f"{day}: {text}" for day, text in story.happened))
+    if alert.members:
+        yield ""
+        heading = "Series that fell with it" if alert.peer else "Series"
+        yield f"{heading}: {len(alert.members) if alert.peer else story.count}"
+        yield from _members(alert)
+    if story.moved:
+        yield from section("Also moved", story.moved)
+    if story.still:
+        yield from section("Did not move", story.still)
+    if story.advice:
+        yield from ("", f"Next step: {story.advice}")
+    if story.commands:
+        yield from ("", "What to type next")
+        width = max(len(command) for command, _ in story.commands)
+        yield from (f"  {command:{width}}  {what}" for command, what in story.commands)
+    yield from story.confirm
+
+
+def _members(alert: Alert) -> Iterator[str]:
+    for each in alert.members:
+        ratio = ratio_text(each.ratio) if each.ratio else ""
+        cells = (_trend(each.series, alert.since), level_text(each), ratio)
+        yield f"  {each.series.label}"
+        yield f"    {'  '.join(filter(None, cells))}"
+
+
+def _trend(series: Series, since: datetime | None) -> str:
+    """Return the runs around an onset as blocks, with a line at the onset."""
+    if since is None or not len(series.history):
+        return ""
+    times, values = series.history.times, series.history.values
+    start = int(times.searchsorted(in_utc(since)))
+    first = max(0, start - _NEAR)
+    blocks = sparkline(values[first : start + _NEAR].tolist())
+    return f"{blocks[: start - first]}│{blocks[start - first :]}"
+
+
+def _state(site: Snapshot, alert: Alert) -> str:
+    if alert.ended:
+        begin = f" from {day_text(alert.since, site.now)}" if alert.since else ""
+        until = f"{begin} to {day_text(alert.ended, site.now)}"
+        return f"{alert.severity.value}{until}{f': {alert.end}' if alert.end else ''}"
+    since = f" since {day_text(alert.since, site.now)}" if alert.since else ""
+    return f"{alert.severity.value}{since}{f', {alert.certainty.value}' if alert.certainty else ''}"
+
+
+def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
+    if alert.reason:
+        yield f"Why: {alert.reason}"
+    known = alert.acknowledgement
+    if known and not site.is_public:
+        has = {"Owner": known.action.owner, "Ticket": known.action.ticket}
+        yield from (f"{name}: {value}" for name, value in has.items() if value)
+        if known.worse:
+            yield acknowledgement_text(alert)
+    if alert.since_low and alert.since_high and alert.since_low < alert.since_high:
+        yield f"It began {between_text(alert.since_low, alert.since_high, site.now)}."
+    if alert.peer and alert.ended is None:
+        speeds = (f"{name} {ratio_text(each)}" for name, each in sorted(alert.peer.ratios.items()))
+        yield f"Speed relative to the others: {', '.join(speeds)}"
+
+
+def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
+    """Yield the days on which something happened, with the events and what people did."""
+    acted = [(each.when, action_text(each)) for each in _actions(site, alert)]
+    told = [(each.when, _event(each, site)) for each in alert.events if each.kind != GREW]
+    joined: dict[str, Counter[str]] = {}
+    grown = [each for each in alert.events if each.kind == GREW]
+    for event in grown:
+        counts = joined.setdefault(day_text(event.when, site.now), Counter())
+        for name in event.names:
+            is_peer = " " in name  # no name of a series in files has a blank
+            if not (is_peer and site.is_public):
+                counts[f"{name} joined" if is_peer else "series"] += 1
+    last = {day_text(each.when, site.now): each.when for each in grown}
+    told += [(last[day], _joined(counts)) for day, counts in joined.items() if counts]
+    days: dict[str, dict[str, None]] = {}
+    for when, text in sorted([*told, *acted]):
+        days.setdefault(day_text(when, site.now), {})[text] = None
+    yield from ((day, "; ".join(texts)) for day, texts in days.items())
+
+
+def _joined(counts: Counter[str]) -> str:
+    """Return what joined an alert: how many series, and which targets and nodes."""
+    number = counts.pop("series", 0)
+    return "; ".join([*([f"{plural(number, 'series')} joined"] if number else []), *counts])
+
+
+def _event(event: AlertEvent, site: Snapshot) -> str:
+    # a subject of the past may be a node
+    named = None if site.is_public else event.subject
+    text = _EVENTS.get(event.kind, event.kind).format(into=event.into, end=event.end)
+    return (
+        f"{text} {named}"
+        if named and event.kind == RENAMED
+        else (f"{text} as {named}" if named and event.kind == OPENED else text)
+    )
+
+
+def _actions(site: Snapshot, alert: Alert) -> list[Action]:
+    """Return what people did about an alert, without what was undone."""
+    keys: list[SeriesKey | PeerName] = [*alert.keys]
+    keys += [alert.peer.name] if alert.peer else []
+    every = [each for key in keys for each in site.actions.get(key, ())]
+    every += [alert.acknowledgement.action] if alert.acknowledgement else []
+    known = alert.acknowledgement and alert.acknowledgement.action.when
+    own = {
+        (each.when, each.kind): each
+        for each in every
+        if each.when == known or (each.alert is not None and each.alert == alert.number)
+    }
+    return list(in_force((own[place] for place in sorted(own)), site.now))
+
+
+def _commands(alert: Alert) -> Iterator[tuple[str, str]]:
+    if alert.number is None:
+        return
+    reason = "--reason TEXT"
+    if not alert.is_quiet:
+        yield command_text("acknowledge", alert.name, reason), "the cause is known"
+    yield command_text("resolve", alert.name, reason), "it is repaired"
+    yield command_text("rebaseline", alert.name, reason), "the new level is normal"
+
+
+def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
+    """Yield the commands that confirm a slow target."""
+    if alert.peer is None or alert.ended or site.is_public:
+        return
+    name = alert.peer.name
+    for place in site.places:
+        if (place.kind, place.system, place.where) == (name.kind, name.system, name.where):
+            yield f"All {place.name}: iobands targets{' --nodes' if name.kind == NODE else ''}"
+            yield from confirmation(place, name.name)
+
+
+def _onset(alert: Alert) -> Onset | None:
+    """Return when a change began; None for other alerts."""
+    if not alert.members or alert.since is None or alert.direction is None:
+        return None
+    return Onset(alert.since, alert.since_low or alert.since, alert.since_high or alert.since)
+
+
+def _elsewhere(others: Sequence[Related], field: str, alert: Alert) -> Iterator[str]:
+    """Yield how many series with another value of `field` moved."""
+    direction = alert.direction or DOWN
+    found: defaultdict[str, list[bool]] = defaultdict(list)
+    own = alert.members[0].series.trait(field) if field else None
+    for each in others:
+        value = each.series.trait(field) if field else None
+        if value is not None and value != own:
+            found[value].append(bool(each.change) and each.direction == direction)
+    for value, moved in sorted(found.items()):
+        number = plural(len(moved), "series")
+        yield f"{value}: {sum(moved) or 'none'} of {number} went {direction}"
+
+
+def _common(site: Snapshot, alert: Alert, onset: Onset) -> tuple[list[str], list[str]]:
+    """Return the covariates that changed with half of the members or more, and the others."""
+    found = [covariates(site, each.series, onset.since) for each in alert.members]
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for each in found:
+        for name, text in {**each.changed, **each.moved}.items():
+            counts[name][text] += 1
+    least = _SHARE * len(found)
+    moved = {name: texts for name, texts in counts.items() if texts.total() >= least}
+    still = [
+        name for name in dict.fromkeys(n for each in found for n in each.still) if name not in moved
+    ]
+    lines = [
+        f"{name}: {texts.most_common(1)[0][0]} (in {texts.total()} of {len(found)} series)"
+        for name, texts in moved.items()
+    ]
+    return lines, [f"unchanged: {', '.join(still)}"] if still else []
