@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from iobands.model import slug
-from iobands.snapshot import Alert, Snapshot
+from iobands.snapshot import (
+    ACKNOWLEDGE,
+    Alert,
+    Cause,
+    CauseKind,
+    Member,
+    Severity,
+    Snapshot,
+)
 from iobands.snapshot.stored import from_json, to_json
 from iobands.views.explain import chosen, explanation, name_of
 from iobands.views.related import covariates, onset_of, related
@@ -283,3 +292,44 @@ def test_a_number_that_no_alert_has(tmp_path: Path, iobands: Command) -> None:
     done = iobands("explain", "99")
     assert done.returncode == 3
     assert "no alert has the number 99; list all with: iobands alerts --all" in done.stderr
+
+
+def test_who_did_what_about_an_alert_stands_among_its_events(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(0.6, since=20, file_system="a"))
+    files.act(ACKNOWLEDGE, "1", now=NOW - 3 * DAY, reason="a switch")
+    site = files.read()
+    (alert,) = site.alerts
+    known = alert.acknowledgement
+    assert known is not None
+    # what nobody said of this alert is not part of it
+    other = replace(known.action, when=NOW - DAY, alert=2, reason="of another")
+    site = replace(
+        site, series=tuple(replace(each, actions=(known.action, other)) for each in site.series)
+    )
+    action = replace(known.action, owner="joe", ticket="https://tickets/4")
+    alert = replace(alert, acknowledgement=replace(known, action=action))
+    shown = explanation(site, alert)
+    assert "Owner: joe\nTicket: https://tickets/4\n" in shown
+    happened = shown.split("What happened\n")[1].split("\n\n")[0].splitlines()
+    assert happened[0].startswith("  2 Nov: opened as a ")
+    assert happened[-1].startswith("  18 Nov: acknowledged 2026-11-18 12:00 by jane: a switch")
+    assert "of another" not in shown
+    assert "acknowledge 1" not in shown  # it is already
+    assert "iobands resolve 1 --reason TEXT" in shown
+
+
+def test_a_cause_is_told_before_all_else(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.6, since=20, file_system="a")).read()
+    cause = Cause(CauseKind.TARGET_OUT, "OST 7 of 12 out of service", NOW - 20 * DAY, 412.3)
+    shown = explanation(site, replace(site.alerts[0], cause=cause)).splitlines()
+    assert shown[2] == "Cause: OST 7 of 12 out of service since 1 Nov (odds 412 to 1)"
+
+
+def test_a_trend_has_a_line_at_the_onset(tmp_path: Path) -> None:
+    rows = daily([2.0] * 40 + [1.0] * 3)
+    write_perflog(tmp_path / "perflogs", rows)
+    (series,) = look(tmp_path).series
+    found = Alert(
+        Severity.DEGRADED, "disk", (Member(series),), since=NOW - 2.5 * DAY, direction="down"
+    )
+    assert "    ████████████│▁▁▁  1 GiB/s" in explanation(look(tmp_path), found)

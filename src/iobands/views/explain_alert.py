@@ -10,6 +10,7 @@ from typing import Final
 
 from iobands.model import NODE, PeerName, SeriesKey
 from iobands.snapshot import (
+    CAUSED,
     CLOSED,
     DOWN,
     FELL,
@@ -21,6 +22,7 @@ from iobands.snapshot import (
     Action,
     Alert,
     AlertEvent,
+    Certainty,
     Series,
     Snapshot,
     in_force,
@@ -33,6 +35,7 @@ from iobands.views.format import (
     between_text,
     command_text,
     day_text,
+    figure,
     level_text,
     plural,
     ratio_text,
@@ -58,6 +61,7 @@ _EVENTS: Final = {
     MERGED: "merged into {into}",
     CLOSED: "closed: {end}",
     REOPENED: "reopened",
+    CAUSED: "cause: {cause}",
 }
 _SHARE: Final = 0.5  # share of the members: from here on a covariate moved with the alert
 _WHERE: Final = {
@@ -67,6 +71,7 @@ _WHERE: Final = {
     "pattern": "check what only this pattern uses: its library and hints",
     "medium": "check the devices of this kind",
 }
+_PEER: Final = ("drain it, then repair it", "confirm it before it is drained")
 _NEAR: Final = 12  # runs before and since the onset that a trend shows
 
 
@@ -114,6 +119,7 @@ def story_of(site: Snapshot, alert: Alert) -> Story:
     advice = ""
     if alert.ended is None and not site.is_public:
         advice = "check first what changed with these series" if changed else _WHERE.get(field, "")
+        advice = _PEER[alert.certainty is Certainty.POSSIBLE] if alert.peer else advice
     return Story(
         alert=alert,
         title=subject(alert),
@@ -185,6 +191,9 @@ def _state(site: Snapshot, alert: Alert) -> str:
 
 
 def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
+    if cause := alert.cause:
+        since = day_text(cause.since, site.now)
+        yield f"Cause: {cause.what} since {since} (odds {figure(cause.odds)} to 1)"
     if alert.reason:
         yield f"Why: {alert.reason}"
     known = alert.acknowledgement
@@ -215,7 +224,7 @@ def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
     last = {day_text(each.when, site.now): each.when for each in grown}
     told += [(last[day], _joined(counts)) for day, counts in joined.items() if counts]
     days: dict[str, dict[str, None]] = {}
-    for when, text in sorted([*told, *acted]):
+    for when, text in sorted([*told, *acted], key=lambda each: each[0]):
         days.setdefault(day_text(when, site.now), {})[text] = None
     yield from ((day, "; ".join(texts)) for day, texts in days.items())
 
@@ -227,14 +236,11 @@ def _joined(counts: Counter[str]) -> str:
 
 
 def _event(event: AlertEvent, site: Snapshot) -> str:
-    # a subject of the past may be a node
-    named = None if site.is_public else event.subject
-    text = _EVENTS.get(event.kind, event.kind).format(into=event.into, end=event.end)
-    return (
-        f"{text} {named}"
-        if named and event.kind == RENAMED
-        else (f"{text} as {named}" if named and event.kind == OPENED else text)
-    )
+    cause = event.cause.what if event.cause else "not certain"
+    text = _EVENTS[event.kind].format(into=event.into, end=event.end, cause=cause)
+    if event.kind not in (OPENED, RENAMED) or not event.subject or site.is_public:
+        return text  # a subject of the past may be a node
+    return f"{text}{' as' if event.kind == OPENED else ''} {event.subject}"
 
 
 def _actions(site: Snapshot, alert: Alert) -> list[Action]:
