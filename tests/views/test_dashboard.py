@@ -53,7 +53,8 @@ def everything_in(directory: Path) -> str:
     """Return all texts below `directory`, unpacked."""
     data = [json.dumps(data_of(path)) for path in (directory / "data").rglob("*.js")]
     names = [str(path.relative_to(directory)) for path in directory.rglob("*")]
-    return "\n".join([*data, *names, (directory / "index.html").read_text()])
+    pages = [path.read_text() for path in directory.rglob("*.html")]
+    return "\n".join([*data, *names, *pages])
 
 
 def cells_of(site: Snapshot, directory: Path) -> dict[str, str]:

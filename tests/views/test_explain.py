@@ -312,7 +312,7 @@ def test_who_did_what_about_an_alert_stands_among_its_events(tmp_path: Path) -> 
     assert "Owner: joe\nTicket: https://tickets/4\n" in shown
     happened = shown.split("What happened\n")[1].split("\n\n")[0].splitlines()
     assert happened[0].startswith("  2 Nov: opened as a ")
-    assert happened[-1].startswith("  18 Nov: acknowledged 2026-11-18 12:00 by jane: a switch")
+    assert happened[-1].startswith("  18 Nov: acknowledged 2026-11-18 01:30 by jane: a switch")
     assert "of another" not in shown
     assert "acknowledge 1" not in shown  # it is already
     assert "iobands resolve 1 --reason TEXT" in shown

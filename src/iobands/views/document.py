@@ -8,9 +8,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
 from iobands.views.format import printable
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 class DocumentFormat(str, Enum):
@@ -83,11 +87,22 @@ def written(blocks: Sequence[Block], form: DocumentFormat) -> str:
     """Return the document; as CSV only its tables."""
     if form is DocumentFormat.CSV:
         return "".join(csv_text(each) for each in blocks if isinstance(each, Table))
+    return rendered(_TEMPLATES[form], blocks=[(type(each).__name__, each) for each in blocks])
+
+
+def rendered(template: str, **values: object) -> str:
+    """Return a template with its values; in HTML they are escaped."""
+    text = _environment(template.endswith(".html")).get_template(template).render(values)
+    return f"{text.strip()}\n"
+
+
+@cache
+def _environment(escapes: bool) -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 ([report] only)
 
     environment = Environment(
         loader=PackageLoader("iobands.views"),
-        autoescape=form is DocumentFormat.HTML,  # noqa: S701 (the others have filters of their own)
+        autoescape=escapes,  # noqa: S701 (the others have filters of their own)
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -100,10 +115,7 @@ def written(blocks: Sequence[Block], form: DocumentFormat) -> str:
         underline=lambda heading: _UNDERLINES[heading.level - 1] * len(printable(heading.text)),
         csv=lambda row: csv_line([printable(cell).translate(_RST) for cell in row]),
     )
-    text = environment.get_template(_TEMPLATES[form]).render(
-        blocks=[(type(each).__name__, each) for each in blocks]
-    )
-    return f"{text.strip()}\n"
+    return environment
 
 
 def csv_text(table: Table) -> str:

@@ -17,6 +17,7 @@ from typing import Final
 
 from iobands.model import naming, opened_below, read_regular, refuse_link, replace_file
 from iobands.snapshot import Snapshot, slowest
+from iobands.views.dashboard.alert_page import alert_pages
 from iobands.views.dashboard.details import details_of
 from iobands.views.dashboard.heat_map import by_job
 from iobands.views.dashboard.overview import overview
@@ -31,8 +32,14 @@ _MARK: Final = ".iobands-dashboard"
 #: Characters in a text that could end a script or a line of it.
 _UNSAFE: Final = {"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _DATA: Final = "data"
-#: The beginning of our data files; other files are never removed.
+#: How our data files begin; other files are never removed.
 _RECEIVE: Final = b"iobands.receive("
+#: The directories of files that come and go, with what they begin with, by how their names end.
+_OURS: Final = (_DATA, "alerts")
+_BEGINNINGS: Final = {
+    ".js": _RECEIVE,
+    ".html": b'<!DOCTYPE html>\n<html lang="en" class="iobands-alert">',
+}
 _PATIENCE_SECONDS: Final = 60
 
 
@@ -72,8 +79,9 @@ def write_dashboard(
             with opened_below(directory, PurePath(name).parts[:-1], _ENTERED) as parent:
                 replaced += replace_file(path, content, mode=_READABLE, directory=parent)
             made.add(path)
-        with opened_below(directory, [_DATA], _ENTERED) as data:
-            _remove_others(directory / _DATA, data, made)
+        for name in _OURS:
+            with opened_below(directory, [name], _ENTERED) as below:
+                _remove_others(directory / name, below, made)
     return Written(directory / "index.html", len(made), replaced)
 
 
@@ -90,7 +98,7 @@ def prepare_directory(directory: Path) -> None:
         with opened_below(top, [*reversed(missing), directory.name], _ENTERED):
             pass
     with opened_below(directory, (), _ENTERED) as opened:
-        for name in ("index.html", "app", _DATA, _MARK):
+        for name in ("index.html", "app", *_OURS, _MARK):
             path = directory / name
             refuse_link(path, opened)
             if path.exists() and not (directory / _MARK).exists():
@@ -125,13 +133,14 @@ def _alone(directory: Path) -> Iterator[None]:
 
 
 def _remove_others(path: Path, data: int, made: set[Path]) -> None:
-    """Remove our data files that are not in `made`; `data` is open at `path`."""
+    """Remove our files that are not in `made`; `data` is open at `path`."""
     for where, _, names, parent in os.fwalk(dir_fd=data, topdown=False):
         for name in names:
-            if path / where / name in made or not name.endswith(".js"):
+            begins = _BEGINNINGS.get(PurePath(name).suffix)
+            if path / where / name in made or begins is None:
                 continue
             with suppress(FileNotFoundError):
-                if read_regular(name, parent, len(_RECEIVE)) == _RECEIVE:
+                if read_regular(name, parent, len(begins)) == begins:
                     os.unlink(name, dir_fd=parent)
         if where != ".":
             with suppress(OSError):  # not empty
@@ -162,6 +171,8 @@ def _contents(
             yield f"{_DATA}/{job}/{part}.js", _call(f"{job}/{part}", runs)
         about = packed(_printable({"parts": parts, "columns": COLUMNS, "series": of_series}))
         yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", about)
+    for name, page in alert_pages(site):
+        yield name, page.encode("utf-8", "replace")
     found = overview(site, paths, past=past)
     yield f"{_DATA}/site.js", _call("site", found)
     yield "index.html", (assets / "index.html").read_bytes()

@@ -1,0 +1,129 @@
+"""Small pictures of what runs gave around an onset, as SVG without style or script.
+
+The style sheet of the dashboard gives the colours, so that they follow dark mode and print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.snapshot import Alert, History, in_utc, moment
+from iobands.snapshot.history import Times
+
+_WIDTH: Final = 300
+_HEIGHT: Final = 92
+_TOP: Final = 1.15  # of the picture's axis over the highest value
+_BEFORE: Final = 45  # runs before the onset
+_AFTER: Final = 15  # runs after the end
+_MOST: Final = 240  # runs; of more, each n-th is drawn
+_LEAST: Final = 120  # runs since the onset that are drawn of an alert that is over
+
+
+@dataclass(frozen=True)
+class Window:
+    """The times that all pictures of an alert show, and what is marked in them."""
+
+    low: np.datetime64
+    high: np.datetime64
+    since: np.datetime64
+    earliest: np.datetime64
+    latest: np.datetime64
+    ended: np.datetime64 | None
+
+    def x(self, time: np.datetime64) -> float:
+        """Return the place of a time, within the picture."""
+        share = (time - self.low) / max(self.high - self.low, np.timedelta64(1, "s"))
+        return float(_WIDTH * min(max(share, 0.0), 1.0))
+
+    @property
+    def first(self) -> datetime:
+        """Its first day."""
+        return moment(self.low)
+
+    @property
+    def last(self) -> datetime:
+        """Its last day."""
+        return moment(self.high)
+
+
+def window_of(alert: Alert, times: Times) -> Window:
+    """Return the window around the onset and the end of an alert, by the times of its runs."""
+    since = in_utc(alert.since or alert.events[0].when)
+    start = int(np.searchsorted(times, since))
+    ended = in_utc(alert.ended) if alert.ended else None
+    end = len(times) if ended is None else int(np.searchsorted(times, ended)) + _AFTER
+    if ended is not None:
+        end = min(end, start + _LEAST)
+    low = times[max(0, start - _BEFORE)] if len(times) else since
+    high = times[max(0, min(end, len(times)) - 1)] if len(times) else since
+    return Window(
+        min(low, since),
+        max(high, since + np.timedelta64(1, "D")),
+        since,
+        in_utc(alert.since_low) if alert.since_low else since,
+        in_utc(alert.since_high) if alert.since_high else since,
+        ended,
+    )
+
+
+def picture(
+    window: Window,
+    times: Times,
+    values: NDArray[np.float64],
+    levels: tuple[float | None, float | None] = (None, None),
+) -> str:
+    """Return runs against time, with the onset and the levels before and since."""
+    shown = (times >= window.low) & (times <= window.high) & np.isfinite(values)
+    each = max(1, int(shown.sum()) // _MOST + 1)
+    known = [level for level in levels if level is not None]
+    top = _TOP * float(max([*values[shown], *known], default=1.0)) or 1.0
+    parts = [*_marks(window), *_levels(window, levels, top)]
+    points = "".join(
+        f"M{window.x(time):.0f} {_y(float(value), top):.0f}h0"
+        for time, value in zip(times[shown][::-each], values[shown][::-each], strict=True)
+    )
+    parts.append(f'<path class="runs" d="{points}"/>')
+    return (
+        f'<svg viewBox="-4 -4 {_WIDTH + 8} {_HEIGHT + 8}" aria-hidden="true">{"".join(parts)}</svg>'
+    )
+
+
+def around(window: Window, history: History) -> tuple[Times, NDArray[np.float64]]:
+    """Return the times and the values of the runs of a series in the window."""
+    low, high = np.searchsorted(history.times, (window.low, window.high))
+    return history.times[low : high + 1], history.values[low : high + 1]
+
+
+def _y(value: float, top: float) -> float:
+    return _HEIGHT * (1 - value / top)
+
+
+def _marks(window: Window) -> Iterator[str]:
+    left, right = window.x(window.earliest), window.x(window.latest)
+    end = _WIDTH if window.ended is None else window.x(window.ended)
+    begin = window.x(window.since)
+    for name, one, other in (("lasts", begin, end), ("began", left, right)):
+        yield (
+            f'<rect class="{name}" x="{one:.0f}" y="0" '
+            f'width="{max(other - one, 0):.0f}" height="{_HEIGHT}"/>'
+        )
+    yield f'<path class="axis" d="M0 {_HEIGHT}H{_WIDTH}"/>'
+    yield f'<path class="onset" d="M{begin:.0f} 0V{_HEIGHT}"/>'
+
+
+def _levels(window: Window, levels: tuple[float | None, float | None], top: float) -> Iterator[str]:
+    """Yield the level before the onset and the level since; without one, the first goes on."""
+    before, since = levels
+    onset = window.x(window.since)
+    end = _WIDTH if window.ended is None else window.x(window.ended)
+    if before is not None:
+        until = _WIDTH if since is None else onset
+        yield f'<path class="before" d="M0 {_y(before, top):.0f}H{until:.0f}"/>'
+    if since is not None:
+        yield f'<path class="since" d="M{onset:.0f} {_y(since, top):.0f}H{end:.0f}"/>'
