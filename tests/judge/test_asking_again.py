@@ -26,7 +26,7 @@ def detected(values: np.ndarray, hours: np.ndarray | None = None) -> Detection:
     """Return the detection of a series with a run a day, or with runs at these hours."""
     times = at(24.0 * np.arange(len(values)) if hours is None else hours)
     every = np.ones(len(values), dtype=bool)
-    history = History(times, values, every, ~every, every, np.arange(len(values)), {})
+    history = History(times, values, every, ~every, every, np.arange(len(values)), ~every, {})
     return detect(history, np.arange(len(values)), None, NOTHING_LEARNED)
 
 

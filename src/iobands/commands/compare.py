@@ -36,7 +36,8 @@ def compare(
     if field not in COMPARABLE:
         raise failure(f"{field}: cannot be compared; give one of {', '.join(COMPARABLE)}")
     directory = perflogs or default_path(Path("perflogs"))
-    histories = read_perflogs(directory, system).histories()
+    every = read_perflogs(directory, system).histories()
+    histories = {key: each.routine for key, each in every.items()}
     found = compared(histories, field, against=against)
     lines = comparison_lines(list(found), field)
     if not lines:

@@ -50,6 +50,7 @@ def advise(
     histories: Mapping[SeriesKey, History],
 ) -> tuple[list[Advised], list[CaseAdvice]]:
     """Return the advice for each pattern and variable with settings that can be compared."""
+    histories = {key: each.routine for key, each in histories.items()}
     groups: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
     for key in sorted(histories, key=SeriesKey.sort_key):
         if key.case in {None, SWEEP} and key.unit != RATIO_UNIT and len(histories[key]):

@@ -112,6 +112,7 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
     if in_force is not None and in_force.state == FROZEN and not stale:
         raise NoProposal("frozen; start anew with `iobands rebaseline` or `iobands epoch`")
     usable = history.passed[detection.rows] & detection.healthy
+    usable &= ~history.asked[detection.rows]
     usable[: _level_begins(detection)] = False
     if since is not None:
         usable &= detection.times >= in_utc(since)

@@ -16,6 +16,7 @@ from iobands.judge.chart import SIDES, ChangePoint, Chart
 from iobands.judge.detector import LEAST, follow
 from iobands.judge.prior import Months
 from iobands.judge.scores import DESIGNS, DROPS, Array
+from iobands.judge.spacing import Spacing
 from iobands.snapshot import (
     DOWN,
     LARGE_DROP,
@@ -143,7 +144,8 @@ def detect(
     if not measured.all():
         rows, values, times = rows[measured], values[measured], times[measured]
     least = LEAST if least is None else least
-    chart = follow(values, band, least=least, months=months.of(times))
+    spacing = Spacing.of(times, history.asked[rows])
+    chart = follow(values, band, least=least, months=months.of(times), spacing=spacing)
     return Detection(rows, times, values, chart)
 
 

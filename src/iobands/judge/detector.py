@@ -37,6 +37,7 @@ from iobands.judge.chart import (
 )
 from iobands.judge.prior import Month, Prior
 from iobands.judge.scores import DESIGNS, Array, Quartiles, band_cells
+from iobands.judge.spacing import Spacing
 from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP, level_ratio
 
 #: How many later runs must have been quiet before a run joins the baseline.
@@ -70,10 +71,10 @@ def follow(
     *,
     history: ArrayLike = (),
     threshold: float = DEGRADED,
-    watch: float = WATCH,
     least: float = LEAST,
     prior: Prior = Prior(),  # noqa: B008 (frozen)
     months: Sequence[Month] = (),
+    spacing: Spacing | None = None,
 ) -> Chart:
     """Return the chart of a series.
 
@@ -83,23 +84,24 @@ def follow(
         history: earlier healthy values in the order of time: a baseline from the first run on.
             The newest `LARGEST_BASELINE` are used.
         threshold: the evidence in nats at which a change is found.
-        watch: the evidence at which the baseline stops growing.
         least: the smallest change of level that counts, as a share of it.
         prior: what all series of the file system say about one of them.
         months: what was learned at the beginning of each month, in the order of time: it takes
             the place of `threshold` and `prior` from its first run on.
+        spacing: when the runs were made; a run a day unless given.
 
     Raises:
         ValueError: a value, a quartile or a setting is out of its range.
     """
-    if not (threshold > 0 and watch > 0 and 0 <= least < 1):
-        raise ValueError(f"not in range: threshold {threshold}, watch {watch}, least {least}")
+    if not (threshold > 0 and 0 <= least < 1):
+        raise ValueError(f"not in range: threshold {threshold}, least {least}")
     if band is not None:
         band_cells(band)  # raises for quartiles that are none
     logarithms = logarithms_of(values)
     baseline = Baseline(logarithms_of(history)[-LARGEST_BASELINE:], band, prior.correlation)
     known = (Month(0, threshold, prior), *months)
-    return _Detector(logarithms, baseline, known, watch, least).chart()
+    spacing = spacing or Spacing.regular(len(logarithms))
+    return _Detector(logarithms, spacing, baseline, known, least).chart()
 
 
 def logarithms_of(values: ArrayLike) -> Array:
@@ -136,24 +138,25 @@ class _Detector:
     def __init__(
         self,
         logarithms: Array,
+        spacing: Spacing,
         baseline: Baseline,
         months: Sequence[Month],
-        watch: float,
         least: float,
     ) -> None:
-        self.logarithms = logarithms
+        self.logarithms, self.spacing = logarithms, spacing
         self.total = len(logarithms)
-        self.watch, self.least = watch, least
+        self.least = least
         self.months = months
         firsts = [month.first for month in months]
         self.month_of = np.searchsorted(firsts, np.arange(max(self.total, 1)), side="right") - 1
         self.thresholds = np.array([month.threshold for month in months])
         self.again = np.array([month.prior.again for month in months])
+        self.rates = np.array([month.prior.rate for month in months])
         self.continued = np.array([month.prior.continued > 0 for month in months])
         self.increments = np.zeros((self.total, len(DESIGNS)), dtype=np.float32)
         self.evidence = {DOWN: np.zeros(self.total), UP: np.zeros(self.total)}
         self.sums, self.starts = np.zeros(len(DESIGNS)), np.zeros(len(DESIGNS), dtype=int)
-        self.usable = np.ones(self.total, dtype=bool)
+        self.usable = ~spacing.asked
         self.changes: list[ChangePoint] = []
         self.open: _Open | None = None
         self.at = 0
@@ -170,7 +173,7 @@ class _Detector:
         return Chart(
             baseline=self.baseline,
             threshold=self._month(self.total - 1).threshold,
-            watch=self.watch,
+            watch=WATCH,
             least=self.least,
             logarithms=self.logarithms,
             increments=self.increments,
@@ -201,6 +204,7 @@ class _Detector:
         self.baseline, self.joined = baseline, joined
         priors = [month.prior.correlation for month in self.months]
         found = {each: baseline.correlation_by(each) for each in {*priors}}
+        self.correlations = np.array([found[each] for each in priors])
         self.scales = self._scales([found[each] for each in priors], baseline.youth)
         self.deep_rates: tuple[Array, Array] | None = None
 
@@ -212,18 +216,27 @@ class _Detector:
     def _scored(self, stop: int) -> Array:
         """Return the scores of the runs up to `stop`, of shape (runs, designs)."""
         assert self.baseline.scores is not None
-        values, month = self.logarithms[self.at : stop], self.month_of[self.at : stop]
+        begun = int(self.spacing.begun[self.at])
+        runs = slice(begun, stop)
+        values, month, close = self.logarithms[runs], self.month_of[runs], self.spacing.close[runs]
         scores = self.baseline.scores.scores(values) / self.scales[month, None]
         deep = values < self.baseline.deep
         if deep.any():
-            far = np.append(self.logarithms[self.at - 1] if self.at else np.inf, values[:-1])
-            streak = (far < self.baseline.far)[deep]
+            far = np.append(self.logarithms[begun - 1] if begun else np.inf, values[:-1])
+            streak = (far < self.baseline.far)[deep] & ~close[deep]
             found = self._deep_scores(month[deep], streak)
             # where no streak of outliers is known, depth takes nothing from the evidence
             known = (self.baseline.deep_runs > 0) | self.continued[month[deep], None]
             least = np.where(known, -np.inf, scores[deep, SIDES[DOWN]])
             scores[deep, SIDES[DOWN]] = np.maximum(found, least)
-        return scores
+        if close.any():
+            divisors, down = self.scales[month, None], scores[:, SIDES[DOWN]]
+            if self.open is None:
+                ratios = np.exp(down * divisors).mean(axis=1)
+                lasting = self.spacing.lasting(runs, ratios, self.rates[month])[:, None] / divisors
+                down[:] = np.where(down > 0, np.maximum(down - lasting, 0.0), down)
+            scores *= self.spacing.weights(runs, self.correlations[month])[:, None]
+        return scores[self.at - begun :]
 
     def _grown(self, runs: Array) -> Baseline:
         """Return the baseline with these runs, by what is known of other series now."""
@@ -248,8 +261,10 @@ class _Detector:
         return np.asarray(found / divisors[:, None], float)
 
     def _while_learning(self) -> None:
-        end = min(self.total, self.at + FIRST_BASELINE - len(self.baseline.runs))
-        runs = np.concatenate((self.baseline.runs, self.logarithms[self.at : end]))
+        wanted = FIRST_BASELINE - len(self.baseline.runs)
+        found = self.at + np.flatnonzero(self.usable[self.at :])[:wanted]
+        end = int(found[-1]) + 1 if len(found) == wanted else self.total
+        runs = np.concatenate((self.baseline.runs, self.logarithms[found]))
         self.starts[:] = end
         self.at = end
         self._learn(self._grown(runs), end)
@@ -264,7 +279,7 @@ class _Detector:
         last = len(most) - 1
         found = first_true(most >= self.thresholds[self.month_of[self.at : end]], last + 1)
         grow = max(due - self.at, 0)
-        grow += first_true(most[grow:] < self.watch, last + 1)
+        grow += first_true(most[grow:] < WATCH, last + 1)
         event = min(found, grow, last)
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
@@ -326,7 +341,9 @@ class _Detector:
         columns = recovery_designs(change.design)
         # without what is taken off for the error of the baseline, which no longer matters
         divisors = self.scales[self.month_of[self.at : self.at + len(scores)], None]
-        penalty = self.baseline.scores.penalty[columns] / divisors
+        runs = slice(self.at, self.at + len(scores))
+        weights = self.spacing.weights(runs, self.correlations[self.month_of[runs]])[:, None]
+        penalty = weights * self.baseline.scores.penalty[columns] / divisors
         back = cusum(-scores[:, columns] - penalty, change.recovery)
         last = len(back) - 1
         recovered = first_true(back.min(axis=1) >= RECOVERY, last + 1)
@@ -386,7 +403,8 @@ class _Detector:
         self._end(self.at, self.at - 1, ADOPTED)
         self.sums[:], self.starts[:] = 0.0, self.at
         correlation = self._month(self.at - 1).prior.correlation
-        self._learn(Baseline(self.logarithms[onset : self.at], None, correlation), self.at)
+        runs = self.logarithms[onset : self.at][~self.spacing.asked[onset : self.at]]
+        self._learn(Baseline(runs, None, correlation), self.at)
 
     def _end(self, ended: int, closed: int, end: str) -> None:
         assert self.open is not None
@@ -434,7 +452,8 @@ class _Detector:
         baseline = Baseline(change.before + shift, None, correlation)
         months = [replace(each, first=max(each.first - begun, 0)) for each in self.months]
         runs_below = self.logarithms[begun:ended]
-        return _Detector(runs_below, baseline, months, self.watch, self.least).chart()
+        spacing = self.spacing.between(begun, ended)
+        return _Detector(runs_below, spacing, baseline, months, self.least).chart()
 
     def _dated(self, change: _Open, ended: int | None = None) -> ChangePoint:
         """Return the change with its onset and its size by the runs up to `ended`, or all."""

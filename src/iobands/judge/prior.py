@@ -54,8 +54,13 @@ class Prior:
 
     @property
     def first(self) -> float:
-        """The rate of outliers after an ordinary run."""
-        return max((self.begun + _FIRST) / (self.runs + _ASSUMED_RUNS), _LEAST)
+        """The rate of outliers after an ordinary run, as far as one run may say."""
+        return max(self.rate, _LEAST)
+
+    @property
+    def rate(self) -> float:
+        """The rate at which trouble begins that ends by itself."""
+        return (self.begun + _FIRST) / (self.runs + _ASSUMED_RUNS)
 
     def first_of(self, own: int, runs: int) -> float:
         """Return the rate for a series with `own` outliers in `runs` runs."""

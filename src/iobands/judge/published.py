@@ -109,8 +109,10 @@ def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
         change = evidence.open_change
         end = (onsets[-1] if change else 0) or len(rates)
         level = slice(max((onset for onset in settled if onset < end), default=0), end)
-        times.append(of_runs[level])
-        values.append(rates[level])
+        learned = ~series.history.asked[evidence.rows[level]]
+        learned |= not learned.any()
+        times.append(of_runs[level][learned])
+        values.append(rates[level][learned])
         if change:
             place = str(series.key.file_system)
             changed.append(Changed(place, change.since, change.ratio.value))

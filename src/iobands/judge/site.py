@@ -102,7 +102,8 @@ def judge(
     """
     now, attempts, stage = known.now, Attempts([*known.problems]), Stage.of(known)
     groups = _groups(stage.measured)
-    months = _months(known.histories, attempts, false_alarms)
+    routine = {key: each.routine for key, each in known.histories.items()}
+    months = _months(routine, attempts, false_alarms)
     budget = months[None].budgets[-1] if len(months[None].since) else Budget(false_alarms)
     judged = judged_series(stage, attempts, months, with_power=with_power)
     kept = {key: each for key, each in judged.items() if key not in stage.gone}

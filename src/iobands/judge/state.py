@@ -67,7 +67,7 @@ def assess(
     published = band_in_force(key, history.newest, when, bands)
     rows = judged(history, bands)
     detection = detect(history, rows, published, terms.months, bands.least_change)
-    usable = comparable(history, bands)
+    usable = comparable(history, bands) & ~history.asked
     healthy = usable.copy()
     # A run during an open alert must not join the band.
     healthy[detection.rows[~detection.healthy]] = False

@@ -204,7 +204,7 @@ def transient_runs(
     """
     if detection is None:
         return NONE
-    kept = ~in_drop(detection)
+    kept = ~in_drop(detection) & ~history.asked[detection.rows]
     values = detection.values[kept]
     lower, medians, upper = learned_quartiles(values)
     floors = np.array(

@@ -244,6 +244,9 @@ MATCH_FIELDS: Final = (*SERIES_FIELDS, "variable", *_names("band"))
 SCHEDULED: Final = "scheduled"
 MANUAL: Final = "manual"
 PURPOSES: Final = frozenset({SCHEDULED, "repeat", "suspect", "recovery", MANUAL})
+#: The purposes of runs that an earlier run asked for: they are low more often than healthy runs,
+#: so nothing is learned from them. What a person selects, such as a case, is nobody's answer.
+ASKED: Final = PURPOSES - {SCHEDULED, MANUAL}
 #: The columns measured next to the rate.
 COVARIATES: Final = _names("covariate")
 #: The columns that may explain a change: how and where a run took place, and covariates.

@@ -84,6 +84,7 @@ from iobands.snapshot.history import (
     Doubt,
     Evidence,
     Fall,
+    Flags,
     History,
     Ratio,
     Suspicion,

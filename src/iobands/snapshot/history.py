@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, Final, TypeVar
 
@@ -27,8 +27,8 @@ class History:
 
     `times` are in UTC. `passed`: the run passed. `too_slow`: it failed in the performance phase.
     `alike`: it agrees with the newest sample in `COMPARED`. `sessions` are the numbers of
-    `sessions_of`. `newest` has the fields of the newest sample except its time, None for missing
-    ones.
+    `sessions_of`. `asked`: an earlier run asked for it. `newest` has the fields of the newest
+    sample except its time, None for missing ones.
     """
 
     times: Times = field(repr=False, compare=False)
@@ -37,11 +37,20 @@ class History:
     too_slow: Flags = field(repr=False, compare=False)
     alike: Flags = field(repr=False, compare=False)
     sessions: NDArray[np.int_] = field(repr=False, compare=False)
+    asked: Flags = field(repr=False, compare=False)
     newest: Mapping[str, Any]
 
     def __len__(self) -> int:
         """Return how many samples there are."""
         return len(self.times)
+
+    @property
+    def routine(self) -> History:
+        """The samples that no earlier one asked for: the ones that anything is learned from."""
+        if not self.asked.any():
+            return self
+        arrays = (name for name, each in vars(self).items() if isinstance(each, np.ndarray))
+        return replace(self, **{name: getattr(self, name)[~self.asked] for name in arrays})
 
     @property
     def is_scheduled(self) -> bool:
@@ -67,6 +76,7 @@ NOTHING: Final = History(
     np.empty(0, bool),
     np.empty(0, bool),
     np.empty(0, int),
+    np.empty(0, bool),
     {},
 )
 

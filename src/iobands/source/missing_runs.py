@@ -57,7 +57,7 @@ def overdue_after(history: History) -> timedelta | None:
     """
     if not len(history):
         return None
-    interval = _declared(history) or _learned(history.times)
+    interval = _declared(history) or _learned(history.routine.times)
     return overdue(interval) if interval else None
 
 

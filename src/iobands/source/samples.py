@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from iobands.measure.run_reports import CheckRun
 from iobands.model import (
+    ASKED,
     TIME,
     VALUE,
     VARIABLE,
@@ -116,13 +117,14 @@ class Samples:
         """Return the history of each series that has a sample."""
         if not self.rows:
             return {}
-        wanted = (TIME, VALUE, "result", "fail_phase", "session", *COMPARED)
+        wanted = (TIME, VALUE, "result", "fail_phase", "session", "purpose", *COMPARED)
         frame = self.measured.select(wanted)[np.concatenate([*self.rows.values()])]
         ends = np.cumsum([len(rows) for rows in self.rows.values()])
         times = frame[TIME].cast(pl.Datetime("ns")).to_numpy()
         values = frame[VALUE].to_numpy()
         passed = _says(frame["result"], "pass")
         too_slow = _says(frame["fail_phase"], PERFORMANCE)
+        asked = frame["purpose"].cast(pl.String).is_in([*ASKED]).fill_null(value=False).to_numpy()
         manner = [_codes(frame[name]) for name in COMPARED]
         last = [rows[-1] for rows in self.rows.values()]
         newest = self.measured.drop(TIME)[last].to_dicts()
@@ -141,6 +143,7 @@ class Samples:
                 too_slow[mine],
                 np.all([codes[mine] == codes[mine][-1] for codes in manner], axis=0),
                 sessions[key],
+                asked[mine],
                 fields,
             )
         return found
