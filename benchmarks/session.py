@@ -58,7 +58,7 @@ def _session(root: Path) -> Mapping[str, float]:
     """Measure once, and return where the time went as its record says."""
     start = time.perf_counter()
     subprocess.run(
-        [sys.executable, "-m", "iobands", "run", "--root", str(root)],
+        [sys.executable, "-m", "iobands", "run", "--site", str(root)],
         env={**os.environ, "PYTHONPATH": str(_ROOT / "src")},
         stdout=subprocess.DEVNULL,
         check=True,

@@ -1,16 +1,17 @@
 """Where results go and which columns the perflog has, for every site.
 
-It depends on the layout of the repository and contract 2 (docs/contracts.md), not on a site.
+It depends on the layout of a site's directory and contract 2 (docs/contracts.md), not on a site.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from iobands.measure.suite import site_of_suite
 from iobands.model import PERFLOG_FORMAT, path_part
 
-ROOT = Path(__file__).resolve().parent.parent
-PERFLOGS = ROOT / "perflogs"
+SITE = site_of_suite(Path(__file__).resolve().parent.parent)
+PERFLOGS = SITE / "perflogs"
 
 
 def logging(locks: bool) -> list[dict]:
@@ -65,4 +66,4 @@ def general(system: str) -> dict:
 
 def directories() -> dict[str, str]:
     """Where ReFrame stages and keeps output, for every system without its own directories."""
-    return {"stagedir": str(ROOT / "stage"), "outputdir": str(ROOT / "output")}
+    return {"stagedir": str(SITE / "stage"), "outputdir": str(SITE / "output")}

@@ -1,8 +1,8 @@
 """The site configuration that ReFrame loads: `reframe -C config/site.py`.
 
-It merges config/results.py with every config/systems/<name>.py. A new site is one more file there;
-nothing here names a site. It puts src/ on the path, so that the checks find `iobands` under a
-site's own ReFrame.
+It merges config/results.py with every config/systems/<name>.py of the site's directory. A new site
+is one more file there; nothing here names a site. It puts the package on the path, so that the
+checks find `iobands` under a site's own ReFrame.
 """
 
 import argparse
@@ -15,7 +15,11 @@ from pathlib import Path
 from types import ModuleType
 
 CONFIG = Path(__file__).resolve().parent
-sys.path.insert(0, str(CONFIG.parent / "src"))
+SOURCE = CONFIG.parent / "src" / "iobands"
+if SOURCE.is_dir():
+    sys.path.insert(0, str(SOURCE.parent))
+else:  # installed, among packages that must not hide ReFrame's own
+    sys.path.append(str(CONFIG.parents[2]))
 
 from iobands.measure import SessionError  # noqa: E402
 from iobands.measure.inside import begin_in_reframe, is_run  # noqa: E402
@@ -73,16 +77,21 @@ def _remove_first_log() -> None:
 
 
 def _site_configuration() -> dict:
-    if not re.fullmatch(r"[\w./@+~,:=-]+", str(CONFIG)):
-        # ReFrame's commands would break at other characters, or the shell would run parts of them.
-        needs = "ReFrame needs a path of letters, digits and ./@+~,:=_-"
-        raise SystemExit(f"ERROR: {str(CONFIG.parent)!r}: {needs}; move it")
     results = _load(CONFIG / "results.py")
+    for place in (CONFIG.parent, results.SITE):
+        if not re.fullmatch(r"[\w./@+~,:=-]+", str(place)):
+            # ReFrame's commands would break at other characters, or the shell would run parts.
+            needs = "ReFrame needs a path of letters, digits and ./@+~,:=_-"
+            raise SystemExit(f"ERROR: {str(place)!r}: {needs}; move it")
     validation = _load(CONFIG / "validation.py")
     # ReFrame takes the first system with matching host names; `local` matches any, so it is last.
     # A name that begins with a dot belongs to an editor, such as its lock, a dangling link.
     paths = sorted(
-        (path for path in (CONFIG / "systems").glob("*.py") if path.name[0] not in "._"),
+        (
+            path
+            for path in (results.SITE / "config" / "systems").glob("*.py")
+            if path.name[0] not in "._"
+        ),
         key=lambda path: (path.stem == "local", path.stem),
     )
     try:

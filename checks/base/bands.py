@@ -7,9 +7,9 @@ from pathlib import Path
 import reframe as rfm
 from reframe.core.builtins import variable
 
-from .package import MATCH_FIELDS, NO_BAND, Bands, load_bands
+from .package import MATCH_FIELDS, NO_BAND, SITE, Bands, load_bands
 
-BANDS_DIRECTORY = Path(__file__).resolve().parents[2] / "config" / "bands"
+BANDS_DIRECTORY = SITE / "config" / "bands"
 
 
 class BandVerdictMixin(rfm.RegressionTestPlugin):

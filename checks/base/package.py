@@ -11,6 +11,7 @@ from iobands.bands import NO_BAND, Bands, load_bands
 from iobands.measure.jobs import await_end, note_job
 from iobands.measure.notes import Note, is_live, new_note, notes_of, read_notes, unknown_owner
 from iobands.measure.processes import ATTEMPT_ENV, PURPOSE_ENV, SESSION_ENV
+from iobands.measure.suite import site_of_suite
 from iobands.measure.sweep import (
     REMOVE_SCRIPT,
     arguments,
@@ -32,8 +33,11 @@ from iobands.model import (
     paired_ratio,
 )
 
-#: The directory of the results of this repository.
-PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
+#: The directory of the site that is measured.
+SITE = site_of_suite(Path(__file__).resolve().parents[2])
+
+#: The directory of its results.
+PERFLOGS = SITE / "perflogs"
 
 #: The attempt of the runs of this process.
 ATTEMPT = 2 if os.environ.get(ATTEMPT_ENV) == "2" else 1
@@ -55,6 +59,7 @@ __all__ = [
     "REMOVE_SCRIPT",
     "SERIES_FIELDS",
     "SESSION",
+    "SITE",
     "SPEEDS",
     "VARIABLE_UNITS",
     "Bands",

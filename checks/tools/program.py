@@ -13,11 +13,12 @@ from reframe.core.builtins import fixture, run_after, run_before, sanity_functio
 from reframe.core.exceptions import SanityError
 
 from ..base import programs
+from ..base.package import SITE
 from ..base.stage import call, read_output
 from ..preflight.jobs import EnvMpi
 
 #: Where Spack installs to: outside the session's stage, so that only the first session builds.
-INSTALL_TREE = Path(__file__).resolve().parents[2] / "build" / "spack"
+INSTALL_TREE = SITE / "build" / "spack"
 
 _BUILD_STATUS_FILE = "build_status.txt"
 

@@ -142,7 +142,7 @@ class Unstarted(Base):
 def make_root(directory: Path) -> Path:
     """Make a root below `directory` whose checks run in a second, and return it."""
     root = directory / "root"
-    (root / "config").mkdir(parents=True)
+    (root / "config" / "systems").mkdir(parents=True)
     (root / "checks").mkdir()
     (root / "config" / "site.py").write_text(CONFIG.format(columns=COLUMNS))
     (root / "checks" / "trivial.py").write_text(CHECKS)

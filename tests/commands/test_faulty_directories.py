@@ -198,7 +198,7 @@ def test_a_colleague_hears_that_the_notes_are_closed(
             text=True,
             check=False,
         )
-        for command in (["status"], ["clean", "--root", "."])
+        for command in (["status"], ["clean", "--site", "."])
     )
     closed = "perflogs/here/leftovers: cannot be listed: Permission denied"
     assert f"\nLeft behind: not known\n  {closed}\n" in status.stdout

@@ -140,7 +140,7 @@ ROWS = [
     ),
     Row(
         *("schedule without a site configuration", "refused; what to name", no_configuration),
-        *(("schedule", "cron"), 3, "--root"),
+        *(("schedule", "cron"), 3, "--site"),
     ),
 ]
 

@@ -217,10 +217,10 @@ def test_reports_that_lie_elsewhere_are_an_error(root: Path, iobands: Command) -
 
 
 def test_no_root(tmp_path: Path, iobands: Command) -> None:
-    for arguments in ((), ("--root", str(tmp_path))):
+    for arguments in ((), ("--site", str(tmp_path))):
         done = iobands("run", *arguments)
         assert done.returncode == 3
-        assert "config/site.py" in done.stderr
+        assert "config/systems" in done.stderr
 
 
 def test_root_is_the_nearest(root: Path) -> None:

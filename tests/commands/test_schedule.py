@@ -188,7 +188,7 @@ def test_no_line_runs_what_others_can_put_there(
 ) -> None:
     usual = "/usr/bin:/bin"
     place = planted(root / "theirs", 0o755 if "`.`" in fault else 0o1777)
-    command = ("schedule", "cron", "--root", str(root))
+    command = ("schedule", "cron", "--site", str(root))
     monkeypatch.setenv("PATH", f"{'.' if '`.`' in fault else place}:{usual}")
     done = iobands(*command, cwd=place)
     assert (done.returncode, done.stdout) == (3, "")
@@ -214,7 +214,7 @@ def test_a_directory_below_one_that_others_can_write_to_is_theirs(root: Path) ->
 def test_what_cannot_be_scheduled(root: Path) -> None:
     assert call("schedule", "cron", "--at", "25:00")[0] == 3
     assert call("schedule", "cron", "--system", "a\nb")[0] == 3
-    assert call("schedule", "cron", "--root", "/nowhere")[0] == 3
+    assert call("schedule", "cron", "--site", "/nowhere")[0] == 3
     tags = ("smoke", "daily", "weekly", "full")
     begins = {entry("cron", "--tag", tag).split("\n")[1][:5] for tag in tags}
     assert len(begins) > 1  # they do not begin together, whatever the name of this directory

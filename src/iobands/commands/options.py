@@ -29,8 +29,8 @@ REPORT_MODULES: Final = ("jinja2", "matplotlib", "pandas", "scipy", "uplot")
 class SiteOptions:
     """Where the files of a site are and how it is judged; the fields with options are options.
 
-    The default paths are below `root`, or else here or in the enclosing repository. `as_of` is a
-    time in the past, or None for now.
+    The default paths are below `root`, or else here or in the site around. `as_of` is a time in the
+    past, or None for now.
     """
 
     perflogs: PerflogsOption = None
@@ -38,7 +38,7 @@ class SiteOptions:
     system: SystemOption = None
     false_alarms: FalseAlarmsOption = 1
     as_of: str | None = None
-    root: Path | None = None
+    root: RootOption = None
 
     @property
     def perflogs_directory(self) -> Path:
@@ -152,7 +152,7 @@ PerflogsOption = Annotated[
     typer.Option(
         "--perflogs",
         metavar="DIR",
-        help="The perflogs. [default: perflogs, here or in the repository]",
+        help="The perflogs. [default: perflogs, here or of the site]",
     ),
 ]
 
@@ -162,7 +162,7 @@ ConfigOption = Annotated[
         "--config",
         metavar="DIR",
         help="The directory with bands, alerts, systems and notify.yaml. "
-        "[default: config, here or in the repository]",
+        "[default: config, here or of the site]",
     ),
 ]
 
@@ -189,9 +189,9 @@ SeriesArgument = Annotated[
 RootOption = Annotated[
     Path | None,
     typer.Option(
-        "--root",
+        "--site",
         metavar="DIR",
-        help="The repository. [default: the one around the working directory]",
+        help="The site's directory. [default: the one around the working directory]",
     ),
 ]
 
@@ -227,22 +227,29 @@ AsOfOption = Annotated[
 
 
 def find_root(start: Path) -> Path | None:
-    """Return the nearest directory from `start` upwards that holds `config/site.py`."""
+    """Return the nearest directory from `start` upwards that is a site's."""
     here = start.resolve()
-    return next((p for p in (here, *here.parents) if (p / "config" / "site.py").is_file()), None)
+    return next((each for each in (here, *here.parents) if _is_site(each)), None)
+
+
+def _is_site(directory: Path) -> bool:
+    return (directory / "config" / "systems").is_dir()
 
 
 def root_of(given: Path | None) -> Path:
-    """Return the repository named by `--root`, or the nearest one; end if there is none."""
+    """Return the site's directory named by `--site`, or the nearest one; end if there is none."""
     found = given or find_root(Path.cwd())
-    if found is None or not (found / "config" / "site.py").is_file():
-        where = f"{given}: no config/site.py there" if given else "no config/site.py here or above"
-        raise failure(f"{where}; run it in the repository, or give --root DIR")
+    if found is None or not _is_site(found):
+        where = f"{given}: no config/systems there" if given else "no config/systems here or above"
+        raise failure(
+            f"{where}; run it in the directory of a site, give --site DIR, or make one: "
+            "iobands init DIR"
+        )
     return found.resolve()
 
 
 def default_path(path: Path) -> Path:
-    """Return `path` below the working directory or, if missing, in the enclosing repository."""
+    """Return `path` below the working directory or, if missing, of the site around."""
     root = find_root(Path.cwd())
     return path if root is None or path.exists() else root / path
 

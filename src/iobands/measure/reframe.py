@@ -25,6 +25,7 @@ from iobands.measure import Listener, Selection, SessionError
 from iobands.measure.jobs import SILENT
 from iobands.measure.processes import ATTEMPT_ENV, PURPOSE_ENV, SESSION_ENV
 from iobands.measure.run_reports import entries_of, load_report, report_files
+from iobands.measure.suite import SITE_ENV, suite_of
 from iobands.model import COMPLETED, INTERRUPTED, LIMIT, Unusable
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -80,7 +81,7 @@ class Ended:
 
 
 def reframe_command(root: Path) -> list[str]:
-    """Return the command of ReFrame with the site and the checks of `root`.
+    """Return the command of ReFrame with the configuration and the checks for the site at `root`.
 
     The program is the one on PATH, else the one beside this Python.
 
@@ -93,7 +94,8 @@ def reframe_command(root: Path) -> list[str]:
         raise SessionError(
             "reframe is not on PATH; load its module, or pip install 'iobands[checks]'"
         )
-    return [found, "-C", str(root / "config" / "site.py"), "-c", str(root / "checks"), "-R"]
+    suite = suite_of(root)
+    return [found, "-C", str(suite / "config" / "site.py"), "-c", str(suite / "checks"), "-R"]
 
 
 def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
@@ -106,7 +108,7 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     done = subprocess.run(
         [*reframe_command(root), *arguments, "--describe"],
         cwd=root,
-        env=_environment(),
+        env=_environment(root),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -118,16 +120,17 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     return json.loads(done.stdout)
 
 
-def _environment() -> dict[str, str]:
+def _environment(root: Path) -> dict[str, str]:
     """Return the environment of ReFrame, without its own settings but the name of the system.
 
     They may move the results elsewhere.
     """
-    return {
+    kept = {
         name: value
         for name, value in os.environ.items()
         if name == "RFM_SYSTEM" or not name.startswith("RFM_")
     }
+    return {**kept, SITE_ENV: str(root)}
 
 
 def run_checks(
@@ -191,7 +194,7 @@ def _run(
         subprocess.Popen(
             command,
             cwd=root,
-            env={**_environment(), **environment},
+            env={**_environment(root), **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

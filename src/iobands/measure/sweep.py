@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from iobands.measure import ReadSiteFile
 from iobands.measure.notes import Note, all_notes, is_live, read_notes, unknown_owner
+from iobands.measure.suite import suite_of
 
 #: How long the removals on one file system may take: a hung one must not hold up a session.
 PATIENCE_SECONDS: Final = 60
@@ -110,8 +111,9 @@ def _roots(root: Path, partitions: Mapping[str, Mapping[str, Any]]) -> Roots:
     """Return the roots of run directories by the site file, which may be missing."""
     if not partitions:
         return {}
-    if str(root) not in sys.path:
-        sys.path.append(str(root))
+    suite = str(suite_of(root))
+    if suite not in sys.path:
+        sys.path.append(suite)
     types = import_module("checks.filesystems")
     return {
         Path(entry["path"]): types.mount_names(entry, types.BACKENDS[entry["type"]])
