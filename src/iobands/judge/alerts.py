@@ -13,6 +13,7 @@ import numpy as np
 
 from iobands.judge.actions import worse_since
 from iobands.judge.budget import Budget
+from iobands.judge.causes import Records, candidates, scene_of, tell_causes
 from iobands.judge.detection import Detection
 from iobands.judge.fold import NEAR, Happening, Story, fold
 from iobands.judge.groups import GroupDrop
@@ -20,6 +21,7 @@ from iobands.judge.subjects import certainty, shared_by, subject_of
 from iobands.model import TARGET, PeerName, SeriesKey
 from iobands.snapshot import (
     ACKNOWLEDGE,
+    CAUSED,
     DOWN,
     MERGED,
     REBASELINE,
@@ -30,6 +32,7 @@ from iobands.snapshot import (
     Action,
     Alert,
     AlertEvent,
+    Cause,
     Change,
     Incident,
     Member,
@@ -65,6 +68,7 @@ class System:
     detections: Mapping[SeriesKey, Detection]
     budget: Budget
     false_alarms: float
+    records: Records
 
     @cached_property
     def peers(self) -> dict[str, PeerName]:
@@ -91,8 +95,31 @@ def alerts_of(
         lambda story: _ended(system, story, now),
         now,
     )
-    found = [_of_story(system, story) for story in stories]
+    find = partial(_candidates, system, [e for e in happenings if isinstance(e.source, PeerName)])
+    found = []
+    for story in stories:
+        if story.closed is None or story.logged < len(story.events):
+            tell_causes(story, now, find)
+        alert = _of_story(system, story)
+        told = [each.cause for each in alert.events if each.kind == CAUSED]
+        likely = () if story.closed else find(story, now) or ()
+        found.append(replace(alert, cause=told[-1] if told else None, candidates=likely))
     return [each if each.ended else _acknowledged(system, each) for each in found]
+
+
+def _candidates(
+    system: System, slow: Sequence[Happening], story: Story, when: datetime
+) -> tuple[Cause, ...] | None:
+    """Return what may be the cause of an alert as it was at `when`, None if nothing can be said."""
+    parts = [each for each in story.certain if each.raised <= when]
+    joined = {name for name, at in story.joined.items() if at <= when}
+    mine = [each for name, each in system.series.items() if name in joined]
+    if not parts or not mine:
+        return None
+    others = [e for name, e in system.series.items() if name not in joined and e.shares_causes]
+    scene = scene_of(mine, others, min(parts, key=lambda each: each.raised), when)
+    known = [each for each in slow if each.raised <= when]
+    return candidates(scene, system.records, system.places, known) if scene else None
 
 
 def _traits(system: System) -> dict[str, dict[str, str]]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from iobands.judge.alerts import System, alerts_of
 from iobands.judge.budget import Budget
+from iobands.judge.causes import Records
 from iobands.judge.conditions import of_failures, of_preflight, of_session, of_the_day
 from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
 from iobands.judge.happenings import happenings_of
@@ -224,6 +225,7 @@ def _systems(
     known = stage.known
     series = [each.series for each in judged.values()]
     detections = {key: each.detection for key, each in judged.items() if each.detection}
+    records = Records(known.samples.measured, known.samples.speeds)
     for name in sorted({each.key.system for each in series} | set(known.alert_log)):
         yield System(
             name,
@@ -233,6 +235,7 @@ def _systems(
             detections,
             budget,
             false_alarms,
+            records,
         )
 
 
