@@ -347,3 +347,131 @@ def test_a_target_that_others_keep_busy_now_and_then_is_not_slow_because_all_els
     site = SiteFiles(tmp_path).write(with_columns(100, mixed)).read()
     assert found(site)[1]["7"].state is PeerState.UNKNOWN
     assert not site.ledger.entries
+
+
+def differing(days, spread=0.1, slow=None, since=0, level=0.8, first=None, seed=5):
+    """Lines of 24 targets that differ when healthy; target `slow` changes `since` days ago."""
+    random = np.random.default_rng(seed)
+    own = np.exp(random.normal(0, spread, 24))
+    if first is not None:
+        own[slow] = first
+    texts = []
+    for day in range(days - 1, -1, -1):
+        values = own * np.exp(random.normal(0, 0.03, 24))
+        if slow is not None and day < since:
+            values[slow] *= level
+        texts.append(speeds(dict(enumerate(values / np.median(values)))))
+    return texts
+
+
+def named(site):
+    return [name for place in site.places for name in place.slow()]
+
+
+def test_a_target_is_compared_with_its_own_level_and_not_with_the_others(tmp_path):
+    texts = differing(40, slow=7, first=0.85)
+    site = SiteFiles(tmp_path / "always").write(with_columns(40, texts)).read()
+    assert not site.ledger.entries
+    # one that was faster than the others is slow at 0.9 of their speed
+    texts = differing(40, slow=7, since=8, level=0.75, first=1.2)
+    site = SiteFiles(tmp_path / "fell").write(with_columns(40, texts)).read()
+    assert named(site) == ["7"]
+
+
+def test_a_target_that_was_slow_from_the_first_session_on_is_named(tmp_path):
+    for days in (6, 60):
+        texts = differing(days, spread=0.05, slow=7, first=0.5)
+        site = SiteFiles(tmp_path / str(days)).write(with_columns(days, texts)).read()
+        assert named(site) == ["7"]
+
+
+def test_what_was_said_of_a_day_is_not_unsaid(tmp_path):
+    texts = differing(150, slow=7, since=60, level=0.8)
+    lines = with_columns(150, texts)
+    files = SiteFiles(tmp_path).write(lines)
+
+    def said(days):
+        known = files.read(NOW - timedelta(days=days), as_of=True)
+        return {
+            (place.where, variable, peer.name, alarm[0])
+            for place in known.places
+            for variable, peers in place.found.items()
+            for peer in peers
+            for alarm in peer.alarms
+        }
+
+    today = said(0)
+    assert today
+    for days in (10, 40, 58, 80):
+        then = NOW - timedelta(days=days)
+        assert said(days) == {each for each in today if each[-1] <= then}
+
+
+def test_a_pool_that_grows_by_faster_targets_makes_none_slow(tmp_path):
+    random = np.random.default_rng(4)
+    texts = []
+    for day in range(60):
+        values = np.exp(random.normal(0, 0.03, 24 if day < 30 else 72))
+        values[24:] *= 2
+        texts.append(speeds(dict(enumerate(values / np.median(values)))))
+    site = SiteFiles(tmp_path).write(with_columns(60, texts)).read()
+    assert named(site) == []
+    assert not site.ledger.entries
+    # and one of the new ones that falls is found
+    lines = with_columns(60, texts[:56] + [re.sub(r"\b30:[^,;]+", "30:0.5", t) for t in texts[56:]])
+    assert named(SiteFiles(tmp_path / "fell").write(lines).read()) == ["30"]
+
+
+def pinned(target, rate, hours, **columns):
+    """A line of a run whose files all lie on one target, so many hours ago."""
+    about = {**LUSTRE, "case": f"target {target}", "purpose": "suspect", **columns}
+    return line(job_completion_time=days_ago(hours / 24), perf_value=rate, **about)
+
+
+def beside(rates, hours):
+    return [
+        pinned(target, rate, hours + place / 60, session=f"pinned{hours}")
+        for place, (target, rate) in enumerate(rates.items())
+    ]
+
+
+def test_pinned_runs_count_for_their_targets_and_join_no_daily_series(tmp_path):
+    daily_lines = with_targets(40, 7, since=1)  # its last session is six hours ago
+    daily_site = SiteFiles(tmp_path / "daily").write(daily_lines).read()
+    assert named(daily_site) == []
+    before = daily_site.places[0].suspects()["7"]
+    lines = [*daily_lines, *beside({7: 0.5, 3: 1.0}, 1)]
+    site = SiteFiles(tmp_path / "again").write(lines).read()
+    (place,) = site.places
+    # five hours later chance repeats itself with exp(-5/2): ln 0.9 - ln(0.02 + 0.98 * 0.082)
+    again = np.log(0.9 / (0.02 + 0.98 * np.exp(-(5 - 1 / 60) / 2)))
+    assert place.suspects()["7"] == pytest.approx(before + again, abs=0.05)
+    assert place.found["write_bw"][3].state is PeerState.HEALTHY
+    by_case = {each.key.case: each.status.runs for each in site.series}
+    assert by_case == {None: 40, "target 7": 1, "target 3": 1}
+    assert place.found["write_bw"][7].runs == 40
+
+
+def test_a_pinned_run_says_nothing_without_another_one_beside_it(tmp_path):
+    daily_lines = with_targets(40, 7, since=1)
+    alone = [*daily_lines, pinned(7, 0.1, 1, session="a"), pinned(3, 1, 2, session="b")]
+    other = [
+        *daily_lines,
+        pinned(7, 0.1, 1, session="a", tasks=4),
+        pinned(3, 1, 1, session="a", tasks=8),
+    ]
+    for number, lines in enumerate((alone, other)):
+        (place,) = SiteFiles(tmp_path / str(number)).write(lines).read().places
+        assert place.suspects()["7"] == pytest.approx(np.log(0.9 / 0.02))
+
+
+def test_runs_soon_after_a_low_one_say_the_same_again(tmp_path):
+    # two hours at half speed, seen by five sessions
+    lines = with_targets(40)
+    low = with_targets(1, 7, since=1)[0]
+    for minutes in (150, 120, 90, 60, 30):
+        when = days_ago(minutes / 1440)
+        lines.append(re.sub(r"^[^|]*", when, low))
+    site = SiteFiles(tmp_path).write(lines).read()
+    assert named(site) == []
+    assert site.places[0].suspects()["7"] < 7

@@ -1,9 +1,10 @@
-"""Finds peers, targets of a file system or nodes of a system, that are slower than the others.
+"""Finds peers, targets of a file system or nodes of a system, that are slower than they were.
 
 A run gives the speed of each of its peers over the median one, so what moves all of them cancels
-out. Each session adds a Huberised log-likelihood ratio to the evidence of a peer: normal noise
-around a design level below the others, against noise around their level, clipped at both ends
-(Huber, "A robust version of the probability ratio test", Ann. Math. Statist. 36, 1965).
+out; what is left is compared with the level of the peer. Each session adds a Huberised
+log-likelihood ratio to the evidence of a peer: normal noise around a design level below its own,
+against noise around its own, clipped at both ends (Huber, "A robust version of the probability
+ratio test", Ann. Math. Statist. 36, 1965).
 """
 
 from __future__ import annotations
@@ -16,29 +17,27 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.budget import WATCH, Budget
+from iobands.judge.budget import WATCH
+from iobands.judge.peer_level import MEDIAN, Levels, looks
 from iobands.judge.scores import Array
-from iobands.snapshot import DAILY, Peer, PeerState, Ratio, Speeds, moment, runs_a_year
+from iobands.snapshot import Peer, PeerState, Ratio, Speeds, Times, moment, runs_a_year_at
 
-# Speeds relative to the others; the likeliest counts.
+# Speeds relative to a peer's own level; the likeliest counts.
 _DESIGNS: Final = np.log([0.75, 0.5])[:, None]
 # The median of two hides which one is slow.
 _FEWEST_PEERS: Final = 3
-# Of fewer, a slow one would itself make the spread of its sessions, and hide in it.
-_FEWEST_OF_A_SPREAD: Final = 5
 # Of a slow peer so many sessions may look healthy, and of a healthy one so many slow, for no
 # lasting reason; the second is learned from the others, and worth so many cells before.
 _HEALTHY_BY_CHANCE: Final = 0.10
 _SLOW_BY_CHANCE: Final = 0.02
 _PRIOR_CELLS: Final = 50
+# How many hours others keep a peer busy is assumed to be, and worth so many times of that.
+_BUSY_HOURS: Final = 2.0
+_PRIOR_TIMES: Final = 5
+_HOURS_OF_A_DAY: Final = 24.0
 # The share of a slow peer's sessions that show nothing, as the bytes on each explain everything.
 _TELLS_NOTHING: Final = 0.5
-# Speeds have three digits, and smaller differences do not matter.
-_LEAST_NOISE: Final = 0.03
-_MAD_TO_SIGMA: Final = 1.4826
 _NORMAL_95: Final = 1.96
-# The standard error of a median relative to a mean, for normal noise.
-_MEDIAN: Final = 1.2533
 # A slow peer has recovered after this many healthy sessions in a row.
 _RECOVERED: Final = 3
 # A peer is gone if the newest sessions miss it: at least this many, and so many that a random
@@ -50,25 +49,27 @@ _MISSED_BY_CHANCE: Final = 0.01
 _NEWEST: Final = 20
 
 
-def compare_peers(speeds: Speeds, budget: Budget) -> tuple[Peer, ...]:
-    """Return the peers in their order."""
-    seen, shows = speeds.used, np.isfinite(speeds.values)
-    compared = np.flatnonzero((seen.sum(1) >= _FEWEST_PEERS) & shows.any(1))
-    not_used = len(seen) - _gone_after(seen.mean())
-    not_compared = len(seen) - _gone_after(shows[compared].sum() / seen.size)
+def compare_peers(speeds: Speeds, thresholds: Array) -> tuple[Peer, ...]:
+    """Return the peers in their order; `thresholds` are the evidence for an alert, by session."""
+    seen, shows, daily = speeds.used, np.isfinite(speeds.values), ~speeds.pinned
+    compared = np.flatnonzero(((seen.sum(1) >= _FEWEST_PEERS) & shows.any(1)) | speeds.pinned)
+    not_used = _gone_before(daily, seen[daily].mean() if daily.any() else 0.0)
+    share = shows[compared][daily[compared]].sum() / max(seen[daily].size, 1)
+    not_compared = _gone_before(daily, share)
     values, times = speeds.values[compared], speeds.times[compared]
-    noise = _noise(values)
-    *evidence, alarms, ends = _follow(
-        _scores(values, noise, seen[compared]), shows[compared], budget.threshold
-    )
+    scan = _Scan(values, seen[compared], speeds.pinned[compared])
+    hours = times.astype("datetime64[s]").astype(float) / 3600
+    for begin, end in looks(times):
+        scan.judge(begin, end, hours, float(thresholds[compared[begin]]))
     found = []
     for place, name in enumerate(speeds.peers):
-        used = np.flatnonzero(seen[:, place])
+        used = np.flatnonzero(seen[:, place] & daily)
         if not len(used):
             continue
-        onset, is_slow, score = (each[place] for each in evidence)
+        is_slow = bool(scan.is_slow[place])
+        onset, score = scan.found(place)
         shown = np.flatnonzero(np.isfinite(values[:, place]))
-        over = np.flatnonzero(ends[:, place])
+        over = np.flatnonzero(scan.ends[:, place])
         recovered = np.searchsorted(shown, over[-1]) + 1 - _RECOVERED if len(over) else 0
         recent = shown[shown >= onset] if is_slow else shown[recovered:][-_NEWEST:]
         state = PeerState.SLOW if is_slow else PeerState.HEALTHY
@@ -82,101 +83,145 @@ def compare_peers(speeds: Speeds, budget: Budget) -> tuple[Peer, ...]:
         if state is PeerState.SLOW:
             since = moment(times[onset])
             since_low = moment(times[shown[max(np.searchsorted(shown, onset) - 1, 0)]])
+        alarms, ends = (times[each[:, place]] for each in (scan.alarms, scan.ends))
         found.append(
             Peer(
                 name,
                 state,
                 len(used),
                 moment(speeds.times[used[-1]]),
-                _ratio(values[recent, place], noise[recent]),
-                float(score),
+                _ratio(values[recent, place], scan.noise[recent, place]),
+                score,
                 since,
                 since_low,
                 tuple(
                     (moment(raised), None if ended is None else moment(ended))
-                    for raised, ended in zip_longest(times[alarms[:, place]], times[ends[:, place]])
+                    for raised, ended in zip_longest(alarms, ends)
                 ),
             )
         )
     return tuple(found)
 
 
-def comparisons_a_year(speeds: Sequence[Speeds]) -> float:
-    """Return how often a year a peer is compared with the others, all of them together."""
-    found = 0.0
+def comparisons_a_year(speeds: Sequence[Speeds], at: Times) -> Array:
+    """Return how often a year a peer was compared, all of them together, at each of `at`."""
+    found = np.zeros(len(at))
     for each in speeds:
-        used = np.isfinite(each.values).sum()
-        if used:
-            a_year = runs_a_year(each.times) if len(each.times) > 1 else DAILY
-            found += used / len(each.times) * a_year
+        known = np.searchsorted(each.times, at, side="right")
+        compared = np.concatenate(([0], np.isfinite(each.values).sum(1).cumsum()))[known]
+        a_year = runs_a_year_at(each.times, at + np.timedelta64(1, "ns"))
+        found += compared / np.maximum(known, 1) * a_year
     return found
 
 
-def _gone_after(share: float) -> int:
-    """Return how many sessions without a peer are no chance, if each uses this share of all."""
-    if not 0 < share < 1:
-        return _FEWEST_MISSED
-    return max(_FEWEST_MISSED, math.ceil(math.log(_MISSED_BY_CHANCE) / math.log1p(-share)))
+def _gone_before(daily: NDArray[np.bool_], share: float) -> int:
+    """Return the session since which a peer is gone, if it is in none since.
 
-
-def _noise(values: Array) -> Array:
-    """Return the spread of healthy peers in each session, at least the spread of all sessions."""
-    sizes = np.abs(values)
-    every = np.nanmedian(sizes) if len(sizes) else 0.0
-    enough = np.isfinite(sizes).sum(1) >= _FEWEST_OF_A_SPREAD
-    spread = np.where(enough, np.nanmedian(sizes, axis=1), every)
-    return np.maximum(_MAD_TO_SIGMA * np.maximum(spread, every), _LEAST_NOISE)
-
-
-def _scores(values: Array, noise: Array, used: NDArray[np.bool_]) -> Array:
-    """Return the evidence of each session for each design, of shape (designs, sessions, peers).
-
-    Speeds beyond the level of a design do not contradict it: much slower is slow, too. A session
-    without a speed for a peer that it used is weak evidence: if most sessions are like that, the
-    others are chance.
+    Each session uses this `share` of all peers. Pinned runs do not count.
     """
-    levels = _DESIGNS[:, :, None]
-    near = np.maximum(values, levels)
-    ratios = levels * (near - levels / 2) / noise[None, :, None] ** 2
-    low = (ratios > 0).sum(1)
-    cells = used.sum(0)
-    others = cells.sum() - cells
-    chance = (low.sum(1, keepdims=True) - low + _SLOW_BY_CHANCE * _PRIOR_CELLS) / (
-        others + _PRIOR_CELLS
-    )
-    most = np.log((1 - _HEALTHY_BY_CHANCE) / np.clip(chance, _SLOW_BY_CHANCE, 0.5))
-    least = math.log(_HEALTHY_BY_CHANCE / (1 - _SLOW_BY_CHANCE))
-    found = np.clip(ratios, least, most[:, None, :])
-    return np.where(used & np.isnan(values), math.log(_TELLS_NOTHING), found)
+    missed = _FEWEST_MISSED
+    if 0 < share < 1:
+        missed = max(missed, math.ceil(math.log(_MISSED_BY_CHANCE) / math.log1p(-share)))
+    places = np.flatnonzero(daily)
+    return int(places[-missed]) if len(places) >= missed else 0
 
 
-def _follow(
-    scores: Array, shown: NDArray[np.bool_], threshold: float
-) -> tuple[NDArray[np.int_], NDArray[np.bool_], Array, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return for each peer the onset, −1 for none, whether it is slow, and the evidence.
+class _Scan:
+    """The evidence of each peer, session after session; arrays are of shape (sessions, peers)."""
 
-    Also return the sessions at which it was found to be slow and to be healthy again, each of shape
-    (sessions, peers). Sessions that are not `shown` neither end nor keep an alert.
-    """
-    designs, sessions, peers = scores.shape
-    evidence = np.zeros((designs, peers))
-    onsets = np.full((designs, peers), -1)
-    alarms, ends = np.zeros((2, sessions, peers), dtype=bool)
-    is_slow = np.zeros(peers, dtype=bool)
-    healthy = np.zeros(peers, dtype=int)
-    for session in range(sessions):
-        seen = shown[session]
-        step = np.where(np.isnan(scores[:, session]) | (is_slow & ~seen), 0.0, scores[:, session])
-        onsets = np.where((evidence == 0) & (step > 0), session, onsets)
-        evidence = np.maximum(evidence + step, 0.0)
-        alarms[session] = ~is_slow & (evidence.max(0) >= threshold)
-        is_slow |= alarms[session]
-        healthy = np.where(seen, np.where((step < 0).all(0), healthy + 1, 0), healthy)
-        ends[session] = is_slow & (healthy >= _RECOVERED)
-        is_slow &= ~ends[session]
-        evidence[:, ends[session]] = 0.0
-    chosen = (evidence.argmax(0), np.arange(peers))
-    return onsets[chosen], is_slow, evidence[chosen], alarms, ends
+    def __init__(self, values: Array, used: NDArray[np.bool_], pinned: NDArray[np.bool_]) -> None:
+        """Begin before the first session."""
+        self._values, self._used, self._pinned = values, used, pinned
+        self._shown = np.isfinite(values)
+        self._counts = self._shown & ~pinned[:, None]
+        self._off, self._fixed = np.zeros((2, *values.shape))
+        self._low = np.zeros((len(_DESIGNS), *values.shape), dtype=bool)
+        self._evidence = np.zeros((len(_DESIGNS), values.shape[1]))
+        self._onsets = np.full(self._evidence.shape, -1)
+        self._was_low = np.zeros(self._evidence.shape, dtype=bool)
+        self._last = np.full(values.shape[1], -math.inf)
+        self._healthy = np.zeros(values.shape[1], dtype=int)
+        self._busy_hours, self._times_busy = _BUSY_HOURS * _PRIOR_TIMES, float(_PRIOR_TIMES)
+        self.is_slow = np.zeros(values.shape[1], dtype=bool)
+        self.noise = np.zeros(values.shape)
+        self.levels = Levels.nothing(values.shape[1])
+        self.alarms, self.ends = np.zeros((2, *values.shape), dtype=bool)
+
+    def judge(self, begin: int, end: int, hours: Array, threshold: float) -> None:
+        """Judge the sessions from `begin` to before `end` by what is known at `begin`."""
+        known = slice(begin)
+        self.levels = self.levels.learned(self._fixed[known], self._off[known], self._counts[known])
+        own = slice(begin, end)
+        off, favour, noise, fixed = self.levels.off(self._values[own], self._pinned[own])
+        levels = _DESIGNS[:, :, None]
+        near = np.maximum(off + favour, levels)
+        ratios = levels * (near - levels / 2) / noise**2
+        chance = self._chance(begin)
+        self._off[own], self.noise[own], self._fixed[own] = off, noise, fixed
+        self._low[:, own] = ratios > 0
+        busy = self._busy_hours / self._times_busy
+        for session in range(begin, end):
+            self._session(session, ratios[:, session - begin], chance, busy, hours[session])
+            self._follow(session, threshold)
+
+    def _chance(self, begin: int) -> Array:
+        """Return how often each peer looks slow by chance, as learned from the others."""
+        low = self._low[:, :begin].sum(1)
+        cells = self._used[:begin].sum(0)
+        others = cells.sum() - cells
+        prior = _SLOW_BY_CHANCE * _PRIOR_CELLS
+        return (low.sum(1, keepdims=True) - low + prior) / (others + _PRIOR_CELLS)
+
+    def _session(
+        self, session: int, ratios: Array, chance: Array, busy: float, hour: float
+    ) -> None:
+        """Set the evidence of a session for each design.
+
+        Speeds beyond the level of a design do not contradict it: much slower is slow, too. What
+        keeps a peer busy by chance lasts: soon after a session that looked slow, another one says
+        little. A session without a speed for a peer that it used is weak evidence: if most sessions
+        are like that, the others are chance.
+        """
+        seen = self._shown[session]
+        gap = hour - self._last
+        again = np.where(self._was_low, np.exp(-gap / busy), 0.0)
+        most = np.clip(chance, _SLOW_BY_CHANCE, 0.5)
+        most = np.minimum(most + (1 - most) * again, 1 - _HEALTHY_BY_CHANCE)
+        step = np.clip(
+            ratios, np.log(_HEALTHY_BY_CHANCE / (1 - most)), np.log((1 - _HEALTHY_BY_CHANCE) / most)
+        )
+        self._step = np.where(
+            seen, step, np.where(self._used[session] & ~self.is_slow, math.log(_TELLS_NOTHING), 0.0)
+        )
+        low = self._low[:, session]
+        lasts = seen & self._was_low[0] & ~self.is_slow & (gap < _HOURS_OF_A_DAY)
+        self._busy_hours += float((gap * np.where(low[0], 1.0, 0.5))[lasts].sum())
+        self._times_busy += float((lasts & ~low[0]).sum())
+        self._was_low = np.where(seen, low, self._was_low)
+        self._last = np.where(seen, hour, self._last)
+
+    def _follow(self, session: int, threshold: float) -> None:
+        """Raise alarms, and end them. Sessions without a speed neither end nor keep one."""
+        step, seen = self._step, self._shown[session]
+        self._onsets = np.where((self._evidence == 0) & (step > 0), session, self._onsets)
+        self._evidence = np.maximum(self._evidence + step, 0.0)
+        alarms = ~self.is_slow & (self._evidence.max(0) >= threshold)
+        self.is_slow |= alarms
+        self._counts[session] &= ~self.is_slow
+        for peer in np.flatnonzero(alarms):
+            self._counts[self.found(int(peer))[0] : session, peer] = False
+        self._healthy = np.where(
+            seen, np.where((step < 0).all(0), self._healthy + 1, 0), self._healthy
+        )
+        self.alarms[session] = alarms
+        self.ends[session] = ends = self.is_slow & (self._healthy >= _RECOVERED)
+        self.is_slow &= ~ends
+        self._evidence[:, ends] = 0.0
+
+    def found(self, peer: int) -> tuple[int, float]:
+        """Return the onset of the likeliest design, −1 for none, and the evidence for it."""
+        design = int(self._evidence[:, peer].argmax())
+        return int(self._onsets[design, peer]), float(self._evidence[design, peer])
 
 
 def _ratio(values: Array, noise: Array) -> Ratio:
@@ -184,5 +229,5 @@ def _ratio(values: Array, noise: Array) -> Ratio:
     if not len(values):
         return Ratio(math.nan, 0.0, math.inf)
     middle = float(np.median(values))
-    error = _NORMAL_95 * _MEDIAN * float(np.median(noise)) / math.sqrt(len(values))
+    error = _NORMAL_95 * MEDIAN * float(np.median(noise)) / math.sqrt(len(values))
     return Ratio(math.exp(middle), math.exp(middle - error), math.exp(middle + error))

@@ -12,8 +12,10 @@ import polars as pl
 
 from iobands.bands import Span
 from iobands.judge.budget import Budget
+from iobands.judge.peer_level import looks, over_others
 from iobands.judge.peer_scan import compare_peers, comparisons_a_year
-from iobands.model import FIELD_OF, TARGET, TIME, PeerName
+from iobands.judge.scores import Array
+from iobands.model import FIELD_OF, SERIES_FIELDS, TARGET, TIME, VALUE, VARIABLE, PeerName
 from iobands.snapshot import (
     Action,
     Place,
@@ -23,31 +25,41 @@ from iobands.snapshot import (
 from iobands.source.action_log import Log
 from iobands.source.samples import CHECK, session_codes
 
-#: Older runs do not describe today's targets.
-KEPT: Final = timedelta(days=200)
+# A place without a run for so long is not shown.
+_KEPT: Final = timedelta(days=200)
+# The case of runs with all files on one target.
+_PINNED: Final = r"^target (\d+)$"
+_RUN: Final = (*CHECK, TIME)
 
 
 def places_of(
     speeds: pl.DataFrame,
+    measured: pl.DataFrame,
     not_judged: Callable[[str, str, str], Sequence[tuple[Span, str | None]]],
     now: datetime,
     false_alarms: float,
 ) -> tuple[Place, ...]:
     """Return the compared places, targets before nodes.
 
-    `not_judged` gives the spans in which runs do not count, for a kind, a system and a file system
-    or partition. Each span has its peer, or None for all. Each place may have this many
-    `false_alarms` a year.
+    `measured` are the samples, of which pinned runs count for their targets. `not_judged` gives the
+    spans in which runs do not count, for a kind, a system and a file system or partition. Each span
+    has its peer, or None for all. Each place may have this many `false_alarms` a year.
     """
-    recent = speeds.filter(pl.col(TIME) > now - KEPT)
+    pinned = _pinned(measured)
+    shared = speeds.join(pinned, on=_RUN, how="anti")  # a node waits for the one target
     found = []
     for kind, field in FIELD_OF.items():
-        of_kind = recent.filter((pl.col("kind") == kind) & pl.col(field).is_not_null())
+        of_kind = shared.filter((pl.col("kind") == kind) & pl.col(field).is_not_null())
         for (system, where), rows in of_kind.group_by("system", field, maintain_order=True):
-            kept = _without(rows, not_judged(kind, str(system), str(where)))
-            by_variable = dict(_matrices(kept))
-            a_year = comparisons_a_year([*by_variable.values()])
-            budget = Budget(false_alarms, a_year)
+            if rows[TIME].max() <= now - _KEPT:  # type: ignore[operator]
+                continue
+            spans = not_judged(kind, str(system), str(where))
+            own = (pl.col("system") == system) & (pl.col(field) == where)
+            of_target = pinned.filter(own) if kind == TARGET else pinned.clear()
+            by_variable = dict(_matrices(_without(rows, spans), _without(of_target, spans)))
+            every = [*by_variable.values()]
+            newest = max((each.times[-1:] for each in every), default=np.empty(0, "datetime64[ns]"))
+            a_year = float(comparisons_a_year(every, newest).sum())
             found.append(
                 Place(
                     kind,
@@ -55,7 +67,7 @@ def places_of(
                     str(where),
                     rows["file_system_type"][-1] if kind == TARGET else None,
                     {
-                        variable: compare_peers(each, budget)
+                        variable: compare_peers(each, _thresholds(each, every, false_alarms))
                         for variable, each in by_variable.items()
                     },
                     by_variable,
@@ -65,6 +77,24 @@ def places_of(
     return tuple(found)
 
 
+def _thresholds(speeds: Speeds, every: Sequence[Speeds], false_alarms: float) -> Array:
+    """Return the evidence for an alert at each session: what was known at its look."""
+    spans = looks(speeds.times)
+    a_year = comparisons_a_year(every, speeds.times[[begin for begin, _ in spans]])
+    found = [Budget(false_alarms, float(each)).threshold for each in a_year]
+    return np.repeat(found, [end - begin for begin, end in spans])
+
+
+def _pinned(measured: pl.DataFrame) -> pl.DataFrame:
+    """Return the rates of runs that were pinned to one target, as speeds to be compared."""
+    case = pl.col("case").cast(pl.String)
+    return measured.filter(case.str.contains(_PINNED)).with_columns(
+        case.str.extract(_PINNED).alias("peer"),
+        pl.col(VARIABLE).alias("variable"),
+        pl.col(VALUE).alias("speed"),
+    )
+
+
 def _without(rows: pl.DataFrame, spans: Sequence[tuple[Span, str | None]]) -> pl.DataFrame:
     for span, peer in spans:
         of_peer = pl.lit(value=True) if peer is None else pl.col("peer") == peer
@@ -72,10 +102,42 @@ def _without(rows: pl.DataFrame, spans: Sequence[tuple[Span, str | None]]) -> pl
     return rows
 
 
-def _matrices(rows: pl.DataFrame) -> Iterator[tuple[str, Speeds]]:
+def _matrices(rows: pl.DataFrame, pinned: pl.DataFrame) -> Iterator[tuple[str, Speeds]]:
     """Yield the speeds of each variable; of several runs in a session, their median."""
-    found = rows.select(*CHECK, TIME, "session").unique([*CHECK, TIME], maintain_order=True)
-    runs = found.sort(TIME).partition_by(CHECK, as_dict=True)
+    alike = [name for name in SERIES_FIELDS if name != "case"]  # their rates can be compared
+    medians = [*_medians(rows, CHECK, ()), *_medians(pinned, (*CHECK, "peer"), alike)]
+    if not medians:
+        return
+    every = pl.concat(medians).sort(TIME, "variable")
+    for (variable,), mine in every.group_by("variable", maintain_order=True):
+        sessions, at = np.unique(mine["session"].to_numpy(), return_inverse=True)
+        peers = sorted(mine["peer"].unique(), key=_order)
+        places = {peer: place for place, peer in enumerate(peers)}
+        values = np.full((len(sessions), len(peers)), np.nan)
+        used = np.zeros(values.shape, dtype=bool)
+        cells = (at, [places[peer] for peer in mine["peer"]])
+        values[cells] = mine["speed"].fill_null(np.nan).to_numpy()
+        used[cells] = True
+        is_pinned = sessions % 2 == 1
+        values[is_pinned] = over_others(values[is_pinned])
+        times = mine.group_by("session").agg(pl.col(TIME).min()).sort("session")[TIME]
+        order = np.argsort(times.to_numpy(), kind="stable")
+        in_order = (
+            each[order]
+            for each in (times.cast(pl.Datetime("ns")).to_numpy(), values, used, is_pinned)
+        )
+        yield str(variable), Speeds(tuple(peers), *in_order)
+
+
+def _medians(
+    rows: pl.DataFrame, of_run: Sequence[str], alike: Sequence[str]
+) -> Iterator[pl.DataFrame]:
+    """Yield the logarithms of speeds by session, the same one only for runs that are `alike`.
+
+    The numbers of sessions of pinned runs are odd.
+    """
+    found = rows.select(*of_run, TIME, "session").unique([*of_run, TIME], maintain_order=True)
+    runs = found.sort(TIME).partition_by(of_run, as_dict=True)
     numbers = sessions_of(
         {check: each[TIME].cast(pl.Datetime("ns")).to_numpy() for check, each in runs.items()},
         {check: session_codes(each["session"]) for check, each in runs.items()},
@@ -84,27 +146,17 @@ def _matrices(rows: pl.DataFrame) -> Iterator[tuple[str, Speeds]]:
         each.with_columns(pl.Series("number", numbers[check])).drop("session")
         for check, each in runs.items()
     ]
-    if not numbered:
-        return
-    medians = (
-        rows.join(pl.concat(numbered), on=[*CHECK, TIME])
-        .group_by("variable", "number", "peer")
-        .agg(pl.col("speed").fill_nan(None).log().median(), pl.col(TIME).min())
-        .sort("number", pl.col("variable").cast(pl.String))
-    )
-    for (variable,), mine in medians.group_by("variable", maintain_order=True):
-        sessions, at = np.unique(mine["number"].to_numpy(), return_inverse=True)
-        peers = sorted(mine["peer"].unique(), key=_order)
-        places = {peer: place for place, peer in enumerate(peers)}
-        values = np.full((len(sessions), len(peers)), np.nan)
-        used = np.zeros(values.shape, dtype=bool)
-        cells = (at, [places[peer] for peer in mine["peer"]])
-        values[cells] = mine["speed"].fill_null(np.nan).to_numpy()
-        used[cells] = True
-        first = mine.group_by("number").agg(pl.col(TIME).min()).sort("number")[TIME]
+    if numbered:
+        of_session = ("number", *alike)
+        known = rows.join(pl.concat(numbered), on=[*of_run, TIME])
+        sessions = known.select(of_session).unique(maintain_order=True).with_row_index("session")
         yield (
-            str(variable),
-            Speeds(tuple(peers), first.cast(pl.Datetime("ns")).to_numpy(), values, used),
+            known.drop("session")
+            .join(sessions, on=of_session, nulls_equal=True)
+            .group_by(
+                pl.col("variable", "peer").cast(pl.String), pl.col("session") * 2 + int(bool(alike))
+            )
+            .agg(pl.col("speed").fill_nan(None).log().median(), pl.col(TIME).min())
         )
 
 

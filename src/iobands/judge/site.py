@@ -117,9 +117,9 @@ def judge(
     stopped = stage.obstacles
     peers = "targets and nodes"
     spans_of = partial(spans_of_peers, known.bands, known.maintenance, known.logs, now)
-    places = attempts.of(
-        peers, partial(places_of, known.samples.speeds, spans_of, now, false_alarms), ()
-    )
+    samples = known.samples
+    compared = partial(places_of, samples.speeds, samples.measured, spans_of, now, false_alarms)
+    places = attempts.of(peers, compared, ())
     peer_actions = actions_on_peers(places, known.logs)
     unfit = frozenset(key for each in stopped for key in each.keys)
     told = [

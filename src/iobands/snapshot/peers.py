@@ -41,13 +41,15 @@ class Speeds:
     """Logarithms of the speeds of peers over the others', of one variable.
 
     `values` is of shape (sessions, peers), NaN if a session has no speed; `used` is whether it used
-    the peer. `times` (UTC) are the times of the sessions, in order.
+    the peer. `times` (UTC) are the times of the sessions, in order. `pinned` sessions measured
+    single targets, one a run: the speeds are rates over the other targets' of the session.
     """
 
     peers: tuple[str, ...]
     times: Times = field(repr=False, compare=False)
     values: NDArray[np.float64] = field(repr=False, compare=False)
     used: NDArray[np.bool_] = field(repr=False, compare=False)
+    pinned: NDArray[np.bool_] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
