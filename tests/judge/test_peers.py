@@ -209,7 +209,7 @@ def test_a_slow_target_is_one_alert_with_the_series_that_fell_with_it(tmp_path):
     assert [each.series.label for each in alert.members] == ["work fpp write_bw"]
     assert alert.certainty.value == "certain"
     digest = digest_text(files.read(), Console(width=120))
-    assert "OST 7 of work (with 1 series)  0.49 × the others: drain it  since 13 Nov" in digest
+    assert "OST 7 of work  0.49 × the others: drain it  since 13 Nov  certain" in digest
     document = json.loads(to_json(files.read()))
     assert document["exit_status"] == 2
     assert document["alerts"][0]["peer"]["name"]["name"] == "7"

@@ -15,22 +15,15 @@ from iobands.notify.changes import changes
 from iobands.notify.message import message_of
 from iobands.notify.settings import NOTIFIED
 from iobands.snapshot import Snapshot, State
-from iobands.views.digest import (
-    ACKNOWLEDGED,
-    ATTENTION,
-    INFORMATION,
-    MOST_NEWS,
-    digest_text,
-    not_measured,
-    sections,
-)
+from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, sections
+from iobands.views.digest import SCREEN, digest_text
 from iobands.views.explain import explanation
-from iobands.views.format import command_text
-from iobands.views.table import sparkline
+from iobands.views.format import command_text, sparkline
+from iobands.views.notes import not_measured
 from tests.conftest import Command
 from tests.factory import NOW, case, daily, line, write_perflog, write_report
 from tests.fault_table import Observed
-from tests.views.sites import dropped, everything, healthy, look
+from tests.views.sites import acknowledge, dropped, everything, healthy, look
 
 GOLDEN = Path(__file__).with_name("golden")
 
@@ -63,7 +56,7 @@ def test_golden_digest(
 
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_an_alert_is_one_line(site: Snapshot, width: int) -> None:
-    rows = text(site, width).split("SERIES")[0].splitlines()[1:]
+    rows = text(site, width).split("CHECK ")[0].splitlines()[1:]
     assert max(map(len, rows)) <= width
 
 
@@ -133,16 +126,14 @@ def test_a_mail_has_all_of_a_reason(tmp_path: Path, width: int) -> None:
     found = text(site, width)
     assert reason in " ".join(found.split())
     assert "In full" not in found
-    assert max(map(len, found.split("SERIES")[0].splitlines()[1:])) <= width
+    assert max(map(len, found.split("CHECK ")[0].splitlines()[1:])) <= width
 
 
 def test_a_terminal_has_a_line_of_a_reason_and_says_how_to_get_the_rest(tmp_path: Path) -> None:
-    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    console = Console(file=stream, width=80, force_terminal=True, color_system=None)
-    found = digest_text(unfit(tmp_path), console)
-    assert "site file" not in found
-    assert "In full: iobands status --all" in found
-    assert "site file" in digest_text(unfit(tmp_path), console, every=True)
+    found = on_terminal(unfit(tmp_path))
+    assert not is_whole(found, "site file")
+    assert "  In full: iobands status --all" in found
+    assert is_whole(on_terminal(unfit(tmp_path), every=True), "site file")
 
 
 def test_alerts_are_under_three_headings(site: Snapshot) -> None:
@@ -157,35 +148,82 @@ def test_alerts_are_under_three_headings(site: Snapshot) -> None:
     assert [severity for severity, _ in found[INFORMATION]] == ["improved", "collapsed"]
 
 
-def test_a_bad_morning_of_many_series_is_on_one_screen(tmp_path: Path) -> None:
+def on_terminal(site: Snapshot, width: int = 80, **options: bool) -> list[str]:
+    """Return the lines of the digest on a terminal without colours."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    console = Console(file=stream, width=width, force_terminal=True, color_system=None)
+    return digest_text(site, console, **options).splitlines()
+
+
+def is_whole(lines: list[str], words: str) -> bool:
+    """Return whether every word of a name is a word of the lines."""
+    return set(words.split()) <= {word for line in lines for word in line.split()}
+
+
+@pytest.fixture(scope="module")
+def bad_morning(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """Return 300 series on a morning on which much went wrong at once."""
+    root = tmp_path_factory.mktemp("morning")
     rows = []
-    for number in range(120):
-        # one third of the series falls, each at a time of its own, so that no cause is common
+    for number in range(150):
+        # a third of the checks falls, each at a time of its own, so that no cause is common
         after = 6 + 4 * (number // 3) if number % 3 == 0 else 1
-        values = dropped(0.5 if after > 1 else 1.0, number, after, runs=220)[-210:]
-        rows += daily(values, file_system=f"fs{number}", pattern=f"p{number}", medium="null")
-    write_perflog(tmp_path / "perflogs", rows)
-    site = look(tmp_path)
+        falls = 0.5 if after > 1 else 1.0
+        fields = {"file_system": f"fs{number}", "pattern": "ssf", "hints": "more-aggregators"}
+        fields |= {"medium": "null"}
+        for seed, variable in ((0, "write_bw"), (200, "read_bw")):
+            values = dropped(falls if seed == 0 else 1.0, seed + number, after, runs=220)[-210:]
+            values = values[:-1] if number in (1, 2) else values
+            last = 10.25 if number in (1, 2) else 0.25
+            rows += daily(values, last=last, perf_var=variable, **fields)
+    rows += [line(perf_value="x")] * 7
+    write_perflog(root / "perflogs", rows)
+    skip = {"result": "skip", "fail_phase": None, "fail_reason": None}
+    skip["skip_reason"] = "not installed: ior: put it on PATH"
+    failed = case(display_name="Ior %x=1", file_system="x")
+    write_report(root / "perflogs", [failed, case(display_name="IorFPP", tool="ior", **skip)])
+    acknowledge(root, file_system="fs0")
+    return look(root)
+
+
+def test_a_bad_morning_of_300_series_is_on_one_screen(bad_morning: Snapshot) -> None:
+    site = bad_morning
+    assert len(site.series) == 300
+    found = on_terminal(site)
+    assert len(found) <= SCREEN == 24
+    assert max(map(len, found)) <= 80
+    mail = text(site, width=80).splitlines()
+    assert len(mail) <= SCREEN
+    # but for the first line, which a monitor takes as it is
+    assert max(map(len, mail[1:])) <= 80
     alerts = sections(site)[ATTENTION]
     assert len(alerts) > 24
-    screen = text(site, width=80).split("\n\nFor information")[0].split("\n\nSERIES")[0]
-    assert len(screen.splitlines()) <= 24
-    # but for the first line, which a monitor takes as it is
-    assert all(len(line) <= 80 for line in text(site, width=80).splitlines()[1:])
-    news = [each for each in site.series if each.status.state.value not in ("healthy",)]
-    table = text(site).split("\n\nSERIES")[1].splitlines()
-    assert 40 <= len(news) < 60
-    assert table[MOST_NEWS + 1] == (
-        f"{len(news) - MOST_NEWS} more with news and {120 - len(news)} healthy or calibrating "
-        "series: iobands status --all"
+    assert [line.split()[1] for line in found if line.startswith("  degraded")][:5] == [
+        str(each.number) for each in alerts[:5]
+    ]
+    shown, (hidden,) = (
+        [line for line in found if line.startswith(start)] for start in ("  degraded", "  and ")
     )
-    worst = [each for each in news if each.status.state is State.DEGRADED]
-    assert all(
-        each.label in row for each, row in zip(worst, table[1 : MOST_NEWS + 1], strict=False)
-    )
-    shown = text(site, every=True)
-    assert all(alert.subject in shown for alert in alerts)
-    assert all(f"\n{each.label}" in shown for each in site.series)
+    assert len(shown) >= 5
+    assert hidden == f"  and {len(alerts) - len(shown)} more: iobands status --all"
+    (rest,) = [line for line in found if "healthy or calibrating" in line]
+    (head,) = [place for place, line in enumerate(found) if line.startswith("CHECK ")]
+    rates = found[head + 1 : found.index(rest)]
+    news = {each.key.file_system for each in site.series if each.status.state is not State.HEALTHY}
+    assert rest.split()[0] == str(len(news) - len(rates))
+    assert f", {150 - len(news)} healthy or calibrating: iobands status --all" in rest
+    assert all(row.endswith("degraded") for row in rates)
+
+
+def test_all_of_a_bad_morning_has_everything(bad_morning: Snapshot) -> None:
+    shown = text(bad_morning, every=True)
+    assert all(alert.subject in shown for alert in sections(bad_morning)[ATTENTION])
+    assert all(f"\n{each.key.file_system} ssf " in shown for each in bad_morning.series)
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_a_wider_terminal_shows_the_same(bad_morning: Snapshot, width: int) -> None:
+    assert on_terminal(bad_morning, width) == on_terminal(bad_morning)
 
 
 def test_a_site_that_judges_nothing_yet_says_so(tmp_path: Path) -> None:
@@ -203,10 +241,19 @@ def test_the_age_of_the_newest_run_is_in_the_first_line(tmp_path: Path) -> None:
     assert first == "IOBANDS OK: no alerts; 1 series; newest run 2 days ago"
 
 
-def test_a_series_is_a_line_of_a_hundred_columns(site: Snapshot) -> None:
-    table = text(site).split("SERIES")[1].split("\n\n")[0].splitlines()[1:]
-    assert len(table) == len(site.series)
-    assert max(len(row) for row in table) <= 100
+def test_a_check_is_a_row_with_its_writes_and_reads(tmp_path: Path) -> None:
+    rows = [*daily([2.0] * 30), *daily([4.0] * 29 + [3.0], perf_var="read_bw")]
+    rows += daily([100.0] * 30, perf_var="create_rate", perf_unit="1/s", pattern="metadata-easy")
+    rows += daily([200.0] * 30, perf_var="stat_rate", perf_unit="1/s", pattern="metadata-easy")
+    write_perflog(tmp_path / "perflogs", rows)
+    found = text(look(tmp_path)).splitlines()
+    table = found[next(n for n, line in enumerate(found) if line.startswith("CHECK")) :]
+    assert [line.split() for line in table] == [
+        ["CHECK", "WRITE", "READ", "STATE"],
+        ["disk", "fpp", "2", "GiB/s", "+0", "%", "3", "GiB/s", "−25", "%", "healthy"],
+        ["disk", "metadata-easy", "create_rate", "100", "1/s", "+0", "%", "-", "healthy"],
+        ["disk", "metadata-easy", "stat_rate", "-", "200", "1/s", "+0", "%", "healthy"],
+    ]
 
 
 def test_a_ratio_has_its_interval_in_its_row(tmp_path: Path) -> None:
@@ -220,28 +267,22 @@ def test_a_ratio_has_its_interval_in_its_row(tmp_path: Path) -> None:
     rows += daily([0.875], last=2, perf_var="read_ratio_upper", **of_case)
     write_perflog(tmp_path / "perflogs", rows)
     found = text(look(tmp_path))
-    (written,) = [row for row in found.splitlines() if "write_ratio" in row]
-    assert "2.25 [2.12, 2.5]" in written
-    read = [row for row in found.splitlines() if "read_ratio" in row]
-    assert len(read) == 3
-    assert not any("[" in row for row in read)
+    (row,) = [row for row in found.splitlines() if "fpp ratio " in row]
+    assert "2.25 [2.12, 2.5]" in row
+    assert row.split()[-2:] == ["0.75", "calibrating"]
+    assert len([row for row in found.splitlines() if "fpp ratio_" in row]) == 2
 
 
-def test_what_was_in_effect_has_a_column(tmp_path: Path) -> None:
-    striped = {"file_system": "ceph", "stripe_count": 4, "stripe_size": 2**20}
-    striped |= {"transport_in_effect": "ucx", "hints_in_effect": "cb_nodes=2,romio_cb_write=enable"}
-    write_perflog(tmp_path / "perflogs", [*daily([1.5], **striped), *daily([1.5])])
-    rows = text(look(tmp_path), 140).splitlines()
-    at = next(row for row in rows if row.startswith("SERIES")).index("IN EFFECT")
-    assert next(row for row in rows if row.startswith("ceph"))[at:].startswith(
-        "4×1 MiB ucx 2 hints "
-    )
-    assert next(row for row in rows if row.startswith("disk"))[at:].startswith(" ")
-
-
-def test_rejected_lines(site: Snapshot) -> None:
+def test_rejected_lines(site: Snapshot, tmp_path: Path) -> None:
     few, every = text(site), text(site, rejected=True)
-    assert (few.count("is not a finite number"), every.count("is not a finite number")) == (5, 7)
+    said = "is not a finite number"
+    # where there is no room for them, the digest says how to see them
+    assert (few.count(said), every.count(said)) == (0, 7)
+    assert "\nRejected: 7 lines: iobands status --rejected\n" in few
+    write_perflog(tmp_path / "other/perflogs", [line(perf_value="x")] * 7)
+    quiet = text(look(tmp_path / "other"))
+    assert quiet.count(said) == 5
+    assert "\n  and 2 more: iobands status --rejected\n" in quiet
 
 
 def test_what_is_not_installed_is_no_fault_and_said_once(tmp_path: Path) -> None:
@@ -280,7 +321,7 @@ EXPANDED = {
     "fullest_target_percent": 97,
 }
 WHY = (
-    "  disk of here: the busiest target has 2.67 × its round-robin share of files: OST0003 is 97 % "
+    "disk of here: the busiest target has 2.67 × its round-robin share of files: OST0003 is 97 % "
     "full, and targets with more free space get more files"
 )
 
@@ -299,7 +340,7 @@ def test_the_morning_after_an_expansion_says_why_files_are_far_from_rotation(
     tmp_path: Path,
 ) -> None:
     site = unevenly(tmp_path, EXPANDED)
-    assert WHY in text(site, width=200).splitlines()
+    assert WHY in " ".join(text(site).split())
     assert not site.alerts
 
 
@@ -307,9 +348,8 @@ def test_a_low_run_far_from_rotation_has_that_as_a_candidate(tmp_path: Path) -> 
     # all files on one target of four, by chance
     site = unevenly(tmp_path, {"busiest_target": 4}, value=0.31)
     (series,) = site.series
-    (line,) = [each for each in text(site, width=200).splitlines() if "round-robin" in each]
-    assert line == (
-        "  disk of here: the busiest target has 4 × its round-robin share of files; this may be "
+    assert " ".join(text(site).split()).endswith(
+        "disk of here: the busiest target has 4 × its round-robin share of files; this may be "
         f"why {series.label} is low"
     )
     assert "Targets" in explanation(site, series)

@@ -15,7 +15,7 @@ from iobands.measure import Selection, SessionError
 from iobands.measure.cost import GIB_PER_TIB, capacities, costs_of
 from iobands.measure.reframe import describe
 from iobands.source.site_file import read_site_file
-from iobands.views.digest import MAIL_WIDTH
+from iobands.views.layout import MAIL_WIDTH
 
 _DAYS_A_YEAR = 365
 

@@ -23,8 +23,8 @@ from iobands.model import naming
 from iobands.snapshot import Ledger, Snapshot
 from iobands.source.alert_log import alert_log, append_events
 from iobands.source.known import read_known
-from iobands.views.digest import MAIL_WIDTH
 from iobands.views.format import percent, plural, printable
+from iobands.views.layout import MAIL_WIDTH
 
 _OLD: Final = ".old"
 _SHOWN: Final = 30

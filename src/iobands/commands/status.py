@@ -12,8 +12,9 @@ from rich.console import Console
 from iobands.commands.options import PastSiteOptions, site_of
 from iobands.snapshot import Snapshot
 from iobands.snapshot.stored import to_json
-from iobands.views.digest import MAIL_WIDTH, digest_text
+from iobands.views.digest import digest_text
 from iobands.views.format import summary
+from iobands.views.layout import MAIL_WIDTH
 
 
 class StatusFormat(str, Enum):

@@ -16,7 +16,7 @@ from typing import Final
 
 from iobands.notify.news import BEGAN, ENDED, NEW_NAME, OPEN, WORSE, Cause, Event
 from iobands.snapshot import CLOCK, FELL, Alert, Severity, Snapshot
-from iobands.views.digest import subject
+from iobands.views.alert_lines import subject
 from iobands.views.format import printable, worst_member
 
 #: After this time an open cause is sent once more.

@@ -7,7 +7,7 @@ from typing import Final
 
 from iobands.notify.news import ENDED, Cause, Event, Message
 from iobands.snapshot import Alert, Snapshot
-from iobands.views.digest import counted_members, details, subject
+from iobands.views.alert_lines import counted_members, details, subject
 from iobands.views.format import (
     command_text,
     day_text,

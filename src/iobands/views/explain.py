@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iobands.snapshot import Alert, Series, Snapshot
-from iobands.views.digest import subject
+from iobands.views.alert_lines import subject
 from iobands.views.explain_alert import of_alert
 from iobands.views.explain_series import of_series
 from iobands.views.format import printable

@@ -28,7 +28,7 @@ from iobands.snapshot import (
     in_force,
     in_utc,
 )
-from iobands.views.digest import counted_members, subject
+from iobands.views.alert_lines import counted_members, subject
 from iobands.views.format import (
     acknowledgement_text,
     action_text,
@@ -39,6 +39,7 @@ from iobands.views.format import (
     level_text,
     plural,
     ratio_text,
+    sparkline,
     time_text,
 )
 from iobands.views.peers import confirmation
@@ -52,7 +53,6 @@ from iobands.views.related import (
     sharing,
     some,
 )
-from iobands.views.table import sparkline
 
 _EVENTS: Final = {
     OPENED: "opened",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from iobands.model import TIME
 from iobands.snapshot import ADOPTED, DOWN, Alert, Evidence, Outliers, Series, Snapshot, State
-from iobands.views.digest import details
+from iobands.views.alert_lines import details
 from iobands.views.format import (
     acknowledgement_text,
     action_text,

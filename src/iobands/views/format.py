@@ -293,3 +293,17 @@ def runs_left(series: Series) -> int:
     """Return how many runs a series lacks for a band."""
     newest = int(series.history.passed[-1]) if len(series.history) else 0
     return max(0, ENOUGH_RUNS - series.status.usable - newest)
+
+
+#: The characters of a sparkline, from low to high, and the one for values that are all equal.
+_BLOCKS: Final = "▁▂▃▄▅▆▇█"
+_MIDDLE: Final = 3
+
+
+def sparkline(values: list[float]) -> str:
+    """Return a character for each value, from the lowest to the highest block."""
+    least, most = (min(values), max(values)) if values else (0.0, 0.0)
+    if least == most:
+        return _BLOCKS[_MIDDLE] * len(values)
+    steps = (1 + (len(_BLOCKS) - 1) * (each - least) / (most - least) for each in values)
+    return "".join(_BLOCKS[round(step) - 1] for step in steps)

@@ -1,180 +1,107 @@
-"""The table of the digest: a line for each series, as wide as the terminal is."""
+"""The table of the digest: a row for each check at a scale, with its writes and reads."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
 from typing import Final
 
-from rich.console import Console
-from rich.text import Text
-
-from iobands.bands import NO_BAND
 from iobands.model import RATIO_UNIT, SeriesKey
 from iobands.snapshot import Series, Snapshot, State
-from iobands.views.format import THIS_YEAR, band_text, figure, limit_text, printable, state_text
+from iobands.views.format import figure, percent, printable, state_text
+from iobands.views.layout import blocks
 
-#: How many values a sparkline shows if there is room, and the least number.
-RECENT: Final = 20
-LEAST_RECENT: Final = 8
-
-#: The characters of a sparkline, from low to high.
-BLOCKS: Final = "▁▂▃▄▅▆▇█"
-# The character for values that are all equal.
-_MIDDLE: Final = 3
-
-#: How verdicts, states and severities are coloured.
-STYLES: Final = {
-    "healthy": "green",
-    "improved": "green",
-    "watch": "yellow",
-    "degraded": "bold red",
-    "incident": "bold red",
-    "no data": "bold magenta",
-    "unfit": "bold magenta",
-    "failed": "bold magenta",
-    "collapsed": "yellow",
-    "below": "yellow",
-}
-
-# The least room for labels.
-_LEAST_LABEL: Final = 8
-_HEADINGS: Final = (
-    "SERIES", "IN EFFECT", "NEWEST", "VERDICT", "BAND", "RUNS", "TREND", "STATE", "WHEN",
-)  # fmt: skip
-_NUMBERS: Final = ("NEWEST", "RUNS")
-# The columns that a narrow terminal leaves out, in this order.
-_SPARE: Final = ("WHEN", "BAND", "IN EFFECT", "RUNS")
+_HEADINGS: Final = ("CHECK", "WRITE", "", "READ", "", "STATE")
+_STATES: Final = [*State]
+_NO_NEWS: Final = (State.HEALTHY, State.CALIBRATING)
+_OF_READS: Final = {"read", "stat", "list", "scan"}
+_SIDES: Final = ("write", "read")
+_ENDS: Final = ("lower", "upper")
 
 
-def series_table(site: Snapshot, every: Sequence[Series], width: int) -> Text:
-    """Return a line for each of some series of a site, for a terminal of `width` columns."""
-    intervals = _intervals(every)
-    ends = {end.key for interval in intervals.values() for end in interval}
-    quiet = {key for alert in site.alerts if alert.is_quiet for key in alert.keys}
-    shown = [series for series in every if series.key not in ends]
-    rows = [
-        _row(series, intervals.get(series.key, ()), site.now, series.key in quiet)
-        for series in shown
-    ]
-    widths = {heading: _width(heading, (row[heading] for row in rows)) for heading in _HEADINGS}
-    if not any(series.in_effect.brief() for series in every):
-        del widths["IN EFFECT"]
-    if all(series.status.verdict == NO_BAND for series in every):
-        del widths["VERDICT"]
-    for spare in _SPARE:
-        if spare in widths and sum(widths.values()) - widths["TREND"] + LEAST_RECENT > width:
-            del widths[spare]
-    values = width - sum(widths.values()) + widths["TREND"]
-    values = max(LEAST_RECENT, min(RECENT, values))
-    for row, series in zip(rows, shown, strict=True):
-        row["TREND"] = Text(sparkline(series.history.values[-values:].tolist()))
-    widths["TREND"] = _width("TREND", (row["TREND"] for row in rows))
-    room = width - sum(widths.values()) + widths["SERIES"]
-    return _lines(widths, rows, max(room, _LEAST_LABEL))
+@dataclass(frozen=True)
+class Row:
+    """What one check measures at one scale, its writes before its reads; `label` names it."""
+
+    label: str
+    sides: tuple[Series | None, Series | None]
+
+    @property
+    def worst(self) -> Series:
+        """The one in the worst state; of two, the one that is further below its band."""
+        return min(filter(None, self.sides), key=_badness)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether one of its series is neither healthy nor calibrating."""
+        return self.worst.status.state not in _NO_NEWS
 
 
-def _lines(widths: dict[str, int], rows: Sequence[dict[str, Text]], longest: int) -> Text:
-    """Return rows as lines; a label longer than `longest` continues in the next line.
-
-    For hundreds of series this is much faster than a table of rich.
-    """
-    console = Console(width=longest)
-    widths["SERIES"] = min(widths["SERIES"], longest + 1)
-    lines = []
-    for row in [{heading: Text(heading, style="bold") for heading in widths}, *rows]:
-        label, *more = [row["SERIES"]]
-        if label.cell_len > longest:
-            label, *more = label.wrap(console, longest, overflow="fold")
-        line = Text()
-        for heading, cell_width in widths.items():
-            cell = label if heading == "SERIES" else row[heading]
-            gap = " " * (cell_width - 1 - cell.cell_len)
-            if heading in _NUMBERS:
-                line.append(gap).append_text(cell).append(" ")
-            else:
-                line.append_text(cell).append(f"{gap} ")
-        lines += [line, *more]
-    return Text("\n").join(lines)
+def _badness(series: Series) -> tuple[int, float]:
+    return _STATES.index(series.status.state), _of_usual(series) or 1.0
 
 
-def _intervals(every: Sequence[Series]) -> dict[SeriesKey, list[Series]]:
-    """Return for each ratio both ends of its interval, which its row shows.
-
-    Ends from another run or in another state keep their own rows.
-    """
-    known = {series.key: series for series in every}
-    intervals = {}
-    for ratio in every:
-        run = (ratio.status.when, ratio.status.state)
-        names = [f"{ratio.key.variable}_{end}" for end in ("lower", "upper")]
-        ends = [known[key] for name in names if (key := replace(ratio.key, variable=name)) in known]
-        if [(end.status.when, end.status.state) for end in ends] == [run, run]:
-            intervals[ratio.key] = ends
-    return intervals
-
-
-def _width(heading: str, cells: Iterable[Text]) -> int:
-    """Return how wide a column is, with the space after it."""
-    return max(len(heading), *(cell.cell_len for cell in cells)) + 1
-
-
-def _row(
-    series: Series, interval: Sequence[Series], now: datetime, is_quiet: bool
-) -> dict[str, Text]:
-    """Return the cells of a row by their headings; the trend is still empty."""
-    status = series.status
-    state = Text(
-        state_text(status, is_quiet), "" if is_quiet else STYLES.get(status.state.value, "")
+def rows_of(site: Snapshot) -> list[Row]:
+    """Return all series of a site as rows, the worst first."""
+    known = {series.key: series for series in site.series}
+    ends = {end.key for series in site.series for end in _interval(series, known)}
+    found: defaultdict[tuple[SeriesKey, str], list[Series | None]] = defaultdict(
+        lambda: [None, None]
     )
-    return {
-        "SERIES": Text(printable(series.label)),
-        "IN EFFECT": Text(printable(series.in_effect.brief())),
-        "NEWEST": Text(_value(series, interval)),
-        "VERDICT": Text(status.verdict, style=STYLES.get(status.verdict, "")),
-        "BAND": Text(band_cell(series)),
-        "RUNS": Text(str(status.runs)),
-        "TREND": Text(""),
-        "STATE": state,
-        "WHEN": Text(_when(status.when, now)),
-    }
+    for series in site.series:
+        if series.key not in ends:
+            words = series.key.variable.split("_")
+            side = next((each for each in _SIDES if each in words), "")
+            rest = "_".join(word for word in words if word != side)
+            # a rate of its own, such as of files created, is not one of a pair
+            name = series.key.variable if rest == "rate" or not side else rest.removeprefix("bw")
+            check = replace(series.key, variable="")
+            found[check, name.strip("_")][bool(_OF_READS & {*words})] = series
+    rows = []
+    for (_, name), sides in found.items():
+        lead = next(filter(None, sides))
+        label = lead.label.removesuffix(lead.key.variable) + name
+        rows.append(Row(printable(label.strip()), (sides[0], sides[1])))
+    return sorted(rows, key=lambda row: _badness(row.worst))
 
 
-def _value(series: Series, interval: Sequence[Series]) -> str:
-    if series.status.value is None:
-        return "-"
-    value = figure(series.status.value)
-    if interval:
-        ends = (figure(end.status.value) for end in interval if end.status.value is not None)
-        return f"{value} [{', '.join(ends)}]"
-    return value if series.key.unit == RATIO_UNIT else f"{value} {series.key.unit}"
+def lines_of(site: Snapshot, rows: Iterable[Row], width: int) -> list[list[str]]:
+    """Return the lines of the headings, then those of each row."""
+    quiet = {key for alert in site.alerts if alert.is_quiet for key in alert.keys}
+    known = {series.key: series for series in site.series}
+    cells = [
+        (
+            row.label,
+            *(text for each in row.sides for text in _cells(each, known)),
+            state_text(row.worst.status, row.worst.key in quiet),
+        )
+        for row in rows
+    ]
+    return [*blocks([_HEADINGS, *cells], width, right=(1, 2, 3, 4), indent="")]
 
 
-def band_cell(series: Series) -> str:
-    """Return the band, with ~ before one that is provisional, or the single published figure."""
-    status = series.status
-    if status.band:
-        return band_text(status.band, status.provisional)
-    if status.limit:
-        return limit_text(status.limit)
-    return status.why if status.state is State.CALIBRATING else "-"
+def _cells(series: Series | None, known: dict[SeriesKey, Series]) -> tuple[str, str]:
+    """Return the newest value, and how far it is from the median of its band."""
+    if series is None or series.status.value is None:
+        return "-", ""
+    if series.status.state is State.NO_DATA:
+        return "no data", ""
+    usual, value = _of_usual(series), figure(series.status.value)
+    if ends := _interval(series, known):
+        value += f" [{', '.join(figure(end.status.value or 0) for end in ends)}]"
+    unit = "" if series.key.unit == RATIO_UNIT else f" {series.key.unit}"
+    return f"{value}{unit}", "" if usual is None else percent(usual)
 
 
-def _when(when: datetime | None, now: datetime) -> str:
-    """Return the time of a sample of the last day, otherwise its day or its month, as ls does."""
-    if when is None:
-        return "never"
-    age = abs(now - when)
-    if age < timedelta(days=1):
-        return f"{when:%H:%M}"
-    return f"{when:%m-%d}" if age < THIS_YEAR else f"{when:%Y-%m}"
+def _of_usual(series: Series) -> float | None:
+    band, value = series.status.band, series.status.value
+    return value / band.median if band and value is not None else None
 
 
-def sparkline(values: list[float]) -> str:
-    """Return a character for each value, from the lowest to the highest block."""
-    least, most = (min(values), max(values)) if values else (0.0, 0.0)
-    if least == most:
-        return BLOCKS[_MIDDLE] * len(values)
-    steps = (1 + (len(BLOCKS) - 1) * (each - least) / (most - least) for each in values)
-    return "".join(BLOCKS[round(step) - 1] for step in steps)
+def _interval(series: Series, known: dict[SeriesKey, Series]) -> Sequence[Series]:
+    """Return both ends of the interval of a ratio, if they are of the same run and state."""
+    keys = [replace(series.key, variable=f"{series.key.variable}_{end}") for end in _ENDS]
+    ends = [known[key] for key in keys if key in known]
+    run = (series.status.when, series.status.state)
+    return ends if [(end.status.when, end.status.state) for end in ends] == [run, run] else ()

@@ -18,24 +18,15 @@ from iobands.snapshot import (
 )
 from iobands.version import __version__
 from iobands.views import format as texts
+from iobands.views.alert_lines import counted_members, details, finding, sections, subject
 from iobands.views.dashboard.heat_map import heat_map, job_id, peer_maps, seconds, series_id
-from iobands.views.digest import (
-    counted_members,
-    details,
-    finding,
-    leftover_text,
-    leftovers_heading,
-    maintenance_lines,
-    not_measured,
-    sections,
-    subject,
-)
-from iobands.views.table import RECENT, sparkline
+from iobands.views.notes import leftover_text, leftovers_heading, maintenance_lines, not_measured
 
 #: The version of the form of the data.
 _SCHEMA: Final = 1
 
 _LATELY: Final = 30
+_RECENT: Final = 20
 _MOST_REJECTED: Final = 100
 _COVARIATES: Final = ("fullness_percent", "targets_active", "targets_inactive")
 
@@ -169,5 +160,5 @@ def _series(series: Series, site: Snapshot) -> dict[str, object]:
         "left": texts.runs_left(series) if status.state is State.CALIBRATING else 0,
         "runs": status.runs,
         "when": status.when and seconds(status.when),
-        "trend": sparkline(series.history.values[-RECENT:].tolist()),
+        "trend": texts.sparkline(series.history.values[-_RECENT:].tolist()),
     }

@@ -1,0 +1,165 @@
+"""What is said of an alert in a line, and how the lines of several fit a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from textwrap import shorten, wrap
+from typing import Final
+
+from iobands.model import OK
+from iobands.snapshot import Alert, Certainty, Severity, Snapshot
+from iobands.views.format import (
+    acknowledgement_text,
+    day_text,
+    level_text,
+    printable,
+    ratio_text,
+    worst_member,
+)
+from iobands.views.layout import GAP, blocks, folded
+from iobands.views.related import sharing
+
+#: The headings of alerts.
+ATTENTION: Final = "Needs attention"
+ACKNOWLEDGED: Final = "Acknowledged"
+INFORMATION: Final = "For information"
+
+# ReFrame's names contain every parameter, also those without a choice at the site.
+_IDLE_PARAMETERS: Final = re.compile(r" %\w+=(null|default)\b")
+# The least room for a reason behind its subject; else it is below it.
+_LEAST_REASON: Final = 40
+# The severity and the subject are said of each alert; then its level and more, or a reason.
+_SAID: Final = 2
+
+
+def sections(site: Snapshot) -> dict[str, list[Alert]]:
+    """Return the alerts by heading; those of `INFORMATION` do not change the exit status."""
+    found: dict[str, list[Alert]] = {ATTENTION: [], ACKNOWLEDGED: [], INFORMATION: []}
+    for alert in site.alerts:
+        heading = INFORMATION if alert.exit_status == OK else ATTENTION
+        found[ACKNOWLEDGED if alert.is_quiet else heading].append(alert)
+    found[INFORMATION].sort(key=lambda alert: alert.severity is Severity.COLLAPSED)
+    return found
+
+
+def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
+    """Return what the digest shows of an alert after severity and subject.
+
+    Either its level, what to do, since when, how certain and who acknowledged it, or its reason.
+    """
+    if alert.acknowledgement and alert.is_quiet:
+        action = alert.acknowledgement.action
+        level, since, _ = finding(alert, site, short=True)
+        ticket = f" ({action.ticket})" if action.ticket else ""
+        who = action.owner or action.who
+        who = f"{who}, {day_text(action.when, site.now)}: {action.reason}{ticket}"
+        return [f"{level} {since}; {who}"]
+    if alert.reason:
+        return [alert.reason]
+    level, *others = finding(alert, site, short=short)
+    if alert.peer:
+        level += ": confirm it" if alert.certainty is Certainty.POSSIBLE else ": drain it"
+    return [level, *others, acknowledgement_text(alert)]
+
+
+def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, str, str]:
+    """Return the level of an alert that has no reason, since when it holds, and how certain."""
+    if alert.peer:
+        level = f"{alert.peer.ratio.value:.2f} × the others"
+    else:
+        level = level_text(worst_member(alert), short=short)
+    since = ""
+    if alert.since:
+        word = "on" if alert.severity is Severity.COLLAPSED else "since"
+        since = f"{word} {day_text(alert.since, site.now)}"
+    return level, since, alert.certainty.value if alert.certainty else ""
+
+
+def subject(alert: Alert) -> str:
+    """Return the number of an alert and what it is about.
+
+    Parameters of a check that say nothing are left out.
+    """
+    about = _IDLE_PARAMETERS.sub("", alert.subject)
+    return about if alert.number is None else f"{alert.number} {about}"
+
+
+def counted_members(alert: Alert, site: Snapshot) -> str:
+    """Return how many of the series with its subject an alert has, such as `2 of 4 series`.
+
+    Empty for an alert of one series.
+    """
+    if alert.peer and alert.members:
+        return f"with {len(alert.members)} series"
+    if len(alert.members) < 2 or alert.reason:  # noqa: PLR2004
+        return ""
+    variables = {member.series.key.variable for member in alert.members}
+    every = [each for each in sharing(site, alert)[1] if each.key.variable in variables]
+    return f"{len(alert.members)} of {len(every)} series"
+
+
+def alert_blocks(
+    alerts: Sequence[Alert], site: Snapshot, width: int, *, cut: bool, members: bool
+) -> tuple[list[list[str]], bool]:
+    """Return the lines of each alert, and whether a reason was cut.
+
+    If lines would be too long, levels are shortened, then counts of members left out, and then
+    subjects continue in further lines. With `cut`, a reason is one line if it has no remedy.
+    """
+    first = max(len(alert.severity.value) for alert in alerts)
+    for short, counted in ((False, True), (True, True), (True, False)):
+        rows = [(alert, details(alert, site, short=short)) for alert in alerts]
+        table = [
+            [f"{alert.severity.value:{first}}", named(alert, site, counted=counted)]
+            + [printable(cell) for cell in said if len(said) > 1]
+            for alert, said in rows
+        ]
+        levels = blocks([row for row in table if len(row) > _SAID], width, wrapped=(1, 5))
+        found = [
+            next(levels) if len(row) > _SAID else folded(GAP + GAP.join(row), width)
+            for row in table
+        ]
+        if all(len(lines) == 1 for lines in found):
+            break
+    starts = (
+        len(lines[0]) + len(GAP)
+        for lines, (_, said) in zip(found, rows, strict=True)
+        if len(said) == 1
+        and width - len(lines[0]) - len(GAP) >= min(len(printable(said[0])), _LEAST_REASON)
+    )
+    start = max(starts, default=width)
+    is_cut = False
+    for lines, (alert, said) in zip(found, rows, strict=True):
+        if len(said) == 1:
+            # the remedy is at the end of what a check says
+            short = cut and not (alert.severity is Severity.FAILED and not alert.since)
+            is_cut |= _add_reason(lines, printable(said[0]), start, width, cut=short)
+        if members and len(alert.members) > 1:
+            lines += [part for each in _members(alert) for part in folded(each, width)]
+    return found, is_cut
+
+
+def named(alert: Alert, site: Snapshot, *, counted: bool = True) -> str:
+    """Return the number and the subject of an alert, and how many series it has of how many."""
+    number = counted_members(alert, site) if counted else ""
+    return printable(subject(alert)) + (f" ({number})" if number else "")
+
+
+def _add_reason(lines: list[str], reason: str, start: int, width: int, *, cut: bool) -> bool:
+    """Add a reason behind an alert in column `start`, or below it; return whether it is cut."""
+    is_behind = len(lines[-1]) < start < width
+    indent = " " * (start if is_behind else len(GAP) * 3)
+    room = width - len(indent)
+    texts = wrap(reason, room, break_on_hyphens=False) or [""]
+    if is_cut := cut and len(texts) > 1:
+        texts = [shorten(reason, room, placeholder="…")]
+    if is_behind:
+        lines[-1] = f"{lines[-1]:{start}}{texts.pop(0)}"
+    lines += [f"{indent}{text}" for text in texts]
+    return is_cut
+
+
+def _members(alert: Alert) -> list[str]:
+    names = [(printable(each.series.label), each.ratio) for each in alert.members]
+    return [f"{GAP * 3}{name}{f': {ratio_text(ratio)}' if ratio else ''}" for name, ratio in names]
