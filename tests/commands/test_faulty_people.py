@@ -69,7 +69,7 @@ def pipe(*place: str) -> Callable[[Path], None]:
 
 
 def no_configuration(root: Path) -> None:
-    (root / "config" / "site.py").unlink()
+    (root / "config" / "systems").rmdir()
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ ROWS = [
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     site(tmp_path)
-    (tmp_path / "config" / "site.py").touch()
+    (tmp_path / "config" / "systems").mkdir()
     return tmp_path
 
 
@@ -169,7 +169,7 @@ def test_a_mistake_is_named(row: Row, root: Path, iobands: Command, observed: Ob
     assert "Traceback" not in done.stderr
     repaired(root)
     bands.write_text(right)
-    (root / "config" / "site.py").touch()
+    (root / "config" / "systems").mkdir(exist_ok=True)
     again = iobands(*(RETIRE if row.command[0] == "retire" else STATUS))
     lines = unwrapped(done.stderr or done.stdout).splitlines()
     said = [each for each in lines if row.said in each]

@@ -301,7 +301,7 @@ def test_a_missed_schedule(healthy: Path, iobands: Command, observed: Observed) 
 
 @pytest.mark.fault("session", "lock is damaged", "refused before anything is measured; it is named")
 def test_a_damaged_lock(healthy: Path, iobands: Command, observed: Observed) -> None:
-    (healthy / "config" / "site.py").write_text("site_configuration = {}")
+    (healthy / "config" / "systems").mkdir()
     (healthy / "perflogs" / LOCK_NAME).write_bytes(b"\xff")
     done = unknown(iobands("run"))
     assert "damaged; remove it" in done.stderr

@@ -57,7 +57,7 @@ def test_the_exit_status_does_not_depend_on_who_reads(good: Path, redirected: st
 
 
 def test_found_from_within_the_repository(good: Path, iobands: Command) -> None:
-    (good / "config" / "site.py").write_text("")
+    (good / "config" / "systems").mkdir(parents=True)
     deep = good / "checks" / "mixins"
     deep.mkdir(parents=True)
     assert iobands("status", cwd=deep).stdout.startswith("IOBANDS OK: ")

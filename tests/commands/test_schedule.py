@@ -49,7 +49,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     root = tmp_path / ODD
     (root / "config").mkdir(parents=True)
-    (root / "config" / "site.py").touch()
+    (root / "config" / "systems").mkdir()
     program = root / "bin" / "iobands"
     program.parent.mkdir()
     program.write_text(PROGRAM)

@@ -24,6 +24,10 @@ STARTS = {
     "src/iobands/measure/sweep.py": {"subprocess", "import_module"},
     "src/iobands/notify/mail.py": {"subprocess"},
     "src/iobands/measure/jobs.py": {"subprocess"},
+    # the scheduler and MPI of this machine, once, for a new site file
+    "src/iobands/measure/machine.py": {"subprocess"},
+    # ReFrame, by hand
+    "src/iobands/commands/init.py": {"execv"},
     # site files by their names in config/systems
     "config/site.py": {"exec_module"},
     "src/iobands/source/site_file.py": {"run_path"},

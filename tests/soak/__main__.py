@@ -70,6 +70,7 @@ class Soak:
         self.draw = random.Random(self.seed)
         for name in ("config", "checks", "bin", "tmp", "perflogs/here/local"):
             (self.root / name).mkdir(parents=True)
+        (self.root / "config" / "systems").mkdir(exist_ok=True)
         (self.root / "config" / "site.py").write_text("site_configuration = {}\n")
         program = self.root / "bin" / "reframe"
         source = Path(__file__).with_name("reframe.py").read_text(encoding="utf-8")

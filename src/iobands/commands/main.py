@@ -52,6 +52,10 @@ COMMANDS: Final = {
         "import": ("importing", "import_", "convert results of other tools into perflogs"),
         "export": ("export", "export", "write samples or the state of the site for other tools"),
     },
+    "A site's directory": {
+        "init": ("init", "init", "make one, filled in from this machine or from a clone"),
+        "reframe": ("init", "reframe", "call ReFrame with the site's checks"),
+    },
     "Try it without measuring": {
         "demo": ("demo", "demo", "write a made-up site and its dashboard"),
     },

@@ -229,17 +229,18 @@ AsOfOption = Annotated[
 def find_root(start: Path) -> Path | None:
     """Return the nearest directory from `start` upwards that is a site's."""
     here = start.resolve()
-    return next((each for each in (here, *here.parents) if _is_site(each)), None)
+    return next((each for each in (here, *here.parents) if is_site(each)), None)
 
 
-def _is_site(directory: Path) -> bool:
+def is_site(directory: Path) -> bool:
+    """Whether a directory is a site's: it has a place for site files."""
     return (directory / "config" / "systems").is_dir()
 
 
 def root_of(given: Path | None) -> Path:
     """Return the site's directory named by `--site`, or the nearest one; end if there is none."""
     found = given or find_root(Path.cwd())
-    if found is None or not _is_site(found):
+    if found is None or not is_site(found):
         where = f"{given}: no config/systems there" if given else "no config/systems here or above"
         raise failure(
             f"{where}; run it in the directory of a site, give --site DIR, or make one: "

@@ -1,0 +1,116 @@
+"""`iobands init`: a directory for a site, apart from the suite."""
+
+import runpy
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from iobands.measure.machine import FoundFileSystem, Machine, Partition
+from iobands.measure.site_directory import files_of_clone, new_site, templates
+from iobands.model import FileError
+from iobands.source.demo import write_demo
+from tests.conftest import Command
+
+LISTED = ("config/systems/local.py", "README.md", ".gitignore")
+
+
+def tree(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_a_site_is_there_once(tmp_path: Path, iobands: Command) -> None:
+    done = iobands("init", "site", "--from", "local", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    before = tree(tmp_path / "site")
+    assert sorted(before) == sorted(LISTED)
+    again = iobands("init", "site", "--from", "archer2", cwd=tmp_path)
+    assert again.returncode == 3
+    assert "is the directory of a site already; nothing was changed" in again.stderr
+    assert tree(tmp_path / "site") == before
+
+
+def test_files_of_others_stay(tmp_path: Path, iobands: Command) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "README.md").write_text("mine\n")
+    done = iobands("init", "site", "--from", "local", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "README.md exists; nothing was written" in done.stderr
+    assert tree(tmp_path / "site") == {"README.md": b"mine\n"}
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path, iobands: Command) -> None:
+    done = iobands("init", "site", "--from", "archer2", "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "would write site/config/systems/archer2.py" in done.stdout
+    assert "would write site/config/systems/_cray.py" in done.stdout  # which that one reads
+    assert not (tmp_path / "site").exists()
+
+
+def test_check_shows_what_a_newer_version_would_write(tmp_path: Path, iobands: Command) -> None:
+    iobands("init", "site", "--from", "local", cwd=tmp_path)
+    same = iobands("init", "site", "--check", cwd=tmp_path)
+    assert same.stdout == "This version would write the same.\n"
+    path = tmp_path / "site" / "config" / "systems" / "local.py"
+    path.write_text(path.read_text().replace('"repeats": 3', '"repeats": 5'))
+    before = tree(tmp_path / "site")
+    other = iobands("init", "site", "--check", cwd=tmp_path)
+    assert '-                        "repeats": 5,' in other.stdout
+    assert '+                        "repeats": 3,' in other.stdout
+    assert other.stdout.endswith("1 files differ.\n")
+    assert tree(tmp_path / "site") == before
+
+
+@pytest.mark.parametrize("template", templates())
+def test_every_template_can_be_run_where_it_lies(template: str, tmp_path: Path) -> None:
+    for path, text in new_site("x", template, Machine("host")).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    found = runpy.run_path(str(tmp_path / "config" / "systems" / f"{template}.py"))
+    assert found["system"]["name"] == template
+
+
+def test_a_machine_with_a_scheduler(tmp_path: Path) -> None:
+    found = Machine(
+        host="login1",
+        scheduler="slurm",
+        launcher="srun",
+        partitions=(Partition("standard", 128),),
+        file_systems=(FoundFileSystem("work", "/work/ada", "lustre", "lustre"),),
+    )
+    text = new_site("falcon", "generic", found)[Path("config/systems/falcon.py")]
+    path = tmp_path / "falcon.py"
+    path.write_text(text, encoding="utf-8")
+    system = runpy.run_path(str(path))["system"]
+    assert system["name"] == "falcon"
+    assert system["partitions"][0]["launcher"] == "srun"
+    assert max(map(len, text.splitlines())) <= 130  # the path of the example, at most
+
+
+def test_an_unknown_template_is_said_with_the_known_ones() -> None:
+    with pytest.raises(FileError, match=r"nope: no such template; write one of generic, archer2"):
+        new_site("x", "nope", Machine("host"))
+
+
+def test_a_clone_becomes_a_site_with_the_same_digest(tmp_path: Path, iobands: Command) -> None:
+    made_up = tmp_path / "clone"
+    write_demo(made_up, datetime(2026, 6, 1, 12, tzinfo=timezone.utc))
+    (made_up / "perflogs" / "README.md").write_text("of the clone, not of the site\n")
+    (made_up / "config" / "alerts" / "made-up.jsonl.lock").write_text("")
+    expected = set(files_of_clone(made_up))
+    assert Path("perflogs/README.md") not in expected
+    before = tree(made_up)
+    done = iobands("init", "site", "--from-clone", str(made_up), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert set(map(Path, tree(tmp_path / "site"))) == expected
+    assert tree(made_up) == before
+    digests = [
+        iobands("status", "--as-of", "2026-06-02", cwd=place)
+        for place in (made_up, tmp_path / "site")
+    ]
+    assert digests[0].stdout == digests[1].stdout
+    assert "degraded" in digests[0].stdout

@@ -1,0 +1,75 @@
+"""What a new site file is filled in with, from real outputs of the programs."""
+
+import os
+from pathlib import Path
+
+from iobands.measure.machine import (
+    EDIT,
+    FoundFileSystem,
+    Machine,
+    Partition,
+    account_of,
+    file_systems_of,
+    mpi_of,
+    partitions_of,
+    site_of_machine,
+)
+
+
+def test_partitions_of_slurm() -> None:
+    assert partitions_of("standard 256\nhighmem 128+\nold\n\n") == (
+        Partition("standard", 256),
+        Partition("highmem", 128),
+        Partition("old"),
+    )
+
+
+def test_an_account_only_if_there_is_one() -> None:
+    assert account_of("z19\nz19\n") == "z19"
+    assert account_of("z19\ne05\n") is None
+    assert account_of("") is None
+
+
+def test_the_mpi_library() -> None:
+    assert mpi_of("mpirun (Open MPI) 4.1.4\n") == "openmpi"
+    assert mpi_of("HYDRA build details:\n    Version: 4.0.2\n") == "mpich"
+    assert mpi_of("") is None
+
+
+def test_shared_file_systems_and_where_the_user_can_write(tmp_path: Path) -> None:
+    (tmp_path / "work" / "ada").mkdir(parents=True)
+    mounts = (
+        f"10.0.0.1@o2ib:/lus {tmp_path}/work lustre rw 0 0\n"
+        "/dev/sda1 / ext4 rw 0 0\n"
+        "home:/export /no\\040such/Home nfs4 rw 0 0\n"
+        "short line\n"
+    )
+    assert file_systems_of(mounts, {"USER": "ada"}) == (
+        FoundFileSystem("work", f"{tmp_path}/work/ada", "lustre", "lustre"),
+        FoundFileSystem("home", f"/no such/Home/{EDIT}", "posix", "nfs4"),
+    )
+
+
+def test_two_mounts_of_one_name_stay_apart() -> None:
+    mounts = "a:/x /a/data nfs rw\nb:/x /b/data nfs rw\n"
+    assert [each.name for each in file_systems_of(mounts, os.environ)] == ["data", "data-2"]
+
+
+def test_a_machine_becomes_a_site_file() -> None:
+    found = Machine(
+        host="login1",
+        scheduler="slurm",
+        launcher="srun",
+        partitions=(Partition("standard", 128),),
+        file_systems=(FoundFileSystem("work", "/work/ada", "lustre", "lustre"),),
+        mpi="openmpi",
+        modules=("gcc/13", "openmpi/5"),
+    )
+    system, (environment,) = site_of_machine("falcon", found)
+    (partition,) = system["partitions"]
+    assert partition["access"] == ["--partition=standard"]
+    assert partition["extras"]["scales"]["standard"]["tasks_per_node"] == 128
+    assert partition["extras"]["filesystems"]["work"]["stripe_counts"] == [1, -1]
+    assert partition["extras"]["account"] == EDIT
+    assert environment["prepare_cmds"] == ["module load gcc/13 openmpi/5"]
+    assert environment["extras"] == {"mpi": "openmpi"}
