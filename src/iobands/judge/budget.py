@@ -15,6 +15,11 @@ DEGRADED: Final = 9.0
 #: From so much evidence on a series is measured again if its newest run was low.
 SUSPECTED_FROM: Final = 2.5
 
+#: A run is low that would be so much evidence by itself, and far down with so much.
+LOW: Final = 0.5
+
+FAR_DOWN: Final = 3.0
+
 
 _QUARTERS: Final = 4
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.judge.baseline import Baseline
+from iobands.judge.budget import FAR_DOWN, LOW, SUSPECTED_FROM
 from iobands.judge.scores import DESIGNS, DROPS, Array
 from iobands.snapshot import DOWN, UP, Ratio, level_ratio
 
@@ -141,6 +142,18 @@ def onset_interval(scores: Array, raised: int) -> tuple[int, int, int]:
 
 #: The designs of each direction, as columns.
 SIDES: Final = {DOWN: slice(0, len(DROPS)), UP: slice(len(DROPS), len(DESIGNS))}
+
+
+def doubtful(chart: Chart) -> NDArray[np.bool_]:
+    """Return after which runs a drop is suspected, of shape (runs,), where no change is open.
+
+    The run is far down, or it is low and not the first.
+    """
+    if chart.baseline.scores is None:
+        return np.zeros(chart.runs, dtype=bool)
+    says = chart.baseline.scores.scores(chart.logarithms)[:, SIDES[DOWN]].max(axis=1)
+    return (says >= FAR_DOWN) | ((chart.down >= SUSPECTED_FROM) & (says >= LOW))
+
 
 # A little under a half, so that 0.9 goes with 0.8.
 _RECOVERY_SHARE: Final = 0.45

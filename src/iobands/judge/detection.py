@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands import Band
-from iobands.judge.budget import SUSPECTED_FROM
-from iobands.judge.chart import SIDES, ChangePoint, Chart
+from iobands.judge.chart import SIDES, ChangePoint, Chart, doubtful
 from iobands.judge.detector import LEAST, follow
 from iobands.judge.prior import Months
 from iobands.judge.scores import DESIGNS, DROPS, Array
@@ -79,17 +78,13 @@ class Detection:
     def doubt(self) -> Doubt | None:
         """What one more run would decide now, or None."""
         chart, change = self.chart, self.open_change
-        if not chart.runs:
+        if not chart.runs or (change and not change.is_drop):
             return None
-        gains = chart.increments[-1, SIDES[DOWN]]
         if change is None:
-            nats, design = float(chart.down[-1]), int(np.argmax(chart.sums[SIDES[DOWN]]))
+            design = int(np.argmax(chart.sums[SIDES[DOWN]]))
             since = moment(self.times[min(int(chart.starts[design]), chart.runs - 1)])
-            is_suspect = nats >= SUSPECTED_FROM and gains.max() > 0
-            return Doubt(SUSPECTED, since, nats) if is_suspect else None
-        if not change.is_drop:
-            return None
-        if chart.back > 0 and gains.max() < 0:
+            return Doubt(SUSPECTED, since, float(chart.down[-1])) if doubtful(chart)[-1] else None
+        if chart.back > 0 and chart.increments[-1, SIDES[DOWN]].max() < 0:
             since = moment(self.times[min(chart.back_since, chart.runs - 1)])
             return Doubt(MAYBE_OVER, since, chart.back)
         return Doubt(UNCERTAIN, change.since, float(chart.down[-1]))

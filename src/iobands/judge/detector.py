@@ -230,12 +230,11 @@ class _Detector:
             least = np.where(known, -np.inf, scores[deep, SIDES[DOWN]])
             scores[deep, SIDES[DOWN]] = np.maximum(found, least)
         if close.any():
-            divisors, down = self.scales[month, None], scores[:, SIDES[DOWN]]
-            if self.open is None:
-                ratios = np.exp(down * divisors).mean(axis=1)
-                lasting = self.spacing.lasting(runs, ratios, self.rates[month])[:, None] / divisors
-                down[:] = np.where(down > 0, np.maximum(down - lasting, 0.0), down)
             scores *= self.spacing.weights(runs, self.correlations[month])[:, None]
+            down = scores[:, SIDES[DOWN]]
+            if self.open is None:
+                lasting = self.spacing.lasting(runs, np.exp(down.max(axis=1)), self.rates[month])
+                down[:] = np.where(down > 0, np.maximum(down - lasting[:, None], 0.0), down)
         return scores[self.at - begun :]
 
     def _grown(self, runs: Array) -> Baseline:

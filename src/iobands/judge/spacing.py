@@ -32,8 +32,8 @@ _HOUR: Final = np.timedelta64(3_600_000_000_000, "ns")
 class Spacing:
     """Arrays of shape (runs,): `hours` of each run since any time, and whether it was `asked` for.
 
-    Runs correlate by (1 - NEW) * phi ** gap: their scores count by (1 - c) / (1 + c), which is 1
-    at the usual gap, since the divisor of all scores has that already.
+    Runs correlate by (1 - NEW) * phi ** gap. At the usual gap a run counts in full, since the
+    divisor of all scores has its correlation already.
     """
 
     hours: Array
@@ -48,7 +48,7 @@ class Spacing:
     @classmethod
     def regular(cls, runs: int) -> Spacing:
         """Return the spacing of a run a day."""
-        return cls(24.0 * np.arange(runs), np.zeros(runs, dtype=bool))
+        return cls(24.0 * np.arange(runs, dtype=np.float64), np.zeros(runs, dtype=bool))
 
     def between(self, first: int, stop: int) -> Spacing:
         """Return the spacing of some of the runs; their usual gap is still known."""
@@ -85,13 +85,27 @@ class Spacing:
         return np.maximum.accumulate(np.where(self.close, 0, places))
 
     def weights(self, runs: slice, correlations: Array, life: float = LIFE) -> Array:
-        """Return how much each of the `runs` counts, by the correlation at the usual gap."""
-        usual, gaps, close = self.usual[runs], self.gaps[runs], self.close[runs]
-        found = np.ones(len(gaps))
-        usual, gaps, at_usual = usual[close], gaps[close], correlations[close]
-        per_gap = np.clip(at_usual / (1 - NEW), np.exp(-usual / life), _MOST)
-        near, wide = (1 - NEW) * per_gap ** (gaps / usual), (1 - NEW) * per_gap
-        found[close] = np.minimum((1 - near) * (1 + wide) / ((1 + near) * (1 - wide)), 1.0)
+        """Return how much each of the `runs` counts, by the correlation at the usual gap.
+
+        What a run adds to what is known of the level, over what it would add at the usual gap. A
+        Kalman filter predicts it from the runs before: `seen` is the share of a change of level
+        that it takes for chance by now, and `left` the variance of its prediction.
+        """
+        found = np.ones(runs.stop - runs.start)
+        seen, left = 0.0, 1 - NEW
+        for place in np.flatnonzero(self._matters[runs]).tolist():
+            run = runs.start + place
+            usual, gap = float(self.usual[run]), float(self.gaps[run])
+            per_gap = float(correlations[place]) / (1 - NEW)
+            if self.close[run]:
+                per_gap = min(max(per_gap, math.exp(-usual / life)), _MOST)
+                kept = per_gap ** (gap / usual)
+                found[place] = min(_adds(seen, left, kept) / _adds(seen, left, per_gap), 1.0)
+                seen, left = kept * seen, _spread(left, kept)
+            else:
+                seen, left = 0.0, 1 - NEW
+            gain = left / (left + NEW)
+            seen, left = seen + gain * (1 - seen), (1 - gain) * left
         return found
 
     def lasting(self, runs: slice, ratios: Array, rates: Array, life: float = LIFE) -> Array:
@@ -122,3 +136,13 @@ class Spacing:
     def _left(self, hours: float, run: int, life: float) -> float:
         """Return the probability that trouble lasts so long."""
         return max(math.exp(-hours / life) - math.exp(-float(self.usual[run]) / life), 0.0)
+
+
+def _spread(left: float, kept: float) -> float:
+    """Return the variance of a prediction after a gap over which the correlation is `kept`."""
+    return kept**2 * left + (1 - kept**2) * (1 - NEW)
+
+
+def _adds(seen: float, left: float, kept: float) -> float:
+    """Return what a run adds after such a gap, as a share of what the first one tells."""
+    return (1 - kept * seen) ** 2 / (_spread(left, kept) + NEW)

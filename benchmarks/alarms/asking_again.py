@@ -1,0 +1,158 @@
+"""Simulations of series that are measured again while something is suspected.
+
+What varies is an Ornstein-Uhlenbeck process and a share that is new in each run. Trouble comes and
+ends by itself. The detector and its reasons to ask again are the real ones; who plans the runs is
+replaced by: every four hours while there is a reason, beside the daily run.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from benchmarks.alarms.figures import NEVER, Delays
+from benchmarks.alarms.simulate import LARGE, YEAR, threshold_of
+from benchmarks.alarms.worlds import WORLDS, Array, Random
+from iobands.judge.chart import Chart, doubtful
+from iobands.judge.detector import follow
+from iobands.judge.prior import Month, Prior, prior_of
+from iobands.judge.spacing import Spacing
+from iobands.snapshot import DOWN
+
+#: Runs a day at most, the daily one included.
+A_DAY: Final = 6
+_PAST: Final = 200
+_QUIET: Final = 20
+_LONGEST: Final = 100
+_LEARNED_FROM: Final = 60
+# The share of what varies that is new in each run, by the correlation from day to day, and the
+# hours after which the rest has faded where no day is like the one before.
+_NEW: Final = {0.0: 0.4, 0.3: 0.4, 0.6: 0.2}
+_FADES: Final = 2.0
+# Trouble lasts from one to twelve hours, and leaves this share of the rate.
+_LASTS: Final = (1.0, 12.0)
+_LEAVES: Final = (0.25, 0.75)
+
+
+@dataclass(frozen=True)
+class Weather:
+    """What a series would measure at each time of a grid of `A_DAY` a day, as logarithms."""
+
+    values: Array
+
+    @classmethod
+    def drawn(
+        cls, random: Random, world: str, correlation: float, trouble: float, series: int, days: int
+    ) -> Weather:
+        """Return healthy series; a share `trouble` of the times is in trouble."""
+        step, size = 24 / A_DAY, days * A_DAY
+        share = _NEW[correlation]
+        day = correlation / (1 - share) or math.exp(-24 / _FADES)
+        kept = day ** (step / 24)
+        lasting = random.standard_normal((series, size))
+        for at in range(1, size):
+            fresh = math.sqrt(1 - kept**2) * lasting[:, at]
+            lasting[:, at] = kept * lasting[:, at - 1] + fresh
+        new = random.standard_normal((series, size))
+        normal = math.sqrt(1 - share) * lasting + math.sqrt(share) * new
+        values = WORLDS[world](normal)
+        rate = trouble / np.mean(_LASTS) * days * 24
+        for one in range(series):
+            for begun in random.uniform(0, days * 24, random.poisson(rate)):
+                until = begun + random.uniform(*_LASTS)
+                low = slice(math.ceil(begun / step), math.ceil(until / step))
+                values[one, low] += math.log(random.uniform(*_LEAVES))
+        return cls(values)
+
+
+def _followed(
+    values: Array, past: Array, threshold: float, prior: Prior, *, again: bool, stop: bool
+) -> tuple[Chart, Array]:
+    """Return the chart of a series and the places of its runs on the grid.
+
+    With `again` it is measured again while there is a reason, with `stop` no more after an alarm.
+    """
+    known = (Month(0, threshold, prior),)
+    places = np.arange(0, len(values), A_DAY)
+    while True:
+        spacing = Spacing(places * 24.0 / A_DAY, places % A_DAY > 0)
+        history = np.exp(past)
+        chart = follow(np.exp(values[places]), history=history, months=known, spacing=spacing)
+        raised = next((each.raised for each in chart.changes if each.direction == DOWN), None)
+        if not again or (stop and raised == 0):
+            return chart, places
+        wanted = places[_doubted(chart)] + 1
+        wanted = np.setdiff1d(wanted[wanted < len(values)], places)
+        if stop and raised is not None:
+            wanted = wanted[wanted < places[raised]]
+        if not len(wanted):
+            return chart, places
+        # what is asked depends on what was asked shortly before
+        first = np.append(True, np.diff(wanted) > 3 * A_DAY)
+        places = np.union1d(places, wanted[first])
+
+
+def _doubted(chart: Chart) -> Array:
+    """Return after which runs another one is wanted, as `Detection.doubt` says of the newest."""
+    found = doubtful(chart)
+    for change in chart.changes:
+        if change.direction == DOWN:
+            closed = chart.runs if change.closed is None else change.closed
+            found[change.raised : closed] = True
+    return found
+
+
+def prior_for(world: str, correlation: float, trouble: float, random: Random) -> Prior:
+    """Return what a file system says after a while."""
+    weather = Weather.drawn(random, world, correlation, trouble, _LEARNED_FROM, _PAST)
+    return prior_of(list(weather.values[:, ::A_DAY]))
+
+
+def delays(
+    world: str, correlation: float, trouble: float, factor: float, number: int, seed: int
+) -> tuple[Delays, Delays]:
+    """Return the days from a loss to its alarm: with a run a day, and measured again."""
+    random = np.random.default_rng(seed)
+    prior = prior_for(world, correlation, trouble, random)
+    days = _PAST + _QUIET + _LONGEST
+    weather = Weather.drawn(random, world, correlation, trouble, number, days)
+    found: tuple[list[float], list[float]] = ([], [])
+    for every in weather.values:
+        onset = (_QUIET + random.uniform()) * A_DAY
+        past, values = every[: _PAST * A_DAY : A_DAY], every[_PAST * A_DAY :].copy()
+        values[math.ceil(onset) :] += math.log(factor)
+        for again, into in enumerate(found):
+            chart, places = _followed(
+                values, past, threshold_of(LARGE), prior, again=bool(again), stop=True
+            )
+            drops = [each for each in chart.changes if each.direction == DOWN]
+            if drops and places[drops[0].raised] < onset:
+                continue  # a false alarm
+            raised = (places[drops[0].raised] - onset) / A_DAY if drops else NEVER
+            into.append(float(raised))
+    return Delays(tuple(found[0]), _LONGEST), Delays(tuple(found[1]), _LONGEST)
+
+
+def year(
+    world: str, correlation: float, trouble: float, seed: int, series: int = LARGE
+) -> tuple[int, int, float]:
+    """Return the false drops of a healthy site in a year, and how many runs more it makes.
+
+    With a run a day, and measured again.
+    """
+    random = np.random.default_rng(seed)
+    prior = prior_for(world, correlation, trouble, random)
+    weather = Weather.drawn(random, world, correlation, trouble, series, _PAST + YEAR)
+    false, runs = [0, 0], [0, 0]
+    for every in weather.values:
+        past, values = every[: _PAST * A_DAY : A_DAY], every[_PAST * A_DAY :]
+        for again in (0, 1):
+            chart, places = _followed(
+                values, past, threshold_of(LARGE), prior, again=bool(again), stop=False
+            )
+            false[again] += sum(each.direction == DOWN for each in chart.changes)
+            runs[again] += len(places)
+    return false[0], false[1], runs[1] / runs[0] - 1
