@@ -119,15 +119,18 @@ def test_the_front_page_says_what_is_wrong_since_when_and_how_sure(opened: Open)
     assert "slow fpp writes" in first
     assert "since 6 Nov" in first
     assert "certain" in first
-    expect(page.locator("#state")).to_contain_text("CRITICAL")
+    expect(page.locator("#state")).to_contain_text("CRITICAL slow fpp writes −")
+    expect(page.locator("#state .summary")).to_contain_text("since 6 Nov")
     expect(page.locator("#recent .heat tbody tr")).to_have_count(10)
     assert page.evaluate("window.evil") is None
     expect(page.locator("img")).to_have_count(0)
     cell = page.locator(".heat tbody tr").first.locator("a").last
-    assert "collapsed" in cell.get_attribute("aria-label")
+    assert "collapsed, alert 1 slow fpp writes" in cell.get_attribute("aria-label")
     cell.click()
+    page.wait_for_selector("h1 >> text=Alert 1 slow fpp writes")
+    page.locator("figure a").first.click()
     page.wait_for_selector("h1 >> text=slow")
-    expect(page.locator(".run")).to_contain_text("2026-11-20")
+    expect(page.locator(".run")).to_contain_text("20 Nov 19:30")
 
 
 def test_an_old_page_is_never_green(opened: Open) -> None:
@@ -174,6 +177,10 @@ def test_hover_keys_and_zoom_of_a_series(opened: Open, site: Snapshot) -> None:
     page = opened(f"#/series/{id_of(site, 'slow', 'ofi', 'write_bw')}")
     page.wait_for_selector(".plot canvas")
     expect(page.locator(".run")).to_contain_text("run 120 of 120")
+    # an alert is open: its last months are in view
+    expect(page.locator("[aria-live]")).to_contain_text("In view: 91 runs")
+    page.locator(".plot").focus()
+    page.keyboard.press("0")
     page.locator(".plot .u-over").hover(position={"x": 5, "y": 50})
     expect(page.locator(".run")).to_contain_text("job: 4000")
     page.locator(".plot").focus()
@@ -210,7 +217,7 @@ def test_arrow_keys_lead_through_the_heat_map(opened: Open) -> None:
     assert page.evaluate("document.activeElement.title") < before
     expect(page.locator(".heat a.cell[tabindex='0']")).to_have_count(1)
     page.keyboard.press("Enter")
-    page.wait_for_selector(".plot canvas")
+    page.wait_for_selector("h1 >> text=slow")
 
 
 def test_a_comparison_has_the_ratio_of_the_command(opened: Open, site: Snapshot) -> None:
@@ -246,6 +253,44 @@ def test_no_page_violates_wcag_or_is_wider_than_a_phone(opened: Open, site: Snap
         assert violations(page, runOnly=["color-contrast"]) == []
         page.set_viewport_size(DESKTOP)
         assert page.evaluate("document.documentElement.scrollWidth") <= DESKTOP["width"]
+
+
+def test_the_page_of_an_alert_needs_no_script_and_fits(opened: Open) -> None:
+    page = opened(viewport=PHONE)
+    page.goto(page.url.replace("index.html", "alerts/here-1.html"))
+    page.wait_for_selector("h1 >> text=Alert 1 slow fpp writes")
+    expect(page.locator("script")).to_have_count(0)
+    expect(page.locator("#series ~ .grid svg")).to_have_count(2)
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    page.emulate_media(color_scheme="dark")
+    assert violations(page, runOnly=["color-contrast"]) == []
+    page.set_viewport_size(DESKTOP)
+    assert page.evaluate("document.documentElement.scrollWidth") <= DESKTOP["width"]
+    page.locator("figure a").first.click()
+    page.wait_for_selector(".plot canvas")
+    assert "from=2026-" in address_of(page)
+    page.locator(".lead a").click()  # and back
+    page.wait_for_selector("h1 >> text=Alert 1 slow fpp writes")
+
+
+def test_no_ratio_of_what_cannot_be_compared(opened: Open, site: Snapshot) -> None:
+    unlike = ("slow", "ofi", "write_bw"), ("good", "ucx", "write_bw")
+    alike = ("slow", "ofi", "write_bw"), ("good", "ofi", "write_bw")
+    for pair, says in ((unlike, "no ratio: the "), (alike, " × (")):
+        page = opened(f"#/compare?sets={','.join(id_of(site, *each) for each in pair)}")
+        page.wait_for_selector("#together canvas")
+        expect(page.locator("#ratios tbody tr").nth(1)).to_contain_text(says)
+
+
+def test_on_a_phone_a_series_is_a_card(opened: Open) -> None:
+    page = opened(viewport=PHONE)
+    card = page.locator("#series tbody tr").first
+    assert card.bounding_box()["width"] <= PHONE["width"]
+    assert card.evaluate("row => row.scrollWidth <= row.clientWidth")
+    expect(page.locator("#series thead")).to_be_hidden()
+    wide = opened(viewport={"width": 1200, "height": 900})
+    assert wide.locator("#series .scroll").evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
 def test_print_is_on_white_without_controls(opened: Open, site: Snapshot) -> None:

@@ -15,11 +15,16 @@ from typing import Any
 
 import pytest
 
+from iobands.commands.report import _mount_of
+from iobands.commands.table import published_of
 from iobands.judge.site import read_site
 from iobands.model import Leftover
-from iobands.snapshot import Snapshot, public
+from iobands.snapshot import Cause, CauseKind, Snapshot, public
 from iobands.views.dashboard.heat_map import series_id
+from iobands.views.dashboard.overview import headline
 from iobands.views.dashboard.write import write_dashboard
+from iobands.views.document import Bullets, Table
+from iobands.views.users import users_section
 from tests.factory import (
     NOW,
     case,
@@ -31,7 +36,8 @@ from tests.factory import (
     write_report,
     write_session,
 )
-from tests.views.sites import everything, look
+from tests.sites import SiteFiles, slow
+from tests.views.sites import everything, healthy, look
 
 SECRETS = {
     "jobid": "7654321",
@@ -317,3 +323,63 @@ def test_what_is_not_its_own_is_neither_replaced_nor_followed(tmp_path: Path) ->
     assert modes == {0o644}
     assert stat.S_IMODE((home / "deep" / "er" / "data").stat().st_mode) == 0o755
     assert [path.name for path in victim.iterdir()] == ["own.js"]
+
+
+def test_the_headline_names_the_trouble(tmp_path: Path) -> None:
+    site = everything(tmp_path)
+    worst = headline(site)
+    assert re.fullmatch(r"scratch writes −\d\d % since 6 Nov; .+; \d more alerts", worst)
+    (alert,) = (each for each in site.alerts if each.subject == "scratch writes")
+    cause = Cause(CauseKind.TARGET_OUT, "OST 7 of 12 out of service", NOW, 100.0)
+    told = headline(replace(site, alerts=(replace(alert, cause=cause),)))
+    assert told.endswith("since 6 Nov: OST 7 of 12 out of service")
+    assert headline(replace(site, alerts=())) == ""
+
+
+def test_a_day_of_an_alert_leads_to_its_page_and_an_old_one_to_a_command(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.6, since=60, until=40, file_system="a")).read()
+    write_dashboard(site, tmp_path / "page")
+    found = data_of(tmp_path / "page/data/site.js")
+    (over,) = found["over"]
+    assert over["page"] == found["lately"][0]["page"] == "alerts/here-1.html"
+    assert (tmp_path / "page" / over["page"]).is_file()
+    assert len(over["series"]) == 4
+    assert over["since"] < over["ended"] < NOW.timestamp()
+    assert found["lately"][0]["number"] == 1
+
+
+def test_users_see_rates_settings_commands_and_advice(tmp_path: Path) -> None:
+    rows = []
+    for seed, (name, level) in enumerate((("quick", 3.0), ("slow", 1.5), ("fallen", 6.0))):
+        values = healthy(seed=seed, level=level)
+        values[-9:] = [each * (0.4 if name == "fallen" else 1.0) for each in values[-9:]]
+        rows += daily(values, file_system=name, hints_in_effect="cb_config_list=node-of-joe:1")
+    write_perflog(tmp_path / "perflogs", rows)
+    site = public(look(tmp_path))
+    recommended, advised = published_of(site, tmp_path)
+    blocks = users_section(
+        site, recommended["here"], advised, {("here", "quick"): "/work", ("here", "x"): "/x"}
+    )
+    (rates,) = (each for each in blocks if isinstance(each, Table))
+    today = {row[1]: row[-1] for row in rates.rows}
+    assert today["quick"] == "as usual"
+    assert re.fullmatch(r"−\d\d % since 1[0-3] Nov", today["fallen"])
+    lists = [line for each in blocks if isinstance(each, Bullets) for line in each.lines]
+    assert "quick: /work" in lists
+    assert "x: /x" not in lists
+    assert not any("node-of-joe" in line for line in lists)
+    best = [line for line in lists if "fallen rather than" in line]
+    assert len(best) == 2
+    # no praise without a word
+    assert all(line.endswith(f"today it is {today['fallen']}") for line in best)
+    write_dashboard(site, tmp_path / "page", users=blocks)
+    shown = data_of(tmp_path / "page/data/site.js")["users"]
+    assert [kind for kind, _ in shown][:3] == ["Heading", "Paragraph", "Table"]
+    assert "node-of" not in everything_in(tmp_path / "page")
+
+
+def test_a_public_path_is_a_mount_point() -> None:
+    mounts = ["/", "/proc", "/work", "/work/z19", "/workshop"]
+    assert _mount_of("/work/z19/shared/jane", mounts) == "/work/z19"
+    assert _mount_of("/work/z1", mounts) == "/work"
+    assert _mount_of("/var/tmp/jane", mounts) == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -11,12 +12,15 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from iobands.commands.options import PastSiteOptions, site_of
-from iobands.model import naming, replace_file, slug
+from iobands.commands.table import published_of
+from iobands.model import MADE_UP, naming, replace_file, slug
 from iobands.snapshot import Snapshot
 from iobands.snapshot import public as public_part
 from iobands.source.site_file import read_site_file
 from iobands.views.dashboard.write import write_dashboard
+from iobands.views.document import Block
 from iobands.views.format import plural
+from iobands.views.users import users_section
 
 
 class ReportFormat(str, Enum):
@@ -61,14 +65,24 @@ def report_to(
     directory: Path, site: Snapshot, systems: Path, *, public: bool = False, past: bool = False
 ) -> None:
     """Write the dashboard to `directory` and print where it is; the site files are in `systems`."""
-    if public:
-        site = public_part(site)
     paths = {
         (system, name): path
         for system in {each.key.system for each in site.series}
         for name, path in read_site_file(systems, system).paths.items()
-        if not public
     }
+    users: list[Block] = []
+    if public:
+        site = public_part(site)
+        found, advised = published_of(site, systems)
+        mounts = _mounts()
+        known = {
+            (system, name): path if system == MADE_UP else _mount_of(path, mounts)
+            for (system, name), path in paths.items()
+        }
+        paths = {name: path for name, path in known.items() if path}
+        users = users_section(
+            site, [one for each in found.values() for one in each], advised, paths
+        )
     console = Console(stderr=True)
     bar = Progress(
         TextColumn("Writing the dashboard"),
@@ -85,9 +99,28 @@ def report_to(
             directory,
             paths=paths,
             past=past,
+            users=users,
             progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
     typer.echo(f"Dashboard: {written.page.resolve()} ({plural(written.replaced, 'file')} written)")
+
+
+def _mount_of(path: str, mounts: Sequence[str]) -> str:
+    """Return where the file system of a path is mounted, empty if it is not mounted here.
+
+    The rest of the path may name a project or a person.
+    """
+    below = (each for each in mounts if each != "/" and f"{path}/".startswith(f"{each}/"))
+    return max(below, key=len, default="")
+
+
+def _mounts() -> list[str]:
+    """Return the mount points of this machine, without touching a file system that hangs."""
+    try:
+        lines = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return [line.split(" ")[1] for line in lines.splitlines()]
 
 
 def _figures_to(directory: Path, site: Snapshot, form: str) -> None:

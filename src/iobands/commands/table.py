@@ -12,7 +12,7 @@ from iobands.commands.options import SiteOptions, failure, site_of
 from iobands.judge.advise import advise
 from iobands.judge.published import published
 from iobands.model import OK, WARNING
-from iobands.snapshot import HOLDS, Recommended, Snapshot
+from iobands.snapshot import HOLDS, Advised, Recommended, Snapshot
 from iobands.source.site_file import read_site_file
 from iobands.views.document import Block, DocumentFormat, written
 from iobands.views.published import comment, drift, rates_section
@@ -41,7 +41,9 @@ def table(
     the exit status is 0 if FILE agrees with the runs, 1 if it differs, and 3 after an error.
     """
     site = site_of(options)
-    by_system = _published(site, options.config_of("systems"), timedelta(days=holds))
+    by_system, _ = published_of(site, options.config_of("systems"), timedelta(days=holds))
+    if not by_system:
+        raise failure("no run has a rate to publish")
     if check is None:
         blocks: list[Block] = []
         for name, found in by_system.items():
@@ -60,14 +62,14 @@ def table(
     raise typer.Exit(WARNING if problems else OK)
 
 
-def _published(site: Snapshot, systems: Path, holds: timedelta) -> dict[str, list[Recommended]]:
-    """Return what to publish for each system, or end with a message."""
+def published_of(
+    site: Snapshot, systems: Path, holds: timedelta = HOLDS
+) -> tuple[dict[str, list[Recommended]], tuple[Advised, ...]]:
+    """Return what to publish for each system, and the advice."""
     advised, _ = advise({each.key: each.history for each in site.series})
     found = {}
     for name in sorted({each.key.system for each in site.series}):
         site_file = read_site_file(systems, name)
         part = [each for each in site.series if each.key.system == name]
         found[name] = published(part, site_file, advised, holds)
-    if not found:
-        raise failure("no run has a rate to publish")
-    return found
+    return found, tuple(advised)

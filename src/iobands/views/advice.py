@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from iobands.model import PairedRatio, SeriesKey, labels
 from iobands.snapshot import (
     COMPARABLE,
     FILE_SYSTEM,
+    MARGIN,
     MOST_MORE,
     SETTINGS,
     Advice,
@@ -84,6 +85,22 @@ def advice_section(
         ]
         blocks += [Heading("Cases", 2), Table(_CASES, tuple(rows))]
     return blocks
+
+
+def advice_of(each: Advised, today: Mapping[SeriesKey, str]) -> list[str]:
+    """Return what to choose, for users: only what matters to them.
+
+    `today` says how the series do that are not as usual.
+    """
+    pattern = PATTERNS.get(str(each.best[0].pattern), str(each.best[0].pattern))
+    name = f"{pattern}, {direction(each.best[0].variable)}"
+    return [
+        f"{name}{'' if one.setting == FILE_SYSTEM else f' on {one.key.file_system}'}: "
+        f"{_name(one.setting)} {_text(one)}: {_evidence(one.evidence)}{_caveat(one)}"
+        + (f"; today it is {today[one.key]}" if one.key in today else "")
+        for one in each.advice
+        if one.finding is Conclusion.BETTER and one.evidence.ratio >= MARGIN
+    ]
 
 
 def _title(each: Advised) -> str:

@@ -56,7 +56,7 @@ def rates_section(system: str, recommended: Sequence[Recommended], now: datetime
         Heading("Settings", 2),
     ]
     for each in recommended:
-        blocks += _settings(each)
+        blocks += settings_section(each)
     rows = [_row(rates) for each in recommended for rates in each.rates]
     blocks += [Heading("Rates to expect", 2), Table(HEADINGS, tuple(rows))]
     return [*blocks, *_notes(recommended)]
@@ -94,7 +94,8 @@ def _row(rates: Rates) -> tuple[str, ...]:
     )
 
 
-def _settings(each: Recommended) -> Iterator[Block]:
+def settings_section(each: Recommended) -> Iterator[Block]:
+    """Yield the settings of a pattern and the commands that set them."""
     key, effect = each.key, in_effect(each.newest)
     yield Heading(PATTERNS.get(str(key.pattern), str(key.pattern)), 3)
     media: dict[str, list[str]] = {}

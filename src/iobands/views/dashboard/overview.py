@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Final
 
 from iobands.model import SERIES_FIELDS
@@ -18,8 +20,18 @@ from iobands.snapshot import (
 )
 from iobands.version import __version__
 from iobands.views import format as texts
-from iobands.views.alert_lines import counted_members, details, finding, sections, subject
+from iobands.views.address import page_of
+from iobands.views.alert_lines import (
+    ATTENTION,
+    counted_members,
+    details,
+    finding,
+    sections,
+    subject,
+)
+from iobands.views.dashboard.alert_page import with_pages
 from iobands.views.dashboard.heat_map import heat_map, job_id, peer_maps, seconds, series_id
+from iobands.views.document import Block
 from iobands.views.notes import leftover_text, leftovers_heading, maintenance_lines, not_measured
 
 #: The version of the form of the data.
@@ -36,14 +48,17 @@ def overview(
     paths: Mapping[tuple[str, str], str],
     *,
     past: bool,
+    users: Sequence[Block] = (),
 ) -> dict[str, object]:
     """Return plain data; times are in seconds since 1970.
 
     `paths` has the paths of the file systems of each system. `past` means that the site is shown as
-    it was at an earlier time, so its age does not count.
+    it was at an earlier time, so its age does not count. `users` is what users of the site read
+    first.
     """
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     last = site.last_session
+    pages = {(each.number, each.subject): page_of(each) for each in with_pages(site)}
     found = {
         "schema": _SCHEMA,
         "version": __version__,
@@ -53,6 +68,7 @@ def overview(
         "public": site.is_public,
         "word": texts.WORDS[site.exit_status],
         "counts": texts.counts(site),
+        "headline": headline(site),
         "newest": newest and seconds(newest),
         "session": last and {"began": seconds(last.began), "how": last.how},
         "alerts": [
@@ -60,7 +76,9 @@ def overview(
             for heading, alerts in sections(site).items()
             for alert in alerts
         ],
-        "lately": [_entry(each) for each in site.ledger.entries[:_LATELY]],
+        "over": [_spell(each) for each in with_pages(site) if each.ended],
+        "lately": [_entry(each, pages) for each in site.ledger.entries[:_LATELY]],
+        "users": [[type(each).__name__, asdict(each)] for each in users],
         **heat_map(site),
         "enough": ENOUGH_RUNS,
         "places": peer_maps(site),
@@ -90,17 +108,50 @@ def _alert(alert: Alert, site: Snapshot) -> dict[str, object]:
     return {
         "severity": alert.severity.value,
         "quiet": alert.is_quiet,
-        "subject": subject(alert),
+        "cause": alert.cause and alert.cause.what,
         "number": counted_members(alert, site),
         "says": [text for text in says if text],
         "certainty": alert.certainty and alert.certainty.value,
+        **_spell(alert),
+    }
+
+
+def _spell(alert: Alert) -> dict[str, object]:
+    """Return when an alert was, of what, and its page."""
+    return {
+        "subject": subject(alert),
+        "page": page_of(alert),
         "since": alert.since and seconds(alert.since),
+        "ended": alert.ended and seconds(alert.ended),
         "series": [series_id(member.series.key) for member in alert.members],
     }
 
 
-def _entry(entry: LedgerEntry) -> dict[str, object]:
+#: How many alerts the headline names.
+_NAMED: Final = 2
+
+
+def headline(site: Snapshot) -> str:
+    """Return the trouble in a few words, such as `scratch writes −36 % since 12 Nov: OST 7 out`."""
+    loud = sections(site)[ATTENTION]
+    named = "; ".join(_trouble(each, site) for each in loud[:_NAMED])
+    more = len(loud) - _NAMED
+    return f"{named}; {texts.plural(more, 'more alert')}" if more > 0 else named
+
+
+def _trouble(alert: Alert, site: Snapshot) -> str:
+    if not alert.has_level:
+        return f"{alert.subject}: {alert.severity.value}"
+    ratio = alert.peer.ratio if alert.peer else texts.worst_member(alert).ratio
+    size = f" {texts.percent(ratio.value)}" if ratio and math.isfinite(ratio.value) else ""
+    since = f" since {texts.day_text(alert.since, site.now)}" if alert.since else ""
+    return f"{alert.subject}{size}{since}{f': {alert.cause.what}' if alert.cause else ''}"
+
+
+def _entry(entry: LedgerEntry, pages: Mapping[tuple[int | None, str], str]) -> dict[str, object]:
     return {
+        "number": entry.number,
+        "page": pages.get((entry.number, entry.subject)),
         "subject": entry.subject,
         "since": seconds(entry.since),
         "ended": entry.ended and seconds(entry.ended),

@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from errno import EAGAIN, EEXIST
@@ -22,6 +22,7 @@ from iobands.views.dashboard.details import details_of
 from iobands.views.dashboard.heat_map import by_job
 from iobands.views.dashboard.overview import overview
 from iobands.views.dashboard.runs import COLUMNS, packed, parts_of
+from iobands.views.document import Block
 from iobands.views.format import printable
 
 # Independent of the umask, as a web server reads them as another user.
@@ -58,11 +59,13 @@ def write_dashboard(
     *,
     paths: Mapping[tuple[str, str], str] = MappingProxyType({}),
     past: bool = False,
+    users: Sequence[Block] = (),
     progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> Written:
     """Write the dashboard below `directory`; `paths` has the file systems' paths by system.
 
-    `past` means that the site is shown as it was at an earlier time. `progress` is called with the
+    `past` means that the site is shown as it was at an earlier time. `users` is what users of the
+    site read first. `progress` is called with the
     number of parts written so far.
 
     The page is written last, so that a reader finds all files that it names. Files of an earlier
@@ -74,7 +77,7 @@ def write_dashboard(
     with _alone(directory):
         made: set[Path] = set()
         replaced = 0
-        for name, content in _contents(site, paths, past, progress):
+        for name, content in _contents(site, paths, past, users, progress):
             path = directory / name
             with opened_below(directory, PurePath(name).parts[:-1], _ENTERED) as parent:
                 replaced += replace_file(path, content, mode=_READABLE, directory=parent)
@@ -151,6 +154,7 @@ def _contents(
     site: Snapshot,
     paths: Mapping[tuple[str, str], str],
     past: bool,
+    users: Sequence[Block],
     progress: Callable[[int, int], None],
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the content of each file."""
@@ -173,7 +177,7 @@ def _contents(
         yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", about)
     for name, page in alert_pages(site):
         yield name, page.encode("utf-8", "replace")
-    found = overview(site, paths, past=past)
+    found = overview(site, paths, past=past, users=users)
     yield f"{_DATA}/site.js", _call("site", found)
     yield "index.html", (assets / "index.html").read_bytes()
     progress(len(groups), len(groups))

@@ -111,11 +111,12 @@
 
   // The labels of the time axis: the parts of a date that its ticks need.
   const dates = (u, ticks, _axis, _space, step) => ticks.map((tick, place) => {
-    const [date, hour] = iobands.minute(tick).split(" ");
-    if (step < DAY) return place && hour !== "00:00" ? hour : `${date.slice(5)}\n${hour}`;
-    if (step >= 28 * DAY) return date.slice(0, 7);
-    const isNew = !place || iobands.day(ticks[place - 1]).slice(0, 4) !== date.slice(0, 4);
-    return isNew ? `${date.slice(5)}\n${date.slice(0, 4)}` : date.slice(5);
+    const [iso, hour] = iobands.isoMinute(tick).split("T");
+    const date = iobands.shortDay(tick);
+    if (step < DAY) return place && hour !== "00:00" ? hour : `${date}\n${hour}`;
+    const isNew = !place || iobands.isoDay(ticks[place - 1]).slice(0, 4) !== iso.slice(0, 4);
+    const text = step >= 28 * DAY ? date.split(" ")[1] : date;
+    return isNew ? `${text}\n${iso.slice(0, 4)}` : text;
   });
 
   // A chart in `container`. `lines` are { times, values, colour, width, dash, points }; `ceiling` is
@@ -144,8 +145,9 @@
     return plot;
   };
 
-  // Charts that share a time axis, which the address keeps. `changed` is called with the times in view.
-  iobands.together = (plots, whole, changed = () => {}) => {
+  // Charts that share a time axis, which the address keeps; without it, `first` is in view at first.
+  // `changed` is called with the times in view.
+  iobands.together = (plots, whole, changed = () => {}, first = whole) => {
     let busy = false;
     const set = (min, max) => {
       const wide = Math.max(max - min, 60);
@@ -154,7 +156,7 @@
       busy = true;
       plots.forEach((plot) => plot.batch(() => plot.setScale("x", { min: from, max: to })));
       busy = false;
-      const text = (seconds) => (from <= whole[0] && to >= whole[1] ? "" : iobands.minute(seconds).replace(" ", "T"));
+      const text = (seconds) => (from <= whole[0] && to >= whole[1] ? "" : iobands.isoMinute(seconds));
       const { settings } = iobands.place();
       if (text(from) !== (settings.from ?? "") || text(to) !== (settings.to ?? "")) iobands.keep({ from: text(from), to: text(to) });
       changed(from, to);
@@ -193,7 +195,7 @@
       button("30 days", "The last 30 days", () => last(30)), button("90 days", "The last 90 days", () => last(90)),
       button("1 year", "The last year", () => last(365)), button("all", "All runs", () => set(...whole)));
     const given = ["from", "to"].map((name) => Date.parse(`${iobands.place().settings[name]}Z`) / 1000);
-    set(...(given.every(Number.isFinite) && given[0] < given[1] ? given : whole));
+    set(...(given.every(Number.isFinite) && given[0] < given[1] ? given : first));
     return { set, zoom, tools };
   };
 

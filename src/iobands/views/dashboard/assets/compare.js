@@ -21,6 +21,15 @@
     return [field, ids];
   });
 
+  // The fields in which two series differ so that their ratio would say nothing; empty if it does.
+  function unlike(one, other) {
+    const names = Object.keys({ ...one.fields, ...other.fields }).filter((name) => one.fields[name] !== other.fields[name]);
+    if (one.variable !== other.variable) return [...names, "variable"];
+    const isOneSetting = Object.entries(iobands.site.comparable)
+      .some(([field, follows]) => names.every((name) => name === field || follows.includes(name)));
+    return names.length && !isOneSetting ? names : [];
+  }
+
   // The address has sets as an id, or as an id@from..to.
   const parse = (text) => (text ?? "").split(",").map((part) => part.match(/^(\w+)(?:@(\S+)\.\.(\S+))?$/))
     .filter((found) => found && iobands.byId.has(found[1])).slice(0, iobands.mostSets)
@@ -64,9 +73,10 @@
     const base = histories[0];
     const quartiles = iobands.quartiles(history.values).map(figure);
     const isAlike = base.series.unit === history.series.unit;
-    const ratio = place && isAlike ? iobands.ratio(history, base) : null;
+    const others = unlike(history.series, base.series);
+    const ratio = place && isAlike && !others.length ? iobands.ratio(history, base) : null;
     const differs = ratio && !(ratio.low <= 1 && 1 <= ratio.high);
-    const text = !place ? "1: the others are divided by this one" : !isAlike ? "not compared or drawn: it has another unit" : !ratio ? "too few runs"
+    const text = !place ? "1: the others are divided by this one" : !isAlike ? "not compared or drawn: it has another unit" : others.length ? `no ratio: the ${others.map(iobands.nameOf).join(", ")} differ` : !ratio ? "too few runs"
       : `${figure(ratio.ratio)} × (${figure(ratio.low)} to ${figure(ratio.high)})${differs ? "" : ", no difference shown"}`;
     return element("tr", {},
       element("th", { scope: "row" }, element("span", { class: `line line-${place}`, "aria-hidden": "true" }), " ", iobands.link(set.id, labelOf(set))),

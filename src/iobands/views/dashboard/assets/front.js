@@ -13,17 +13,10 @@
 
   function alertItem(alert) {
     const about = alert.series.filter((id) => iobands.byId.has(id));
-    const some = about.slice(0, iobands.mostSets);
-    const together = iobands.address("compare", { sets: some.join(",") });
-    const item = element("li", {}, iobands.alertText(alert, about.length === 1 ? link(about[0], alert.subject)
-      : about.length ? element("a", { href: together }, alert.subject) : alert.subject));
-    if (alert.moved.length) {
-      item.append(element("p", { class: "under note" }, `Moved at the same time: ${alert.moved.join("; ")}`));
-    }
+    const item = element("li", {}, iobands.alertText(alert, about.length === 1 && !alert.page ? link(about[0], alert.subject) : iobands.alertLink(alert)));
+    if (alert.cause) item.append(element("p", { class: "cause" }, `Cause: ${alert.cause}`));
     if (about.length > 1) {
       item.append(element("details", {}, element("summary", {}, `its ${about.length} series`),
-        element("p", { class: "under" }, element("a", { href: together },
-          about.length > some.length ? `the first ${some.length} on one axis` : "all on one axis")),
         element("ul", { class: "under" },
           about.map((id) => element("li", {}, link(id, iobands.byId.get(id).label))))));
     }
@@ -35,7 +28,7 @@
     for (const heading of ["Needs attention", "Acknowledged", "For information"]) {
       const here = site.alerts.filter((alert) => alert.heading === heading);
       if (!here.length) continue;
-      found.push(iobands.list(heading.replace(/ /g, "-").toLowerCase(), heading, here.map((alert) => () => alertItem(alert)), 16));
+      found.push(iobands.list(heading.replace(/ /g, "-").toLowerCase(), site.public && heading === "Needs attention" ? "Known trouble" : heading, here.map((alert) => () => alertItem(alert)), 16));
     }
     if (!site.alerts.some((alert) => alert.heading === "Needs attention") && site.series.length) {
       found.unshift(element("p", { class: "card plain" }, calibration(site)
@@ -57,7 +50,7 @@
   function lately(site) {
     return iobands.list("lately", "What changed lately", site.lately.map((each) => () => element("li", {},
       element("span", { class: "when" }, iobands.day(each.since)), " ",
-      element("strong", {}, each.subject), ` ${each.change} · `,
+      iobands.alertLink(each), ` ${each.change} · `,
       each.ended ? `until ${iobands.day(each.ended)} · ${each.end}` : each.end)), 8);
   }
 
@@ -84,17 +77,15 @@
   }
 
   function seriesRow(series) {
-    const trend = element("td", { class: "trend", "aria-hidden": "true" }, series.trend);
+    const cell = (name, ...content) => element("td", { "data-label": name }, content);
     return element("tr", {},
-      element("th", { scope: "row" }, link(series.id, series.label)),
-      element("td", {}, tag(series.state, series.says, series.quiet)),
-      element("td", { class: "n" }, series.value === null ? "–" : `${series.value} ${series.unit}`),
-      element("td", {}, tag(series.verdict)),
-      element("td", {}, series.band || (series.state === "calibrating" ? `${plural(series.left, "run")} to go` : "–")),
-      trend,
-      element("td", {}, series.when === null ? "never" : iobands.minute(series.when).slice(5)),
-      element("td", { class: "n" }, series.runs),
-      element("td", { class: "effect" }, series.effect || "–"));
+      element("th", { scope: "row" }, link(series.id, series.label), series.effect ? element("span", { class: "note" }, series.effect) : ""),
+      cell("State", tag(series.state, series.says, series.quiet)),
+      cell("Newest", series.value === null ? "–" : `${series.value} ${series.unit}`),
+      cell("Verdict", tag(series.verdict)),
+      cell("Band", series.band || (series.state === "calibrating" ? `${plural(series.left, "run")} to go` : "–")),
+      element("td", { class: "trend", "aria-hidden": "true" }, series.trend),
+      cell("When", series.when === null ? "never" : iobands.minute(series.when)));
   }
 
   function seriesTable(chosen) {
@@ -103,9 +94,10 @@
     const worst = [...chosen].sort((one, other) => states.indexOf(one.state) - states.indexOf(other.state));
     const [, button] = iobands.more(worst.map((series) => () => seriesRow(series)), iobands.onAPhone() ? ON_A_PHONE : MOST_ROWS, body);
     return [
-      iobands.table("Table of series", iobands.headings(["Series", "State", "Newest", "Verdict", "Band", "Trend", "When", "Runs", "In effect"]), body),
+      iobands.table("Table of series", iobands.headings(["Series and settings in effect", "State", "Newest", "Verdict", "Band", "Trend", "When"]), body, "cards"),
       button,
-      element("p", { class: "note" }, "Band: lower quartile–median–upper quartile; ~ marks a provisional band, learned from the series' own runs. A quarter of healthy runs lie below the lower quartile. In effect: the settings that the newest run really used."),
+      element("details", {}, element("summary", {}, "What the columns mean"), element("p", { class: "note" },
+        "In effect: the settings that the newest run really used. Band: lower quartile–median–upper quartile; ~ marks a provisional band, learned from the series' own runs. A quarter of healthy runs lie below the lower quartile. The trend shows the newest runs, from the lowest to the highest.")),
     ];
   }
 
@@ -152,7 +144,9 @@
     }
     main.replaceChildren(...[
       element("h1", { class: "unseen" }, "I/O performance"),
-      alerts(site),
+      site.public ? null : alerts(site),
+      site.users.map(iobands.block),
+      site.public ? alerts(site) : null,
       site.series.length ? section("recent", "The last sessions", filter(site, settings, change), map) : null,
       iobands.peerMaps(site.places, true),
       lately(site),

@@ -20,7 +20,7 @@
     const body = element("tbody");
     const [, button] = iobands.more(makers, most, body);
     const head = iobands.headings([noun, ...times.map((time, place) => [
-      element("span", { class: "day", "aria-hidden": "true" }, place % 7 === (times.length - 1) % 7 ? iobands.day(time).slice(5) : ""),
+      element("span", { class: "day", "aria-hidden": "true" }, place % 7 === (times.length - 1) % 7 ? iobands.shortDay(time) : ""),
       element("span", { class: "unseen" }, iobands.day(time))])]);
     return [iobands.table(label, head, body, "heat"), button];
   };
@@ -40,15 +40,20 @@
       .filter(Boolean).join(" ");
   }
 
+  // The alert that a row belongs to on a day.
+  const alertOf = ({ series }, time) => [...iobands.site.alerts, ...iobands.site.over].find((alert) => alert.page
+    && alert.since <= time && time < (alert.ended ?? Infinity) && alert.series.some((id) => series.includes(id)));
+
   function cellOf(row, name, column, time) {
     const cell = row.cells[column];
     if (cell === " ") return element("td");
     const id = row.series[row.which ? row.which[column] : 0];
-    const says = `${iobands.minute(time)}: ${CELLS[cell]}`;
+    const alert = cell === "c" ? alertOf(row, time) : null;
+    const says = `${iobands.minute(time)}: ${CELLS[cell]}${alert ? `, alert ${alert.subject}` : ""}`;
     return element("td", {},
       element("a", {
         class: `cell ${CELLS[cell].replace(" ", "-")}`, tabindex: "-1", title: says,
-        href: iobands.address(`series/${id}`, { at: iobands.minute(time).replace(" ", "T") }),
+        href: alert?.page || iobands.address(`series/${id}`, { at: iobands.isoMinute(time) }),
         "aria-label": `${name}, ${says}`,
       }, MARKS[cell]));
   }

@@ -100,6 +100,21 @@
   const factList = (heading, facts) => element("div", { class: "card" }, element("h3", {}, heading),
     element("dl", {}, facts.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)])));
 
+  const TECHNICAL = new Set(["Evidence", "Power", "Baseline"]);
+  // The facts that are technical, or the others; an empty name continues the one before.
+  function factsOf(facts, technical) {
+    let last = "";
+    return facts.filter(([name]) => {
+      last = name || last;
+      return TECHNICAL.has(last) === technical;
+    });
+  }
+  function technical(facts) {
+    const found = factsOf(facts, true);
+    return found.length ? element("details", { class: "card" }, element("summary", {}, "How it is judged"),
+      element("dl", {}, found.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]))) : null;
+  }
+
   function about(history) {
     const { series } = history;
     const newest = history.cells.at(-1);
@@ -107,9 +122,10 @@
     const effect = newest ? columns.filter((name) => history.columns.includes(name) && newest(name) !== null)
       .map((name) => [nameOf(name), String(newest(name))]) : [];
     return section("about", "Details", element("div", { class: "facts" },
-      factList("Judgement", history.facts),
+      factList("Judgement", factsOf(history.facts, false)),
       factList("Asked for", Object.entries(series.fields).map(([name, value]) => [nameOf(name), value])),
       effect.length ? factList("In effect: read back in the newest run", effect) : null,
+      technical(history.facts),
       history.moved.length ? element("div", { class: "card" }, element("h3", {}, "Moved at the same time"),
         element("ul", { class: "moved" }, history.moved.map((text) => element("li", {}, text)))) : null));
   }
@@ -129,14 +145,19 @@
     return details;
   }
 
-  const alertLines = (series) => iobands.site.alerts.filter((alert) => alert.series.includes(series.id))
-    .map((alert) => element("p", { class: "lead" }, iobands.alertText(alert, alert.subject)));
+  const isOf = (series) => (alert) => alert.series.includes(series.id);
+  const alertLines = (series) => [
+    ...iobands.site.alerts.filter(isOf(series)).map((alert) =>
+      element("p", { class: "lead" }, iobands.alertText(alert, iobands.alertLink(alert)))),
+    ...iobands.site.over.filter(isOf(series)).slice(0, 5).map((alert) =>
+      element("p", { class: "note" }, "Past alert: ", iobands.alertLink(alert), `, ${iobands.day(alert.since)} to ${iobands.day(alert.ended)}`)),
+  ];
 
   function neighbours(series) {
     const others = iobands.site.series.filter((each) => each.job === series.job && each.id !== series.id);
     const compared = iobands.neighbours(series);
     const month = 30 * 86400;
-    const day = (seconds) => iobands.day(seconds);
+    const day = (seconds) => iobands.isoDay(seconds);
     const span = (from, to) => `${series.id}@${day(from)}..${day(to)}`;
     const last = series.when;
     return element("p", {},
@@ -196,6 +217,9 @@
     const first = history.times[0];
     const margin = Math.max(1200, 0.03 * (history.times.at(-1) - first));
     const whole = [first - margin, history.times.at(-1) + margin];
+    // while something is open, its last months are in view
+    const isOpen = iobands.site.alerts.some((alert) => alert.series.includes(id));
+    const begin = isOpen ? [Math.max(whole[0], history.times.at(-1) - 90 * 86400), whole[1]] : whole;
     let view = whole;
     let selected = settings.at ? nearest(history.times, Date.parse(`${settings.at}Z`) / 1000 || whole[1]) : history.times.length - 1;
     const shown = new Set((settings.with ?? "").split(" ").filter(Boolean));
@@ -205,7 +229,7 @@
     function select(place, keep = true) {
       selected = Math.max(0, Math.min(history.times.length - 1, place));
       panel.replaceChildren(...runText(history, selected));
-      if (keep) iobands.keep({ at: iobands.minute(history.times[selected]).replace(" ", "T") });
+      if (keep) iobands.keep({ at: iobands.isoMinute(history.times[selected]) });
       plots[0]?.redraw(false);
     }
     function changed(from, to) {
@@ -244,7 +268,7 @@
         select(nearest(history.times, at), false);
       }));
       main.over.addEventListener("click", () => select(selected));
-      axis = iobands.together(plots, whole, changed);
+      axis = iobands.together(plots, whole, changed, begin);
       time.replaceChildren(axis.tools);
     }
     plot.addEventListener("keydown", (event) => {

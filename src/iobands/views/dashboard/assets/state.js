@@ -4,18 +4,22 @@
 (() => {
   const { element } = iobands;
 
+  // Users of a site are told nothing that only its staff acts on.
+  const FOR_USERS = { OK: "as usual", WARNING: "known trouble", CRITICAL: "slower than usual", UNKNOWN: "not known", CALIBRATING: "too new to tell" };
+  const nameOf = (word) => (iobands.site.public ? FOR_USERS[word] : word);
+
   // Without a session for two intervals, the state is unknown.
   iobands.judgement = (site, now) => {
     if (site.newest === null) return { word: "UNKNOWN", text: "no run yet" };
     const age = (site.past ? site.made : now) - site.newest;
     const usual = `one is expected every ${iobands.duration(site.interval)}`;
     if (age > 2 * site.interval) {
-      const last = `last known: ${site.word}, ${site.counts}`;
+      const last = `last known: ${nameOf(site.word)}, ${site.headline || site.counts}`;
       return { word: "UNKNOWN", text: `no run for ${iobands.duration(age)}, and ${usual}; ${last}` };
     }
     // A site on which nothing can be judged is not OK.
     const young = site.word === "OK" && site.series.every((series) => series.state === "calibrating");
-    return { word: young ? "CALIBRATING" : site.word, text: `${site.counts}; newest run ${iobands.duration(age)} ago` };
+    return { word: young ? "CALIBRATING" : site.word, text: site.headline || (young ? site.counts : "nothing needs attention") };
   };
 
   iobands.showState = () => {
@@ -23,7 +27,7 @@
     const { word, text } = iobands.judgement(site, Date.now() / 1000);
     const systems = [...new Set(site.series.map((series) => series.fields.system))].join(", ");
     const name = `I/O performance${systems ? ` of ${systems}` : ""}`;
-    document.title = `${site.made_up ? "Made up · " : ""}${word} · ${name}`;
+    document.title = `${site.made_up ? "Made up · " : ""}${nameOf(word)} · ${name}`;
     document.getElementById("home").textContent = name;
     const when = site.past ? "as it was known then" : "when this page was made";
     const session = site.session
@@ -31,8 +35,9 @@
     document.getElementById("state").replaceChildren(
       ...(site.made_up ? [element("p", { class: "banner" },
         element("strong", {}, "A made-up site. "), "Nothing on these pages was measured.")] : []),
-      element("p", { class: "summary" }, iobands.tag(word), " ", text),
-      element("p", { class: "note" }, `${iobands.minute(site.made)} UTC, ${when}; ${session}all times are UTC`),
+      element("p", { class: "summary" }, iobands.tag(word, nameOf(word)), " ", text),
+      element("p", { class: "note" }, site.public ? "" : `${site.counts}; `, site.newest === null ? "" : `newest run ${iobands.duration(Math.max(0, Date.now() / 1000 - site.newest))} ago; `,
+        `${session}${iobands.minute(site.made)} UTC, ${when}; all times are UTC`),
     );
   };
 })();

@@ -50,9 +50,18 @@ iobands.element = function element(name, attributes = {}, ...children) {
   iobands.plural = (count, noun) =>
     `${count} ${count === 1 || noun.endsWith("s") ? noun : `${noun}s`.replace(/([^aeiou])ys$/, "$1ies")}`;
 
-  const date = (seconds) => new Date(1000 * seconds);
-  iobands.day = (seconds) => date(seconds).toISOString().slice(0, 10);
-  iobands.minute = (seconds) => date(seconds).toISOString().slice(0, 16).replace("T", " ");
+  const iso = (seconds) => new Date(1000 * seconds).toISOString();
+  const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+  const A_YEAR = 300 * 86400; // of earlier days, and later ones, the year is shown
+
+  // The day as addresses have it, and the minute.
+  iobands.isoDay = (seconds) => iso(seconds).slice(0, 10);
+  iobands.isoMinute = (seconds) => iso(seconds).slice(0, 16);
+  // The day for readers, such as "4 Aug" or "4 Aug 2017", and the minute, both in UTC.
+  iobands.shortDay = (seconds) => `${Number(iso(seconds).slice(8, 10))} ${MONTHS[iso(seconds).slice(5, 7) - 1]}`;
+  iobands.day = (seconds) => iobands.shortDay(seconds)
+    + (Math.abs(iobands.site.made - seconds) < A_YEAR ? "" : ` ${iso(seconds).slice(0, 4)}`);
+  iobands.minute = (seconds) => `${iobands.day(seconds)} ${iso(seconds).slice(11, 16)}`;
 
   // A duration in the largest unit that gives at least two.
   iobands.duration = (seconds) => {
@@ -69,6 +78,21 @@ iobands.element = function element(name, attributes = {}, ...children) {
   iobands.headings = (cells) => element("tr", {}, cells.map((cell) => element("th", { scope: "col" }, cell)));
 
   iobands.link = (id, text) => element("a", { href: iobands.address(`series/${id}`) }, text);
+
+  // The page of an alert; one of the past without a page is explained by a command.
+  iobands.alertLink = ({ page, number, subject }) => (page ? element("a", { href: page }, subject)
+    : number ? [element("strong", {}, subject), " ", element("code", {}, `iobands explain ${number}`)] : element("strong", {}, subject));
+
+  // A part of a document, as views/document.py has it.
+  iobands.block = ([kind, block]) => ({
+    Heading: () => element(`h${block.level}`, {}, block.text),
+    Paragraph: () => element("p", { class: "note" }, block.text),
+    Bullets: () => element("ul", { class: "card bullets" }, block.lines.map((line) => element("li", {}, line))),
+    Commands: () => element("pre", { class: "card plain", tabindex: "0" }, block.lines.join("\n")),
+    Table: () => iobands.table("Table of rates", iobands.headings(block.headings),
+      element("tbody", {}, block.rows.map((cells) => element("tr", {}, cells.map((cell, place) =>
+        element("td", { "data-label": block.headings[place] }, cell))))), "cards"),
+  })[kind]();
 
   iobands.section = (id, heading, ...children) =>
     element("section", { id, "aria-labelledby": `${id}-heading` },
