@@ -17,6 +17,7 @@ from benchmarks.alarms.marked import MARKS, Mark, read_marks
 from benchmarks.alarms.real import Event, Replay, Said, events_of, replay
 from benchmarks.alarms.score import Score, summary
 from benchmarks.alarms.worlds import WORLDS, normals, with_outliers
+from checks.base.speeds import RankTime, target_bandwidths
 from iobands.judge.verdicts import TransientRuns
 from iobands.model import SERIES_FIELDS, SeriesKey, slug
 from iobands.snapshot import AlertEvent
@@ -67,6 +68,16 @@ def test_a_slow_one_shows_in_the_times_of_real_ranks(place: slow.Place, each: in
     assert set(np.flatnonzero(np.isfinite(found))) == set(used.ravel())
     assert np.nanargmin(found) == worst
     assert found[worst] < np.log(0.5)
+
+
+@pytest.mark.parametrize("targets", [3, 24, 96])
+def test_files_in_rotation_give_what_the_check_records(targets: int) -> None:
+    random, place = np.random.default_rng(targets), slow.Targets(targets)
+    used = place.used(random)
+    seconds = np.exp(random.normal(0, 0.4, len(used)))
+    times = [RankTime(float(each), str(rank)) for rank, each in enumerate(seconds)]
+    files = {str(rank): own for rank, own in enumerate(used.tolist())}
+    assert place.speeds(seconds, used) == pytest.approx(target_bandwidths(times, files))
 
 
 def test_targets_are_drawn_by_their_free_space() -> None:

@@ -57,10 +57,9 @@ def compare_peers(speeds: Speeds, thresholds: Array) -> tuple[Peer, ...]:
     share = shows[compared][daily[compared]].sum() / max(seen[daily].size, 1)
     not_compared = _gone_before(daily, share)
     values, times = speeds.values[compared], speeds.times[compared]
-    scan = _Scan(values, seen[compared], speeds.pinned[compared])
-    hours = times.astype("datetime64[s]").astype(float) / 3600
+    scan = _Scan(Speeds(speeds.peers, times, values, seen[compared], speeds.pinned[compared]))
     for begin, end in looks(times):
-        scan.judge(begin, end, hours, float(thresholds[compared[begin]]))
+        scan.judge(begin, end, float(thresholds[compared[begin]]))
     found = []
     for place, name in enumerate(speeds.peers):
         used = np.flatnonzero(seen[:, place] & daily)
@@ -129,80 +128,84 @@ def _gone_before(daily: NDArray[np.bool_], share: float) -> int:
 class _Scan:
     """The evidence of each peer, session after session; arrays are of shape (sessions, peers)."""
 
-    def __init__(self, values: Array, used: NDArray[np.bool_], pinned: NDArray[np.bool_]) -> None:
+    def __init__(self, speeds: Speeds) -> None:
         """Begin before the first session."""
-        self._values, self._used, self._pinned = values, used, pinned
-        self._shown = np.isfinite(values)
-        self._counts = self._shown & ~pinned[:, None]
-        self._off, self._fixed = np.zeros((2, *values.shape))
-        self._low = np.zeros((len(_DESIGNS), *values.shape), dtype=bool)
-        self._evidence = np.zeros((len(_DESIGNS), values.shape[1]))
+        self._speeds = speeds
+        self._hours = speeds.times.astype("datetime64[s]").astype(float) / 3600
+        shape = speeds.values.shape
+        self._shown = np.isfinite(speeds.values)
+        self._counts = self._shown & ~speeds.pinned[:, None]
+        self._off, self._fixed = np.zeros((2, *shape))
+        self._low = np.zeros((len(_DESIGNS), *shape), dtype=bool)
+        self._evidence = np.zeros((len(_DESIGNS), shape[1]))
         self._onsets = np.full(self._evidence.shape, -1)
-        self._was_low = np.zeros(self._evidence.shape, dtype=bool)
-        self._last = np.full(values.shape[1], -math.inf)
-        self._healthy = np.zeros(values.shape[1], dtype=int)
+        self._healthy = np.zeros(shape[1], dtype=int)
         self._busy_hours, self._times_busy = _BUSY_HOURS * _PRIOR_TIMES, float(_PRIOR_TIMES)
-        self.is_slow = np.zeros(values.shape[1], dtype=bool)
-        self.noise = np.zeros(values.shape)
-        self.levels = Levels.nothing(values.shape[1])
-        self.alarms, self.ends = np.zeros((2, *values.shape), dtype=bool)
+        self.is_slow = np.zeros(shape[1], dtype=bool)
+        self.noise = np.zeros(shape)
+        self.levels = Levels.nothing(shape[1])
+        self.alarms, self.ends = np.zeros((2, *shape), dtype=bool)
 
-    def judge(self, begin: int, end: int, hours: Array, threshold: float) -> None:
+    def judge(self, begin: int, end: int, threshold: float) -> None:
         """Judge the sessions from `begin` to before `end` by what is known at `begin`."""
-        known = slice(begin)
+        known, own = slice(begin), slice(begin, end)
         self.levels = self.levels.learned(self._fixed[known], self._off[known], self._counts[known])
-        own = slice(begin, end)
-        off, favour, noise, fixed = self.levels.off(self._values[own], self._pinned[own])
+        off, favour, noise, fixed = self.levels.off(
+            self._speeds.values[own], self._speeds.pinned[own]
+        )
         levels = _DESIGNS[:, :, None]
         near = np.maximum(off + favour, levels)
         ratios = levels * (near - levels / 2) / noise**2
         chance = self._chance(begin)
         self._off[own], self.noise[own], self._fixed[own] = off, noise, fixed
         self._low[:, own] = ratios > 0
-        busy = self._busy_hours / self._times_busy
+        gaps, was_low = self._before(begin, end)
+        steps = self._steps(own, ratios, chance, np.where(was_low, gaps, math.inf))
         for session in range(begin, end):
-            self._session(session, ratios[:, session - begin], chance, busy, hours[session])
-            self._follow(session, threshold)
+            self._follow(session, steps[:, session - begin], threshold)
+        lasts = self._counts[own] & was_low[0] & (gaps < _HOURS_OF_A_DAY)
+        is_low = self._low[0, own]
+        self._busy_hours += float((gaps * np.where(is_low, 1.0, 0.5))[lasts].sum())
+        self._times_busy += float((lasts & ~is_low).sum())
 
     def _chance(self, begin: int) -> Array:
         """Return how often each peer looks slow by chance, as learned from the others."""
         low = self._low[:, :begin].sum(1)
-        cells = self._used[:begin].sum(0)
+        cells = self._speeds.used[:begin].sum(0)
         others = cells.sum() - cells
         prior = _SLOW_BY_CHANCE * _PRIOR_CELLS
-        return (low.sum(1, keepdims=True) - low + prior) / (others + _PRIOR_CELLS)
+        found = (low.sum(1, keepdims=True) - low + prior) / (others + _PRIOR_CELLS)
+        return np.clip(found, _SLOW_BY_CHANCE, 0.5)[:, None, :]
 
-    def _session(
-        self, session: int, ratios: Array, chance: Array, busy: float, hour: float
-    ) -> None:
-        """Set the evidence of a session for each design.
+    def _before(self, begin: int, end: int) -> tuple[Array, NDArray[np.bool_]]:
+        """Return the hours since the session that showed a peer before, and whether it was low."""
+        rows = np.where(self._shown[:end], np.arange(end)[:, None], -1)
+        before = np.vstack((np.full((1, rows.shape[1]), -1), np.maximum.accumulate(rows)))[
+            begin:end
+        ]
+        gaps = np.where(before < 0, math.inf, self._hours[begin:end, None] - self._hours[before])
+        was_low = np.take_along_axis(self._low, np.maximum(before, 0)[None], 1) & (before >= 0)
+        return gaps, was_low
+
+    def _steps(self, own: slice, ratios: Array, chance: Array, since_low: Array) -> Array:
+        """Return the evidence of each session for each design.
 
         Speeds beyond the level of a design do not contradict it: much slower is slow, too. What
         keeps a peer busy by chance lasts: soon after a session that looked slow, another one says
         little. A session without a speed for a peer that it used is weak evidence: if most sessions
         are like that, the others are chance.
         """
-        seen = self._shown[session]
-        gap = hour - self._last
-        again = np.where(self._was_low, np.exp(-gap / busy), 0.0)
-        most = np.clip(chance, _SLOW_BY_CHANCE, 0.5)
-        most = np.minimum(most + (1 - most) * again, 1 - _HEALTHY_BY_CHANCE)
-        step = np.clip(
-            ratios, np.log(_HEALTHY_BY_CHANCE / (1 - most)), np.log((1 - _HEALTHY_BY_CHANCE) / most)
-        )
-        self._step = np.where(
-            seen, step, np.where(self._used[session] & ~self.is_slow, math.log(_TELLS_NOTHING), 0.0)
-        )
-        low = self._low[:, session]
-        lasts = seen & self._was_low[0] & ~self.is_slow & (gap < _HOURS_OF_A_DAY)
-        self._busy_hours += float((gap * np.where(low[0], 1.0, 0.5))[lasts].sum())
-        self._times_busy += float((lasts & ~low[0]).sum())
-        self._was_low = np.where(seen, low, self._was_low)
-        self._last = np.where(seen, hour, self._last)
+        again = np.exp(-since_low * self._times_busy / self._busy_hours)
+        most = np.minimum(chance + (1 - chance) * again, 1 - _HEALTHY_BY_CHANCE)
+        least = np.log(_HEALTHY_BY_CHANCE / (1 - most))
+        found = np.clip(ratios, least, np.log((1 - _HEALTHY_BY_CHANCE) / most))
+        nothing = np.where(self._speeds.used[own], math.log(_TELLS_NOTHING), 0.0)
+        return np.where(self._shown[own], found, nothing)
 
-    def _follow(self, session: int, threshold: float) -> None:
+    def _follow(self, session: int, step: Array, threshold: float) -> None:
         """Raise alarms, and end them. Sessions without a speed neither end nor keep one."""
-        step, seen = self._step, self._shown[session]
+        seen = self._shown[session]
+        step = np.where(seen | ~self.is_slow, step, 0.0)
         self._onsets = np.where((self._evidence == 0) & (step > 0), session, self._onsets)
         self._evidence = np.maximum(self._evidence + step, 0.0)
         alarms = ~self.is_slow & (self._evidence.max(0) >= threshold)

@@ -67,7 +67,7 @@ def places_of(
                     str(where),
                     rows["file_system_type"][-1] if kind == TARGET else None,
                     {
-                        variable: compare_peers(each, _thresholds(each, every, false_alarms))
+                        variable: compare_peers(each, thresholds(each, every, false_alarms))
                         for variable, each in by_variable.items()
                     },
                     by_variable,
@@ -77,7 +77,7 @@ def places_of(
     return tuple(found)
 
 
-def _thresholds(speeds: Speeds, every: Sequence[Speeds], false_alarms: float) -> Array:
+def thresholds(speeds: Speeds, every: Sequence[Speeds], false_alarms: float) -> Array:
     """Return the evidence for an alert at each session: what was known at its look."""
     spans = looks(speeds.times)
     a_year = comparisons_a_year(every, speeds.times[[begin for begin, _ in spans]])
