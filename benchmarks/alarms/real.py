@@ -18,7 +18,7 @@ from iobands.model import SeriesKey
 from iobands.snapshot import Alert, AlertEvent, Incident, Series, Severity, Snapshot
 from iobands.source.convert import convert, read_mapping
 from iobands.source.known import Known, read_known
-from iobands.views.digest import counted_members, details, subject
+from iobands.views.alert_lines import counted_members, details, subject
 from iobands.views.format import worst_member
 
 #: What the columns of the table are.

@@ -60,6 +60,8 @@ class Levels:
         """
         newest = np.abs(off[-_NEWEST:][counts[-_NEWEST:]])
         noise = max(_MAD_TO_SIGMA * float(np.median(newest)) if newest.size else 0.0, _LEAST_NOISE)
+        if self.settled.all():
+            return replace(self, noise=noise)
         first = counts & (counts.cumsum(0) <= _FIRST)
         number = first.sum(0)
         known = number >= _FEWEST

@@ -139,6 +139,7 @@ class _Scan:
         self._low = np.zeros((len(_DESIGNS), *shape), dtype=bool)
         self._evidence = np.zeros((len(_DESIGNS), shape[1]))
         self._onsets = np.full(self._evidence.shape, -1)
+        self._newest = np.full(shape[1], -1)
         self._healthy = np.zeros(shape[1], dtype=int)
         self._busy_hours, self._times_busy = _BUSY_HOURS * _PRIOR_TIMES, float(_PRIOR_TIMES)
         self.is_slow = np.zeros(shape[1], dtype=bool)
@@ -179,10 +180,9 @@ class _Scan:
 
     def _before(self, begin: int, end: int) -> tuple[Array, NDArray[np.bool_]]:
         """Return the hours since the session that showed a peer before, and whether it was low."""
-        rows = np.where(self._shown[:end], np.arange(end)[:, None], -1)
-        before = np.vstack((np.full((1, rows.shape[1]), -1), np.maximum.accumulate(rows)))[
-            begin:end
-        ]
+        rows = np.where(self._shown[begin:end], np.arange(begin, end)[:, None], -1)
+        before = np.maximum.accumulate(np.vstack((self._newest, rows)))
+        before, self._newest = before[:-1], before[-1]
         gaps = np.where(before < 0, math.inf, self._hours[begin:end, None] - self._hours[before])
         was_low = np.take_along_axis(self._low, np.maximum(before, 0)[None], 1) & (before >= 0)
         return gaps, was_low
