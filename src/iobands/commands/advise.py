@@ -12,6 +12,7 @@ from iobands.judge.advise import advise as advise_on
 from iobands.source.perflog import read_perflogs
 from iobands.views.advice import advice_lines, advice_section
 from iobands.views.document import DocumentFormat, written
+from iobands.views.layout import fitted
 
 
 def advise(
@@ -34,7 +35,7 @@ def advise(
     if not advised and not cases:
         raise failure(f"{directory}: no two series differ in only one setting")
     if form is None:
-        typer.echo("\n".join(advice_lines(advised, cases)))
+        typer.echo(fitted(advice_lines(advised, cases)), nl=False)
         return
     name = ", ".join(sorted({key.system for key in histories}))
     typer.echo(written(advice_section(name, advised, cases), form), nl=False)

@@ -12,6 +12,7 @@ from iobands.judge.advise import compare as compared
 from iobands.snapshot import COMPARABLE
 from iobands.source.perflog import read_perflogs
 from iobands.views.advice import comparison_lines
+from iobands.views.layout import fitted
 
 
 def compare(
@@ -43,4 +44,4 @@ def compare(
     if not lines:
         what = f"no two series differ in only {field}"
         raise failure(f"{directory}: {what}" + (f" from {against}" if against else ""))
-    typer.echo("\n".join(lines))
+    typer.echo(fitted(lines), nl=False)

@@ -7,17 +7,26 @@ from functools import partial
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from iobands.commands.options import AsSystemOption, RootOption, TagOption, failure, root_of
 from iobands.measure import Selection, SessionError
 from iobands.measure.cost import GIB_PER_TIB, capacities, costs_of
 from iobands.measure.reframe import describe
 from iobands.source.site_file import read_site_file
-from iobands.views.layout import MAIL_WIDTH
+from iobands.views.format import printable
+from iobands.views.layout import columns, output_width
 
 _DAYS_A_YEAR = 365
+_HEADINGS = (
+    "FILE SYSTEM",
+    "CHECKS",
+    "TiB/RUN",
+    "TiB/DAY",
+    "TiB/YEAR",
+    "WRITES/YEAR",
+    "NODE h/RUN",
+    "NODE h/YEAR",
+)
 
 
 def cost(
@@ -40,19 +49,7 @@ def cost(
         raise failure(str(error)) from error
     if not costs:
         raise failure(f"no measuring check with the tag {tag} runs on this system")
-    table = Table(box=None, pad_edge=False)
-    table.add_column("FILE SYSTEM")
-    headings = (
-        "CHECKS",
-        "TiB/RUN",
-        "TiB/DAY",
-        "TiB/YEAR",
-        "WRITES/YEAR",
-        "NODE h/RUN",
-        "NODE h/YEAR",
-    )
-    for heading in headings:
-        table.add_column(heading, justify="right")
+    rows = [_HEADINGS]
     read = partial(read_site_file, found / "config" / "systems")
     capacity_of = capacities({each.partition for each in costs}, read)
     by_file_system = defaultdict(list)
@@ -63,17 +60,20 @@ def cost(
         hours = sum(each.node_hours for each in group)
         a_year = _DAYS_A_YEAR / every
         capacity = capacity_of.get(name)
-        table.add_row(
-            name,
-            str(len(group)),
-            f"{tib:.3g}",
-            f"{tib / every:.3g}",
-            f"{tib * a_year:.3g}",
-            f"{tib * a_year / capacity:.2g}" if capacity else "",
-            f"{hours:.3g}",
-            f"{hours * a_year:.3g}",
+        rows.append(
+            (
+                printable(name),
+                str(len(group)),
+                f"{tib:.3g}",
+                f"{tib / every:.3g}",
+                f"{tib * a_year:.3g}",
+                f"{tib * a_year / capacity:.2g}" if capacity else "",
+                f"{hours:.3g}",
+                f"{hours * a_year:.3g}",
+            )
         )
-    Console(width=MAIL_WIDTH).print(table)
+    right = range(1, len(_HEADINGS))
+    typer.echo("\n".join(columns(rows, output_width(), right=right, indent="")))
     typer.echo("\nUpper bounds: volume × repeats; nodes × time limit. Most runs use less.")
     unknown = sum(not each.written_gib and not each.node_hours for each in costs)
     if unknown:

@@ -17,6 +17,7 @@ from iobands.commands.options import (
 from iobands.model import NODE, naming
 from iobands.views.explain import chosen, explanation, name_of
 from iobands.views.format import nearest
+from iobands.views.layout import output_width
 
 
 def explain(
@@ -60,7 +61,7 @@ def explain(
                 raise failure(f"{wanted} has no alert; list all with: iobands targets{nodes}")
         names = nearest([series.label for series in site.series], wanted)
         raise failure(f"no series or alert is named {wanted}; the series are:{names}")
-    typer.echo(explanation(site, found[0]), nl=False)
+    typer.echo(explanation(site, found[0], output_width()), nl=False)
     if figure:
         from iobands.views.figures import evidence  # noqa: PLC0415 (matplotlib is slow to load)
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from iobands.commands.options import (
     PastSiteOptions,
@@ -20,16 +17,16 @@ from iobands.commands.options import (
 )
 from iobands.judge.chronicle import chronicle
 from iobands.model import naming
-from iobands.snapshot import Ledger, Snapshot
+from iobands.snapshot import Ledger, LedgerEntry, Snapshot
 from iobands.source.alert_log import alert_log, append_events
 from iobands.source.known import read_known
 from iobands.views.format import percent, plural, printable
-from iobands.views.layout import MAIL_WIDTH
+from iobands.views.layout import blocks, fitted, output_width
 
 _OLD: Final = ".old"
 _SHOWN: Final = 30
-_DAY: Final = len("2026-11-21")
-_CHANGE: Final = len("CHANGE")
+_BELOW: Final = " " * 7
+_HEADINGS: Final = ("ALERT", "SINCE", "RAISED", "ENDED", "CHANGE", "SUBJECT", "HOW IT ENDED")
 
 
 def alerts(
@@ -51,27 +48,31 @@ def alerts(
         _rebuild(options)
     site = site_of(options)
     found = site.ledger
-    table = Table(box=None, pad_edge=False)
-    table.add_column("ALERT", justify="right", no_wrap=True)
-    for heading in ("SINCE", "RAISED", "ENDED"):
-        table.add_column(heading, min_width=_DAY, no_wrap=True)
-    table.add_column("CHANGE", min_width=_CHANGE, justify="right", no_wrap=True)
-    table.add_column("SUBJECT", ratio=3)
-    table.add_column("HOW IT ENDED", ratio=2)
     shown = found.entries if every else found.entries[:_SHOWN]
-    for entry in shown:
-        days = [f"{when:%Y-%m-%d}" if when else "-" for when in (entry.raised, entry.ended)]
-        change = percent(entry.ratio) if entry.ratio else "-"
-        end = printable(entry.ending)
-        number = str(entry.number or "-")
-        table.add_row(
-            number, f"{entry.since:%Y-%m-%d}", *days, change, printable(entry.subject), end
-        )
-    console = Console(width=None if sys.stdout.isatty() else MAIL_WIDTH)
-    console.print(table if shown else "No alert so far.")
+    heading, *rows = blocks(
+        [_HEADINGS, *map(_row, shown)], output_width(), wrapped=(5,), right=(0, 4), indent=""
+    )
+    lines = [*heading]
+    for entry, row in zip(shown, rows, strict=True):
+        by = f"{_BELOW}{entry.ending}" if entry.who else ""  # who ended it, and why
+        lines += [*row, *([by] if by else [])]
+    lines = lines if shown else ["No alert so far."]
     if len(found.entries) > len(shown):
-        console.print(f"and {len(found.entries) - len(shown)} earlier ones; list them with --all")
-    console.print(_figures(found), highlight=False, soft_wrap=True)
+        lines.append(f"and {len(found.entries) - len(shown)} earlier ones; list them with --all")
+    typer.echo(fitted([*lines, "", _figures(found)]), nl=False)
+
+
+def _row(entry: LedgerEntry) -> tuple[str, ...]:
+    times = (entry.since, entry.raised, entry.ended)
+    days = (f"{each:%Y-%m-%d}" if each else "-" for each in times)
+    change = percent(entry.ratio) if entry.ratio else "-"
+    return (
+        str(entry.number or "-"),
+        *days,
+        change,
+        printable(entry.subject),
+        "" if entry.who else entry.end or "open",
+    )
 
 
 def recorded(options: SiteOptions, *, with_power: bool = False) -> Snapshot:
@@ -114,4 +115,4 @@ def _figures(found: Ledger) -> str:
         else "no verdict yet; give one with `iobands resolve --verdict real|false`"
     )
     delay = "" if found.delay is None else f"; median detection delay {found.delay:g} runs"
-    return f"\n{precision}{delay}"
+    return f"{precision}{delay}"

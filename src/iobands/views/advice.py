@@ -24,7 +24,7 @@ from iobands.snapshot import (
     value_of,
 )
 from iobands.views.document import Block, Bullets, Heading, Paragraph, Table
-from iobands.views.format import figure, plural, printable, ratio_text
+from iobands.views.format import figure, plural, ratio_text
 from iobands.views.published import CAVEAT, PATTERNS, direction, interval_text, scale_text
 
 _NAMES = {FILE_SYSTEM: "file system", "stripe_count_asked": "stripe count"}
@@ -54,7 +54,7 @@ def advice_lines(advised: Sequence[Advised], cases: Sequence[CaseAdvice]) -> lis
             f"  {_case(case)}: {_finding(case.finding, case.more)}: {_evidence(case.evidence)}, "
             f"{runs}"
         )
-    return [printable(line) for line in lines]
+    return lines
 
 
 def advice_section(

@@ -6,7 +6,7 @@ from iobands.snapshot import Alert, Series, Snapshot
 from iobands.views.alert_lines import subject
 from iobands.views.explain_alert import of_alert
 from iobands.views.explain_series import of_series
-from iobands.views.format import printable
+from iobands.views.layout import MAIL_WIDTH, fitted
 
 
 def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
@@ -41,7 +41,7 @@ def name_of(found: Alert | Series) -> str:
     return subject(found) if isinstance(found, Alert) else found.label
 
 
-def explanation(site: Snapshot, found: Alert | Series) -> str:
+def explanation(site: Snapshot, found: Alert | Series, width: int = MAIL_WIDTH) -> str:
     """Return an explanation as text."""
     lines = of_alert(site, found) if isinstance(found, Alert) else of_series(site, found)
-    return "\n".join(printable(line) for line in lines) + "\n"
+    return fitted(lines, width)

@@ -36,7 +36,6 @@ from iobands.views.related import (
     Covariates,
     Related,
     covariates,
-    fact,
     move,
     onset_of,
     related,
@@ -48,6 +47,7 @@ from iobands.views.related import (
 #: A heading and the text under it.
 Fact = tuple[str, str]
 
+_HEADING: Final = 13
 _MOST_MOVED: Final = 12
 _MOST_INCIDENTS: Final = 5
 
@@ -57,10 +57,10 @@ def of_series(site: Snapshot, series: Series) -> Iterator[str]:
     onset = onset_of(series)
     others = related(site, series, onset)
     yield f"{series.label}: {_state(series)}"
-    yield f"at {time_text(site.now)} UTC; all times are UTC; name in files: {series.name}"
+    yield f"at {time_text(site.now)} UTC; all times are UTC"
     yield ""
     for heading, text in facts(site, series):
-        yield from fact(heading, text)
+        yield f"{heading:{_HEADING}}{text}"
     found = Covariates()
     if onset:
         found = covariates(site, series, onset.since)

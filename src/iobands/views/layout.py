@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from shutil import get_terminal_size
 from textwrap import wrap
 from typing import Final
+
+from iobands.views.format import printable
 
 #: How wide a mail is, and whatever goes to a pipe or a file.
 MAIL_WIDTH: Final = 80
 GAP: Final = "  "
 
 # The least room in which text is wrapped.
-_LEAST: Final = 16
+_LEAST: Final = 12
 # The text behind a heading and two blanks continues under itself.
 _HEADED: Final = re.compile(r" *(?:\S+ )*\S+ {2,}(?=\S)| {8,}")
 _COMMAND: Final = re.compile(r"(|.*?: |\s*)((?:iobands|reframe) .+)")
+_UNIT: Final = re.compile(r"(?<=\d) (?=[×%]|[KMGT]iB|1/s)")
+_NO_BREAK: Final = "\u00a0"
 _SHELL_WORD: Final = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")
+
+
+def output_width() -> int:
+    """Return how wide the output of a command may be: as the terminal, or as a mail."""
+    return get_terminal_size().columns if sys.stdout.isatty() else MAIL_WIDTH
+
+
+def fitted(lines: Iterable[str], width: int | None = None) -> str:
+    """Return lines as text of `width` columns, without control characters; see `folded`."""
+    width = width or output_width()
+    return "".join(f"{part}\n" for line in lines for part in folded(printable(line), width))
 
 
 def folded(line: str, width: int) -> list[str]:
@@ -26,28 +43,36 @@ def folded(line: str, width: int) -> list[str]:
     shell reads it, so it can be pasted; its words are never broken.
     """
     if len(line) <= width:
-        return [line]
-    if command := _COMMAND.fullmatch(line):
-        return _command(command[1], command[2], width)
+        return [line.rstrip()]
     headed = _HEADED.match(line)
-    indent = headed.end() if headed and headed.end() < width / 2 else _indent(line) + len(GAP)
-    return wrap(line, width, subsequent_indent=" " * indent, break_on_hyphens=False)
+    blank = len(line) - len(line.lstrip())
+    hang = " " * (headed.end() if headed and headed.end() < width / 2 else blank + len(GAP))
+    if command := _COMMAND.fullmatch(line):
+        return _command(command[1].rstrip(), command[2], width, hang)
+    return _wrapped(line, width, hang)
 
 
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
+def _command(said: str, command: str, width: int, hang: str) -> list[str]:
+    """Return the lines of a command behind what is said of it, or below it."""
+    lines = _wrapped(said, width, hang) if said else []
+    if lines and len(lines[-1]) + 1 + len(command) <= width:
+        return [*lines[:-1], f"{lines[-1]} {command}"]
+    first, *words = _SHELL_WORD.findall(command)
+    own = [(hang if lines else hang[len(GAP) :]) + first]
+    for word in words:
+        if len(own[-1]) + len(word) + len("  \\") > width:
+            own[-1] += " \\"
+            own.append(f"{hang}{GAP}{word}")
+        else:
+            own[-1] += f" {word}"
+    return [*lines, *own]
 
 
-def _command(said: str, command: str, width: int) -> list[str]:
-    lines, indent = [said], " " * (_indent(said) + 2 * len(GAP))
-    for word in _SHELL_WORD.findall(command):
-        start = lines[-1] in (said, indent)
-        if not start and len(lines[-1]) + len(word) + len(" \\ ") > width:
-            lines[-1] += " \\"
-            lines.append(indent)
-            start = True
-        lines[-1] += word if start else f" {word}"
-    return lines
+def _wrapped(text: str, width: int, hang: str) -> list[str]:
+    """Return wrapped text; a number stays with its unit."""
+    glued = _UNIT.sub(_NO_BREAK, text)
+    lines = wrap(glued, width, subsequent_indent=hang, break_on_hyphens=False)
+    return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
 def columns(
@@ -82,9 +107,7 @@ def blocks(
         over -= 1
     cells = [
         [
-            wrap(cell, widths[place], subsequent_indent=GAP, break_on_hyphens=False)
-            if cell and place in wrapped
-            else [cell]
+            _wrapped(cell, widths[place], GAP) if cell and place in wrapped else [cell]
             for place, cell in enumerate(row)
         ]
         for row in table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -242,32 +241,12 @@ def _text_changed(before: Sequence[object], after: Sequence[object]) -> tuple[bo
     return False, newest
 
 
-_WIDTH: Final = 100
-
-_HEADING: Final = 12
-
 _NAMED: Final = 6
-
-
-def fact(heading: str, text: str) -> Iterator[str]:
-    """Yield a fact under its heading, which may be empty."""
-    indent = " " * _HEADING
-    yield from textwrap.wrap(
-        text,
-        _WIDTH,
-        initial_indent=f"{heading:{_HEADING}}",
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
 
 
 def section(heading: str, lines: Iterable[str]) -> Iterator[str]:
     """Yield lines under a heading."""
-    yield from ("", heading)
-    for line in list(lines) or ["nothing recorded"]:
-        yield from textwrap.wrap(
-            line, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
-        )
+    yield from ("", heading, *(f"  {line}" for line in list(lines) or ["nothing recorded"]))
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -1,0 +1,151 @@
+"""What commands print fits 80 columns, on a terminal and in a pipe, and breaks no word."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from iobands.source.demo import write_demo
+from iobands.views.layout import blocks, folded
+from tests.factory import daily, write_perflog
+from tests.views.sites import acknowledge, dropped
+
+#: Names as long as a site may choose them, with wide words and words for a shell.
+HOSTILE = {
+    "file_system": "lustre-scratch-of-the-national-service-with-a-very-long-name-that-nobody-types",
+    "pattern": "ssf",
+    "hints": "more aggregators 'and' $(quotes)",
+    "environ": "PrgEnv-cray-aocc-8.4.0-with-craype-network-ucx",
+    "transport": "ucx",
+}
+COMMANDS = (
+    ("status",),
+    ("status", "--all"),
+    ("alerts",),
+    ("explain", "1"),
+    ("advise",),
+    ("compare", "transport"),
+    ("explain",),
+)
+#: A word that has no room in a line may be broken; a word of a command never is.
+WIDTH = 80
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("sites") / "demo"
+    write_demo(root, datetime.now(timezone.utc))
+    return root
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("sites") / "hostile"
+    rows = []
+    for seed, (variable, transport) in enumerate(
+        (variable, transport)
+        for variable in ("write_bw", "read_bw")
+        for transport in ("ucx", "ofi")
+    ):
+        fields = HOSTILE | {"transport": transport, "environ": f"{HOSTILE['environ']}-{transport}"}
+        rows += daily(dropped(0.5, seed), perf_var=variable, **fields)
+    rows += daily(dropped(0.5, 9), file_system="a " * 60 + "z", pattern="fpp")
+    write_perflog(root / "perflogs", rows)
+    for name in ("bands", "alerts", "systems"):
+        (root / "config" / name).mkdir(parents=True)
+    acknowledge(root / "config", file_system=HOSTILE["file_system"])
+    return root
+
+
+def printed(root: Path, *command: str, terminal: bool) -> list[str]:
+    """Return the lines that a command prints."""
+    argv = [sys.executable, "-m", "iobands", *command]
+    env = {**os.environ, "COLUMNS": str(WIDTH), "LINES": "24", "NO_COLOR": "1", "TERM": "dumb"}
+    if not terminal:
+        done = subprocess.run(argv, cwd=root, env=env, capture_output=True, text=True, check=False)
+        return done.stdout.splitlines()
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(argv, cwd=root, env=env, stdout=theirs, stderr=theirs) as running:
+        os.close(theirs)
+        text = b"".join(_read(ours))
+        running.wait()
+    return text.decode().replace("\r\n", "\n").splitlines()
+
+
+def _read(descriptor: int) -> Iterator[bytes]:
+    try:
+        while chunk := os.read(descriptor, 1 << 16):
+            yield chunk
+    except OSError:  # the other end is closed
+        return
+    finally:
+        os.close(descriptor)
+
+
+def label(root: Path) -> str:
+    """Return the name of the last row of the digest."""
+    found = printed(root, "status", "--format", "json", terminal=False)
+    return re.findall(r'"label": ?"((?:[^"\\]|\\.)*)"', " ".join(found))[-1]
+
+
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("name", ["demo", "hostile"])
+def test_no_line_is_wider_than_eighty_columns(
+    name: str, command: tuple[str, ...], terminal: bool, request: pytest.FixtureRequest
+) -> None:
+    root = request.getfixturevalue(name)
+    if command == ("explain",):
+        command = ("explain", label(root))
+    lines = printed(root, *command, terminal=terminal)
+    assert len(lines) > 3 or command == ("compare", "transport")
+    # a monitor takes the first line of a digest as it is
+    first = 0 if terminal or command[0] != "status" else 1
+    wide = [line for line in lines[first:] if len(line) > WIDTH]
+    assert not [line for line in wide if not is_a_word_of_a_command(line)]
+
+
+def is_a_word_of_a_command(line: str) -> bool:
+    return line.lstrip().startswith(("iobands ", "reframe ", "'")) or line.endswith("\\")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_folding_breaks_no_word(width: int) -> None:
+    text = "Newest       52.6 GiB/s at 03:48: collapsed; 5 of 180 runs were lower, −45 % and 0.53 ×"
+    lines = folded(text, width)
+    assert max(map(len, lines)) <= width
+    assert " ".join(" ".join(lines).split()) == " ".join(text.split())
+    # what is said of a heading is below what is said of it, and a number stays with its unit
+    assert all(line.startswith(" " * 13) for line in lines[1:])
+    assert not any(line.endswith(("52.6", "−45", "0.53")) for line in lines)
+
+
+def test_a_folded_command_is_the_same_command() -> None:
+    options = "-E 'file_system == \"a b\"' -S BenchioFPP.target=7 --system=made-up-site"
+    line = f"To confirm: reframe -C config/site.py -c checks -R -r {options}"
+    said, *command = folded(line, 40)
+    assert said == "To confirm:"
+    assert len(command) > 2
+    assert max(map(len, command)) <= 40
+    shell = "reframe() { printf '%s\\0' \"$@\"; }; " + "\n".join(command)
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\0")[:-1] == [
+        *("-C", "config/site.py", "-c", "checks", "-R", "-r", "-E", 'file_system == "a b"'),
+        *("-S", "BenchioFPP.target=7", "--system=made-up-site"),
+    ]
+
+
+def test_a_column_continues_below_itself() -> None:
+    rows = [("CHECK", "WRITE"), ("one two three four five", "1 GiB/s")]
+    assert [*blocks(rows, 24, right=(1,), indent="")] == [
+        ["CHECK            WRITE"],
+        ["one two three  1 GiB/s", "  four five"],
+    ]
