@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from benchmarks.alarms.tokio import write_reduced
+from iobands.judge.normal import TransientRuns
 from iobands.judge.site import judge
-from iobands.judge.verdicts import TransientRuns
 from iobands.model import SeriesKey
 from iobands.snapshot import Alert, AlertEvent, Incident, Series, Severity, Snapshot
 from iobands.source.convert import convert, read_mapping

@@ -16,8 +16,8 @@ from iobands.judge.chart import Chart
 from iobands.judge.detector import follow
 from iobands.judge.groups import GroupChange, GroupMember, group_changes
 from iobands.judge.incidents import incidents_of
+from iobands.judge.normal import TransientRuns
 from iobands.judge.prior import prior_of
-from iobands.judge.verdicts import TransientRuns
 from iobands.model import SERIES_FIELDS, SeriesKey
 from iobands.snapshot import DOWN
 

@@ -18,7 +18,7 @@ from benchmarks.alarms.real import Event, Replay, Said, events_of, replay
 from benchmarks.alarms.score import Score, summary
 from benchmarks.alarms.worlds import WORLDS, normals, with_outliers
 from checks.base.speeds import RankTime, target_bandwidths
-from iobands.judge.verdicts import TransientRuns
+from iobands.judge.normal import TransientRuns
 from iobands.model import SERIES_FIELDS, SeriesKey, slug
 from iobands.snapshot import AlertEvent
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from iobands.judge.incidents import incidents_of
-from iobands.judge.verdicts import TransientRuns
+from iobands.judge.normal import TransientRuns
 from iobands.model import SeriesKey
 from iobands.snapshot import Alert, Incident, Severity, moment
 from tests.factory import NOW

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from iobands.bands import Span, parse_bands
+from iobands.judge.normal import OWN_HISTORY
 from iobands.judge.requests import RequestError
-from iobands.judge.verdicts import OWN_HISTORY
 from iobands.model import FileError
 from iobands.snapshot import DISCARD, RETIRE, VERDICTS, Snapshot, State
 from tests.factory import (

@@ -114,6 +114,11 @@ class Band(Judgement):
     state: str | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it is learned from the series' own runs, and in no bands file."""
+        return not self.epoch
+
     def verdict(self, value: float) -> str:
         """Return `above`, `within`, `below` or `collapsed` for `value`, which is in `unit`.
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from iobands.bands import FROZEN, Band, Bands, Epoch
 from iobands.judge.detection import Detection
+from iobands.judge.normal import band_in_force
 from iobands.judge.propose import NoProposal, Proposal, propose
 from iobands.judge.site import JudgedSite
-from iobands.judge.verdicts import band_in_force
 from iobands.snapshot import RECOVERED, Series, in_utc, moment
 
 #: The source of an epoch that was learned, and of one that a person began.
@@ -111,8 +111,7 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
     stale = bool(others) and _is_stale(in_force, detection, bands)
     if in_force is not None and in_force.state == FROZEN and not stale:
         raise NoProposal("frozen; start anew with `iobands rebaseline` or `iobands epoch`")
-    usable = history.passed[detection.rows] & detection.healthy
-    usable &= ~history.asked[detection.rows]
+    usable = history.passed[detection.rows] & ~detection.in_drop & ~history.asked[detection.rows]
     usable[: _level_begins(detection)] = False
     if since is not None:
         usable &= detection.times >= in_utc(since)

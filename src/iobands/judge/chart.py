@@ -22,13 +22,13 @@ class Chart:
     Of shape (runs,): `logarithms` of the values, `down` and `up`, the evidence after each run for
     a drop and for a rise, in nats. Of shape (runs, designs): `increments`, what each run added
     to the evidence of each design. `sums` and `starts`, of shape (designs,), are the evidence
-    after the last run and the run at which it began. `baseline` judges the next run, `changes`
-    are in the order of time and the last of them may be open. A change smaller than `least`, a
-    share of the level, does not count. `back` is the evidence that the open change is over, since
-    the run `back_since`.
+    after the last run and the run at which it began. `baselines` are those that runs were judged
+    by, each with its first run; the last one judges the next run. `changes` are in the order of
+    time and the last of them may be open. A change smaller than `least`, a share of the level,
+    does not count. `back` is the evidence that the open change is over, since the run `back_since`.
     """
 
-    baseline: Baseline
+    baselines: tuple[tuple[int, Baseline], ...]
     threshold: float
     watch: float
     least: float
@@ -42,6 +42,11 @@ class Chart:
     scale: float
     back: float = 0.0
     back_since: int = 0
+
+    @property
+    def baseline(self) -> Baseline:
+        """What judges the next run."""
+        return self.baselines[-1][1]
 
     @property
     def runs(self) -> int:

@@ -113,12 +113,12 @@ class Detection:
         )
 
     @cached_property
-    def healthy(self) -> NDArray[np.bool_]:
-        """Which runs are outside drops and open changes; a band may be learned from them."""
-        found = np.ones(len(self.rows), dtype=bool)
+    def in_drop(self) -> NDArray[np.bool_]:
+        """Which of the runs are in a lasting drop, of shape (runs,)."""
+        found = np.zeros(len(self.rows), dtype=bool)
         for point in self.chart.changes:
-            if point.is_open or point.direction == DOWN:
-                found[point.onset : point.ended] = False
+            if point.direction == DOWN:
+                found[point.onset : point.ended] = True
         return found
 
 

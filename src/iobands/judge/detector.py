@@ -158,6 +158,7 @@ class _Detector:
         self.sums, self.starts = np.zeros(len(DESIGNS)), np.zeros(len(DESIGNS), dtype=int)
         self.usable = ~spacing.asked
         self.changes: list[ChangePoint] = []
+        self.baselines: list[tuple[int, Baseline]] = []
         self.open: _Open | None = None
         self.at = 0
         self.dismissed = 0
@@ -171,7 +172,7 @@ class _Detector:
             self.changes.append(self._told(self.open, self.total))
         change = self.open
         return Chart(
-            baseline=self.baseline,
+            baselines=tuple(self.baselines),
             threshold=self._month(self.total - 1).threshold,
             watch=WATCH,
             least=self.least,
@@ -202,6 +203,7 @@ class _Detector:
     def _learn(self, baseline: Baseline, joined: int) -> None:
         """Judge by `baseline`, which has the usable runs before `joined`."""
         self.baseline, self.joined = baseline, joined
+        self.baselines.append((self.at, baseline))
         priors = [month.prior.correlation for month in self.months]
         found = {each: baseline.correlation_by(each) for each in {*priors}}
         self.correlations = np.array([found[each] for each in priors])

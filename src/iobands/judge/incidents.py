@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.verdicts import TransientRuns
+from iobands.judge.normal import TransientRuns
 from iobands.model import SeriesKey
 from iobands.snapshot import Incident, days_of, moment
 

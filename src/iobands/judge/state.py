@@ -12,19 +12,18 @@ import numpy as np
 from iobands.bands import NO_BAND, Bands, Span, covered
 from iobands.judge.actions import bands_after
 from iobands.judge.detection import Detection, detect
-from iobands.judge.prior import Months
-from iobands.judge.set_aside import Stage
-from iobands.judge.verdicts import NONE as NO_TRANSIENT_RUNS
-from iobands.judge.verdicts import (
+from iobands.judge.normal import (
+    Normal,
     TransientRuns,
     band_in_force,
     comparable,
     judged,
-    learned_band,
     limit_in_force,
-    transient_runs,
-    verdicts_of,
+    normal_of,
+    unknown,
 )
+from iobands.judge.prior import Months
+from iobands.judge.set_aside import Stage
 from iobands.model import SeriesKey, labels
 from iobands.snapshot import ENOUGH_RUNS, NOTHING, History, MissingRun, Series, State, Status
 from iobands.source.known import Attempts, why
@@ -53,8 +52,8 @@ def assess(
     missing_runs: Sequence[MissingRun],
     bands: Bands,
     terms: Terms,
-) -> tuple[Status, Detection | None]:
-    """Return the status of a series from its samples and its missing runs, and its detection.
+) -> tuple[Status, Normal, Detection | None]:
+    """Return the status of a series from its samples and its missing runs, and what it is based on.
 
     No sample is expected of a case that the site file gives no tag with an interval.
     """
@@ -62,16 +61,14 @@ def assess(
         newest = max(missing_runs, key=lambda miss: miss.when, default=None)
         why = newest.what if newest else "no sample"
         status = Status(State.NO_DATA, why, None, None, NO_BAND, None, False, 0, 0, missing=why)
-        return status, None
+        return status, unknown(0), None
     value, when = float(history.values[-1]), history.last
     published = band_in_force(key, history.newest, when, bands)
     rows = judged(history, bands)
     detection = detect(history, rows, published, terms.months, bands.least_change)
     usable = comparable(history, bands) & ~history.asked
-    healthy = usable.copy()
-    # A run during an open alert must not join the band.
-    healthy[detection.rows[~detection.healthy]] = False
-    band = published or learned_band(key, history.values[healthy])
+    normal = normal_of(key, history, bands, detection)
+    band = normal.newest
     state, why = _state(detection), ""
     out = next((span.why for span in bands.left_out if when in span), "")
     if out:
@@ -92,7 +89,7 @@ def assess(
         when=when,
         verdict=judge.verdict(value) if judge else NO_BAND,
         band=band,
-        provisional=band is not None and published is None,
+        provisional=band is not None and band.is_own,
         runs=len(history),
         usable=int(np.count_nonzero(usable)),
         evidence=detection.evidence(with_power=terms.with_power),
@@ -100,7 +97,7 @@ def assess(
         left_out=out,
         limit=limit,
     )
-    return status, detection
+    return status, normal, detection
 
 
 def unjudged(history: History, why: str) -> Status:
@@ -168,11 +165,10 @@ def judged_series(
         place = key.system, key.file_system
         terms = Terms(known.now, spans, months.get(place, months[None]), with_power)
         try:
-            status, detection = assess(key, history, missing, bands, terms)
-            transient = transient_runs(key, history, bands, detection)
+            status, normal, detection = assess(key, history, missing, bands, terms)
         except Exception as error:
-            status, detection = unjudged(history, why(error)), None
-            transient = NO_TRANSIENT_RUNS
+            status, normal, detection = unjudged(history, why(error)), unknown(len(history)), None
+        transient = TransientRuns.of(normal, detection)
         lacking = {each.when: each for each in reversed(missing)}
         epoch = bands.epoch_at(status.when) if status.when else None
         series = Series(
@@ -182,7 +178,7 @@ def judged_series(
             rows=known.samples.rows.get(key, _NO_ROWS),
             status=status,
             outliers=transient.outliers,
-            verdicts=verdicts_of(key, history, bands, status.band if status.provisional else None),
+            verdicts=normal.verdicts(history),
             epoch=epoch and replace(epoch, bands=(), limits=()),
             epochs=tuple(replace(each, bands=(), limits=()) for each in bands.epochs),
             missing=tuple(lacking[when] for when in sorted(lacking)),

@@ -119,7 +119,7 @@ def _rendered(figure: Figure, form: str) -> bytes:
 
 def _draw_values(axes: Axes, series: Series, now: datetime) -> None:
     known, evidence = series.verdicts, series.status.evidence
-    _draw_bands(axes, series, known, _end(series, now))
+    _draw_bands(axes, known, _end(series, now))
     _draw_points(axes, series, known)
     _draw_changes(axes, evidence.changes if evidence else (), series.history.last)
     _dress(axes, series, known, now)
@@ -193,23 +193,21 @@ def _end(series: Series, now: datetime) -> datetime:
     return max(last, min(now, last + max(_LEAST_SILENCE, _SILENT * (last - first))))
 
 
-def _draw_bands(axes: Axes, series: Series, known: Verdicts, end: datetime) -> None:
+def _draw_bands(axes: Axes, known: Verdicts, end: datetime) -> None:
     """Draw each band for as long as it holds; a provisional one is hatched."""
-    status = series.status
     begins = date2num(np.array([begin for begin, _ in known.segments], "datetime64[s]"))
     ends = [*begins[1:], date2num(end)]
     for (_, place), begin, stop in zip(known.segments, begins, ends, strict=True):
         if place < 0:
             continue
         band = known.bands[place]
-        is_young = status.provisional and band == status.band
         axes.fill_between(
             [begin, stop],
             band.lower_quartile,
             band.upper_quartile,
             facecolor=_BAND_COLOUR,
-            edgecolor="white" if is_young else "none",
-            hatch="///" if is_young else None,
+            edgecolor="white" if band.is_own else "none",
+            hatch="///" if band.is_own else None,
             linewidth=0,
             alpha=0.28,
             zorder=1,

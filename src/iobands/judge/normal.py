@@ -1,0 +1,206 @@
+"""What is normal for a series at each time: its verdicts, floors and outliers follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Bands, Limit, log_fence
+from iobands.judge.baseline import FIRST_BASELINE, Baseline
+from iobands.judge.detection import Detection
+from iobands.model import SeriesKey
+from iobands.snapshot import (
+    NOTHING,
+    VERDICTS,
+    History,
+    Outliers,
+    Times,
+    Verdicts,
+    in_utc,
+    moment,
+)
+
+#: The source of a learned band.
+OWN_HISTORY: Final = "own history, provisional"
+
+_SECOND: Final = np.timedelta64(1, "s")
+# The digits of a learned figure: more of them come from its logarithm.
+_DIGITS: Final = 12
+# The other fields that a band may match.
+_OF_BANDS: Final = ("medium", "file_system_type")
+
+
+def band_in_force(
+    key: SeriesKey, sample: Mapping[str, object], when: datetime, bands: Bands
+) -> Band | None:
+    """Return the band of the bands file for a sample with these fields taken at `when`."""
+    return bands.band_for({**key.fields(), **{name: sample[name] for name in _OF_BANDS}}, when)
+
+
+def limit_in_force(
+    key: SeriesKey, sample: Mapping[str, object], when: datetime, bands: Bands
+) -> Limit | None:
+    """Return the limit of the bands file for a sample; see `band_in_force`."""
+    return bands.limit_for({**key.fields(), **{name: sample[name] for name in _OF_BANDS}}, when)
+
+
+def comparing(history: History, bands: Bands) -> NDArray[np.bool_]:
+    """Return which samples can be compared with the newest: equal settings, comparable epochs."""
+    since = bands.compares_since(history.last)
+    chosen = history.alike & ~left_out(history, bands)
+    return chosen if since is None else chosen & (history.times >= in_utc(since))
+
+
+def comparable(history: History, bands: Bands) -> NDArray[np.bool_]:
+    """Return which earlier samples passed and can be compared with the newest."""
+    chosen = comparing(history, bands) & history.passed
+    chosen[-1] = False  # the newest must not be judged by itself
+    return chosen
+
+
+def judged(history: History, bands: Bands) -> NDArray[np.int_]:
+    """Return the places of the samples that the detector judges, in the order of time.
+
+    Runs that failed because they were too slow count: without them a file system with collapsed
+    rates would look healthy.
+    """
+    return np.flatnonzero(comparing(history, bands) & (history.passed | history.too_slow))
+
+
+def left_out(history: History, bands: Bands) -> NDArray[np.bool_]:
+    """Return which samples are kept but not judged: resolved, discarded or in maintenance."""
+    found = np.zeros(len(history), dtype=bool)
+    for span in bands.left_out:
+        found |= (history.times >= in_utc(span.begin)) & (history.times <= in_utc(span.end))
+    return found
+
+
+@dataclass(frozen=True)
+class Normal:
+    """What is normal for a series at each of its samples; arrays are of shape (samples,).
+
+    `places` says which of `bands` it is, -1 where nothing is known. A band is declared in the bands
+    file, or learned: then it is what the detector judged the run by, which follows adopted levels.
+    `is_judged` tells where it was known when the sample was taken, and nobody asked for the run.
+    `newest` is what is normal at the newest sample, even if that is left out.
+    """
+
+    bands: tuple[Band, ...]
+    places: NDArray[np.int_]
+    is_judged: NDArray[np.bool_]
+    newest: Band | None
+
+    @cached_property
+    def figures(self) -> NDArray[np.float64]:
+        """The floor and the quartiles, of shape (4, samples), NaN where nothing is known."""
+        found = [(b.floor, b.lower_quartile, b.median, b.upper_quartile) for b in self.bands]
+        return np.array([*found, (np.nan,) * 4])[self.places].T
+
+    def verdicts(self, history: History) -> Verdicts:
+        """Return the verdicts of the samples in `history`."""
+        floor, lower, _, upper = self.figures
+        values, times = history.values, (history.times - np.datetime64(0, "ns")) // _SECOND
+        codes = np.select(
+            [np.isnan(floor), values < floor, values < lower, values > upper],
+            [VERDICTS.index(each) for each in (NO_BAND, COLLAPSED, BELOW, ABOVE)],
+            VERDICTS.index(WITHIN),
+        )
+        begins = np.flatnonzero(np.diff(self.places, prepend=-2))
+        segments = tuple((int(times[begin]), int(self.places[begin])) for begin in begins)
+        return Verdicts(times, codes, self.bands, segments)
+
+
+def normal_of(key: SeriesKey, history: History, bands: Bands, detection: Detection) -> Normal:
+    """Return what is normal for a series, by the bands file and by its detection.
+
+    The runs that the first baseline was learned from are described by it as well.
+    """
+    found: list[Band | Baseline] = []
+    size = len(history)
+    own, is_judged = np.full(size, -1), np.zeros(size, dtype=bool)
+    rows = np.union1d(detection.rows, size - 1)  # the newest has a verdict even if it failed
+    for first, baseline in detection.chart.baselines:
+        if len(baseline.runs) >= FIRST_BASELINE and first < len(rows):
+            own[rows[first if found else 0 :]] = len(found)
+            is_judged[rows[first:]] = True
+            found.append(baseline)
+    places = own.copy()
+    for epoch in bands.epochs:
+        # The fields of the newest sample, such as its medium, stand for all samples.
+        declared = band_in_force(key, history.newest, epoch.since, bands)
+        since = int(np.searchsorted(history.times, in_utc(epoch.since)))
+        places[since:] = len(found) if declared else own[since:]
+        found += [declared] if declared else []
+    used = np.unique(places[places >= 0])
+    inside = [found[place] for place in used]
+    known = tuple(_learned(key, each) if isinstance(each, Baseline) else each for each in inside)
+    places = np.where(places < 0, -1, np.searchsorted(used, places))
+    newest = known[places[-1]] if places[-1] >= 0 else None
+    if newest and newest.is_own and left_out(history, bands)[-1]:
+        places[-1] = -1
+    is_judged = (is_judged | (places != own)) & ~history.asked
+    return Normal(known, places, is_judged, newest)
+
+
+def _learned(key: SeriesKey, baseline: Baseline) -> Band:
+    """Return the band of a baseline.
+
+    Quartiles interpolate linearly between order statistics: type 7 of Hyndman and Fan, "Sample
+    quantiles in statistical packages", The American Statistician 50 (1996).
+    """
+    figures = np.quantile(np.exp(baseline.runs), (0.25, 0.5, 0.75, 1.0))
+    lower, median, upper, maximum = (float(f"{each:.{_DIGITS}g}") for each in figures)
+    return Band(
+        match={},
+        unit=key.unit,
+        lower_quartile=lower,
+        median=median,
+        upper_quartile=upper,
+        maximum=maximum,
+        floor=log_fence(lower, upper),
+        runs=len(baseline.runs),
+        epoch="",
+        source=OWN_HISTORY,
+    )
+
+
+def unknown(runs: int) -> Normal:
+    """Return what is normal for a series of so many `runs` that could not be judged: nothing."""
+    return Normal((), np.full(runs, -1), np.zeros(runs, dtype=bool), None)
+
+
+@dataclass(frozen=True)
+class TransientRuns:
+    """The runs of a series that were judged and are in no lasting drop, in the order of time.
+
+    Arrays are of shape (runs,): `times` in UTC, `ratios` to the median of what is normal, and
+    `low`, whether the run is under the floor.
+    """
+
+    times: Times
+    ratios: NDArray[np.float64]
+    low: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, normal: Normal, detection: Detection | None) -> TransientRuns:
+        """Return the runs of `detection` that were judged one by one."""
+        if detection is None:
+            return cls(NOTHING.times, NOTHING.values, NOTHING.passed)
+        kept = ~detection.in_drop & normal.is_judged[detection.rows]
+        floors, _, medians, _ = normal.figures[:, detection.rows[kept]]
+        values = detection.values[kept]
+        return cls(detection.times[kept], values / medians, values < floors)
+
+    @property
+    def outliers(self) -> Outliers:
+        """Return how many of the runs are outliers; a streak that has not ended is none yet."""
+        ended = int(np.flatnonzero(~self.low)[-1]) + 1 if not self.low.all() else 0
+        times, low = self.times[:ended], self.low[:ended]
+        newest = moment(times[low][-1]) if low.any() else None
+        return Outliers(ended, int(np.count_nonzero(low)), newest)
