@@ -70,6 +70,8 @@ site_configuration = {{
 """
 
 CHECKS = """\
+import os
+
 import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import *
@@ -98,6 +100,7 @@ class Base(rfm.RunOnlyRegressionTest):
     gib = variable(float, value=0.5, loggable=True)
     fullness_percent = variable(float, value=12.5, loggable=True)
     band_verdict = variable(str, value="", loggable=True)
+    purpose = variable(str, value=os.environ.get("IOBANDS_PURPOSE", "manual"), loggable=True)
 
     @sanity_function
     def proven(self):

@@ -218,3 +218,16 @@ def test_what_cannot_be_scheduled(root: Path) -> None:
     tags = ("smoke", "daily", "weekly", "full")
     begins = {entry("cron", "--tag", tag).split("\n")[1][:5] for tag in tags}
     assert len(begins) > 1  # they do not begin together, whatever the name of this directory
+
+
+def test_the_daily_line_comes_with_one_for_every_hour(root: Path) -> None:
+    _, hourly, *_ = entry("cron", "--notify").splitlines()
+    time, command = re.fullmatch(r"(\S+ \* \* \* \*)  (.*)", hourly).groups()
+    assert 0 <= int(time.split()[0]) < 60
+    assert run_as_daemon(command.replace(r"\%", "%"), root) == [
+        *("run", "--suspects", "--report", "dashboard", "--notify")
+    ]
+    (root / "script").write_text(entry("script", "--suspects"))
+    assert run_as_daemon("/bin/sh script", root)[:2] == ["run", "--suspects"]
+    # other tags have a line of their own, as the daily one is there
+    assert len(entry("cron", "--tag", "weekly").splitlines()) == 2

@@ -182,7 +182,7 @@ def _login() -> str:
 
 def _log(request: Request, words: list[str], options: ActionOptions) -> None:
     """Log the actions, and print what each of them changed."""
-    site = site_of(options) if options.dry_run else recorded(options)
+    site = site_of(options) if options.dry_run else recorded(options).snapshot
     known = (*site.series, *site.retired)
     done = site.actions
     subjects = subjects_of(known, site.alerts, site.past)

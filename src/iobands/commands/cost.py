@@ -11,6 +11,7 @@ import typer
 from iobands.commands.options import AsSystemOption, RootOption, TagOption, failure, root_of
 from iobands.measure import Selection, SessionError
 from iobands.measure.cost import GIB_PER_TIB, capacities, costs_of
+from iobands.measure.plan import limits_of
 from iobands.measure.reframe import describe
 from iobands.source.site_file import read_site_file
 from iobands.views.format import printable
@@ -75,6 +76,11 @@ def cost(
     right = range(1, len(_HEADINGS))
     typer.echo("\n".join(columns(rows, output_width(), right=right, indent="")))
     typer.echo("\nUpper bounds: volume × repeats; nodes × time limit. Most runs use less.")
+    for place in sorted({each.partition for each in costs}):
+        limits = limits_of(read, place)
+        most = f"at most {limits.node_hours_per_day:g} node h a day" if limits.allow else "off"
+        typer.echo(f"Repeats and suspects on {place} (suspects in the site file): {most}.")
+    typer.echo("On a healthy site, expect up to 10 % more runs from these.")
     unknown = sum(not each.written_gib and not each.node_hours for each in costs)
     if unknown:
         typer.echo(

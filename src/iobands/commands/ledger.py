@@ -16,8 +16,9 @@ from iobands.commands.options import (
     site_of,
 )
 from iobands.judge.chronicle import chronicle
+from iobands.judge.site import JudgedSite
 from iobands.model import naming
-from iobands.snapshot import Ledger, LedgerEntry, Snapshot
+from iobands.snapshot import Ledger, LedgerEntry
 from iobands.source.alert_log import alert_log, append_events
 from iobands.source.known import read_known
 from iobands.views.format import percent, plural, printable
@@ -75,8 +76,8 @@ def _row(entry: LedgerEntry) -> tuple[str, ...]:
     )
 
 
-def recorded(options: SiteOptions, *, with_power: bool = False) -> Snapshot:
-    """Append to the log of alerts what happened since, and return the snapshot.
+def recorded(options: SiteOptions, *, with_power: bool = False) -> JudgedSite:
+    """Append to the log of alerts what happened since, and return the judged site.
 
     All systems are judged, as the numbers do not depend on what somebody looks at.
     """
@@ -88,7 +89,7 @@ def recorded(options: SiteOptions, *, with_power: bool = False) -> Snapshot:
                 append_events(perflogs, system, events)
             except OSError as error:
                 typer.echo(f"iobands: alerts are not logged: {error}", err=True)
-    return judged.snapshot if options.system is None else site_of(options)
+    return judged if options.system is None else judgement_of(options)
 
 
 def _rebuild(options: PastSiteOptions) -> None:

@@ -1,19 +1,18 @@
-"""The command `iobands run`: measure, then print the digest."""
+"""The command `iobands run`: measure, then print the digest.
+
+With nothing to measure again, `iobands run --suspects` ends at once: what it does not need is
+imported later.
+"""
 
 from __future__ import annotations
 
-import re
 import threading
-from functools import partial
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
-from iobands.commands.ledger import recorded
-from iobands.commands.notify import send_ping, settings_of, tell_of
 from iobands.commands.options import (
     AsSystemOption,
     FalseAlarmsOption,
@@ -24,14 +23,8 @@ from iobands.commands.options import (
     require_report,
     root_of,
 )
-from iobands.commands.report import report_to
-from iobands.commands.status import print_digest
-from iobands.measure import Listener, Selection, SessionError
-from iobands.measure.session import SessionOutcome, measure
-from iobands.model import OK, UNKNOWN, FileError, worst
-from iobands.notify.settings import Settings
-from iobands.source.site_file import read_site_file
-from iobands.views.format import summary
+from iobands.measure.plan import Plan, read_asked, read_plan
+from iobands.model import seconds_of
 
 
 def run(
@@ -53,6 +46,14 @@ def run(
         bool,
         typer.Option("--notify", help="Also send messages, as config/notify.yaml says."),
     ] = False,
+    suspects: Annotated[
+        bool,
+        typer.Option("--suspects", help="Measure only what is in doubt and due; for every hour."),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="With --suspects: show what is due in the next 24 hours."),
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show ReFrame's output.")
     ] = False,
@@ -63,66 +64,42 @@ def run(
     """Measure: run the checks under a lock, then print the digest.
 
     Arguments after -- are passed to ReFrame. The exit status is the same as for `iobands status`,
-    and 3 if the checks could not be run or fewer ran than were selected.
+    and 3 if the checks could not be run or fewer ran than were selected. With --suspects, it is 0
+    if nothing is due or another session is measuring.
     """
+    if dry_run and not suspects:
+        raise failure("--dry-run: only with --suspects; `iobands cost` shows what a session costs")
+    options = SiteOptions(root=root_of(root), false_alarms=false_alarms)
+    plan = read_plan(options.perflogs_directory) if suspects else None
+    if suspects and not dry_run and plan and _has_nothing_due(plan, options):
+        return
     if dashboard:  # said before the checks run, not after
         require_report("iobands run --report")
-    found = root_of(root)
-    options = SiteOptions(root=found, false_alarms=false_alarms)
-    selection = Selection(tag, system, tuple(extra or ()))
-    unread: list[str] = []
-    try:
-        people = settings_of(options) if notify else Settings()
-    except FileError as error:  # costs the messages of this session, but not its samples
-        people, notify, unread = Settings(), False, [str(error)]
-    statuses = [send_ping(people, "start")]
-    try:
-        outcome = _measure(found, selection, _seconds(limit), verbose)
-    except typer.Exit as end:
-        send_ping(people, "fail", str(end.__cause__ or ""))
-        raise
-    site = recorded(options, with_power=dashboard is not None)
-    print_digest(site)
-    if dashboard:
-        report_to(dashboard, site, options.config_of("systems"))
-    for note in outcome.notes:
-        typer.echo(f"iobands: {note}", err=True)
-    problems = [*outcome.problems, *unread]
-    for problem in problems:
-        typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
-    if notify:
-        statuses.append(tell_of(site, people, options))
-    statuses.append(send_ping(people, "fail" if problems else "", summary(site)))
-    raise typer.Exit(worst([*statuses, site.exit_status, UNKNOWN if problems else OK]))
+    from iobands.commands import session  # noqa: PLC0415 (slow to load)
+
+    if dry_run:
+        session.show_plan(options)
+        return
+    how = session.How(_seconds(limit), dashboard, notify, verbose)
+    if suspects:
+        session.run_suspects(options, how)
+    else:
+        session.run_session(options, tag, system, tuple(extra or ()), how)
+
+
+def _has_nothing_due(plan: Plan, options: SiteOptions) -> bool:
+    perflogs, now = options.perflogs_directory, datetime.now(timezone.utc)
+    is_of_future = plan.written - now > timedelta(hours=1)  # by a clock that was set back
+    if is_of_future or plan.is_outdated(options.config_of("bands").parent, now):
+        return False
+    return not plan.asks or not plan.due(read_asked(perflogs), now)
 
 
 def _seconds(text: str) -> float:
-    """Return the seconds of a duration as ReFrame writes them: 1d2h3m4s."""
-    found = re.fullmatch(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", text)
-    seconds = sum(
-        int(number or 0) * unit
-        for number, unit in zip(
-            found.groups() if found else (), (86_400, 3600, 60, 1), strict=False
-        )
-    )
+    try:
+        seconds = seconds_of(text)
+    except ValueError:
+        seconds = 0
     if not 0 < seconds <= threading.TIMEOUT_MAX:
         raise failure(f"--limit {text}: not a duration; write for example 90m, 4h or 1d")
     return seconds
-
-
-def _measure(root: Path, selection: Selection, limit: float, verbose: bool) -> SessionOutcome:
-    """Run ReFrame with a progress line on a terminal, or with its whole output."""
-    read = partial(read_site_file, root / "config" / "systems")
-    console = Console(stderr=True, highlight=False, markup=False)
-    try:
-        if verbose:
-            listener = Listener(line=typer.echo, step=lambda _: None)
-            return measure(root, selection, read, limit, listener)
-        with console.status("iobands run") as status:  # prints nothing unless on a terminal
-            listener = Listener(
-                line=lambda _: None,
-                step=lambda text: status.update(Text(f"iobands run: {text}")),
-            )
-            return measure(root, selection, read, limit, listener)
-    except SessionError as error:
-        raise failure(str(error)) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -42,12 +43,19 @@ def schedule(
     notify: Annotated[
         bool, typer.Option("--notify", help="Also send messages, as config/notify.yaml says.")
     ] = False,
+    suspects: Annotated[
+        bool,
+        typer.Option("--suspects", help="With script: every hour, only what is in doubt."),
+    ] = False,
     account: Annotated[
         str | None, typer.Option("--account", help="[default: IOBANDS_ACCOUNT]")
     ] = None,
     root: RootOption = None,
 ) -> None:
     """Print a cron line that runs `iobands run` regularly, or its command as a script.
+
+    For the daily checks, a second line measures every hour what is in doubt. Without it, nothing is
+    measured between sessions.
 
     The jitter is a fixed delay derived from host, directory and tag, so that sites and tags do not
     start at the same minute. The command sets the account and a PATH with the programs that a
@@ -58,22 +66,20 @@ def schedule(
     clock = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", at)
     if clock is None:
         raise failure(f"--at {at}: not a time of day; write 05:00")
-    options = ["--report", dashboard]
-    options += ["--system", system] if system else []
-    options += ["--notify"] if notify else []
+    told = ["--notify"] if notify else []
+    of_system = ["--system", system] if system else []
+    new = partial(
+        new_job, place, clock=(int(clock[1]), int(clock[2])), jitter=jitter, account=account
+    )
+    often = every or (Every.WEEK if tag == "weekly" else Every.DAY)
     try:
-        job = new_job(
-            place,
-            tag,
-            options,
-            every=every or (Every.WEEK if tag == "weekly" else Every.DAY),
-            clock=(int(clock[1]), int(clock[2])),
-            jitter=jitter,
-            account=account,
-        )
+        usual = new(tag, ["--report", dashboard, *of_system, *told], every=often)
+        hourly = new(None, ["--report", dashboard, *told], every=Every.HOUR)
     except ValueError as error:
         raise failure(str(error)) from error
-    if form is Form.CRON:
-        typer.echo(f"# {job.name}: for `crontab -e`\n{job.cron_line()}")
-    else:
-        typer.echo(f"#!/bin/sh\n{job.shell()}")
+    if form is Form.SCRIPT:
+        typer.echo(f"#!/bin/sh\n{(hourly if suspects else usual).shell()}")
+        return
+    if tag == "daily":
+        typer.echo(f"# {hourly.name}: every hour, what is in doubt\n{hourly.cron_line()}")
+    typer.echo(f"# {usual.name}: for `crontab -e`\n{usual.cron_line()}")

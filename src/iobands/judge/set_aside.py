@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Final
 
+import polars as pl
+
 from iobands.bands import Bands, Span
 from iobands.measure.run_reports import CheckRun, RunReports
-from iobands.model import TARGET, PeerName, SeriesKey, labels
+from iobands.model import ASKED, TARGET, TIME, PeerName, SeriesKey, labels
 from iobands.snapshot import (
     DISCARD,
     NOTHING,
@@ -66,7 +68,9 @@ class Stage:
     def of(cls, known: Known) -> Stage:
         """Return the judged part of a site."""
         now, histories, logs = known.now, known.histories, known.logs
-        missing = missing_in_perflogs(known.samples.missed)
+        # a run that was made again need not give a sample
+        missed = known.samples.missed
+        missing = missing_in_perflogs(missed.filter(~pl.col("purpose").is_in(ASKED)))
         seen = sightings(known.samples)
         past = superseded(seen)
         runs = outside_maintenance(known.reports.runs, known.maintenance)
@@ -123,6 +127,9 @@ class Stage:
         spans = [span for each in self.known.maintenance.values() for span in each.of(None)]
         # dated by a wrong clock: only the samples tell when a session ran
         began = last.began if last and last.began <= now + AHEAD else _LONG_AGO
+        rows = self.known.samples.measured.filter(~pl.col("purpose").is_in(ASKED))
+        newest = rows.select(pl.col(TIME).max()).item()
+        began = max(began, newest or _LONG_AGO)
         return missed_schedule(began, self.measured.values(), spans, now)
 
 
@@ -152,13 +159,16 @@ def spans_of_peers(
 def outside_maintenance(
     runs: Iterable[CheckRun], windows: Mapping[str, Maintenance]
 ) -> tuple[CheckRun, ...]:
-    """Return the runs outside maintenance, as failures during maintenance are expected."""
+    """Return the runs outside maintenance, as failures during maintenance are expected.
+
+    Nor does a run that was made again make a sample missing.
+    """
 
     def is_inside(run: CheckRun) -> bool:
         spans = windows[run.system].of(run.fields.get("file_system"))
         return any(run.when in span for span in spans)
 
-    return tuple(run for run in runs if not is_inside(run))
+    return tuple(run for run in runs if run.purpose not in ASKED and not is_inside(run))
 
 
 def is_retired(actions: Iterable[Action], history: History) -> bool:

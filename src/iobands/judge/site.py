@@ -25,6 +25,7 @@ from iobands.judge.places import actions_on_peers, places_of
 from iobands.judge.prior import Months, Prior, months_of, priors_of
 from iobands.judge.set_aside import Stage, spans_of_peers
 from iobands.judge.state import Judged, judged_series
+from iobands.measure.run_reports import CheckRun
 from iobands.model import LastSession, Rejected, SeriesKey, slug
 from iobands.snapshot import (
     CLOCK,
@@ -63,11 +64,13 @@ class JudgedSite:
     """The snapshot, and the basis of each of its series.
 
     `news` is by system what happened to alerts and is not in the log yet, in the order of time.
+    `runs` are those of the newest run reports.
     """
 
     snapshot: Snapshot
     judged: Mapping[SeriesKey, Judged]
     news: Mapping[str, Sequence[AlertEvent]]
+    runs: Sequence[CheckRun] = ()
 
 
 def read_site(
@@ -169,8 +172,9 @@ def judge(
         peer_actions=tuple(peer_actions.items()),
         warnings=tuple(text for each in known.bands.values() for text in each.warnings),
         clock=clock,
+        planned=known.planned,
     )
-    return JudgedSite(snapshot, judged, _news(told, known.alert_log))
+    return JudgedSite(snapshot, judged, _news(told, known.alert_log), known.reports.runs)
 
 
 def _groups(histories: Mapping[SeriesKey, History]) -> tuple[Group, ...]:

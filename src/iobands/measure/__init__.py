@@ -3,11 +3,15 @@
 ReFrame's own process imports this room: nothing here needs more than Python.
 """
 
+import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from iobands.model import MANUAL, SCHEDULED
+
+PURPOSE_ENV: Final = "IOBANDS_PURPOSE"
 
 
 class SessionError(Exception):
@@ -18,22 +22,33 @@ class SessionError(Exception):
 class Selection:
     """What to measure: the checks with `tag`, on `system` or where ReFrame finds itself to be.
 
-    `extra` are further arguments for ReFrame.
+    `extra` are further arguments for ReFrame. `why` is the purpose if it is measured again.
     """
 
-    tag: str
+    tag: str | None
     system: str | None = None
     extra: tuple[str, ...] = ()
+    why: str | None = None
 
     def arguments(self) -> list[str]:
         """Return the selection as arguments of ReFrame."""
+        tag = ["-t", self.tag] if self.tag else []
         system = [f"--system={self.system}"] if self.system else []
-        return ["-t", self.tag, *system, *self.extra]
+        return [*tag, *system, *self.extra]
 
     @property
     def purpose(self) -> str:
-        """Why it is measured: further arguments, which no schedule has, are of a person."""
-        return MANUAL if self.extra else SCHEDULED
+        """Why it is measured: further arguments, which no schedule has, are of a person.
+
+        `IOBANDS_PURPOSE` says otherwise, except of what is measured again.
+        """
+        by_hand = MANUAL if self.extra else SCHEDULED
+        return self.why or os.environ.get(PURPOSE_ENV) or by_hand
+
+
+def exactly(name: str) -> str:
+    """Return the pattern of `reframe -n` for one check; ReFrame matches names without blanks."""
+    return f"^{re.escape(name.replace(' ', ''))}$"
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,9 @@ from iobands.measure.processes import Process
 from iobands.model import read_small
 
 LOCK_NAME: Final = ".session.json"
+#: The command of a session that ends when another one begins.
+SUSPECTS: Final = "iobands run --suspects"
+_WANTED: Final = ".session.wanted"
 _LARGEST: Final = 64 * 1024  # bytes of a lock that is read
 #: The errors of link(2) on a file system without hard links.
 _NO_LINKS: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -40,6 +43,12 @@ _BEAT: Final = 60.0  # seconds between two signs of life
 STOPPED: Final = 3600.0  # seconds without one, after which a session counts as over
 _WATCH: Final = 3 * _BEAT
 _CLOCK_OFF: Final = 300.0  # seconds by which two clocks may differ
+_YIELDS: Final = 2 * _BEAT + 180  # seconds in which a session ends that was asked to
+_PAUSE: Final = 2.0
+
+
+class BusyError(SessionError):
+    """Another session holds the lock."""
 
 
 def refusal(error: OSError, path: Path) -> SessionError:
@@ -100,6 +109,11 @@ class Holder:
         return None in alive and True not in alive
 
     @property
+    def yields(self) -> bool:
+        """Whether it ends when another session begins."""
+        return self.command == SUSPECTS
+
+    @property
     def beats(self) -> bool:
         """Whether it has a heartbeat; sessions of older versions have none."""
         return self.processes[0].machine is not None
@@ -139,12 +153,32 @@ def read_holder(perflogs: Path) -> Holder | None:
 def acquire(perflogs: Path, holder: Holder) -> Holder | None:
     """Take the lock for `holder`; return the killed session that held it before, if any.
 
+    A holder that yields is asked to end, and waited for.
+
     Raises:
-        SessionError: another session holds the lock, or it cannot be made.
+        BusyError: another session holds the lock.
+        SessionError: it cannot be made.
     """
-    path = lock_path(perflogs)
+    path, until = lock_path(perflogs), time.monotonic() + _YIELDS
     with _written(path, holder) as new:
-        return _take(path, new)
+        while True:
+            try:
+                former = _take(path, new)
+            except BusyError:
+                found = read_holder(perflogs)
+                may_end = found is None or found.yields
+                if holder.yields or not may_end or time.monotonic() > until:
+                    raise
+                wanted(perflogs).touch()
+                time.sleep(_PAUSE)
+            else:
+                wanted(perflogs).unlink(missing_ok=True)
+                return former
+
+
+def wanted(perflogs: Path) -> Path:
+    """Return the file that asks a session which yields to end."""
+    return perflogs / _WANTED
 
 
 def _take(path: Path, new: Path) -> Holder | None:
@@ -160,14 +194,14 @@ def _take(path: Path, new: Path) -> Holder | None:
         former.is_stale or (former.is_out_of_sight and former.beats and has_stopped(path))
     )
     if former is None or not over:
-        raise SessionError(_refusal(path, former))
+        raise BusyError(_refusal(path, former))
     name = hashlib.sha256(former.session.encode()).hexdigest()[:32]
     claim = path.with_name(f"{LOCK_NAME}.{name}")
     _take(claim, new)
     found = _read(path)
     if found != former:  # it was taken, or given back, since
         claim.unlink()
-        raise SessionError(_refusal(path, found))
+        raise BusyError(_refusal(path, found))
     claim.replace(path)
     return former
 

@@ -22,7 +22,6 @@ SESSION_ENV: Final = "IOBANDS_SESSION"
 #: The environment variable with the number of the attempt, which the sample keeps.
 ATTEMPT_ENV: Final = "IOBANDS_ATTEMPT"
 #: The environment variable that says why the runs are made, which the sample keeps.
-PURPOSE_ENV: Final = "IOBANDS_PURPOSE"
 
 _PROC: Final = Path("/proc")
 _MACHINE: Final = Path("/etc/machine-id")

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.measure import Listener, Selection, SessionError
+from iobands.measure import PURPOSE_ENV, Listener, Selection, SessionError
 from iobands.measure.jobs import SILENT
-from iobands.measure.processes import ATTEMPT_ENV, PURPOSE_ENV, SESSION_ENV
+from iobands.measure.processes import ATTEMPT_ENV, SESSION_ENV
 from iobands.measure.run_reports import entries_of, load_report, report_files
 from iobands.measure.suite import SITE_ENV, suite_of
 from iobands.model import COMPLETED, INTERRUPTED, LIMIT, Unusable
@@ -159,7 +159,7 @@ def run_checks(
         environment = {
             SESSION_ENV: session,
             ATTEMPT_ENV: str(number),
-            PURPOSE_ENV: os.environ.get(PURPOSE_ENV) or selection.purpose,
+            PURPOSE_ENV: selection.purpose,
         }
         seconds = max(until - time.monotonic(), 0)
         ended = _run([*command, *arguments, *more], root, environment, seconds, listener)
@@ -177,6 +177,11 @@ def run_checks(
     second = attempt([word for code in again for word in ("-n", f"/{code}")], 2)
     reports = ended.reports + second.reports
     return replace(ended, how=second.how, reports=reports, repeated=again)
+
+
+def pause(root: Path, seconds: float, limit: float, listener: Listener) -> str:
+    """Wait, and return how the wait ended; a signal or the `limit` in seconds ends it in order."""
+    return _run(["sleep", f"{seconds:.1f}"], root, {}, limit, listener).how
 
 
 def _run(

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from iobands.model import (
     PATH_PART,
+    SCHEDULED,
     SERIES_FIELDS,
     Rejected,
     Unusable,
@@ -65,6 +66,7 @@ class CheckRun:
     file system, environment or partition that a preflight check examines, and `lacks` the one that
     is unfit, so that a check failed or was not run. `size_gib` is the size of a file system that it
     examines, None if unknown.
+    `node_hours` are the most that it costs, and `purpose` is why it was made.
     """
 
     name: str
@@ -84,6 +86,8 @@ class CheckRun:
     size_gib: float | None = None
     interval: timedelta | None = None
     session: str = ""
+    node_hours: float = 0.0
+    purpose: str = SCHEDULED
 
     @property
     def overdue(self) -> timedelta | None:
@@ -205,6 +209,8 @@ def _run(entry: Part, end: datetime, path: Path, entries: Mapping[_Key, Part]) -
         size_gib=number_of(entry, "size_gib"),
         interval=interval_of(number_of(entry, "interval_days")),
         session=text("session") or f"{path.parent.parent.name}/{path.name}",
+        node_hours=(number_of(entry, "nodes") or 0) * (number_of(entry, "time_limit") or 0) / 3600,
+        purpose=text("purpose") or SCHEDULED,
     )
 
 

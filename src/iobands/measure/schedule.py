@@ -74,7 +74,7 @@ class Job:
 
 def new_job(
     root: Path,
-    tag: str,
+    tag: str | None,
     options: Sequence[str],
     *,
     every: Every,
@@ -84,22 +84,26 @@ def new_job(
 ) -> Job:
     """Return the job that runs the checks with `tag`, at up to `jitter` minutes after `clock`.
 
+    Without a tag, it measures what is in doubt.
+
     The delay is derived from host, directory and tag, and so is the same each night.
 
     Raises:
         ValueError: no line should run this; the message says why.
     """
-    arguments = (_program(), "run", "--tag", tag, *options)
+    name = tag or "suspects"
+    selection = ("--tag", tag) if tag else ("--suspects",)
+    arguments = (_program(), "run", *selection, *options)
     environment = {name: os.environ[name] for name in _SETTINGS if os.environ.get(name)}
     if account:
         environment["IOBANDS_ACCOUNT"] = account
     environment["PATH"] = ":".join(dict.fromkeys([*_places(), *_USUAL_PATH]))
     if any(not text.isprintable() for text in (str(root), *arguments, *environment.values())):
         raise ValueError("a path or an argument has a line break or another control character")
-    seed = f"{socket.gethostname()}:{root}:{tag}".encode()
+    seed = f"{socket.gethostname()}:{root}:{name}".encode()
     hour, minute = clock
     return Job(
-        name=f"iobands-{re.sub(r'[^A-Za-z0-9]+', '-', tag)}",
+        name=f"iobands-{re.sub(r'[^A-Za-z0-9]+', '-', name)}",
         root=root,
         arguments=arguments,
         environment=environment,

@@ -6,17 +6,20 @@ its run report are read.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from iobands.measure import Listener, ReadSiteFile, Selection, SessionError
+from iobands.measure import Listener, ReadSiteFile, Selection, SessionError, exactly
+from iobands.measure.again import Again, ask_again
 from iobands.measure.cost import over_budget
 from iobands.measure.jobs import cancel_jobs, forget_jobs
 from iobands.measure.lock import (
+    SUSPECTS,
+    BusyError,
     Holder,
     acquire,
     clock_problem,
@@ -26,6 +29,7 @@ from iobands.measure.lock import (
     refusal,
     release,
     start_beating,
+    wanted,
 )
 from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, require_room
 from iobands.measure.processes import end_session
@@ -33,7 +37,10 @@ from iobands.measure.record import begin_record, end_record, read_last_session, 
 from iobands.measure.reframe import LOG, Ended, describe, run_checks
 from iobands.measure.run_reports import load_report, totals_of
 from iobands.measure.sweep import clean_up, prune
-from iobands.model import COMPLETED, FAILED, INTERRUPTED, LIMIT
+from iobands.model import COMPLETED, FAILED, INTERRUPTED, LIMIT, SCHEDULED, Ask
+
+#: Returns what to measure again, by what was measured so far.
+Choose = Callable[[], Sequence[Ask]]
 
 _stop_beating: dict[str, Callable[[], None]] = {}  # by session
 
@@ -57,26 +64,39 @@ class SessionOutcome:
 
 
 def measure(
-    root: Path, selection: Selection, read_site_file: ReadSiteFile, limit: float, listener: Listener
+    root: Path,
+    selection: Selection,
+    read_site_file: ReadSiteFile,
+    limit: float,
+    listener: Listener,
+    choose: Choose = tuple,
 ) -> SessionOutcome:
     """Run the selected checks one after the other.
 
-    After `limit` seconds the session ends. When it has ended, orphans are removed. The output of
-    the last session is also kept as `perflogs/iobands-run.log`, and how it ended as
+    At the end it measures what `choose` returns again, unless a person selected the checks. After
+    `limit` seconds the session ends. When it has ended, orphans are removed. The output of the last
+    session is also kept as `perflogs/iobands-run.log`, and how it ended as
     `perflogs/last-session.json`.
 
     Raises:
         SessionError: another session runs, no check was selected, ReFrame did not run, or it was
             interrupted.
     """
-    perflogs = root / "perflogs"
+    perflogs, end = root / "perflogs", time.monotonic() + limit
     holder, notes = open_session(perflogs, f"iobands run --tag {selection.tag}")
     try:
         clock = clock_problem(perflogs)
         former = read_last_session(perflogs)
-        record = begin_record(perflogs, holder, selection.tag, selection.system)
+        record = begin_record(perflogs, holder, selection.tag or "", selection.system)
         try:
             outcome = _session(root, selection, read_site_file, holder.session, limit, listener)
+            if outcome.how == COMPLETED and selection.purpose == SCHEDULED:
+                left = end - time.monotonic()
+                asks = choose()
+                again = ask_again(root, asks, read_site_file, holder.session, left, listener)
+                outcome = _with(outcome, again)
+                if again.how != COMPLETED:
+                    notes += end_rest(perflogs, holder.session)
         except NothingSelectedError:
             restore_record(perflogs, former)
             raise
@@ -99,6 +119,53 @@ def measure(
     return outcome
 
 
+def measure_again(
+    root: Path,
+    choose: Choose,
+    read_site_file: ReadSiteFile,
+    limit: float,
+    listener: Listener,
+) -> Again | None:
+    """Measure what `choose` returns between sessions; None if another session is measuring.
+
+    It leaves no record, as the next session is due as if it had not taken place. Another session
+    that begins ends it.
+
+    Raises:
+        SessionError: ReFrame did not run, or nothing can be recorded.
+    """
+    perflogs = root / "perflogs"
+    try:
+        holder, notes = open_session(perflogs, SUSPECTS)
+    except BusyError:
+        return None
+    try:
+        if clock := clock_problem(perflogs):
+            raise SessionError(clock)
+        asks = choose()
+        again = ask_again(root, asks, read_site_file, holder.session, limit, listener)
+        notes += end_rest(perflogs, holder.session, waited=again.how == COMPLETED)
+    except OSError as error:
+        raise refusal(error, Path(error.filename or perflogs)) from error
+    finally:
+        close_session(perflogs, holder.session)
+    if again.measured:
+        clean_up(root, again.measured[0].system, read_site_file)
+    return replace(again, notes=(*notes, *again.notes))
+
+
+def _with(outcome: SessionOutcome, again: Again) -> SessionOutcome:
+    """Return the outcome of a session with what was measured again at its end."""
+    number = len(again.measured)
+    return replace(
+        outcome,
+        how=again.how,
+        counts=outcome.counts | ({"again": number} if number else {}),
+        problems=(*outcome.problems, *again.problems),
+        notes=(*outcome.notes, *again.notes),
+    )
+
+
 def _session(
     root: Path,
     selection: Selection,
@@ -112,7 +179,7 @@ def _session(
     listener.step("selecting checks")
     (perflogs / LOG).write_bytes(b"")
     cut = over_budget(root, selection, read_site_file)
-    without = [word for cost in cut for word in ("-x", _exactly(cost.name))]
+    without = [word for cost in cut for word in ("-x", exactly(cost.name))]
     ended = run_checks(root, selection, without, session, limit, listener)
     problems = [f"not loaded: {each}" for each in ended.not_loaded]
     counts: dict[str, int] = {}
@@ -152,11 +219,6 @@ def _session(
     elif counts.get("ran", counts["expected"]) < counts["expected"]:
         problems.insert(0, f"{counts['ran']} of {counts['expected']} expected test cases ran")
     return SessionOutcome(ended.how, counts, tuple(problems), tuple(notes), seconds)
-
-
-def _exactly(name: str) -> str:
-    """Return the pattern of `reframe -x` for one check; ReFrame matches names without blanks."""
-    return f"^{re.escape(name.replace(' ', ''))}$"
 
 
 def _why_damaged(report: Path, perflogs: Path, error: ValueError) -> str:
@@ -207,6 +269,8 @@ def open_session(perflogs: Path, command: str) -> tuple[Holder, list[str]]:
     former = acquire(perflogs, holder)
 
     def is_ours() -> bool:
+        if holder.yields and wanted(perflogs).exists():
+            return False
         with suppress(SessionError):
             found = read_holder(perflogs)
             return found is None or found.session == holder.session

@@ -5,6 +5,7 @@ ReFrame's process imports it under a site's own ReFrame: it needs only what ReFr
 
 from __future__ import annotations
 
+from iobands.model.ask import Ask
 from iobands.model.documents import (
     Document,
     Steps,
@@ -17,6 +18,7 @@ from iobands.model.documents import (
     parse_time,
     parse_yaml,
     read_content,
+    seconds_of,
     shown,
     unknown,
     utc_text,
@@ -38,10 +40,13 @@ from iobands.model.fields import (
     PURPOSES,
     RATIO_UNIT,
     READ,
+    RECOVERY,
+    REPEAT,
     REQUIRED,
     SCHEDULED,
     SERIES_FIELDS,
     SPEEDS,
+    SUSPECT,
     TIME,
     UNIT,
     VALUE,

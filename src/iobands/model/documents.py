@@ -7,6 +7,7 @@ out").
 
 from __future__ import annotations
 
+import re
 import reprlib
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -213,6 +214,19 @@ def utc_text(when: datetime) -> str:
 def is_of_this_age(day: date) -> bool:
     """Tell whether the year of `day` is valid in every time zone, and in nanoseconds."""
     return day.year in _YEARS
+
+
+def seconds_of(duration: str) -> float:
+    """Return the seconds of a duration as ReFrame writes them: 1d2h3m4s.
+
+    Raises:
+        ValueError: it is no duration.
+    """
+    found = re.fullmatch(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", duration, re.ASCII)
+    if not (found and duration):
+        raise ValueError("not a duration; write for example 90m, 4h or 1d")
+    units = (86_400, 3600, 60, 1)
+    return sum(int(number or 0) * unit for number, unit in zip(found.groups(), units, strict=True))
 
 
 def parse_time(value: object) -> datetime:

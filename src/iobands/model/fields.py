@@ -239,14 +239,18 @@ NUMERIC_FIELDS: Final = frozenset(
 )
 #: The fields that the `match` of a band may name (contract 3).
 MATCH_FIELDS: Final = (*SERIES_FIELDS, "variable", *_names("band"))
-#: Why a run is made: for the schedule, or selected by hand. Older perflogs lack the column, and
-#: their runs count as scheduled.
+#: Why a run is made: for the schedule, selected by hand, or again: to repeat a low run at the end
+#: of its session, to follow a suspicion, or to see whether an alert is over. Older perflogs lack
+#: the column, and their runs count as scheduled.
 SCHEDULED: Final = "scheduled"
 MANUAL: Final = "manual"
-PURPOSES: Final = frozenset({SCHEDULED, "repeat", "suspect", "recovery", MANUAL})
+REPEAT: Final = "repeat"
+SUSPECT: Final = "suspect"
+RECOVERY: Final = "recovery"
 #: The purposes of runs that an earlier run asked for: they are low more often than healthy runs,
 #: so nothing is learned from them. What a person selects, such as a case, is nobody's answer.
-ASKED: Final = PURPOSES - {SCHEDULED, MANUAL}
+ASKED: Final = frozenset({REPEAT, SUSPECT, RECOVERY})
+PURPOSES: Final = frozenset({SCHEDULED, MANUAL}) | ASKED
 #: The columns measured next to the rate.
 COVARIATES: Final = _names("covariate")
 #: The columns that may explain a change: how and where a run took place, and covariates.

@@ -20,6 +20,7 @@ from iobands.model import (
     OK,
     UNKNOWN,
     WARNING,
+    Ask,
     LastSession,
     Leftover,
     PeerName,
@@ -73,7 +74,8 @@ class Snapshot:
     `maintenance` has the windows of each system. `leftovers` are run directories that could not be
     removed. `places` have the targets and nodes that are compared with each other, and
     `peer_actions` the actions on them. `warnings` are about the bands files. `clock` says how far
-    the clock that gave `now` is wrong; while it is wrong, nothing is over or due by it.
+    the clock that gave `now` is wrong; while it is wrong, nothing is over or due by it. `planned`
+    is what is measured again, and when.
 
     The history is in columns: `samples` has a row for each sample with all fields of contract 2,
     and `speeds` a row for each target and node of a run.
@@ -103,6 +105,7 @@ class Snapshot:
     peer_actions: tuple[tuple[PeerName, tuple[Action, ...]], ...] = ()
     warnings: tuple[str, ...] = ()
     clock: str | None = None
+    planned: tuple[Ask, ...] = ()
     is_public: bool = False
 
     @property

@@ -6,6 +6,7 @@ Perflogs are one source; the layers above know nothing of their files.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,9 +17,19 @@ import polars as pl
 
 from iobands.bands import Bands, Span, Window, load_bands
 from iobands.measure.notes import read_leftovers
+from iobands.measure.plan import read_plan
 from iobands.measure.record import read_last_session
 from iobands.measure.run_reports import RunReports, read_run_reports
-from iobands.model import TIME, FileError, LastSession, Leftover, Rejected, SeriesKey, overdue
+from iobands.model import (
+    TIME,
+    Ask,
+    FileError,
+    LastSession,
+    Leftover,
+    Rejected,
+    SeriesKey,
+    overdue,
+)
 from iobands.snapshot import AlertEvent, History
 from iobands.source.action_log import Log, log_path, read_log
 from iobands.source.alert_log import alert_log, read_alert_log
@@ -83,6 +94,7 @@ class Known:
     logs: Mapping[str, Log]
     alert_log: Mapping[str, tuple[AlertEvent, ...]]
     last_session: LastSession | None
+    planned: tuple[Ask, ...]
     leftovers: tuple[Leftover, ...]
     rejected: tuple[Rejected, ...]
     problems: tuple[tuple[str, str], ...]
@@ -158,10 +170,19 @@ def read_known(
         logs=logs,
         alert_log={name: events for name, (events, _) in told.items()},
         last_session=None if as_of else read_last_session(perflogs, rejected),
+        planned=() if as_of else _planned(perflogs, system),
         leftovers=() if as_of else read_leftovers(perflogs, system),
         rejected=tuple(rejected),
         problems=tuple(attempts.problems),
     )
+
+
+def _planned(perflogs: Path, system: str | None) -> tuple[Ask, ...]:
+    """Return what is measured again; nothing if the plan is of a newer iobands."""
+    with suppress(FileError):
+        plan = read_plan(perflogs)
+        return tuple(each for each in plan.asks if system in {None, each.system}) if plan else ()
+    return ()
 
 
 def _bands(directory: Path, system: str, now: datetime) -> tuple[Bands, Maintenance]:

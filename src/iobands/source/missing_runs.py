@@ -66,14 +66,12 @@ def missed_schedule(
 ) -> timedelta | None:
     """Return the shortest declared interval if no session ran for two of them, else None.
 
-    The newest session `began` at that time or, if it was started by `reframe -r`, with the newest
-    sample. The time in `spans` does not count.
+    The newest session `began` then. The time in `spans` does not count.
     """
     interval = min(filter(None, map(_declared, histories)), default=None)
     if interval is None:
         return None
-    since = max(began, *(each.last for each in histories))
-    return interval if now - since - covered(spans, since, now) > 2 * interval else None
+    return interval if now - began - covered(spans, began, now) > 2 * interval else None
 
 
 def _declared(history: History) -> timedelta | None:

@@ -1,0 +1,201 @@
+"""A session of `iobands run`, and what it does between sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from iobands.commands.ledger import recorded
+from iobands.commands.notify import send_ping, settings_of, tell_of
+from iobands.commands.options import SiteOptions, failure, judgement_of
+from iobands.commands.report import report_to
+from iobands.commands.status import print_digest
+from iobands.judge.site import JudgedSite
+from iobands.judge.suspects import asks_of, repeats_of
+from iobands.measure import Listener, Selection, SessionError
+from iobands.measure.plan import Plan, inputs_of, limits_of, read_asked, timed, write_plan
+from iobands.measure.session import measure, measure_again
+from iobands.model import OK, UNKNOWN, Ask, FileError, slug, worst
+from iobands.notify.settings import Settings
+from iobands.snapshot import Snapshot
+from iobands.source.site_file import read_site_file
+from iobands.views.digest import MAIL_WIDTH
+from iobands.views.format import printable, summary
+
+_T = TypeVar("_T")
+_NOBODY: Final = Settings()
+
+
+@dataclass(frozen=True)
+class How:
+    """The options of a session: its limit in seconds, and what follows it."""
+
+    limit: float
+    dashboard: Path | None
+    notify: bool
+    verbose: bool
+
+
+def run_session(
+    options: SiteOptions, tag: str, system: str | None, extra: tuple[str, ...], how: How
+) -> None:
+    """Measure everything that is selected, and repeat what looks wrong."""
+    root, began = _root(options), datetime.now(timezone.utc)
+    selection = Selection(tag, system, extra)
+    people, unread = _people(options, how.notify)
+    statuses = [send_ping(people, "start")]
+
+    def choose() -> tuple[Ask, ...]:
+        judged = judgement_of(options)
+        return repeats_of(judged.snapshot, began, judged.runs)
+
+    read = partial(read_site_file, root / "config" / "systems")
+    try:
+        outcome = _listening(
+            how, lambda listener: measure(root, selection, read, how.limit, listener, choose)
+        )
+    except typer.Exit as end:
+        send_ping(people, "fail", str(end.__cause__ or ""))
+        raise
+    problems = [*outcome.problems, *unread]
+    site, sent = _told(options, how, outcome.notes, problems, people, print_digest)
+    statuses.append(send_ping(people, "fail" if problems else "", summary(site)))
+    raise typer.Exit(worst([*statuses, sent, site.exit_status, UNKNOWN if problems else OK]))
+
+
+def run_suspects(options: SiteOptions, how: How) -> None:
+    """Measure what is in doubt and due, under the lock; nothing while a session is measuring."""
+    root = _root(options)
+    read = partial(read_site_file, root / "config" / "systems")
+
+    def choose() -> list[Ask]:
+        now = datetime.now(timezone.utc)
+        return [each for each in plan_again(options, judgement_of(options)) if each.is_due(now)]
+
+    people, problems = _people(options, how.notify)
+    again = _listening(how, lambda listener: measure_again(root, choose, read, how.limit, listener))
+    if again is None or not (again.measured or again.problems or again.notes):
+        return
+    problems += again.problems
+    show = partial(_say_again, measured=again.measured)
+    site, sent = _told(options, how, again.notes, problems, people, show)
+    raise typer.Exit(worst([sent, site.exit_status, UNKNOWN if problems else OK]))
+
+
+def show_plan(options: SiteOptions) -> None:
+    """Print what would be measured again in the next 24 hours, and why; write nothing."""
+    asks = _timed(options, judgement_of(options))
+    table = Table(box=None, pad_edge=False)
+    for heading in ("NEXT (UTC)", "PURPOSE", "CHECK", "WHY"):
+        table.add_column(heading, no_wrap=heading[0] in "NP")
+    now = datetime.now(timezone.utc)
+    for ask in asks:
+        when = "now" if ask.is_due(now) else f"{ask.due:%d %b %H:%M}"
+        table.add_row(when, ask.purpose, printable(ask.check), printable(ask.why))
+    Console(width=MAIL_WIDTH).print(table if asks else "Nothing is in doubt.")
+    read = partial(read_site_file, options.config_of("systems"))
+    for place in sorted({each.place for each in asks}):
+        limits = limits_of(read, place)
+        hours = f"{limits.node_hours_per_day:g} node hours"
+        typer.echo(
+            f"\nOn {place}: again every {limits.every:g} h while in doubt, a check at most "
+            f"{limits.per_day} times and all at most {hours} in 24 hours."
+        )
+
+
+def plan_again(options: SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:
+    """Write the plan of what to measure again between sessions, and return it."""
+    inputs = inputs_of(options.config_of("bands").parent)  # before the plan that is made of them
+    asks = _timed(options, judged)
+    now = datetime.now(timezone.utc)
+    write_plan(options.perflogs_directory, Plan(now, inputs, asks))
+    return asks
+
+
+def _timed(options: SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:
+    site, now = judged.snapshot, datetime.now(timezone.utc)
+    read = partial(read_site_file, options.config_of("systems"))
+    asked = read_asked(options.perflogs_directory)
+    found = []
+    for ask in asks_of(site, judged.runs):
+        windows = [
+            each for each in site.maintenance.get(ask.system, ()) if each.is_of(ask.file_system)
+        ]
+        spans = [*(each.following(now) for each in windows)]
+        spans += [span for each in windows for span in each.spans(now)[-1:]]
+        quiet = [(span.begin, span.end) for span in spans if span]
+        found.append(timed(ask, asked, limits_of(read, ask.place), quiet, now))
+    return tuple(filter(None, found))
+
+
+def _root(options: SiteOptions) -> Path:
+    return options.perflogs_directory.parent
+
+
+def _people(options: SiteOptions, wanted: bool) -> tuple[Settings, list[str]]:
+    """Return whom to tell; a damaged file costs messages, but no samples."""
+    try:
+        return settings_of(options) if wanted else _NOBODY, []
+    except FileError as error:
+        return _NOBODY, [str(error)]
+
+
+def _told(
+    options: SiteOptions,
+    how: How,
+    notes: Sequence[str],
+    problems: Sequence[str],
+    people: Settings,
+    show: Callable[[Snapshot], None],
+) -> tuple[Snapshot, int]:
+    """Judge, log the alerts, plan what is measured again, and show and send what there is.
+
+    Return the snapshot, and the exit status of sending.
+    """
+    judged = recorded(options, with_power=how.dashboard is not None)
+    site = replace(judged.snapshot, planned=plan_again(options, judged))
+    show(site)
+    if how.dashboard:
+        report_to(how.dashboard, site, options.config_of("systems"))
+    for note in notes:
+        typer.echo(f"iobands: {note}", err=True)
+    for problem in problems:
+        typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
+    status = OK if people is _NOBODY else tell_of(site, people, options)
+    return site, status
+
+
+def _say_again(site: Snapshot, measured: Sequence[Ask]) -> None:
+    """Print the first line of the digest, and how what was measured again stands now."""
+    typer.echo(summary(site))
+    purpose_of = {name: ask.purpose for ask in measured for name in ask.series}
+    for each in site.series:
+        purpose, status = purpose_of.get(slug(each.key)), each.status
+        if purpose and status.value is not None:
+            value = f"{status.value:.3g} {each.key.unit}"
+            typer.echo(f"{purpose}  {printable(each.label)}  {value}  {status.state.value}")
+
+
+def _listening(how: How, work: Callable[[Listener], _T]) -> _T:
+    """Do `work` with a progress line on a terminal, or with ReFrame's whole output."""
+    console = Console(stderr=True, highlight=False, markup=False)
+    try:
+        if how.verbose:
+            return work(Listener(line=typer.echo, step=lambda _: None))
+        with console.status("iobands run") as status:  # prints nothing unless on a terminal
+            listener = Listener(
+                line=lambda _: None,
+                step=lambda text: status.update(Text(f"iobands run: {text}")),
+            )
+            return work(listener)
+    except SessionError as error:
+        raise failure(str(error)) from error

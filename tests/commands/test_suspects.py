@@ -1,0 +1,258 @@
+"""Measuring again, with a real ReFrame: at the end of a session, and between sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from iobands.measure.lock import LOCK_NAME, SUSPECTS, acquire, new_holder, release
+from tests.commands.calling import call
+from tests.conftest import Command
+from tests.factory import COLUMNS, line
+
+pytestmark = pytest.mark.machine
+
+pytest.importorskip("reframe")
+
+CHECK = """
+
+@rfm.simple_test
+class Varying(Base):
+    file_system = "varying"
+    interval_days = variable(float, value=1.0, loggable=True)
+    executable_opts = [f"write {open('%s').read().strip()}"]
+"""
+SITE = """\
+system = {{"name": "here", "partitions": [{{"name": "local", "extras": {{
+    "suspects": {suspects},
+    "filesystems": {{"varying": {{"path": "/tmp"}}}},
+}}}}]}}
+"""
+
+
+def allow(root: Path, **suspects: object) -> None:
+    """Write the limits into the site file; everything at once, if nothing else is said."""
+    entry = {"every": "0h1s", "per_day": 100, "repeat_after": "1s", **suspects}
+    path = root / "config" / "systems" / "here.py"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(SITE.format(suspects=entry))
+
+
+@pytest.fixture
+def rate(root: Path) -> Callable[[float], None]:
+    """Sets the rate of a check with 40 days of history around 1.5 GiB/s."""
+
+    def become(value: float) -> None:
+        (root / "rate").write_text(f"{value}\n")
+
+    become(1.5)
+    with (root / "checks" / "trivial.py").open("a") as checks:
+        checks.write(CHECK % (root / "rate"))
+    text = (root / "checks" / "trivial.py").read_text()
+    # only this one is measured every day
+    text = text.replace('    tags = {"daily"}\n', "", 1)
+    own = '    file_system = "varying"\n'
+    (root / "checks" / "trivial.py").write_text(text.replace(own, f'{own}    tags = {{"daily"}}\n'))
+    allow(root)
+    now = datetime.now(timezone.utc)
+    rows = [
+        line(
+            job_completion_time=(now - timedelta(days=ago)).isoformat(),
+            display_name="Varying",
+            file_system="varying",
+            perf_value=1.5 * (1 + 0.02 * ((ago * 7) % 11 - 5) / 5),
+            interval_days=1.0,
+            band_verdict="",
+            purpose="scheduled",
+            fsync="null",
+            cache="null",
+        )
+        for ago in range(40, 0, -1)
+    ]
+    path = root / "perflogs" / "here" / "local" / "Varying.log"
+    path.parent.mkdir(parents=True)
+    path.write_text("\n".join([COLUMNS, *rows, ""]))
+    return become
+
+
+def samples(root: Path) -> list[tuple[str, float, datetime]]:
+    """Return purpose, value and time of what was measured here."""
+    lines = (root / "perflogs" / "here" / "local" / "Varying.log").read_text().splitlines()
+    names = lines[0].split("|")
+    rows = [dict(zip(names, each.split("|"), strict=False)) for each in lines[41:]]
+    return [
+        (
+            row["purpose"],
+            float(row["perf_value"]),
+            datetime.fromisoformat(row["job_completion_time"]),
+        )
+        for row in rows
+    ]
+
+
+def purposes(root: Path) -> list[str]:
+    return [purpose for purpose, *_ in samples(root)]
+
+
+def plan_of(root: Path) -> dict:
+    return json.loads((root / "perflogs" / "plan.json").read_text())
+
+
+@pytest.mark.parametrize(("value", "expected"), [(1.5, 1), (1.48, 1), (0.7, 2)])
+def test_only_a_run_that_collapsed_is_repeated(
+    root: Path, rate: Callable[[float], None], iobands: Command, value: float, expected: int
+) -> None:
+    allow(root, repeat_after="3s")
+    rate(value)
+    done = iobands("run", cwd=root)
+    assert purposes(root) == ["scheduled", "repeat"][:expected], done.stdout + done.stderr
+    if expected == 2:
+        (_, _, first), (_, _, second) = samples(root)
+        assert second - first >= timedelta(seconds=3)
+        log = json.loads((root / "perflogs" / "last-session.json").read_text())
+        assert (log["counts"]["ran"], log["counts"]["again"]) == (1, 1)
+
+
+def test_a_run_by_hand_is_not_repeated(
+    root: Path, rate: Callable[[float], None], iobands: Command
+) -> None:
+    rate(0.7)
+    iobands("run", "--", "-n", "Varying", cwd=root)
+    assert purposes(root) == ["manual"]
+    # nor by a site that wants none
+    allow(root, repeat_after="0m")
+    iobands("run", cwd=root)
+    assert purposes(root) == ["manual", "scheduled"]
+
+
+def test_a_loss_is_followed_until_it_is_certain_and_until_it_is_over(
+    root: Path, rate: Callable[[float], None], iobands: Command
+) -> None:
+    rate(0.7)
+    iobands("run", cwd=root)
+    (ask,) = plan_of(root)["asks"]
+    assert (ask["check"], ask["purpose"]) == ("Varying", "suspect")
+    record = (root / "perflogs" / "last-session.json").read_text()
+    dry = iobands("run", "--suspects", "--dry-run", cwd=root)
+    assert (dry.returncode, "suspect" in dry.stdout, "Varying" in dry.stdout) == (0, True, True)
+    assert purposes(root) == ["scheduled", "repeat"]
+    done = iobands("run", "--suspects", cwd=root)
+    assert done.stdout.splitlines()[1].startswith("suspect  varying fpp write_bw  0.7 GiB/s")
+    assert purposes(root) == ["scheduled", "repeat", "suspect"]
+    # it is no session of the schedule
+    assert (root / "perflogs" / "last-session.json").read_text() == record
+
+
+def test_with_nothing_due_it_needs_little_and_ends_at_once(
+    root: Path, rate: Callable[[float], None], iobands: Command
+) -> None:
+    allow(root, every="4h")
+    rate(0.7)
+    iobands("run", cwd=root)
+    assert plan_of(root)["asks"]  # in four hours
+    before = sorted((root / "perflogs").rglob("*"))
+    command = [sys.executable, "-X", "importtime", "-m", "iobands", "run", "--suspects"]
+    began = os.times()
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    ended = os.times()
+    assert done.stdout == ""
+    imported = {each.rpartition("|")[2].strip() for each in done.stderr.splitlines()}
+    assert "iobands.measure.plan" in imported
+    tops = {each.partition(".")[0] for each in imported}
+    assert not tops & {"polars", "numpy", "reframe", "pandas", "yaml_env_tag"}
+    assert not {each for each in imported if each.startswith(("iobands.judge", "iobands.source"))}
+    assert ended.children_user - began.children_user < 0.5  # s of a processor
+    assert sorted((root / "perflogs").rglob("*")) == before
+    assert purposes(root) == ["scheduled", "repeat"]
+
+
+def test_an_action_makes_the_plan_anew(
+    root: Path, rate: Callable[[float], None], iobands: Command
+) -> None:
+    allow(root, every="4h")
+    rate(0.7)
+    iobands("run", cwd=root)
+    before = plan_of(root)
+    assert before["asks"]
+    retired = iobands("retire", "varying fpp write_bw", "--reason", "gone", cwd=root)
+    assert "retired" in retired.stdout.lower(), retired.stderr
+    assert iobands("run", "--suspects", cwd=root).stdout == ""
+    assert plan_of(root)["asks"] == []
+    assert purposes(root) == ["scheduled", "repeat"]
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [{"per_day": 1}, {"per_day": 0}, {"node_hours_per_day": 0}, {"every": "0h"}, {"every": "9h"}],
+)
+def test_the_site_limits_what_is_measured_again(
+    root: Path, rate: Callable[[float], None], iobands: Command, limit: dict
+) -> None:
+    rate(0.7)
+    first = iobands("run", cwd=root)
+    assert purposes(root) == ["scheduled", "repeat"], first.stdout + first.stderr
+    allow(root, **limit)
+    done = iobands("run", "--suspects", cwd=root)
+    assert (done.returncode, purposes(root)) == (0, ["scheduled", "repeat"]), done.stderr
+
+
+def test_a_check_that_is_gone_is_said_once(
+    root: Path, rate: Callable[[float], None], iobands: Command
+) -> None:
+    rate(0.7)
+    iobands("run", cwd=root)
+    allow(root, every="4h")
+    allow(root)
+    checks = root / "checks" / "trivial.py"
+    checks.write_text(checks.read_text().replace("class Varying", "class Renamed"))
+    done = iobands("run", "--suspects", cwd=root)
+    assert (
+        "Varying was not measured again: it was not run; it may be gone or renamed" in done.stderr
+    )
+    assert purposes(root) == ["scheduled", "repeat"]
+
+
+def test_of_two_hosts_one_measures(
+    root: Path, rate: Callable[[float], None], iobands: Command
+) -> None:
+    rate(0.7)
+    iobands("run", cwd=root)
+    perflogs = root / "perflogs"
+    holder = new_holder(SUSPECTS)  # the other one is measuring
+    acquire(perflogs, holder)
+    done = iobands("run", "--suspects", cwd=root)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    release(perflogs, holder.session)
+    # it has measured, and this one had read the plan before
+    allow(root, every="4h")
+    iobands("run", "--suspects", cwd=root)
+    assert purposes(root) == ["scheduled", "repeat"]
+
+
+@pytest.mark.parametrize("text", ["", '{"schema": 1, "asks": [{}]}', "\0"])
+def test_a_damaged_plan_is_made_anew(
+    root: Path, rate: Callable[[float], None], iobands: Command, text: str
+) -> None:
+    rate(0.7)
+    iobands("run", cwd=root)
+    (root / "perflogs" / "plan.json").write_text(text)
+    iobands("run", "--suspects", cwd=root)
+    assert purposes(root) == ["scheduled", "repeat", "suspect"]
+    assert plan_of(root)["schema"] == 1
+
+
+def test_a_plan_of_a_newer_iobands_is_left_alone(root: Path) -> None:
+    (root / "perflogs").mkdir()
+    (root / "perflogs" / "plan.json").write_text('{"schema": 9}')
+    status, text = call("run", "--suspects", "--site", str(root))
+    assert status == 3
+    assert "of a newer iobands" in text
+    assert (root / "perflogs" / "plan.json").read_text() == '{"schema": 9}'
+    assert not (root / "perflogs" / LOCK_NAME).exists()

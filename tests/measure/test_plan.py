@@ -1,0 +1,193 @@
+"""When something is measured again, by times and limits worked out by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from iobands.measure.plan import (
+    ASKED_NAME,
+    PLAN_NAME,
+    Asked,
+    Limits,
+    Plan,
+    affordable,
+    inputs_of,
+    note_asked,
+    read_asked,
+    read_plan,
+    timed,
+    write_plan,
+)
+from iobands.model import Ask, FileError
+
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=timezone.utc)
+ASK = Ask(
+    *("here", "cpu", "gnu", "BenchioFPP %scale=large", "work", "suspect", "low", ("a-1",)),
+    measured=NOW - timedelta(hours=3),
+    node_hours=8.0,
+)
+
+
+def hours(number: float) -> datetime:
+    return NOW + timedelta(hours=number)
+
+
+def asked(*ago: float, cost: float = 8.0, ask: Ask = ASK) -> list[Asked]:
+    return [Asked(hours(-each), ask.identity, cost) for each in ago]
+
+
+def due(
+    past: list[Asked], limits: Limits | None = None, quiet: tuple = (), ask: Ask = ASK
+) -> datetime | None:
+    found = timed(ask, past, limits or Limits(), quiet, NOW)
+    return found and found.due
+
+
+def test_it_is_due_four_hours_after_its_newest_sample_or_its_last_job() -> None:
+    assert due([]) == hours(1)
+    # a job that still waits, or gave no sample, is not submitted a second time
+    assert due(asked(1)) == hours(3)
+    assert due(asked(7)) == hours(1)
+
+
+def test_a_check_is_measured_so_often_in_24_hours() -> None:
+    past = asked(23, 19, 15, 11, 7)
+    assert due(past) == hours(1)
+    assert due([*past, *asked(3)]) == hours(1)  # when the first of six is a day old
+    assert due(asked(20, 3), Limits(per_day=2)) == hours(4)
+    other = replace(ASK, check="other")
+    assert due(asked(1, 2, 3, 5, 7, 9, ask=other)) == hours(1)
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(every=0), Limits(per_day=0), Limits(node_hours_per_day=0)]
+)
+def test_a_limit_of_0_switches_it_off(limits: Limits) -> None:
+    assert timed(ASK, [], limits, (), NOW) is None
+
+
+def test_it_is_quiet_in_a_maintenance() -> None:
+    window = (hours(0.5), hours(6))
+    found = timed(ASK, [], Limits(), [window], NOW)
+    assert found
+    assert found.due == hours(6)
+    assert not found.is_due(hours(2))
+    later = timed(ASK, [], Limits(), [(hours(2), hours(6))], NOW)
+    assert later
+    assert (later.due, later.until) == (hours(1), hours(2))
+    assert later.is_due(hours(1.5))
+    # the hourly command is late: the maintenance has begun
+    assert not later.is_due(hours(2))
+    assert Plan(NOW, {}, (later,)).is_outdated(Path("none"), hours(2))
+
+
+def test_what_the_node_hours_of_a_day_leave_room_for() -> None:
+    second, small = replace(ASK, check="second"), replace(ASK, check="small", node_hours=1.0)
+    asks = [ASK, second, small]
+    limits = dict.fromkeys(asks, Limits(node_hours_per_day=20))
+    assert affordable(asks, [], limits, NOW) == asks  # 17
+    assert affordable(asks, asked(2), limits, NOW) == [ASK, small]  # 8 + 8 + 1; second: 24
+    assert affordable(asks, asked(2, 3, cost=10), limits, NOW) == []  # spent
+    assert affordable(asks, asked(25, 26, cost=10), limits, NOW) == asks  # yesterday
+    # another partition has its own budget
+    other = replace(ASK, partition="gpu")
+    assert affordable([other], asked(2, 3, cost=10), {other: Limits()}, NOW) == [other]
+
+
+def test_a_clock_that_jumps() -> None:
+    # set back: samples and jobs of the future neither postpone nor count for ever
+    future = replace(ASK, measured=hours(24 * 300))
+    assert due([], ask=future) == NOW
+    assert due(asked(-300 * 24), ask=future) == NOW
+    # what was done in the coming hours was done today
+    assert due(asked(-2), Limits(per_day=1), ask=future) == hours(24)
+    assert affordable([ASK], asked(-2, -3, cost=10), {ASK: Limits()}, NOW) == []
+    # a plan from when the clock was ahead does not silence it
+    ahead = timed(replace(ASK, measured=hours(24 * 300)), [], Limits(), (), hours(24 * 300))
+    assert ahead
+    assert ahead.is_due(NOW)
+    # set forward: it is due once, and counts
+    assert due([*asked(24 * 300)], ask=replace(ASK, measured=hours(-24 * 300))) <= NOW
+
+
+def test_a_plan_is_read_back(tmp_path: Path) -> None:
+    (tmp_path / "bands").mkdir()
+    (tmp_path / "bands" / "here.yaml").write_text("a")
+    (tmp_path / "bands" / ".here.yaml.swp").write_text("an editor's")
+    found = timed(ASK, [], Limits(), [(hours(2), hours(3))], NOW)
+    plan = Plan(NOW, inputs_of(tmp_path), (found,))
+    assert list(plan.inputs) == ["bands/here.yaml"]
+    write_plan(tmp_path, plan)
+    assert read_plan(tmp_path) == plan
+    assert not plan.is_outdated(tmp_path, NOW)
+    assert plan.due([], hours(1)) == (found,)
+    assert plan.due([Asked(hours(0.5), ASK.identity, 8)], hours(1)) == ()
+    (tmp_path / "bands" / "here.yaml").write_text("ab")
+    assert plan.is_outdated(tmp_path, NOW)
+    (tmp_path / "bands" / "here.yaml").unlink()
+    assert plan.is_outdated(tmp_path, NOW)
+
+
+def said(directory: Path) -> dict:
+    write_plan(directory, Plan(NOW, {}, (replace(ASK, due=NOW),)))
+    return json.loads((directory / PLAN_NAME).read_text())
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("due", "yesterday"),
+        ("due", 5),
+        ("measured", None),
+        ("series", [1]),
+        ("series", None),
+        ("check", "two\nlines"),
+        ("check", None),
+        ("node_hours", "NaN"),
+        ("node_hours", float("nan")),
+        ("node_hours", -1),
+        ("node_hours", 10**400),
+        ("target", "0 -S x"),
+        ("target", ".*"),
+        ("other", 1),
+    ],
+)
+def test_a_hostile_plan_is_none(tmp_path: Path, field: str, value: object) -> None:
+    plan = said(tmp_path)
+    plan["asks"][0][field] = value
+    (tmp_path / PLAN_NAME).write_text(json.dumps(plan))
+    assert read_plan(tmp_path) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema": 1}', "[" * 100_000, "\0"])
+def test_a_truncated_plan_is_none(tmp_path: Path, text: str) -> None:
+    assert read_plan(tmp_path) is None
+    (tmp_path / PLAN_NAME).write_text(text)
+    assert read_plan(tmp_path) is None
+    (tmp_path / ASKED_NAME).write_text(text)
+    assert read_asked(tmp_path) == []
+
+
+def test_a_plan_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / PLAN_NAME).write_text(json.dumps({**said(tmp_path), "schema": 2}))
+    with pytest.raises(FileError, match="of a newer iobands"):
+        read_plan(tmp_path)
+
+
+def test_a_pipe_in_place_of_the_plan_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / PLAN_NAME)
+    assert read_plan(tmp_path) is None
+
+
+def test_what_was_asked_is_forgotten_after_a_day(tmp_path: Path) -> None:
+    note_asked(tmp_path, asked(0), NOW)
+    note_asked(tmp_path, asked(-23), hours(23))
+    assert read_asked(tmp_path) == [*asked(0), *asked(-23)]
+    note_asked(tmp_path, [], hours(24))
+    assert read_asked(tmp_path) == asked(-23)
