@@ -228,6 +228,6 @@ def test_the_daily_line_comes_with_one_for_every_hour(root: Path) -> None:
         *("run", "--suspects", "--report", "dashboard", "--notify")
     ]
     (root / "script").write_text(entry("script", "--suspects"))
-    assert run_as_daemon("/bin/sh script", root)[:2] == ["run", "--suspects"]
+    assert run_as_daemon("/bin/sh script", root, cwd=root)[:2] == ["run", "--suspects"]
     # other tags have a line of their own, as the daily one is there
     assert len(entry("cron", "--tag", "weekly").splitlines()) == 2
