@@ -1,0 +1,1 @@
+"""What is released: one wheel with the package and the suite."""

@@ -1,0 +1,125 @@
+"""The wheel: all of it, small, the same in each build, and enough to measure without a clone."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.machine  # it builds, as `make check` does not
+
+#: What the build reads, and what a clone may have beside it.
+SOURCES = (
+    "checks",
+    "config",
+    "setup",
+    "src",
+    "setup.cfg",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+)
+LEFT = shutil.ignore_patterns("__pycache__", "*.egg-info", "alerts")
+MOST_BYTES = 1_500_000
+
+
+def run(*command: object, cwd: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [*map(str, command)],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def build(source: Path, kind: str, out: Path) -> Path:
+    run(
+        *(sys.executable, "-m", "build", "--no-isolation", f"--{kind}", "--outdir", out, source),
+        cwd=out.parent,
+        SOURCE_DATE_EPOCH="1763856000",
+    )
+    return next(out.iterdir())
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("source")
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, place / name, ignore=LEFT)
+        else:
+            shutil.copy2(ROOT / name, place / name)
+    return place
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(source, "wheel", tmp_path_factory.mktemp("wheel") / "out")
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """The environment in which Python finds the wheel's package, and not this clone's."""
+    place = tmp_path_factory.mktemp("installed")
+    zipfile.ZipFile(wheel).extractall(place)
+    return {"PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_it_is_small(wheel: Path) -> None:
+    assert wheel.stat().st_size < MOST_BYTES
+
+
+def test_it_has_the_package_and_the_suite(wheel: Path) -> None:
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    wanted = {
+        path.relative_to(ROOT / "src")
+        for path in (ROOT / "src" / "iobands").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    wanted |= {
+        Path("iobands", "suite", path.relative_to(ROOT))
+        for name in ("checks", "config/systems", "config/bands", "src/benchio")
+        for path in (ROOT / name).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and path.name[0] != "."
+    }
+    assert {str(path) for path in wanted} - inside == set()
+    assert "iobands/suite/setup/system-packages" in inside
+    strange = {name for name in inside if name.startswith("iobands/suite/tests")}
+    assert strange == set()
+
+
+def test_the_source_distribution_builds_the_same_wheel(
+    wheel: Path, source: Path, tmp_path: Path
+) -> None:
+    packed = build(source, "sdist", tmp_path / "sdist")
+    shutil.unpack_archive(packed, tmp_path, filter="data")
+    again = build(tmp_path / packed.name.removesuffix(".tar.gz"), "wheel", tmp_path / "again")
+    assert digest(again) == digest(wheel)
+
+
+def test_a_site_needs_no_clone(installed: Mapping[str, str], tmp_path: Path) -> None:
+    iobands = (sys.executable, "-m", "iobands")
+    run(*iobands, "init", "site", "--from", "local", cwd=tmp_path, **installed)
+    site = tmp_path / "site"
+    where = "import iobands.measure.suite as s, pathlib; print(s.suite_of(pathlib.Path('/no')))"
+    suite = run(sys.executable, "-c", where, cwd=site, **installed).strip()
+    assert suite == f"{installed['PYTHONPATH']}/iobands/suite"
+    pytest.importorskip("reframe")
+    listed = run(*iobands, "reframe", "--", "-t", "smoke", "-l", cwd=site, **installed)
+    assert "- BenchioFPP %" in listed
+    assert f"{suite}/config/site.py" in listed  # ReFrame names its configuration
+    assert not (site / "checks").exists()
