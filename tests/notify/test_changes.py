@@ -6,11 +6,15 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from iobands.notify.changes import changes
+from iobands.notify.mail import as_mail
 from iobands.notify.message import message_of
 from iobands.notify.news import Cause
 from iobands.notify.settings import NOTIFIED
-from iobands.snapshot import ACKNOWLEDGE, RESOLVE, Snapshot
+from iobands.snapshot import ACKNOWLEDGE, RESOLVE, CauseKind, Certainty, Snapshot
+from iobands.snapshot import Cause as FoundCause
 from tests.factory import NOW, case, daily, write_report
 from tests.sites import DAY, Growing, SiteFiles, levels, slow
 
@@ -24,7 +28,8 @@ class Sent:
     def of(self, site: Snapshot) -> list[str]:
         self.causes, events = changes(self.causes, site, NOTIFIED)
         messages = [message_of(event, site, "https://here/") for event in events]
-        assert all(each.text.endswith("https://here/\n") for each in messages)
+        assert all(each.text.endswith(f"{each.page}\n") for each in messages)
+        assert all(each.page.startswith("https://here/") for each in messages)
         assert len({each.id for each in messages}) == len(messages)
         return [each.title.split(",")[0] for each in messages]
 
@@ -132,3 +137,62 @@ def test_a_further_fall_of_an_open_alert_is_told_once_and_breaks_an_acknowledgem
     (worse,) = sent.of(after)
     assert worse.startswith("worse: degraded 1 ")
     assert sent.of(after) == []
+
+
+def test_a_message_says_which_alert_of_which_site_and_why(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
+    (alert,) = [each for each in site.alerts if each.number == 1]
+    cause = FoundCause(CauseKind.VERSION, "lustre 2.15.5", NOW - 12 * DAY, 96.6)
+    site = replace(site, alerts=(replace(alert, cause=cause),))
+    (event,) = changes([], site, NOTIFIED)[1]
+    message = message_of(event, site, "https://here/io/")
+    assert "\nCause: lustre 2.15.5 since 9 Nov (odds 96.6 to 1)\n" in message.text
+    assert message.text.endswith("/alerts/here-1.html\n")
+    assert "\nhere, at 2026-11-21 01:30 UTC; all times are UTC\n" in message.text
+    assert alert.since is not None
+    assert (message.schema, message.system, message.alert) == ("iobands-message/1", "here", 1)
+    assert (message.subject, message.since) == ("a writes", alert.since.isoformat())
+    assert message.ratio == pytest.approx(0.6, abs=0.05)
+    assert message.page == "https://here/io/alerts/here-1.html"
+    assert sorted(message.series) == [
+        f"a {pattern} {transport} write_bw"
+        for pattern in ("fpp", "ssf")
+        for transport in ("ofi", "ucx")
+    ]
+    mail = as_mail(message, {"from": "io@here.org", "to": ["team@here.org"]})
+    assert mail["Subject"].startswith("iobands here: began: degraded 1 a writes")
+    found = {name: value for name, value in mail.items() if name.startswith("X-Iobands-")}
+    assert found == {
+        "X-Iobands-Schema": "iobands-message/1",
+        "X-Iobands-Kind": "began",
+        "X-Iobands-Severity": "degraded",
+        "X-Iobands-System": "here",
+        "X-Iobands-Alert": "1",
+        "X-Iobands-Subject": "a writes",
+        "X-Iobands-Found": "lustre 2.15.5 since 9 Nov (odds 96.6 to 1)",
+        "X-Iobands-Since": alert.since.isoformat(),
+        "X-Iobands-Page": "https://here/io/alerts/here-1.html",
+    }
+
+
+def test_an_alert_that_becomes_certain_is_confirmed_once(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
+    (alert,) = [each for each in site.alerts if each.number == 1]
+    sent, said = Sent(), []
+    for certainty in ("possible", "likely", "certain", "likely", "certain"):
+        known = replace(alert, certainty=Certainty(certainty))
+        said.append(sent.of(replace(site, alerts=(known,))))
+    name = "degraded 1 a writes (4 of 4 series)"
+    assert said == [[f"began: {name}"], [], [f"confirmed: {name}"], [], []]
+
+
+def test_a_message_of_the_past_still_leads_to_its_alert(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (15, 0.6), (20, 1)))
+    sent, pages = [], []
+    for day in (118, 140):
+        sent, events = changes(sent, site.after(day), NOTIFIED)
+        pages += [message_of(each, site.again(), "https://here/") for each in events]
+    assert [(each.kind, each.alert, each.page) for each in pages] == [
+        ("began", 1, "https://here/alerts/here-1.html"),
+        ("recovered", 1, "https://here/alerts/here-1.html"),
+    ]

@@ -79,7 +79,7 @@ def test_nothing_is_lost_while_the_server_is_down_and_nothing_is_sent_twice(
     assert call("notify")[0] == 0
     assert call("notify")[0] == 0
     (taken,) = mails.taken
-    assert taken["Subject"].startswith("iobands: began: degraded 1 disk fpp write_bw, ")
+    assert taken["Subject"].startswith("iobands here: began: degraded 1 disk fpp write_bw, ")
     assert (taken["To"], taken["Auto-Submitted"]) == ("team@b.example", "auto-generated")
     assert "\r\nNext step: iobands explain 1\r\n" in taken.get_content()
     (entry,), _ = Outbox(site / "outbox").entries()

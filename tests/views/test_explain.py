@@ -36,7 +36,7 @@ def only(found: Snapshot, wanted: str):
 
 
 def text(found: Snapshot, wanted: str) -> str:
-    return explanation(found, only(found, wanted))
+    return explanation(found, only(found, wanted), 1000)
 
 
 def advice(found: Snapshot, wanted: str) -> str:
@@ -207,7 +207,7 @@ def test_rank_power_the_past_and_the_newest_sample(tmp_path: Path) -> None:
     shown = text(look(tmp_path), "write_bw")
     assert "30 of 149 earlier runs were lower" in shown
     assert "detects −20 % in about" in shown
-    assert "Earlier     drop from" in shown
+    assert "Earlier      drop from" in shown
     assert "fullness_percent: 81.25" in " ".join(shown.split())
 
 
@@ -266,7 +266,7 @@ def test_an_open_incident_and_one_that_is_over(tmp_path: Path) -> None:
     alert = only(found, "a writes")
     assert (alert.severity.value, len(alert.members)) == ("incident", 3)
     assert "Series: 3 of 3" in explanation(found, alert)
-    assert "Incident    a write_bw from" in text(found, "a fpp")
+    assert "Incident     a write_bw from" in text(found, "a fpp")
     assert "incident  3 a writes (3 of 3 series)" in digest(found)
     assert [each.is_open for each in from_json(to_json(found)).incidents] == [False, False, True]
 

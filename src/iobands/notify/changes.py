@@ -14,8 +14,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.notify.news import BEGAN, ENDED, NEW_NAME, OPEN, WORSE, Cause, Event
-from iobands.snapshot import CLOCK, FELL, Alert, Severity, Snapshot
+from iobands.notify.news import ALERT, BEGAN, CONFIRMED, ENDED, NEW_NAME, OPEN, WORSE, Cause, Event
+from iobands.snapshot import CLOCK, FELL, Alert, Certainty, Severity, Snapshot
 from iobands.views.alert_lines import subject
 from iobands.views.format import printable, worst_member
 
@@ -38,8 +38,6 @@ _COUNTED: Final = ("missing", "unfit", "failed")
 _KEPT: Final = ("id", "members", "began", "reminded", "events")
 # Prefix of a member that is the subject of an alert without series.
 _NAME: Final = "name:"
-# The number of an alert stands behind this.
-_NUMBER: Final = "alert:"
 
 
 def changes(
@@ -105,7 +103,7 @@ def _assigned(
 
 
 def _is_of(alert: Alert, cause: Cause) -> bool:
-    if alert.number is not None and any(each.startswith(_NUMBER) for each in cause.members):
+    if alert.number is not None and any(each.startswith(ALERT) for each in cause.members):
         return _numbered(alert) in cause.members
     return not _members([alert]).isdisjoint(cause.members)  # so also what was noted before numbers
 
@@ -145,6 +143,7 @@ def _begun(alerts: Sequence[Alert], now: datetime) -> Cause:
         sent=not quiet,
         quiet=quiet,
         falls=_falls(alerts),
+        certain=_is_certain(alerts),
     )
 
 
@@ -157,6 +156,8 @@ def _followed(cause: Cause, alerts: Sequence[Alert], now: datetime) -> tuple[str
         kept = {name: getattr(after, name) for name in _KEPT}
         kept["reminded"] = cause.reminded or now - cause.began >= _REMIND
         return WORSE, replace(_begun(alerts, now), **kept)
+    if not quiet and cause.sent and not cause.certain and _is_certain(alerts):
+        return CONFIRMED, replace(after, certain=True)
     is_known = all(_numbered(each) in cause.members for each in alerts)
     if not quiet and cause.sent and is_known and title(alerts) != cause.title:
         return NEW_NAME, replace(after, title=title(alerts))
@@ -188,9 +189,13 @@ def _falls(alerts: Iterable[Alert]) -> int:
     return sum(each.kind == FELL for alert in alerts for each in alert.events)
 
 
+def _is_certain(alerts: Iterable[Alert]) -> bool:
+    return all(each.certainty in (None, Certainty.CERTAIN) for each in alerts)
+
+
 def _is_over(cause: Cause, known: set[str]) -> bool:
     """Return whether a cause without alerts is over; without its series that is not known."""
-    named = [each for each in cause.members if not each.startswith((_NAME, _NUMBER))]
+    named = [each for each in cause.members if not each.startswith((_NAME, ALERT))]
     return not named or any(each in known for each in named)
 
 
@@ -205,7 +210,7 @@ def _members(alerts: Iterable[Alert]) -> set[str]:
 
 
 def _numbered(alert: Alert) -> str:
-    return f"{_NUMBER}{alert.system}:{alert.number}"
+    return f"{ALERT}{alert.system}:{alert.number}"
 
 
 def _level(alerts: Sequence[Alert]) -> tuple[float | None, float | None]:

@@ -41,15 +41,24 @@ def as_mail(message: Message, options: Mapping[str, Any]) -> EmailMessage:
     mail = EmailMessage()
     mail["From"] = options["from"]
     mail["To"] = ", ".join(options["to"])
-    mail["Subject"] = f"iobands: {message.title}"
+    mail["Subject"] = f"{' '.join(filter(None, ('iobands', message.system)))}: {message.title}"
     mail["Date"] = format_datetime(datetime.fromisoformat(message.when))
     mail["Message-ID"] = f"<{message.id}@{domain}>"
     first = f"<{message.cause}-0@{domain}>"
     if mail["Message-ID"] != first:
         mail["In-Reply-To"] = mail["References"] = first
     mail["Auto-Submitted"] = "auto-generated"
+    for name, value in fields_of(message).items():
+        mail[f"X-Iobands-{name.capitalize()}"] = value
     mail.set_content(message.text)
     return mail
+
+
+def fields_of(message: Message) -> dict[str, str]:
+    """Return the headers for programs, by the end of their names; those of contract 9."""
+    names = ("schema", "kind", "severity", "system", "alert", "subject", "found", "since", "page")
+    fields = {name: getattr(message, name) for name in names}
+    return {name: str(value) for name, value in fields.items() if value not in ("", None)}
 
 
 def hand_to(command: Sequence[str], content: bytes) -> None:

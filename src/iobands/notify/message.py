@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
-from iobands.notify.news import ENDED, Cause, Event, Message
+from iobands.notify.news import ALERT, ENDED, Cause, Event, Message
 from iobands.snapshot import Alert, Snapshot
-from iobands.views.alert_lines import counted_members, details, subject
+from iobands.views.address import address_of
+from iobands.views.alert_lines import cause_text, counted_members, details, subject
 from iobands.views.format import (
     command_text,
     day_text,
     printable,
     ratio_text,
     summary,
+    time_text,
+    worst_member,
 )
 
 _MOST_ALERTS: Final = 10
@@ -32,9 +36,16 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         name = event.alerts[0].name
         lines += ["", f"Next step: {command_text('explain', name)}"]
         lines += [f"If known: {command_text('acknowledge', name, '--reason TEXT')}"]
-    lines += ["", summary(site), f"at {site.now:%Y-%m-%d %H:%M} UTC; all times are UTC"]
+    system, number = alert_of(event)
+    where = f"{system}, " if system else ""
+    lines += ["", summary(site), f"{where}at {time_text(site.now)} UTC; all times are UTC"]
+    told = [each for each in (*event.alerts, *site.past) if each.number == number and number]
+    told = [each for each in told if each.system == system]
+    page = address_of(told[0], page) if told else page
     lines += [page] if page else []
     first = f"{cause.severity} {_headline(event, site)}"
+    worst = event.alerts[0] if event.alerts else None
+    ratio = worst_member(worst).ratio if worst and worst.members else None
     return Message(
         id=event.id,
         cause=cause.id,
@@ -44,7 +55,29 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         text="\n".join(lines) + "\n",
         when=site.now.isoformat(),
         page=page,
+        system=system,
+        alert=number,
+        subject=printable(worst.subject) if worst else cause.title,
+        found=printable(cause_text(worst, site)) if worst else "",
+        since=(worst.since if worst and worst.since else cause.began).isoformat(),
+        certainty=worst.certainty.value if worst and worst.certainty else "",
+        ratio=ratio.value if ratio and math.isfinite(ratio.value) else None,
+        series=list(
+            dict.fromkeys(
+                printable(member.series.label) for alert in event.alerts for member in alert.members
+            )
+        )[:_MOST_SERIES],
     )
+
+
+def alert_of(event: Event) -> tuple[str, int | None]:
+    """Return the system of a cause and, if it is one alert with a number, that number."""
+    numbered = [each for each in event.cause.members if each.startswith(ALERT)]
+    if len(numbered) == 1:
+        system, _, number = numbered[0].removeprefix(ALERT).rpartition(":")
+        return system, int(number)
+    systems = {key.system for alert in event.alerts for key in alert.keys}
+    return (systems.pop() if len(systems) == 1 else ""), None
 
 
 def _headline(event: Event, site: Snapshot) -> str:
@@ -57,6 +90,8 @@ def _headline(event: Event, site: Snapshot) -> str:
 def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:
     said = "  ".join(printable(each) for each in details(alert, site) if each)
     yield f"{alert.severity.value}  {_name(alert, site)}  {said}"
+    if cause := cause_text(alert, site):
+        yield printable(f"Cause: {cause}")
     if len(alert.members) > 1:
         for member in alert.members[:_MOST_SERIES]:
             ratio = f": {ratio_text(member.ratio)}" if member.ratio else ""

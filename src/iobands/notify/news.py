@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from iobands.snapshot import Alert
 
+#: The version of contract 9.
+MESSAGE_SCHEMA: Final = "iobands-message/1"
+
 BEGAN: Final = "began"
 
 WORSE: Final = "worse"
+
+CONFIRMED: Final = "confirmed"
 
 ENDED: Final = "recovered"
 
 OPEN: Final = "still open"
 
 NEW_NAME: Final = "renamed"
+
+#: A member of a cause that is an alert: its system, a colon and its number are behind this.
+ALERT: Final = "alert:"
 
 
 @dataclass(frozen=True)
@@ -25,7 +33,8 @@ class Cause:
 
     `severity`, `number` (of members) and the interval `low` to `high` of the worst level over its
     baseline are as last sent. `sent` is false for a cause that was acknowledged before the first
-    message. `events` counts the messages, `falls` how often its alerts fell again.
+    message. `events` counts the messages, `falls` how often its alerts fell again. `certain` is
+    false until it was told that its alerts are certain.
     """
 
     id: str
@@ -42,6 +51,7 @@ class Cause:
     reminded: bool = False
     events: int = 0
     falls: int = 0
+    certain: bool = True
 
 
 @dataclass(frozen=True)
@@ -60,10 +70,10 @@ class Event:
 
 @dataclass(frozen=True)
 class Message:
-    """The text about an event, the same in every channel.
+    """What is sent about an event, the same in every channel; contract 9 defines the fields.
 
-    `id` identifies the event, so that a receiver can recognise a repetition. `cause` identifies the
-    cause. `when` is the time of writing, ISO 8601.
+    `id` identifies the event, so that a receiver can recognise a repetition, and `cause` what it is
+    about. Times are ISO 8601. `found` says what may have caused the alert.
     """
 
     id: str
@@ -74,3 +84,12 @@ class Message:
     text: str
     when: str
     page: str = ""
+    schema: str = MESSAGE_SCHEMA
+    system: str = ""
+    alert: int | None = None
+    subject: str = ""
+    found: str = ""
+    since: str = ""
+    certainty: str = ""
+    ratio: float | None = None
+    series: list[str] = field(default_factory=list)

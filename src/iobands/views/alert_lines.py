@@ -12,6 +12,7 @@ from iobands.snapshot import Alert, Certainty, Severity, Snapshot
 from iobands.views.format import (
     acknowledgement_text,
     day_text,
+    figure,
     level_text,
     printable,
     ratio_text,
@@ -76,6 +77,17 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
     return level, since, alert.certainty.value if alert.certainty else ""
 
 
+def cause_text(alert: Alert, site: Snapshot) -> str:
+    """Return what caused an alert, since when and how certainly; empty if it is not known.
+
+    The name of a slow target or node says it already.
+    """
+    cause = alert.cause
+    if cause is None or alert.peer:
+        return ""
+    return f"{cause.what} since {day_text(cause.since, site.now)} (odds {figure(cause.odds)} to 1)"
+
+
 def subject(alert: Alert) -> str:
     """Return the number of an alert and what it is about.
 
@@ -135,6 +147,8 @@ def alert_blocks(
             # the remedy is at the end of what a check says
             short = cut and not (alert.severity is Severity.FAILED and not alert.since)
             is_cut |= _add_reason(lines, printable(said[0]), start, width, cut=short)
+        if (cause := cause_text(alert, site)) and not alert.is_quiet:
+            lines.extend(folded(f"{GAP * 2}{'':{first}}Cause: {printable(cause)}", width))
         if members and len(alert.members) > 1:
             lines += [part for each in _members(alert) for part in folded(each, width)]
     return found, is_cut
