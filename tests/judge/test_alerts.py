@@ -25,7 +25,7 @@ from iobands.snapshot import (
     ordered,
 )
 from tests.factory import NOW, case, daily, days_ago, write_bands, write_report
-from tests.sites import DAY, EIGHT, SiteFiles, levels, slow
+from tests.sites import DAY, EIGHT, Factor, SiteFiles, levels, slow
 
 
 def of(site: Snapshot, severity: Severity) -> list[Alert]:
@@ -317,3 +317,24 @@ def test_nearness_decides_what_is_one_cause(tmp_path: Path) -> None:
     assert far[0].since != far[1].since
     assert timedelta(days=45) in (far[0].since - far[1].since, far[1].since - far[0].since)
     assert days_ago(19.25) in {alert.since.isoformat() for alert in far}
+
+
+@pytest.mark.parametrize(
+    ("factor", "severity", "state"),
+    [
+        (slow(0.7, since=4, file_system="a"), Severity.DEGRADED, State.DEGRADED),
+        (slow(1.5, file_system="b"), Severity.IMPROVED, State.IMPROVED),
+    ],
+)
+def test_the_state_of_a_member_is_that_of_its_alert(
+    tmp_path: Path, factor: Factor, severity: Severity, state: State
+) -> None:
+    site = SiteFiles(tmp_path).days(factor).read()
+    (alert,) = of(site, severity)
+    assert len(alert.members) == 4
+    assert {member.series.status.state for member in alert.members} == {state}
+    assert {each.key: each.status.state for each in site.series} == {
+        each.key: state if each.key in alert.keys else State.HEALTHY for each in site.series
+    }
+    # and no member is told of again, though its newest run may have collapsed
+    assert not [each for each in site.alerts if each is not alert and each.keys & alert.keys]

@@ -11,7 +11,7 @@ import pytest
 from iobands.judge.incidents import incidents_of
 from iobands.judge.normal import TransientRuns
 from iobands.model import SeriesKey
-from iobands.snapshot import Alert, Incident, Severity, moment
+from iobands.snapshot import Alert, Incident, Severity, State, moment
 from tests.factory import NOW
 from tests.judge.keys import KEY
 from tests.sites import DAY, SiteFiles, slow
@@ -131,6 +131,7 @@ def test_two_bad_days_are_an_alert_until_three_were_good(tmp_path: Path) -> None
     assert incident.is_open
     assert {member.series.key for member in alert.members} == set(incident.ratios)
     assert {key.file_system for key in incident.ratios} == {"a"}
+    assert {member.series.status.state for member in alert.members} == {State.DEGRADED}
     assert alert.since == incident.since == NOW - 3.25 * DAY
     assert [member.ratio.value for member in alert.members] == pytest.approx([0.3] * 4, rel=0.2)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -41,6 +42,7 @@ from iobands.snapshot import (
     Series,
     Severity,
     SlowPeer,
+    State,
     in_utc,
     level_ratio,
     ratio_of,
@@ -107,6 +109,32 @@ def alerts_of(
     return [each if each.ended else _acknowledged(system, each) for each in found]
 
 
+def with_states(
+    series: Sequence[Series], alerts: Sequence[Alert]
+) -> tuple[list[Series], list[Alert]]:
+    """Return the series, and the alerts of them, with the state of a member that of its alert."""
+    ways: defaultdict[SeriesKey, set[str | None]] = defaultdict(set)
+    for alert in alerts:
+        for key in alert.keys if alert.ended is None else ():
+            ways[key].add(alert.direction)
+    found = {each.key: _with_state(each, ways[each.key]) for each in series}
+
+    def of(member: Member) -> Member:
+        return replace(member, series=found.get(member.series.key, member.series))
+
+    told = [replace(each, members=tuple(map(of, each.members))) for each in alerts]
+    return [*found.values()], told
+
+
+def _with_state(series: Series, ways: Collection[str | None]) -> Series:
+    state = series.status.state
+    if DOWN in ways:
+        state = State.DEGRADED
+    elif ways and state in (State.HEALTHY, State.WATCH):
+        state = State.IMPROVED
+    return replace(series, status=replace(series.status, state=state))
+
+
 def _candidates(
     system: System, slow: Sequence[Happening], story: Story, when: datetime
 ) -> tuple[Cause, ...] | None:
@@ -164,12 +192,12 @@ def _of_story(system: System, story: Story) -> Alert:
     parts = [each for each in story.found if each.over is None or not is_open]
     # what shows most is said of each member: its own change, then what it has in common
     parts.sort(key=lambda each: _TELLING.index(type(each.source)))
-    over = {each.names[0] for each in story.found if isinstance(each.source, Change)}
-    over -= {each.names[0] for each in parts if isinstance(each.source, Change)}
+    over = {e.names[0]: e.over for e in story.found if isinstance(e.source, Change) and e.over}
     members: dict[str, Member] = {}
     for part in parts:
         for name in part.names:
-            if name in system.series and name not in members and name not in over:
+            has_left = is_open and name in over and part.raised <= over[name]
+            if name in system.series and name not in members and not has_left:
                 members[name] = _member(system.series[name], part)
     if not is_open:  # what a person resolved is found no more
         left = {name: system.series[name] for name in story.names if name in system.series}

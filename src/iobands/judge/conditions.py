@@ -39,7 +39,7 @@ def of_the_day(
     """
     watched = [each for each in series if each.status.state is State.WATCH]
     return [
-        *(_of_suspicion(each, budget) for each in watched if each.key not in covered),
+        *(_of_suspicion(each, budget) for each in watched),
         *_missing(series, covered | unfit),
         *_collapsed(series, covered),
     ]

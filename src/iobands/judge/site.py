@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.alerts import System, alerts_of
+from iobands.judge.alerts import System, alerts_of, with_states
 from iobands.judge.budget import Budget
 from iobands.judge.causes import Records
 from iobands.judge.conditions import of_failures, of_preflight, of_session, of_the_day
@@ -134,6 +134,7 @@ def judge(
             (),
         )
     ]
+    series, told = with_states(series, told)
     changed = [each for each in told if each.ended is None]
     covered = frozenset(key for each in changed for key in each.keys)
     alerts = ordered(
