@@ -38,7 +38,10 @@ def report(
     ],
     public: Annotated[
         bool,
-        typer.Option("--public", help="Leave out paths, people, nodes, jobs and reasons."),
+        typer.Option(
+            "--public",
+            help="For users: settings and rates, without people, nodes, jobs and reasons.",
+        ),
     ] = False,
     output: Annotated[
         ReportFormat,

@@ -72,6 +72,7 @@ _WHERE: Final = {
     "medium": "check the devices of this kind",
 }
 _PEER: Final = ("drain it, then repair it", "confirm it before it is drained")
+_ASKED: Final = 8  # members whose covariates are looked at: what all share, these show
 _NEAR: Final = 12  # runs before and since the onset that a trend shows
 
 
@@ -111,7 +112,8 @@ def story_of(site: Snapshot, alert: Alert) -> Story:
         others = [each for each in every if each.series.key not in alert.keys]
     if onset and not site.is_public:
         changed, same = _common(site, alert, onset)
-    near = [each for each in others if each.series in alike]
+    keys = {each.key for each in alike}
+    near = [each for each in others if each.series.key in keys]
     moved = [f"{each.series.label}: {move(site, each)}" for each in near if each.direction]
     unmoved = tuple(each.series for each in near if not each.direction)
     names = [each.label for each in unmoved]
@@ -119,6 +121,7 @@ def story_of(site: Snapshot, alert: Alert) -> Story:
     advice = ""
     if alert.ended is None and not site.is_public:
         advice = "check first what changed with these series" if changed else _WHERE.get(field, "")
+        advice = "check the cause first" if cause_of(alert) else advice
         advice = _PEER[alert.certainty is Certainty.POSSIBLE] if alert.peer else advice
     return Story(
         alert=alert,
@@ -134,6 +137,11 @@ def story_of(site: Snapshot, alert: Alert) -> Story:
         commands=tuple(_commands(alert)) if alert.ended is None and not site.is_public else (),
         confirm=tuple(_confirm(site, alert)),
     )
+
+
+def cause_of(alert: Alert) -> str:
+    """Return the cause in a few words, empty if it is not known or names the alert."""
+    return "" if alert.cause is None or alert.peer else alert.cause.what
 
 
 def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
@@ -191,7 +199,7 @@ def _state(site: Snapshot, alert: Alert) -> str:
 
 
 def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
-    if cause := alert.cause:
+    if (cause := alert.cause) and cause_of(alert):
         since = day_text(cause.since, site.now)
         yield f"Cause: {cause.what} since {since} (odds {figure(cause.odds)} to 1)"
     if alert.reason:
@@ -301,8 +309,10 @@ def _elsewhere(others: Sequence[Related], field: str, alert: Alert) -> Iterator[
 
 
 def _common(site: Snapshot, alert: Alert, onset: Onset) -> tuple[list[str], list[str]]:
-    """Return the covariates that changed with half of the members or more, and the others."""
-    found = [covariates(site, each.series, onset.since) for each in alert.members]
+    """Return the covariates that changed with half of the worst members or more, and the others."""
+    worst = alert.members[:_ASKED]
+    found = [covariates(site, each.series, onset.since) for each in worst]
+    among = f"{len(found)} series" if worst == alert.members else f"the {len(found)} worst series"
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for each in found:
         for name, text in {**each.changed, **each.moved}.items():
@@ -313,7 +323,7 @@ def _common(site: Snapshot, alert: Alert, onset: Onset) -> tuple[list[str], list
         name for name in dict.fromkeys(n for each in found for n in each.still) if name not in moved
     ]
     lines = [
-        f"{name}: {texts.most_common(1)[0][0]} (in {texts.total()} of {len(found)} series)"
+        f"{name}: {texts.most_common(1)[0][0]} (in {texts.total()} of {among})"
         for name, texts in moved.items()
     ]
     return lines, [f"unchanged: {', '.join(still)}"] if still else []

@@ -174,8 +174,9 @@ class Covariates:
 def covariates(site: Snapshot, series: Series, since: datetime) -> Covariates:
     """Return how the next runs after a change differ from the runs before, apart from the rate."""
     start = int(np.searchsorted(series.history.times, in_utc(since)))
-    samples = site.samples_of(series)
-    before, after = samples[max(0, start - BEFORE) : start], samples[start : start + NEXT]
+    first = max(0, start - BEFORE)
+    samples = site.samples[series.rows[first : start + NEXT]]
+    before, after = samples[: start - first], samples[start - first :]
     found = Covariates()
     for name in CONTEXT:
         earlier, later = (part[name].drop_nulls().to_list() for part in (before, after))

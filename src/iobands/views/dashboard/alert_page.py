@@ -19,7 +19,7 @@ from iobands.views.explain_alert import story_of
 from iobands.views.format import day_text, figure, level_text, ratio_text, time_text
 
 #: How many alerts of the past have a page: the newest.
-MOST_PAST: Final = 60
+MOST_PAST: Final = 40
 _MOST_PICTURES: Final = 24
 _MOST_UNMOVED: Final = 6
 

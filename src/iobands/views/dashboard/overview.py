@@ -32,6 +32,7 @@ from iobands.views.alert_lines import (
 from iobands.views.dashboard.alert_page import with_pages
 from iobands.views.dashboard.heat_map import heat_map, job_id, peer_maps, seconds, series_id
 from iobands.views.document import Block
+from iobands.views.explain_alert import cause_of
 from iobands.views.notes import leftover_text, leftovers_heading, maintenance_lines, not_measured
 
 #: The version of the form of the data.
@@ -108,7 +109,7 @@ def _alert(alert: Alert, site: Snapshot) -> dict[str, object]:
     return {
         "severity": alert.severity.value,
         "quiet": alert.is_quiet,
-        "cause": alert.cause and alert.cause.what,
+        "cause": cause_of(alert),
         "number": counted_members(alert, site),
         "says": [text for text in says if text],
         "certainty": alert.certainty and alert.certainty.value,
@@ -132,7 +133,7 @@ _NAMED: Final = 2
 
 
 def headline(site: Snapshot) -> str:
-    """Return the trouble in a few words, such as `scratch writes −36 % since 12 Nov: OST 7 out`."""
+    """Return the trouble in a few words, such as `scratch writes −36 % since 12 Nov`."""
     loud = sections(site)[ATTENTION]
     named = "; ".join(_trouble(each, site) for each in loud[:_NAMED])
     more = len(loud) - _NAMED
@@ -145,7 +146,8 @@ def _trouble(alert: Alert, site: Snapshot) -> str:
     ratio = alert.peer.ratio if alert.peer else texts.worst_member(alert).ratio
     size = f" {texts.percent(ratio.value)}" if ratio and math.isfinite(ratio.value) else ""
     since = f" since {texts.day_text(alert.since, site.now)}" if alert.since else ""
-    return f"{alert.subject}{size}{since}{f': {alert.cause.what}' if alert.cause else ''}"
+    cause = cause_of(alert)
+    return f"{alert.subject}{size}{since}{f': {cause}' if cause else ''}"
 
 
 def _entry(entry: LedgerEntry, pages: Mapping[tuple[int | None, str], str]) -> dict[str, object]:

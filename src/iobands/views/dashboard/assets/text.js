@@ -90,8 +90,8 @@ iobands.element = function element(name, attributes = {}, ...children) {
     Bullets: () => element("ul", { class: "card bullets" }, block.lines.map((line) => element("li", {}, line))),
     Commands: () => element("pre", { class: "card plain", tabindex: "0" }, block.lines.join("\n")),
     Table: () => iobands.table("Table of rates", iobands.headings(block.headings),
-      element("tbody", {}, block.rows.map((cells) => element("tr", {}, cells.map((cell, place) =>
-        element("td", { "data-label": block.headings[place] }, cell))))), "cards"),
+      element("tbody", {}, block.rows.map(([first, ...cells]) => element("tr", {}, element("th", { scope: "row" }, first),
+        cells.map((cell, place) => element("td", { "data-label": block.headings[place + 1] }, cell))))), "cards"),
   })[kind]();
 
   iobands.section = (id, heading, ...children) =>
