@@ -244,8 +244,8 @@ def test_what_people_do_about_a_slow_target(tmp_path):
     assert files.read(later).alerts == ()
     with pytest.raises(RequestError, match="no open alert"):
         files.act("acknowledge", "OST 7 of work", now=later)
-    with pytest.raises(RequestError, match="acknowledge or resolve"):
-        files.act("rebaseline", "OST 7 of work", now=later)
+    with pytest.raises(RequestError, match="acknowledge, resolve or rebaseline"):
+        files.act("retire", "OST 7 of work", now=later)
 
 
 def test_an_acknowledged_target_that_became_far_worse_is_loud(tmp_path):
@@ -362,6 +362,34 @@ def differing(days, spread=0.1, slow=None, since=0, level=0.8, first=None, seed=
             values[slow] *= level
         texts.append(speeds(dict(enumerate(values / np.median(values)))))
     return texts
+
+
+def test_a_replaced_target_gets_a_level_of_its_own(tmp_path):
+    files = SiteFiles(tmp_path)
+    files.write(with_columns(60, differing(60, slow=7, since=12, level=0.6, first=1.0)))
+    files.act("rebaseline", "OST 7 of work")
+    later = NOW + timedelta(minutes=1)
+    site = files.read(later)
+    assert named(site) == []
+    assert [(each.subject, each.end) for each in site.past] == [("OST 7 of work", "rebaselined")]
+    # its level is new; what the others see of it is 0.6
+    assert found(site)[1]["7"].own == pytest.approx(0.6, abs=0.06)
+
+
+def test_what_is_said_of_a_target_that_was_faster_than_the_others(tmp_path):
+    texts = differing(40, slow=7, since=8, level=0.7, first=1.3)
+    site = SiteFiles(tmp_path).write(with_columns(40, texts)).read()
+    (alert,) = site.alerts
+    own = alert.peer.own["write_bw"]
+    assert 1.2 < own < 1.35
+    assert f"{alert.peer.ratio.value / own:.2f} × its level: drain it" in digest_text(
+        site, Console(width=100)
+    )
+    said = explanation(site, alert)
+    assert f"the others; before, {own:.2f} ×\n" in said
+    table = peers_text(site, "target")
+    assert max(map(len, table.splitlines())) <= 80
+    assert re.search(rf"^  7 +40 +{own:.2f} +0\.9", table, re.M)
 
 
 def named(site):

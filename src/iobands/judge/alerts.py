@@ -274,12 +274,13 @@ def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:
             score = max(each.score for each in found.values())
             budget = Budget(system.false_alarms, place.comparisons_a_year)
             ratios = {variable: each.ratio for variable, each in found.items()}
+            own = {variable: each.own for variable, each in found.items() if each.own}
             return replace(
                 alert,
                 severity=Severity.DEGRADED,
                 score=score,
                 certainty=certainty(score, budget),
-                peer=SlowPeer(name, worst.ratio, ratios),
+                peer=SlowPeer(name, worst.ratio, ratios, own),
             )
     return replace(alert, peer=SlowPeer(name, Ratio(math.nan, 0.0, math.inf), {}))
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from iobands.judge.scores import Array
 from iobands.snapshot import Times
 
-# Something is learned after so many sessions, then at the beginning of each month.
+# Something is learned after so many sessions, then every week.
 _FIRST_LOOKS: Final = (0, 3, 5, 10, 20)
 # A level comes from so many of the first sessions of a peer, and not from fewer than a few.
 _FIRST: Final = 20
@@ -38,19 +38,25 @@ MEDIAN: Final = 1.2533
 
 @dataclass(frozen=True)
 class Levels:
-    """What is known: the level of each peer, what is in its favour, and the noise of all."""
+    """What is known: the level of each peer, what is in its favour, and the noise of all.
+
+    A level is `known`, `settled` for good, `shown` by sessions, not bounded by the others', or
+    `accepted` by a person at any height.
+    """
 
     own: Array
     favour: Array
     known: NDArray[np.bool_]
     settled: NDArray[np.bool_]
+    shown: NDArray[np.bool_]
+    accepted: NDArray[np.bool_]
     noise: float = _LEAST_NOISE
 
     @classmethod
-    def nothing(cls, peers: int) -> Levels:
+    def nothing(cls, accepted: NDArray[np.bool_]) -> Levels:
         """Return what is known before the first session."""
-        none = np.zeros(peers, dtype=bool)
-        return cls(np.zeros(peers), np.zeros(peers), none, none)
+        nothing, none = np.zeros(len(accepted)), np.zeros_like(accepted)
+        return cls(nothing, nothing, none, none, none, accepted)
 
     def learned(self, fixed: Array, off: Array, counts: NDArray[np.bool_]) -> Levels:
         """Return what is known after the sessions so far, each of shape (sessions, peers).
@@ -74,7 +80,7 @@ class Levels:
         by_chance = (MEDIAN * noise) ** 2 / np.maximum(number, 1)
         spread = _MAD_TO_SIGMA * np.median(np.abs(found[group] - middle))
         between = max(spread**2 - float(np.median(by_chance[group])), 0.0)
-        by_nature = _BY_NATURE * math.sqrt(between)
+        by_nature = np.where(self.accepted, math.inf, _BY_NATURE * math.sqrt(between))
         share = np.where(known, between / (between + by_chance), 0.0)
         apart = np.where(known, share * (found - middle), 0.0)
         doubt = np.where(known, _DOUBT * np.sqrt(between * (1 - share)), by_nature)
@@ -84,6 +90,8 @@ class Levels:
             np.where(self.settled, self.favour, doubt),
             known | self.settled,
             self.settled | (number >= _FIRST),
+            np.where(self.settled, self.shown, known & (apart >= -by_nature)),
+            self.accepted,
             noise,
         )
 
@@ -102,7 +110,8 @@ class Levels:
         levels = np.where(np.isfinite(values[pinned]), self.own, np.nan)
         off[pinned] = values[pinned] - over_others(levels)
         spread = np.nan_to_num(_MAD_TO_SIGMA * _middle(np.abs(off)))
-        favour = self.favour if self.known.any() else _BY_NATURE * spread
+        unknown = np.where(self.accepted, math.inf, _BY_NATURE * spread)
+        favour = self.favour if self.known.any() else unknown
         noise = np.maximum(spread, self.noise) + np.zeros_like(off)
         noise[pinned] = max(self.noise, _NOISE_OF_PINNED)
         return off, favour + np.zeros_like(off), noise, values - middle
@@ -117,8 +126,8 @@ def over_others(values: Array) -> Array:
 
 def looks(times: Times) -> list[tuple[int, int]]:
     """Return the spans of sessions that are judged by the same knowledge."""
-    months = np.flatnonzero(np.diff(times.astype("datetime64[M]").astype(int))) + 1
-    edges = {*_FIRST_LOOKS, *months.tolist(), len(times)}
+    weeks = np.flatnonzero(np.diff(times.astype("datetime64[W]").astype(int))) + 1
+    edges = {*_FIRST_LOOKS, *weeks.tolist(), len(times)}
     return [*pairwise(sorted(each for each in edges if each <= len(times)))]
 
 

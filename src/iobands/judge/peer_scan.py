@@ -10,7 +10,7 @@ ratio test", Ann. Math. Statist. 36, 1965).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import zip_longest
 from typing import Final
 
@@ -49,15 +49,23 @@ _MISSED_BY_CHANCE: Final = 0.01
 _NEWEST: Final = 20
 
 
-def compare_peers(speeds: Speeds, thresholds: Array) -> tuple[Peer, ...]:
-    """Return the peers in their order; `thresholds` are the evidence for an alert, by session."""
+def compare_peers(
+    speeds: Speeds, thresholds: Array, accepted: Collection[str | None] = ()
+) -> tuple[Peer, ...]:
+    """Return the peers in their order; `thresholds` are the evidence for an alert, by session.
+
+    A person `accepted` the level of some.
+    """
     seen, shows, daily = speeds.used, np.isfinite(speeds.values), ~speeds.pinned
     compared = np.flatnonzero(((seen.sum(1) >= _FEWEST_PEERS) & shows.any(1)) | speeds.pinned)
     not_used = _gone_before(daily, seen[daily].mean() if daily.any() else 0.0)
     share = shows[compared][daily[compared]].sum() / max(seen[daily].size, 1)
     not_compared = _gone_before(daily, share)
     values, times = speeds.values[compared], speeds.times[compared]
-    scan = _Scan(Speeds(speeds.peers, times, values, seen[compared], speeds.pinned[compared]))
+    scan = _Scan(
+        Speeds(speeds.peers, times, values, seen[compared], speeds.pinned[compared]),
+        np.array([name in accepted for name in speeds.peers]),
+    )
     for begin, end in looks(times):
         scan.judge(begin, end, float(thresholds[compared[begin]]))
     found = []
@@ -97,6 +105,7 @@ def compare_peers(speeds: Speeds, thresholds: Array) -> tuple[Peer, ...]:
                     (moment(raised), None if ended is None else moment(ended))
                     for raised, ended in zip_longest(alarms, ends)
                 ),
+                math.exp(scan.levels.own[place]) if scan.levels.shown[place] else None,
             )
         )
     return tuple(found)
@@ -128,7 +137,7 @@ def _gone_before(daily: NDArray[np.bool_], share: float) -> int:
 class _Scan:
     """The evidence of each peer, session after session; arrays are of shape (sessions, peers)."""
 
-    def __init__(self, speeds: Speeds) -> None:
+    def __init__(self, speeds: Speeds, accepted: NDArray[np.bool_]) -> None:
         """Begin before the first session."""
         self._speeds = speeds
         self._hours = speeds.times.astype("datetime64[s]").astype(float) / 3600
@@ -144,7 +153,7 @@ class _Scan:
         self._busy_hours, self._times_busy = _BUSY_HOURS * _PRIOR_TIMES, float(_PRIOR_TIMES)
         self.is_slow = np.zeros(shape[1], dtype=bool)
         self.noise = np.zeros(shape)
-        self.levels = Levels.nothing(shape[1])
+        self.levels = Levels.nothing(accepted)
         self.alarms, self.ends = np.zeros((2, *shape), dtype=bool)
 
     def judge(self, begin: int, end: int, threshold: float) -> None:

@@ -15,6 +15,7 @@ from iobands.judge.budget import Budget
 from iobands.judge.peer_level import looks, over_others
 from iobands.judge.peer_scan import compare_peers, comparisons_a_year
 from iobands.judge.scores import Array
+from iobands.judge.set_aside import LONG_AGO
 from iobands.model import FIELD_OF, SERIES_FIELDS, TARGET, TIME, VALUE, VARIABLE, PeerName
 from iobands.snapshot import (
     Action,
@@ -58,6 +59,7 @@ def places_of(
             of_target = pinned.filter(own) if kind == TARGET else pinned.clear()
             by_variable = dict(_matrices(_without(rows, spans), _without(of_target, spans)))
             every = [*by_variable.values()]
+            accepted = [peer for span, peer in spans if span.begin == LONG_AGO]
             newest = max((each.times[-1:] for each in every), default=np.empty(0, "datetime64[ns]"))
             a_year = float(comparisons_a_year(every, newest).sum())
             found.append(
@@ -67,7 +69,9 @@ def places_of(
                     str(where),
                     rows["file_system_type"][-1] if kind == TARGET else None,
                     {
-                        variable: compare_peers(each, thresholds(each, every, false_alarms))
+                        variable: compare_peers(
+                            each, thresholds(each, every, false_alarms), accepted
+                        )
                         for variable, each in by_variable.items()
                     },
                     by_variable,

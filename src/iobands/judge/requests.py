@@ -162,8 +162,10 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         if last is None:
             raise RequestError(f"{subject.title}: there is nothing to undo")
         return replace(action, of=last.when)
-    if subject.peer and request.kind not in (ACKNOWLEDGE, RESOLVE):
-        raise RequestError(f"{subject.title} is not a series; acknowledge or resolve it")
+    if subject.peer and request.kind not in (ACKNOWLEDGE, RESOLVE, REBASELINE):
+        raise RequestError(
+            f"{subject.title} is not a series; acknowledge, resolve or rebaseline it"
+        )
     if request.kind == RETIRE:
         is_done = last is not None and last.kind == RETIRE
         return None if is_done else action
@@ -188,6 +190,8 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     action = replace(action, direction=alert.direction, verdict=request.verdict)
     if subject.peer and alert.peer:
         ratio = round(alert.peer.ratio.value, 4)
+        if request.kind == REBASELINE:
+            return replace(action, since=request.since or alert.since, ratio=ratio)
         return replace(action, since=alert.since_low, until=request.since or now, ratio=ratio)
     members = [each for each in alert.members if each.series in subject.series]
     if request.kind == RESOLVE and not request.force:

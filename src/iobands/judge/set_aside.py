@@ -15,6 +15,7 @@ from iobands.model import ASKED, TARGET, TIME, PeerName, SeriesKey, labels
 from iobands.snapshot import (
     DISCARD,
     NOTHING,
+    REBASELINE,
     RESOLVE,
     RETIRE,
     Action,
@@ -38,7 +39,8 @@ from iobands.source.missing_runs import (
     superseded,
 )
 
-_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+#: Before any run.
+LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: The reason for a sample of the future.
 WRONG: Final = "a clock was wrong"
 
@@ -126,10 +128,10 @@ class Stage:
         last, now = self.known.last_session, self.known.now
         spans = [span for each in self.known.maintenance.values() for span in each.of(None)]
         # dated by a wrong clock: only the samples tell when a session ran
-        began = last.began if last and last.began <= now + AHEAD else _LONG_AGO
+        began = last.began if last and last.began <= now + AHEAD else LONG_AGO
         rows = self.known.samples.measured.filter(~pl.col("purpose").is_in(ASKED))
         newest = rows.select(pl.col(TIME).max()).item()
-        began = max(began, newest or _LONG_AGO)
+        began = max(began, newest or LONG_AGO)
         return missed_schedule(began, self.measured.values(), spans, now)
 
 
@@ -144,16 +146,16 @@ def spans_of_peers(
 ) -> list[tuple[Span, str | None]]:
     """Return when runs do not count for targets or nodes: spans, each with a peer or None for all.
 
-    They are maintenance, the time before the epoch, and while a peer was slow for a reason that a
-    person resolved.
+    They are maintenance, the time before the epoch, before the level of a peer that a person called
+    normal, and while a peer was slow for a reason that a person resolved.
     """
     found = [*windows[system].of(where if kind == TARGET else None)]
     begin = bands_of[system].compares_since(now)
     if begin:
         before = begin - timedelta(microseconds=1)
-        found.append(Span(_LONG_AGO, before, "before the epoch"))
-    resolved = resolved_peers(logs[system], kind, system, where, now)
-    return [*((span, None) for span in found), *resolved]
+        found.append(Span(LONG_AGO, before, "before the epoch"))
+    of_peers = acted_on_peers(logs[system], kind, system, where, now)
+    return [*((span, None) for span in found), *of_peers]
 
 
 def outside_maintenance(
@@ -214,13 +216,18 @@ def _is_left_out(when: datetime, actions: Iterable[Action]) -> bool:
     )
 
 
-def resolved_peers(
+def acted_on_peers(
     log: Log, kind: str, system: str, where: str, now: datetime
 ) -> list[tuple[Span, str]]:
-    """Return when each peer of a place was slow for a reason that a person resolved."""
-    return [
-        (Span(action.since, action.until, action.reason), peer)
-        for action in in_force(log.actions, now)
-        if action.kind == RESOLVE and action.since and action.until
-        if (peer := getattr(action, kind)) and action.names(PeerName(kind, system, where, peer))
-    ]
+    """Return when runs of each peer of a place do not count because of what a person said."""
+    found = []
+    for action in in_force(log.actions, now):
+        peer = getattr(action, kind)
+        if not peer or not action.since or not action.names(PeerName(kind, system, where, peer)):
+            continue
+        if action.kind == RESOLVE and action.until:
+            found.append((Span(action.since, action.until, action.reason), peer))
+        if action.kind == REBASELINE:
+            before = action.since - timedelta(microseconds=1)
+            found.append((Span(LONG_AGO, before, action.reason), peer))
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import Final
@@ -88,12 +88,13 @@ class Member:
 class SlowPeer:
     """A slow target or node: `ratio` is its speed relative to the others.
 
-    It is the worst of `ratios`, which are by variable.
+    It is the worst of `ratios`, which are by variable. `own` has its levels before, where known.
     """
 
     name: PeerName
     ratio: Ratio
     ratios: Mapping[str, Ratio]
+    own: Mapping[str, float] = field(default_factory=dict)
 
 
 class CauseKind(str, Enum):

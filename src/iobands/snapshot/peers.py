@@ -59,6 +59,7 @@ class Peer:
     `runs` is the number of sessions that used it, `last` the newest of them. The change began after
     `since_low`. `score` is the evidence that it is slow, in nats. `alarms` are the times at which
     it was found to be slow, including the current one, each with its end, None while it lasts.
+    `own` is its own level: its speed over the others' in its first sessions, None if not known.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Peer:
     since: datetime | None = None
     since_low: datetime | None = None
     alarms: tuple[tuple[datetime, datetime | None], ...] = ()
+    own: float | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from iobands.views.format import (
     level_text,
     printable,
     ratio_text,
+    speed_text,
     worst_member,
 )
 from iobands.views.layout import GAP, blocks, folded
@@ -66,10 +67,8 @@ def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
 
 def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, str, str]:
     """Return the level of an alert that has no reason, since when it holds, and how certain."""
-    if alert.peer:
-        level = f"{alert.peer.ratio.value:.2f} × the others"
-    else:
-        level = level_text(worst_member(alert), short=short)
+    peer = alert.peer
+    level = speed_text(peer) if peer else level_text(worst_member(alert), short=short)
     since = ""
     if alert.since:
         word = "on" if alert.severity is Severity.COLLAPSED else "since"

@@ -213,8 +213,12 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
     if alert.since_low and alert.since_high and alert.since_low < alert.since_high:
         yield f"It began {between_text(alert.since_low, alert.since_high, site.now)}."
     if alert.peer and alert.ended is None:
-        speeds = (f"{name} {ratio_text(each)}" for name, each in sorted(alert.peer.ratios.items()))
-        yield f"Speed relative to the others: {', '.join(speeds)}"
+        own = {name: f"before, {each:.2f} ×" for name, each in alert.peer.own.items()}
+        yield from (
+            f"{name}: {ratio_text(each)} the others; {own.get(name, 'from its first sessions on')}"
+            for name, each in sorted(alert.peer.ratios.items())
+        )
+        yield f"Evidence that it is slow: {alert.score:.1f} nats"
 
 
 def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:

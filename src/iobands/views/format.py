@@ -26,6 +26,7 @@ from iobands.snapshot import (
     Ratio,
     Series,
     Severity,
+    SlowPeer,
     Snapshot,
     State,
     Status,
@@ -46,6 +47,8 @@ _DONE: Final = {
     DISCARD: "discarded",
 }
 # These are not counted in the first line, as they need no action.
+# A level so close to the others', as a logarithm, is not told apart from theirs.
+_ALIKE: Final = 0.05
 _UNCOUNTED: Final = (Severity.COLLAPSED,)
 
 
@@ -76,6 +79,15 @@ def ratio_text(ratio: Ratio) -> str:
     known = 0 < ratio.low < ratio.high < math.inf
     interval = f" ({ratio.low:.2f}–{ratio.high:.2f})" if known else ""
     return f"{ratio.value:.2f} ×{interval}"
+
+
+def speed_text(peer: SlowPeer) -> str:
+    """Return how fast a slow peer is: over its own level, if this is not about the others'."""
+    worst = next((name for name, each in peer.ratios.items() if each == peer.ratio), "")
+    own = peer.own.get(worst, 1.0)
+    if abs(math.log(own)) < _ALIKE:
+        return f"{peer.ratio.value:.2f} × the others"
+    return f"{peer.ratio.value / own:.2f} × its level"
 
 
 def level_text(member: Member, *, short: bool = False) -> str:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from iobands.model import NODE, TARGET, VARIABLE_UNITS
-from iobands.snapshot import Peer, PeerState, Place, Snapshot
+from iobands.snapshot import Peer, PeerState, Place, Ratio, Snapshot
 from iobands.views.format import day_text, printable, ratio_text
+from iobands.views.layout import MAIL_WIDTH, folded
 from iobands.views.related import aligned
 
 #: How many peers (targets or nodes) are shown by default: the slow ones and the next.
@@ -32,26 +33,34 @@ def peers_text(site: Snapshot, kind: str, *, every: bool = False) -> str:
     places = [each for each in site.places if each.kind == kind]
     places.sort(key=lambda each: not each.slow())
     nothing = f"No run of the last 200 days compares {_NOTHING[kind]}."
-    tables = ["\n".join(map(printable, _place(each, site, every))) for each in places]
-    return "\n\n".join(tables or [nothing]) + "\n"
+    lines = [
+        [part for line in _place(each, site, every) for part in folded(printable(line), MAIL_WIDTH)]
+        for each in places
+    ]
+    return "\n\n".join(["\n".join(each) for each in lines] or [nothing]) + "\n"
 
 
 def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
     variables = sorted(place.found, key=list(VARIABLE_UNITS).index)
-    yield f"{place.name}: speed relative to the median {place.noun}, from the times of the ranks"
+    yield f"{place.name}: speed over the median {place.noun}, by the times of the ranks"
     peers = sorted(with_worst(place), key=lambda each: _badness(each[2]))
     shown = peers if every else peers[:_SHOWN]
-    rows = [(place.noun.upper(), "RUNS", *map(str.upper, variables), "STATE", "SINCE")]
+    rows = [(place.noun.upper(), "RUNS", "LEVEL", *map(str.upper, variables), "STATE", "SINCE")]
     for name, found, worst in shown:
         since = worst.since or (worst.last if worst.state is PeerState.UNUSED else None)
         known = {} if worst.state is PeerState.UNKNOWN else found
-        ratios = (ratio_text(known[each].ratio) if each in known else "-" for each in variables)
+        ratios = (_ratio(known[each].ratio) if each in known else "-" for each in variables)
         runs = str(max(each.runs for each in found.values()))
+        own = f"{worst.own:.2f}" if worst.own else "-"
         state = worst.state.value
-        rows.append((name, runs, *ratios, state, day_text(since, site.now) if since else ""))
-    yield from aligned(rows)
+        rows.append((name, runs, own, *ratios, state, day_text(since, site.now) if since else ""))
+    table = [*aligned(rows)]
+    if max(map(len, table)) > MAIL_WIDTH:
+        table = [*aligned([[cell.partition(" (")[0] for cell in row] for row in rows])]
+    yield from table
     if len(peers) > len(shown):
         yield f"{_GAP}and {len(peers) - len(shown)} more; list them with --all"
+    yield f"{_GAP}LEVEL: its own speed over the others, from its first sessions"
     states = {worst.state for *_, worst in peers}
     yield from (
         f"{_GAP}{state.value}: {why.format(noun=place.noun)}"
@@ -59,6 +68,10 @@ def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
         if state in states
     )
     yield from confirmation(place)
+
+
+def _ratio(ratio: Ratio) -> str:
+    return ratio_text(ratio).replace(" ×", "")
 
 
 def with_worst(place: Place) -> list[tuple[str, dict[str, Peer], Peer]]:

@@ -112,5 +112,6 @@ def _speeds(place: Place, alert: Alert, window: Window) -> Iterator[_Picture]:
         values = np.exp(speeds.values[:, speeds.peers.index(name)])
         ratio = alert.peer.ratios.get(variable)
         says = f"{ratio_text(ratio)} the others" if ratio else "relative to the others"
-        svg = picture(window, speeds.times, values, (1.0, ratio.value if ratio else None))
+        before = alert.peer.own.get(variable, 1.0)
+        svg = picture(window, speeds.times, values, (before, ratio.value if ratio else None))
         yield _Picture(f"{place.name_of(name)}, {variable}", says, svg)
