@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.model import TIME
+from iobands.model import ASKED, TIME, slug
 from iobands.snapshot import ADOPTED, DOWN, Alert, Evidence, Outliers, Series, Snapshot, State
 from iobands.views.alert_lines import details
 from iobands.views.format import (
@@ -19,6 +19,7 @@ from iobands.views.format import (
     between_text,
     command_text,
     day_text,
+    due_text,
     epoch_text,
     figure,
     intervals_text,
@@ -113,7 +114,12 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     times, values = series.judged
     rank = _rank(values)
     newest = f"{figure(status.value)} {unit} at {time_text(status.when)}: {status.verdict}"
-    yield "Newest", f"{newest}{rank}"
+    purpose = series.history.newest.get("purpose")
+    again = f", a run for its {purpose}" if purpose in ASKED else ""
+    yield "Newest", f"{newest}{rank}{again}"
+    for ask in site.planned:
+        if slug(series.key) in ask.series:
+            yield "Next run", f"{due_text(ask, site.now)}: {ask.why}"
     yield from how_run(series.key, series.history.newest)
     if len(times):
         first, last = (str(each.astype("datetime64[D]")) for each in times[[0, -1]])

@@ -229,7 +229,7 @@ def _draw_points(axes: Axes, series: Series, known: Verdicts) -> None:
             axes.scatter(
                 times[of_verdict],
                 history.values[of_verdict],
-                s=12 if dense else 30,
+                s=np.where(history.asked, 0.35, 1)[of_verdict] * (12 if dense else 30),
                 marker=marker,
                 color=colour,
                 linewidths=0,

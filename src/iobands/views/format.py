@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from iobands.bands import PROVISIONAL, Band, Epoch, Limit, Window
-from iobands.model import CRITICAL, OK, UNKNOWN, WARNING
+from iobands.model import CRITICAL, OK, UNKNOWN, WARNING, Ask
 from iobands.snapshot import (
     ACKNOWLEDGE,
     CLOCK_OFF,
@@ -113,6 +113,11 @@ def worst_member(alert: Alert) -> Member:
 def time_text(when: datetime) -> str:
     """Return `when`, which is in UTC, to the minute."""
     return f"{when:%Y-%m-%d %H:%M}"
+
+
+def due_text(ask: Ask, now: datetime) -> str:
+    """Return when something is measured again."""
+    return "within the hour" if ask.due is None or ask.due <= now else time_text(ask.due)
 
 
 def day_text(when: datetime, now: datetime) -> str:

@@ -8,10 +8,11 @@ from statistics import median
 from typing import Final
 
 from iobands.bands import BELOW, COLLAPSED, Epoch
-from iobands.model import Leftover
+from iobands.model import Leftover, slug
 from iobands.snapshot import Snapshot, State
 from iobands.views.format import (
     command_text,
+    due_text,
     epoch_text,
     maintenance_text,
     plural,
@@ -44,6 +45,7 @@ def notes_of(site: Snapshot, *, rejected: bool) -> Iterator[Note]:
     """Yield what there is to note of a site, the most urgent first."""
     lines = [": ".join(each) for each in unevenly_placed(site)]
     yield Note("Uneven placement of files on storage targets", lines)
+    yield Note("Next runs, as something is in doubt", [*_planned(site)])
     lines = [": ".join(each) for each in not_measured(site)]
     yield Note("Not measured", lines)
     yield Note("Maintenance", [": ".join(each) for each in maintenance_lines(site)])
@@ -59,6 +61,14 @@ def notes_of(site: Snapshot, *, rejected: bool) -> Iterator[Note]:
     lines = [*map(str, site.rejected)]
     most = len(lines) if rejected else _REJECTED
     yield Note(heading, lines, most, "iobands status --rejected", number=number)
+
+
+def _planned(site: Snapshot) -> Iterator[str]:
+    """Yield what is measured again between sessions, and when."""
+    labels = {slug(each.key): each.label for each in site.series}
+    for ask in site.planned:
+        names = [labels[name] for name in ask.series if name in labels] or [ask.check]
+        yield f"{names[0]}: next {ask.purpose} {due_text(ask, site.now)} ({ask.why})"
 
 
 def _of_future(site: Snapshot) -> Note:

@@ -12,8 +12,8 @@ from iobands.views.explain_series import facts, moved
 
 # Without people's names and texts.
 _PUBLIC_FACTS: Final = (
-    "Drop", "Rise", "Suspicion", "Newest", "Runs", "Baseline", "Evidence", "Power", "Earlier",
-    "Incident", "Outliers",
+    "Drop", "Rise", "Suspicion", "Newest", "Next run", "Runs", "Baseline", "Evidence", "Power",
+    "Earlier", "Incident", "Outliers",
 )  # fmt: skip
 
 
@@ -67,6 +67,10 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
         "actions": [
             {"when": seconds(each.when), "says": texts.action_text(each)} for each in series.actions
         ],
+        # what an earlier run asked for has a smaller mark
+        "asked": (
+            series.history.times[series.history.asked].astype("datetime64[s]").astype(int)
+        ).tolist(),
         "facts": _facts(site, series),
         "moved": [] if site.is_public else list(moved(site, series)),
     }

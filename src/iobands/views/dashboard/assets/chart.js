@@ -49,12 +49,13 @@
     const size = (inView > DENSE ? 2 : 4) * devicePixelRatio;
     const colours = Object.fromEntries(Object.keys(MARKS).map((name) =>
       [name, colour(name === "no band" ? "soft" : `${name}-mark`)]));
+    const asked = new Set(history.asked);
     context.lineWidth = 1.5 * devicePixelRatio;
     history.times.forEach((time, place) => {
       if (time < min || time > max) return;
       const verdict = history.verdicts[place];
       context.fillStyle = context.strokeStyle = colours[verdict];
-      drawMark(context, MARKS[verdict], x(time), y(history.values[place]), size);
+      drawMark(context, MARKS[verdict], x(time), y(history.values[place]), asked.has(time) ? 0.6 * size : size);
     });
   });
 

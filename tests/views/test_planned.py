@@ -1,0 +1,46 @@
+"""What is measured again, as the digest and the explanation say it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from iobands.judge.site import read_site
+from iobands.model import Ask, slug
+from iobands.views.dashboard.details import details_of
+from iobands.views.explain_series import facts
+from iobands.views.notes import notes_of
+from tests.factory import NOW, ROW, daily, line, write_perflog
+
+
+def test_a_repeat_and_what_is_planned_next(tmp_path: Path) -> None:
+    rows = daily([1.5] * 10, purpose="scheduled")
+    rows.append(
+        line(
+            job_completion_time=(NOW - timedelta(hours=4)).isoformat(),
+            perf_value=0.7,
+            purpose="repeat",
+        )
+    )
+    write_perflog(tmp_path / "perflogs", rows)
+    found = read_site(tmp_path / "perflogs", tmp_path / "b", tmp_path / "a", now=NOW)
+    (series,) = found.series
+    name = str(ROW["display_name"])
+    ask = Ask(
+        *("here", "local", "builtin", name, "disk", "suspect", "low since 20 Nov"),
+        (slug(series.key),),
+        measured=NOW,
+        due=NOW + timedelta(hours=3),
+    )
+    site = replace(found, planned=(ask,))
+    said = [(heading, text) for heading, text in facts(site, series)]
+    assert ("Next run", "2026-11-21 04:30: low since 20 Nov") in said
+    assert dict(said)["Newest"].endswith("a run for its repeat")
+    (note,) = [each for each in notes_of(site, rejected=False) if each.heading.startswith("Next")]
+    assert note.lines == ["disk fpp write_bw: next suspect 2026-11-21 04:30 (low since 20 Nov)"]
+    due = replace(site, planned=(replace(ask, due=NOW),))
+    assert ("Next run", "within the hour: low since 20 Nov") in [*facts(due, series)]
+    # a smaller mark of the same colour
+    newest = int((NOW - timedelta(hours=4)).timestamp())
+    assert details_of(site, series)["asked"] == [newest]
