@@ -156,3 +156,35 @@ def year(
             false[again] += sum(each.direction == DOWN for each in chart.changes)
             runs[again] += len(places)
     return false[0], false[1], runs[1] / runs[0] - 1
+
+
+def recoveries(
+    world: str, correlation: float, factor: float, number: int, seed: int
+) -> tuple[Delays, Delays]:
+    """Return the days from the repair of a loss to the end of its alert, 20 days old."""
+    random = np.random.default_rng(seed)
+    prior = prior_for(world, correlation, 0.0, random)
+    known = (Month(0, threshold_of(LARGE), prior),)
+    weather = Weather.drawn(random, world, correlation, 0.0, number, _PAST + 3 * _QUIET)
+    found: tuple[list[float], list[float]] = ([], [])
+    for every in weather.values:
+        past, values = every[: _PAST * A_DAY : A_DAY], every[_PAST * A_DAY :].copy()
+        repaired = (_QUIET + random.uniform()) * A_DAY
+        values[: math.ceil(repaired)] += math.log(factor)
+        for again, into in enumerate(found):
+            places = np.arange(0, _QUIET * A_DAY + 1, A_DAY)
+            ended = NEVER
+            while places[-1] < len(values) - A_DAY:
+                spacing = Spacing(places * 24.0 / A_DAY, places % A_DAY > 0)
+                measured = np.exp(values[places])
+                chart = follow(measured, history=np.exp(past), months=known, spacing=spacing)
+                if not chart.changes or chart.changes[-1].direction != DOWN:
+                    break  # never found
+                if chart.open_change is None:
+                    ended = float(places[-1] - repaired) / A_DAY
+                    break
+                step = 1 if again and chart.back > 0 else A_DAY - places[-1] % A_DAY
+                places = np.append(places, places[-1] + step)
+            if chart.changes:
+                into.append(ended)
+    return Delays(tuple(found[0]), 2 * _QUIET), Delays(tuple(found[1]), 2 * _QUIET)

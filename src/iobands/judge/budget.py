@@ -85,4 +85,4 @@ def threshold_for(
 
 
 #: The evidence for recovery that ends a change.
-RECOVERY: Final = 8.0
+RECOVERY: Final = 6.0

@@ -25,7 +25,8 @@ class Chart:
     after the last run and the run at which it began. `baselines` are those that runs were judged
     by, each with its first run; the last one judges the next run. `changes` are in the order of
     time and the last of them may be open. A change smaller than `least`, a share of the level,
-    does not count. `back` is the evidence that the open change is over, since the run `back_since`.
+    does not count. `back` is the evidence that the open change is over, since the run `back_since`;
+    0 if the newest run speaks against that.
     """
 
     baselines: tuple[tuple[int, Baseline], ...]

@@ -84,7 +84,7 @@ class Detection:
             design = int(np.argmax(chart.sums[SIDES[DOWN]]))
             since = moment(self.times[min(int(chart.starts[design]), chart.runs - 1)])
             return Doubt(SUSPECTED, since, float(chart.down[-1])) if doubtful(chart)[-1] else None
-        if chart.back > 0 and chart.increments[-1, SIDES[DOWN]].max() < 0:
+        if chart.back > 0:
             since = moment(self.times[min(chart.back_since, chart.runs - 1)])
             return Doubt(MAYBE_OVER, since, chart.back)
         return Doubt(UNCERTAIN, change.since, float(chart.down[-1]))

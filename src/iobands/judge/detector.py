@@ -6,6 +6,7 @@ baseline. Runs join the baseline once `LAG` later runs were quiet, never while a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -54,6 +55,9 @@ _CHUNK: Final = 64
 _AT_A_TIME: Final = 256
 # How many runs at the level of the baseline end a change, however steady they are.
 _BACK: Final = 8
+# The old level is told from one that is off by this share of the change, as far as that is sure.
+_SURELY: Final = 0.8
+_KNOWN: Final = 15
 # The level of a drop is known from so many runs, and better from more if nothing happened by then:
 # what falls from it is a further drop.
 _LEVELS: Final = (8, 30)
@@ -184,7 +188,7 @@ class _Detector:
             starts=self.starts,
             changes=tuple(self.changes),
             scale=float(self.scales[self.month_of[-1]]),
-            back=float(change.recovery.min()) if change else 0.0,
+            back=self._back(change) if change else 0.0,
             back_since=change.recovery_start if change else 0,
         )
 
@@ -347,7 +351,7 @@ class _Detector:
         penalty = weights * self.baseline.scores.penalty[columns] / divisors
         back = cusum(-scores[:, columns] - penalty, change.recovery)
         last = len(back) - 1
-        recovered = first_true(back.min(axis=1) >= RECOVERY, last + 1)
+        recovered = first_true(back[:, self._sure(change)].min(axis=1) >= RECOVERY, last + 1)
         level = self._back_to_baseline(change, self.at + min(recovered, last))
         lasted = change.point.direction == UP
         adopted = max(change.start + ADOPTION - self.at, 0) if lasted else last + 1
@@ -370,6 +374,28 @@ class _Detector:
             self._adopt(change)
         else:
             self.open = replace(change, recovery=back[event].copy(), recovery_start=start)
+
+    def _sure(self, change: _Open) -> list[int]:
+        """Return the places of the recovery designs that the level of a change surely goes beyond.
+
+        All of them while it is not known: the level lies between them and the baseline.
+        """
+        designs = recovery_designs(change.design)
+        since = self.logarithms[change.first : self.at]
+        if len(since) >= _KNOWN:
+            ratio = level_ratio(change.before, since, self.baseline.inflation)
+            near = ratio.high if change.point.direction == DOWN else ratio.low
+            size = _SURELY * abs(math.log(near)) if 0 < near < math.inf else 0.0
+            found = [n for n, each in enumerate(designs) if abs(math.log(DESIGNS[each])) >= size]
+            if found:
+                return found
+        return list(range(len(designs)))
+
+    def _back(self, change: _Open) -> float:
+        """Return the evidence that the change is over, 0 if the newest run speaks against that."""
+        places, columns = self._sure(change), recovery_designs(change.design)
+        newest = self.increments[-1, [columns[place] for place in places]]
+        return float(change.recovery[places].min()) if newest.max() < 0 else 0.0
 
     def _back_to_baseline(self, change: _Open, newest: int) -> int | None:
         """Return the first run up to `newest` with which the level surely is the baseline's."""
