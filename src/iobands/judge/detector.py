@@ -57,7 +57,6 @@ _AT_A_TIME: Final = 256
 _BACK: Final = 8
 # The old level is told from one that is off by this share of the change, as far as that is sure.
 _SURELY: Final = 0.8
-_KNOWN: Final = 15
 # The level of a drop is known from so many runs, and better from more if nothing happened by then:
 # what falls from it is a further drop.
 _LEVELS: Final = (8, 30)
@@ -310,7 +309,8 @@ class _Detector:
         if target is None or len(usable) < target - size:
             return 0, self.total
         newest = self.joined + int(usable[target - size - 1])
-        return newest + 1, newest + LAG
+        later = newest + 1 + np.flatnonzero(~self.spacing.asked[newest + 1 :])
+        return newest + 1, int(later[LAG - 1]) if len(later) >= LAG else self.total
 
     def _raise(self, raised: int) -> None:
         design = int(np.argmax(self.sums))
@@ -342,7 +342,9 @@ class _Detector:
 
     def _while_open(self, change: _Open) -> None:
         assert self.baseline.scores is not None
-        scores = self._scored(min(self.total, self.at + _AT_A_TIME))
+        # in parts that do not depend on how many runs there are, as the level is known better later
+        part = min(max(_BACK, self.at - change.point.raised), _AT_A_TIME)
+        scores = self._scored(min(self.total, self.at + part))
         columns = recovery_designs(change.design)
         # without what is taken off for the error of the baseline, which no longer matters
         divisors = self.scales[self.month_of[self.at : self.at + len(scores)], None]
@@ -382,7 +384,7 @@ class _Detector:
         """
         designs = recovery_designs(change.design)
         since = self.logarithms[change.first : self.at]
-        if len(since) >= _KNOWN:
+        if len(since) >= _BACK:
             ratio = level_ratio(change.before, since, self.baseline.inflation)
             near = ratio.high if change.point.direction == DOWN else ratio.low
             size = _SURELY * abs(math.log(near)) if 0 < near < math.inf else 0.0

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.judge.baseline import MOST_CORRELATION, scale_for, serial_correlation
-from iobands.judge.budget import RECOVERY, WATCH, Budget
+from iobands.judge.budget import WATCH, Budget
 from iobands.judge.chart import SIDES, Chart
 from iobands.judge.detection import Detection
 from iobands.judge.scores import Array
@@ -113,6 +113,9 @@ TOOK_PART: Final = 2.0
 #: The newest sessions that are looked at: a group's older changes are over or are series' own.
 NEWEST: Final = 400
 
+# The evidence that ends a drop: some of several series always look healthy.
+_RECOVERY: Final = 8.0
+
 # The onsets that are tried, in sessions before the newest.
 _LAGS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 30)
 
@@ -161,7 +164,7 @@ class GroupChange:
 def group_changes(members: Sequence[GroupMember], threshold: float) -> tuple[GroupChange, ...]:
     """Return the drops of a group of series in the order of time; the last may be open.
 
-    A drop lasts until the evidence against it reaches `RECOVERY` in the series that took part.
+    A drop lasts until the evidence against it reaches 8 nats in the series that took part.
 
     Raises:
         ValueError: there are fewer than two series.
@@ -191,7 +194,7 @@ def group_changes(members: Sequence[GroupMember], threshold: float) -> tuple[Gro
             against = -increments[raised + 1 :, design, chosen].sum(axis=1)
             back = np.cumsum(against) / discounts[len(chosen) - 1]
             back -= np.minimum(np.minimum.accumulate(back), 0.0)
-            recovered = np.flatnonzero(back >= RECOVERY)
+            recovered = np.flatnonzero(back >= _RECOVERY)
             at = raised + 1 + int(recovered[0]) if recovered.size else len(sessions)
             evidence = increments[onset:at, design].sum(axis=0)
             found.append(
