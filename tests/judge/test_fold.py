@@ -9,9 +9,10 @@ from datetime import datetime, timedelta, timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iobands.judge.causes import tell_causes
 from iobands.judge.fold import Happening, Story, fold
 from iobands.model import PeerName
-from iobands.snapshot import AlertEvent
+from iobands.snapshot import AlertEvent, Cause, CauseKind
 
 DAY = timedelta(days=1)
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -51,6 +52,37 @@ def told(
 ) -> list[Story]:
     when = FIRST + now * DAY
     return fold(happenings, logged, traits, subject, lambda _: (when, "withdrawn"), when)
+
+
+def causes(story: Story, when: datetime) -> tuple[Cause, ...] | None:
+    """Return causes that depend on how many members an alert has, and on its age."""
+    number = sum(joined <= when for joined in story.joined.values())
+    kind = [*CauseKind][(number + (when - story.opened) // (5 * DAY)) % 5]
+    return (Cause(kind, kind.value, when, 100 if number % 4 else 5),) if number != 2 else None
+
+
+def told_with_causes(
+    happenings: Sequence[Happening], logged: Sequence[AlertEvent], now: int
+) -> list[Story]:
+    stories = told(happenings, logged, now=now)
+    for story in stories:
+        tell_causes(story, FIRST + now * DAY, lambda when: when, causes)
+    return stories
+
+
+def test_a_cause_is_told_once_and_then_only_if_it_is_another() -> None:
+    drops = [found("a1+a2+a3", 10, 13), found("b1", 11, 15)]
+    (story,) = told_with_causes(drops, (), 1000)
+    assert [each for each in events([story]) if each[2] == "caused"] == [
+        (13, 1, "caused"),
+        (15, 1, "caused"),  # with four members, it is no longer certain
+    ]
+    assert [each.cause and each.cause.odds for each in story.events if each.kind == "caused"] == [
+        100,
+        None,
+    ]
+    again = told_with_causes(drops, story.events, 1000)[0]
+    assert again.events == story.events
 
 
 def events(stories: Sequence[Story]) -> list[tuple[int, int, str]]:
@@ -176,8 +208,8 @@ def seen(every: Sequence[Happening], day: int) -> list[Happening]:
 def test_told_day_by_day_or_at_once_it_is_the_same(every: list[Happening], days: list[int]) -> None:
     log: list[AlertEvent] = []
     for day in [*sorted(days), 200]:
-        stories = told(seen(every, day), log, now=day)
+        stories = told_with_causes(seen(every, day), log, day)
         said = [event for story in stories for event in story.events]
         assert [each for each in log if each not in said] == []
         log = sorted(said, key=lambda each: (each.when, each.number))
-    assert events(told(every, now=200)) == events(stories)
+    assert events(told_with_causes(every, (), 200)) == events(stories)

@@ -118,4 +118,5 @@ def test_a_rise_of_the_time_in_opens_is_a_covariate(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", rows)
     found = look(tmp_path)
     (series,) = chosen(found, "disk fpp")
-    assert "open_close_percent: 4 before, 52 since" in explanation(found, series)
+    shown = " ".join(explanation(found, series).split())
+    assert "% of the time in opens and closes 52, was 4 since 6 Nov" in shown

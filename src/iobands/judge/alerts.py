@@ -14,10 +14,11 @@ import numpy as np
 
 from iobands.judge.actions import worse_since
 from iobands.judge.budget import Budget
-from iobands.judge.causes import Records, candidates, scene_of, tell_causes
+from iobands.judge.causes import Records, candidates, tell_causes
 from iobands.judge.detection import Detection
 from iobands.judge.fold import NEAR, Happening, Story, fold
 from iobands.judge.groups import GroupDrop
+from iobands.judge.onset import onset_of
 from iobands.judge.subjects import certainty, shared_by, subject_of
 from iobands.model import TARGET, PeerName, SeriesKey
 from iobands.snapshot import (
@@ -43,8 +44,10 @@ from iobands.snapshot import (
     Severity,
     SlowPeer,
     State,
+    Times,
     in_utc,
     level_ratio,
+    moment,
     ratio_of,
 )
 
@@ -71,6 +74,20 @@ class System:
     budget: Budget
     false_alarms: float
     records: Records
+
+    @cached_property
+    def _ends(self) -> Times:
+        """The end of each session of the system, in order."""
+        histories = [each.history for each in self.series.values()]
+        found = np.zeros(max(each.sessions.max(initial=-1) for each in histories) + 1, "M8[ns]")
+        for each in histories:
+            np.maximum.at(found, each.sessions, each.times)
+        return np.maximum.accumulate(found)
+
+    def session_end(self, when: datetime) -> datetime:
+        """Return the end of the session of a run at `when`, as far as it is known."""
+        place = int(np.searchsorted(self._ends, in_utc(when)))
+        return max(when, moment(self._ends[place])) if place < len(self._ends) else when
 
     @cached_property
     def peers(self) -> dict[str, PeerName]:
@@ -101,7 +118,7 @@ def alerts_of(
     found = []
     for story in stories:
         if story.closed is None or story.logged < len(story.events):
-            tell_causes(story, now, find)
+            tell_causes(story, now, system.session_end, find)
         alert = _of_story(system, story)
         told = [each.cause for each in alert.events if each.kind == CAUSED]
         likely = () if story.closed else find(story, now) or ()
@@ -145,9 +162,9 @@ def _candidates(
     if not parts or not mine:
         return None
     others = [e for name, e in system.series.items() if name not in joined and e.shares_causes]
-    scene = scene_of(mine, others, min(parts, key=lambda each: each.raised), when)
+    onset = onset_of(mine, others, min(parts, key=lambda each: each.raised), when)
     known = [each for each in slow if each.raised <= when]
-    return candidates(scene, system.records, system.places, known) if scene else None
+    return candidates(onset, system.records, known) if onset else None
 
 
 def _traits(system: System) -> dict[str, dict[str, str]]:

@@ -230,7 +230,7 @@ def _systems(
     known = stage.known
     series = [each.series for each in judged.values()]
     detections = {key: each.detection for key, each in judged.items() if each.detection}
-    records = Records(known.samples.measured, known.samples.speeds)
+    records = Records(known.samples.measured, known.samples.speeds, places)
     for name in sorted({each.key.system for each in series} | set(known.alert_log)):
         yield System(
             name,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -17,7 +16,6 @@ from iobands.views.format import (
     ratio_text,
     summary,
     time_text,
-    worst_member,
 )
 
 _MOST_ALERTS: Final = 10
@@ -45,7 +43,6 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     lines += [page] if page else []
     first = f"{cause.severity} {_headline(event, site)}"
     worst = event.alerts[0] if event.alerts else None
-    ratio = worst_member(worst).ratio if worst and worst.members else None
     return Message(
         id=event.id,
         cause=cause.id,
@@ -61,7 +58,7 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         found=printable(cause_text(worst, site)) if worst else "",
         since=(worst.since if worst and worst.since else cause.began).isoformat(),
         certainty=worst.certainty.value if worst and worst.certainty else "",
-        ratio=ratio.value if ratio and math.isfinite(ratio.value) else None,
+        ratio=worst.ratio if worst else None,
         series=list(
             dict.fromkeys(
                 printable(member.series.label) for alert in event.alerts for member in alert.members

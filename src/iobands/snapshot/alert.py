@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from statistics import median
 from typing import Final
 
 from iobands.model import CRITICAL, OK, UNKNOWN, WARNING, PeerName, SeriesKey
@@ -110,6 +112,7 @@ class CauseKind(str, Enum):
     FULLNESS = "fullness"
     LOAD = "load"
     NODES = "nodes"
+    METADATA = "metadata"
     PARTITION = "partition"
 
 
@@ -221,6 +224,13 @@ class Alert:
             return False
         since = self.acknowledgement.action.when
         return not any(each.kind == FELL and each.when > since for each in self.events)
+
+    @property
+    def ratio(self) -> float | None:
+        """The level since over the baseline, the median of its members; None if not known."""
+        found = [each.ratio.value for each in self.members if each.ratio]
+        found = [each for each in found if math.isfinite(each)]
+        return median(found) if found else None
 
     @property
     def keys(self) -> frozenset[SeriesKey]:

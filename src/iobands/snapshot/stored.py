@@ -32,7 +32,7 @@ DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
     Snapshot: ("exit_status", "rejected_lines"),
     SeriesKey: ("unit",),
     Series: ("name", "in_effect"),
-    Alert: ("name", "exit_status", "is_quiet"),
+    Alert: ("name", "exit_status", "is_quiet", "ratio"),
     Member: ("unit",),
     Incident: ("name", "is_open"),
 }

@@ -12,12 +12,12 @@ from iobands.snapshot import Alert, Certainty, Severity, Snapshot
 from iobands.views.format import (
     acknowledgement_text,
     day_text,
-    figure,
     level_text,
+    odds_text,
+    percent,
     printable,
     ratio_text,
     speed_text,
-    worst_member,
 )
 from iobands.views.layout import GAP, blocks, folded
 from iobands.views.related import sharing
@@ -48,7 +48,8 @@ def sections(site: Snapshot) -> dict[str, list[Alert]]:
 def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
     """Return what the digest shows of an alert after severity and subject.
 
-    Either its level, what to do, since when, how certain and who acknowledged it, or its reason.
+    Either its level, what to do, since when, how certain and who acknowledged it; or in one text
+    its level and its cause, or its reason.
     """
     if alert.acknowledgement and alert.is_quiet:
         action = alert.acknowledgement.action
@@ -60,17 +61,29 @@ def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
     if alert.reason:
         return [alert.reason]
     level, *others = finding(alert, site, short=short)
+    if alert.cause and not alert.peer:
+        known = acknowledgement_text(alert)
+        return [f"{level}: {others[0]}{f'; {known}' if known else ''}"]
     if alert.peer:
         level += ": confirm it" if alert.certainty is Certainty.POSSIBLE else ": drain it"
     return [level, *others, acknowledgement_text(alert)]
 
 
 def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, str, str]:
-    """Return the level of an alert that has no reason, since when it holds, and how certain."""
-    peer = alert.peer
-    level = speed_text(peer) if peer else level_text(worst_member(alert), short=short)
+    """Return the level of an alert that has no reason, since when it holds, and how certain.
+
+    With its cause since when that holds. The level of several members is their median.
+    """
+    if alert.peer:
+        level = speed_text(alert.peer)
+    elif len(alert.members) > 1 and alert.ratio is not None:
+        level = percent(alert.ratio)
+    else:
+        level = level_text(alert.members[0], short=short) if alert.members else ""
     since = ""
-    if alert.since:
+    if alert.cause and not alert.peer:
+        since = f"{alert.cause.what} since {day_text(alert.cause.since, site.now)}"
+    elif alert.since:
         word = "on" if alert.severity is Severity.COLLAPSED else "since"
         since = f"{word} {day_text(alert.since, site.now)}"
     return level, since, alert.certainty.value if alert.certainty else ""
@@ -81,10 +94,7 @@ def cause_text(alert: Alert, site: Snapshot) -> str:
 
     The name of a slow target or node says it already.
     """
-    cause = alert.cause
-    if cause is None or alert.peer:
-        return ""
-    return f"{cause.what} since {day_text(cause.since, site.now)} (odds {figure(cause.odds)} to 1)"
+    return "" if alert.cause is None or alert.peer else odds_text(alert.cause, site.now)
 
 
 def subject(alert: Alert) -> str:
@@ -146,8 +156,6 @@ def alert_blocks(
             # the remedy is at the end of what a check says
             short = cut and not (alert.severity is Severity.FAILED and not alert.since)
             is_cut |= _add_reason(lines, printable(said[0]), start, width, cut=short)
-        if (cause := cause_text(alert, site)) and not alert.is_quiet:
-            lines.extend(folded(f"{GAP * 2}{'':{first}}Cause: {printable(cause)}", width))
         if members and len(alert.members) > 1:
             lines += [part for each in _members(alert) for part in folded(each, width)]
     return found, is_cut

@@ -22,21 +22,22 @@ from iobands.snapshot import (
     Action,
     Alert,
     AlertEvent,
+    CauseKind,
     Certainty,
     Series,
     Snapshot,
     in_force,
     in_utc,
 )
-from iobands.views.alert_lines import counted_members, subject
+from iobands.views.alert_lines import cause_text, counted_members, subject
 from iobands.views.format import (
     acknowledgement_text,
     action_text,
     between_text,
     command_text,
     day_text,
-    figure,
     level_text,
+    odds_text,
     plural,
     ratio_text,
     sparkline,
@@ -46,7 +47,6 @@ from iobands.views.peers import confirmation
 from iobands.views.related import (
     Onset,
     Related,
-    covariates,
     move,
     related,
     section,
@@ -63,7 +63,6 @@ _EVENTS: Final = {
     REOPENED: "reopened",
     CAUSED: "cause: {cause}",
 }
-_SHARE: Final = 0.5  # share of the members: from here on a covariate moved with the alert
 _WHERE: Final = {
     "file_system": "check the file system: its servers, targets and fullness",
     "partition": "check what all runs of the partition share: clients, network, system software",
@@ -71,8 +70,21 @@ _WHERE: Final = {
     "pattern": "check what only this pattern uses: its library and hints",
     "medium": "check the devices of this kind",
 }
+_ANSWERS: Final = {
+    CauseKind.TARGET_OUT: "bring the targets back into service",
+    CauseKind.TARGET: "drain the target, then repair it",
+    CauseKind.NODE: "drain the node, then repair it",
+    CauseKind.VERSION: "run the version of before once more, and compare",
+    CauseKind.TRANSPORT: "check the environment and the fabric: another transport is in use",
+    CauseKind.HINTS: "check the hints: others are in effect",
+    CauseKind.LAYOUT: "check the striping: the layout of the files is another one",
+    CauseKind.FULLNESS: "free space, or move files to emptier targets",
+    CauseKind.LOAD: "find the jobs that do much I/O",
+    CauseKind.METADATA: "check the metadata servers",
+    CauseKind.NODES: "check the nodes: the runs use others",
+    CauseKind.PARTITION: _WHERE["partition"],
+}
 _PEER: Final = ("drain it, then repair it", "confirm it before it is drained")
-_ASKED: Final = 8  # members whose covariates are looked at: what all share, these show
 _NEAR: Final = 12  # runs before and since the onset that a trend shows
 
 
@@ -81,9 +93,10 @@ class Story:
     """An alert in words.
 
     `facts` are sentences. `happened` has a day and what happened to the alert, or what somebody
-    did. `count` says how many of the series with its subject are members. `moved` is what moved at
-    the same time, `still` what did not, and `unmoved` the nearest series that did not. `commands`
-    are what to type next, with what each is for.
+    did. `count` says how many of the series with its subject are members. `maybe` is what may be
+    the cause, without clear odds. `moved` are series that moved at the same time, `still` what did
+    not, and `unmoved` the nearest series that did not. `commands` are what to type next, with what
+    each is for.
     """
 
     alert: Alert
@@ -92,6 +105,7 @@ class Story:
     facts: tuple[str, ...]
     happened: tuple[tuple[str, str], ...]
     count: str
+    maybe: tuple[str, ...]
     moved: tuple[str, ...]
     still: tuple[str, ...]
     unmoved: tuple[Series, ...]
@@ -105,23 +119,22 @@ def story_of(site: Snapshot, alert: Alert) -> Story:
     onset = _onset(alert)
     field, alike = sharing(site, alert)
     others: list[Related] = []
-    changed: list[str] = []
-    same: list[str] = []
     if onset:
         every = related(site, alert.members[0].series, onset)
         others = [each for each in every if each.series.key not in alert.keys]
-    if onset and not site.is_public:
-        changed, same = _common(site, alert, onset)
     keys = {each.key for each in alike}
     near = [each for each in others if each.series.key in keys]
+    known = alert.cause and alert.cause.kind
+    maybe = [each for each in alert.candidates if each.kind != known]
     moved = [f"{each.series.label}: {move(site, each)}" for each in near if each.direction]
     unmoved = tuple(each.series for each in near if not each.direction)
     names = [each.label for each in unmoved]
     still = [f"{plural(len(names), 'series')}: {some(names)}"] if names else []
     advice = ""
     if alert.ended is None and not site.is_public:
-        advice = "check first what changed with these series" if changed else _WHERE.get(field, "")
-        advice = "check the cause first" if cause_of(alert) else advice
+        cause = alert.cause and _ANSWERS[alert.cause.kind]
+        advice = cause or ("check what changed at the same time" if alert.candidates else "")
+        advice = advice or _WHERE.get(field, "")
         advice = _PEER[alert.certainty is Certainty.POSSIBLE] if alert.peer else advice
     return Story(
         alert=alert,
@@ -130,8 +143,9 @@ def story_of(site: Snapshot, alert: Alert) -> Story:
         facts=tuple(_facts(site, alert)),
         happened=tuple(_happened(site, alert)),
         count=counted_members(alert, site) or plural(len(alert.members), "series"),
-        moved=(*moved, *changed),
-        still=(*still, *_elsewhere(others, field, alert), *same) if onset else (),
+        maybe=tuple(odds_text(each, site.now) for each in maybe),
+        moved=tuple(moved),
+        still=(*still, *_elsewhere(others, field, alert)) if onset else (),
         unmoved=unmoved,
         advice=advice,
         commands=tuple(_commands(alert)) if alert.ended is None and not site.is_public else (),
@@ -157,6 +171,8 @@ def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
         heading = "Series that fell with it" if alert.peer else "Series"
         yield f"{heading}: {len(alert.members) if alert.peer else story.count}"
         yield from _members(alert)
+    if story.maybe:
+        yield from section("Changed at the same time", story.maybe)
     if story.moved:
         yield from section("Also moved", story.moved)
     if story.still:
@@ -199,9 +215,10 @@ def _state(site: Snapshot, alert: Alert) -> str:
 
 
 def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
-    if (cause := alert.cause) and cause_of(alert):
-        since = day_text(cause.since, site.now)
-        yield f"Cause: {cause.what} since {since} (odds {figure(cause.odds)} to 1)"
+    if cause := cause_text(alert, site):
+        yield f"Cause: {cause}"
+    elif alert.certainty and alert.ended is None and not alert.peer:
+        yield "Cause: unknown"
     if alert.reason:
         yield f"Why: {alert.reason}"
     known = alert.acknowledgement
@@ -310,24 +327,3 @@ def _elsewhere(others: Sequence[Related], field: str, alert: Alert) -> Iterator[
     for value, moved in sorted(found.items()):
         number = plural(len(moved), "series")
         yield f"{value}: {sum(moved) or 'none'} of {number} went {direction}"
-
-
-def _common(site: Snapshot, alert: Alert, onset: Onset) -> tuple[list[str], list[str]]:
-    """Return the covariates that changed with half of the worst members or more, and the others."""
-    worst = alert.members[:_ASKED]
-    found = [covariates(site, each.series, onset.since) for each in worst]
-    among = f"{len(found)} series" if worst == alert.members else f"the {len(found)} worst series"
-    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for each in found:
-        for name, text in {**each.changed, **each.moved}.items():
-            counts[name][text] += 1
-    least = _SHARE * len(found)
-    moved = {name: texts for name, texts in counts.items() if texts.total() >= least}
-    still = [
-        name for name in dict.fromkeys(n for each in found for n in each.still) if name not in moved
-    ]
-    lines = [
-        f"{name}: {texts.most_common(1)[0][0]} (in {texts.total()} of {among})"
-        for name, texts in moved.items()
-    ]
-    return lines, [f"unchanged: {', '.join(still)}"] if still else []

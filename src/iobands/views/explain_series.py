@@ -26,6 +26,7 @@ from iobands.views.format import (
     limit_text,
     listed,
     maintenance_text,
+    odds_text,
     percent,
     plural,
     ratio_text,
@@ -34,9 +35,7 @@ from iobands.views.format import (
 from iobands.views.how_run import how_run
 from iobands.views.related import (
     SHARED_FIELDS,
-    Covariates,
     Related,
-    covariates,
     move,
     onset_of,
     related,
@@ -62,19 +61,13 @@ def of_series(site: Snapshot, series: Series) -> Iterator[str]:
     yield ""
     for heading, text in facts(site, series):
         yield f"{heading:{_HEADING}}{text}"
-    found = Covariates()
     if onset:
-        found = covariates(site, series, onset.since)
         yield from section(
             f"Moved at the same time, about {day_text(onset.since, site.now)}",
-            _moved(site, others, found),
+            _moved(site, series, others),
         )
-        still = [*_still([each for each in others if not each.direction])]
-        if found.still:
-            same = (f"{name} {text}" for name, text in found.still.items())
-            still.append(f"unchanged: {'; '.join(same)}")
-        yield from section("Did not move", still)
-    yield from ("", f"Next step: {_advice(site, series, others, found)}")
+        yield from section("Did not move", _still([each for each in others if not each.direction]))
+    yield from ("", f"Next step: {_advice(site, series, others)}")
     yield from _newest(series)
 
 
@@ -82,12 +75,12 @@ def moved(site: Snapshot, series: Series) -> Iterator[str]:
     """Yield what moved when the series did; nothing if it did not move."""
     onset = onset_of(series)
     if onset:
-        others = related(site, series, onset)
-        yield from _moved(site, others, covariates(site, series, onset.since))
+        yield from _moved(site, series, related(site, series, onset))
 
 
-def _moved(site: Snapshot, others: Sequence[Related], found: Covariates) -> Iterator[str]:
-    yield from (f"{name}: {text}" for name, text in {**found.changed, **found.moved}.items())
+def _moved(site: Snapshot, series: Series, others: Sequence[Related]) -> Iterator[str]:
+    for alert in site.alerts_on(series.key):
+        yield from (odds_text(each, site.now) for each in alert.candidates)
     near = [each for each in others if each.direction]
     near.sort(key=lambda each: each.change is None)
     yield from (f"{each.series.label}: {move(site, each)}" for each in near[:_MOST_MOVED])
@@ -255,7 +248,7 @@ def _still(others: Sequence[Related]) -> Iterator[str]:
             yield f"{plural(len(group), 'series')} of {where}: {names}"
 
 
-def _advice(site: Snapshot, series: Series, others: Sequence[Related], found: Covariates) -> str:
+def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
     """Return where to look next, by what moved and what did not."""
     status = series.status
     alerts = [each for each in site.alerts_on(series.key) if len(each.members) > 1]
@@ -267,11 +260,9 @@ def _advice(site: Snapshot, series: Series, others: Sequence[Related], found: Co
         return "none until there are enough runs"
     if onset_of(series) is None:
         return f"see what it shares with other series{shared}" if shared else "none; no change"
-    if found.changed:
-        changed = listed(list(found.changed))
-        return f"check what changed with it ({changed}) before the file system{shared}"
-    also = f"; its {listed(list(found.moved))} moved too" if found.moved else ""
-    return f"{_advice_by_related(series, others)}{also}{shared}"
+    known = [alert.cause.what for alert in alerts if alert.cause]
+    first = f"check its cause, {known[0]}" if known else _advice_by_related(series, others)
+    return f"{first}{shared}"
 
 
 def _advice_by_related(series: Series, others: Sequence[Related]) -> str:

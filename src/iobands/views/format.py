@@ -22,6 +22,7 @@ from iobands.snapshot import (
     UNDO,
     Action,
     Alert,
+    Cause,
     Member,
     Ratio,
     Series,
@@ -108,6 +109,12 @@ def worst_member(alert: Alert) -> Member:
     if not known:
         return alert.members[0]
     return furthest(known, key=lambda each: each.ratio.value if each.ratio else 1.0)
+
+
+def odds_text(cause: Cause, now: datetime) -> str:
+    """Return a cause, since when it holds, and its odds."""
+    odds = f"{figure(cause.odds)} to 1" if cause.odds >= 1 else f"1 to {figure(1 / cause.odds)}"
+    return f"{cause.what} since {day_text(cause.since, now)} (odds {odds})"
 
 
 def time_text(when: datetime) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
 
-from iobands.model import CONTEXT, FIELD
 from iobands.snapshot import (
     DOWN,
     REBASELINE,
@@ -150,51 +148,10 @@ def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Onset)
     return Related(other, shared, None, *leans) if leans else Related(other, shared)
 
 
-_LEAST_VALUES: Final = 5
-
-_USUAL: Final = (5, 95)  # percentiles
-
 _FAR: Final = 2.0  # times as many files on the busiest target as with round-robin placement
 
 #: From this difference in free space on, Lustre no longer places files round-robin.
 WEIGHTED_PERCENT: Final = 17
-
-_FEW_VALUES: Final = 0.5  # more different texts than this share of runs: it always changes
-
-
-@dataclass(frozen=True)
-class Covariates:
-    """Sentences by column: texts that changed, numbers that moved, and the rest."""
-
-    changed: dict[str, str] = field(default_factory=dict)
-    moved: dict[str, str] = field(default_factory=dict)
-    still: dict[str, str] = field(default_factory=dict)
-
-
-def covariates(site: Snapshot, series: Series, since: datetime) -> Covariates:
-    """Return how the next runs after a change differ from the runs before, apart from the rate."""
-    start = int(np.searchsorted(series.history.times, in_utc(since)))
-    first = max(0, start - BEFORE)
-    samples = site.samples[series.rows[first : start + NEXT]]
-    before, after = samples[: start - first], samples[start - first :]
-    found = Covariates()
-    for name in CONTEXT:
-        earlier, later = (part[name].drop_nulls().to_list() for part in (before, after))
-        if len(earlier) < _LEAST_VALUES or not later:
-            continue
-        if FIELD[name].type == "text":
-            is_other, text = _text_changed(earlier, later)
-            (found.changed if is_other else found.still)[name] = text
-        else:
-            is_other, text = _number_moved(earlier, later)
-            (found.moved if is_other else found.still)[name] = text
-    if "busiest_target" in found.moved:
-        usual = {"busiest_target": after["busiest_target"].median()}
-        if why := uneven(after.row(-1, named=True) | usual):
-            found.moved["busiest_target"] += f": {why}"
-    if "fullest_target_percent" in found.moved and (fullest := after["fullest_target"][-1]):
-        found.moved["fullest_target_percent"] += f", on {fullest}"
-    return found
 
 
 def uneven(sample: Mapping[str, Any]) -> str | None:
@@ -208,38 +165,6 @@ def uneven(sample: Mapping[str, Any]) -> str | None:
         return text
     full = f"{fullest} is {sample['fullest_target_percent']:.0f} % full"
     return f"{text}: {full}, and targets with more free space get more files"
-
-
-def _number_moved(before: Sequence[float], after: Sequence[float]) -> tuple[bool, str]:
-    """Tell whether the median since lies well outside the middle 90 % of the values before.
-
-    Well outside means by half of that width, as a slow trend, such as a file system that fills up,
-    is always somewhat outside.
-    """
-    low, high = (float(each) for each in np.percentile(before, _USUAL))
-    margin = (high - low) / 2
-    now, was = float(np.median(after)), float(np.median(before))
-    span = f"({_number_text(low)} to {_number_text(high)})" if low < high else ""
-    if low - margin <= now <= high + margin:
-        return False, f"{_number_text(now)} {span}".rstrip()
-    return True, f"{_number_text(was)} {span}".rstrip() + f" before, {_number_text(now)} since"
-
-
-def _number_text(value: float) -> str:
-    """Return a number; a whole one, such as a stripe size, with all digits."""
-    return f"{value:.0f}" if value.is_integer() else figure(value)
-
-
-def _text_changed(before: Sequence[object], after: Sequence[object]) -> tuple[bool, str]:
-    """Tell whether half of the runs since have a value that no run before had."""
-    earlier, later = Counter(map(str, before)), Counter(map(str, after))
-    usual, newest = earlier.most_common(1)[0][0], later.most_common(1)[0][0]
-    if len(earlier) > max(1, earlier.total() * _FEW_VALUES):
-        return False, "differs from run to run"
-    new = sum(count for value, count in later.items() if value not in earlier)
-    if 2 * new >= later.total():
-        return True, f"{usual} before, {newest} since"
-    return False, newest
 
 
 _NAMED: Final = 6

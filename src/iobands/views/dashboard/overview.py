@@ -104,8 +104,6 @@ def _alert(alert: Alert, site: Snapshot) -> dict[str, object]:
     else:
         says = [*finding(alert, site)] if alert.has_level else []
         says += ["acknowledged"] if alert.is_quiet else []
-    if len(alert.members) > 1 and len(says) > 1 and alert.peer is None:
-        says = [f"worst: {says[0]}", *says[1:]]
     return {
         "severity": alert.severity.value,
         "quiet": alert.is_quiet,

@@ -1,0 +1,150 @@
+"""When an alert began, in sessions, and which series moved then and which did not.
+
+Sessions count as time, as all series of a session see the same site.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.judge.fold import Happening
+from iobands.judge.scores import Array
+from iobands.snapshot import DOWN, Series, in_utc, moment
+
+_FEWEST: Final = 10
+_LEVEL: Final = 50  # runs that give the level before
+_EARLIER: Final = 5  # sessions by which it may have begun before the judge says so
+_NATS: Final = 3.0  # onsets that are less likely by this are left out
+_CLIP: Final = 4.0  # nats that one run adds at most
+_SHARED: Final = 0.3  # of the noise is the same in all series of a session
+_LEAST_NOISE: Final = 0.01
+_MAD_TO_SIGMA: Final = 1.4826
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The first `number` runs of a series, which were known at a time."""
+
+    series: Series
+    number: int
+
+    @cached_property
+    def sessions(self) -> NDArray[np.int_]:
+        """The session of each run."""
+        return self.series.history.sessions[: self.number]
+
+    @cached_property
+    def judged(self) -> tuple[NDArray[np.int_], Array]:
+        """The sessions and the logarithms of the judged runs."""
+        evidence = self.series.status.evidence
+        rows = np.arange(self.number) if evidence is None else evidence.rows
+        rows = rows[rows < self.number]
+        values = self.series.history.values[rows]
+        return self.sessions[rows[values > 0]], np.log(values[values > 0])
+
+    def level(self, until: int) -> tuple[float, float] | None:
+        """Return median and spread of the judged runs before a session, None of too few."""
+        sessions, values = self.judged
+        before = values[sessions < until][-_LEVEL:]
+        if len(before) < _FEWEST:
+            return None
+        middle = float(np.median(before))
+        spread = _MAD_TO_SIGMA * float(np.median(np.abs(before - middle)))
+        return middle, max(spread, _LEAST_NOISE)
+
+    def time_of(self, session: int) -> datetime | None:
+        """Return the time of the first run from a session on, None without one."""
+        place = int(np.searchsorted(self.sessions, session))
+        return moment(self.series.history.times[place]) if place < self.number else None
+
+    def session_at(self, when: datetime) -> int | None:
+        """Return the session of the first run from a time on, None without one."""
+        place = int(np.searchsorted(self.series.history.times[: self.number], in_utc(when)))
+        return int(self.sessions[place]) if place < self.number else None
+
+
+@dataclass(frozen=True)
+class Onset:
+    """An alert as it was known at `when`: its members, and those of its variables that stayed.
+
+    It began in a session from `first` to `last`, most likely with the run at `since`.
+    """
+
+    members: tuple[Runs, ...]
+    unmoved: tuple[Runs, ...]
+    first: int
+    last: int
+    since: datetime
+    when: datetime
+    direction: str
+
+    @property
+    def width(self) -> int:
+        """The number of sessions in which something meets the onset, one later included."""
+        return self.last - self.first + 2
+
+
+def onset_of(
+    series: Sequence[Series], others: Sequence[Series], lead: Happening, when: datetime
+) -> Onset | None:
+    """Return how an alert of `series` began; `lead` is its first part. None if it cannot be told.
+
+    The first session is the likeliest one by the runs of all members together. A series that
+    joined and did not move then is no member, as a few join by chance.
+    """
+    members = [each for each in _until(series, when) if each.number]
+    begin = min((s for r in members if (s := r.session_at(lead.low)) is not None), default=None)
+    if begin is None:
+        return None
+    gains: defaultdict[int, float] = defaultdict(float)
+    drops = []
+    for each in members:
+        level, (sessions, values) = each.level(begin), each.judged
+        since = values[sessions >= (each.session_at(lead.since) or begin)]
+        drop = float(np.median(since)) - level[0] if level and len(since) else 0.0
+        if level is None or drop == 0 or (drop < 0) != (lead.direction == DOWN):
+            continue
+        drops.append(drop)
+        near = sessions >= begin - _EARLIER
+        gain = drop * (values[near] - level[0] - drop / 2) / level[1] ** 2
+        for session, one in zip(sessions[near].tolist(), gain.tolist(), strict=True):
+            gains[session] += min(max(one, -_CLIP), _CLIP)
+    if not gains:
+        return None
+    known = sorted(gains)
+    total = np.cumsum([gains[each] for each in reversed(known)])[::-1]
+    likely = np.flatnonzero(total >= total.max() - _NATS * max(1.0, _SHARED * len(drops)))
+    first, last, best = (known[place] for place in (likely[0], likely[-1], int(total.argmax())))
+    drop = float(np.median(drops))
+    moved = [each for each in members if not _stayed(each, first, last, drop)]
+    variables = {each.series.key.variable for each in moved}
+    alike = _until([each for each in others if each.key.variable in variables], when)
+    unmoved = [each for each in alike if _stayed(each, first, last, drop)]
+    times = [time for each in moved if (time := each.time_of(best))]
+    if not times:
+        return None
+    return Onset(tuple(moved), tuple(unmoved), first, last, min(times), when, lead.direction)
+
+
+def _until(series: Sequence[Series], when: datetime) -> list[Runs]:
+    end = in_utc(when)
+    return [Runs(s, int(np.searchsorted(s.history.times, end, side="right"))) for s in series]
+
+
+def _stayed(runs: Runs, first: int, last: int, drop: float) -> bool:
+    """Return whether the level since is surely nearer to the one before than to a drop."""
+    level, (sessions, values) = runs.level(first), runs.judged
+    since = values[sessions > last]
+    if level is None or not len(since):
+        return False
+    middle, error = float(np.median(since)) - level[0], level[1] / math.sqrt(len(since))
+    return drop * (middle - drop / 2) < -(error**2)
