@@ -458,7 +458,7 @@ def pinned(target, rate, hours, **columns):
 
 def beside(rates, hours):
     return [
-        pinned(target, rate, hours + place / 60, session=f"pinned{hours}")
+        pinned(target, rate, hours + place / 3, session=f"by hand {target}")
         for place, (target, rate) in enumerate(rates.items())
     ]
 
@@ -472,7 +472,7 @@ def test_pinned_runs_count_for_their_targets_and_join_no_daily_series(tmp_path):
     site = SiteFiles(tmp_path / "again").write(lines).read()
     (place,) = site.places
     # five hours later chance repeats itself with exp(-5/2): ln 0.9 - ln(0.02 + 0.98 * 0.082)
-    again = np.log(0.9 / (0.02 + 0.98 * np.exp(-(5 - 1 / 60) / 2)))
+    again = np.log(0.9 / (0.02 + 0.98 * np.exp(-(5 - 1 / 3) / 2)))
     assert place.suspects()["7"] == pytest.approx(before + again, abs=0.05)
     assert place.found["write_bw"][3].state is PeerState.HEALTHY
     by_case = {each.key.case: each.status.runs for each in site.series}

@@ -30,6 +30,8 @@ from iobands.source.samples import CHECK, session_codes
 _KEPT: Final = timedelta(days=200)
 # The case of runs with all files on one target.
 _PINNED: Final = r"^target (\d+)$"
+# Pinned runs so soon after each other are compared.
+_TOGETHER: Final = timedelta(minutes=30)
 _RUN: Final = (*CHECK, TIME)
 
 
@@ -109,9 +111,9 @@ def _without(rows: pl.DataFrame, spans: Sequence[tuple[Span, str | None]]) -> pl
 def _matrices(rows: pl.DataFrame, pinned: pl.DataFrame) -> Iterator[tuple[str, Speeds]]:
     """Yield the speeds of each variable; of several runs in a session, their median."""
     alike = [name for name in SERIES_FIELDS if name != "case"]  # their rates can be compared
-    medians = [*_medians(rows, CHECK, ()), *_medians(pinned, (*CHECK, "peer"), alike)]
-    if not medians:
-        return
+    later = (pl.col(TIME).diff() > _TOGETHER).fill_null(value=False)
+    near = pinned.sort(TIME).with_columns(later.cum_sum().cast(pl.Int64).alias("number"))
+    medians = [*(_medians(each, ()) for each in _numbered(rows)), _medians(near, alike)]
     every = pl.concat(medians).sort(TIME, "variable")
     for (variable,), mine in every.group_by("variable", maintain_order=True):
         sessions, at = np.unique(mine["session"].to_numpy(), return_inverse=True)
@@ -133,15 +135,10 @@ def _matrices(rows: pl.DataFrame, pinned: pl.DataFrame) -> Iterator[tuple[str, S
         yield str(variable), Speeds(tuple(peers), *in_order)
 
 
-def _medians(
-    rows: pl.DataFrame, of_run: Sequence[str], alike: Sequence[str]
-) -> Iterator[pl.DataFrame]:
-    """Yield the logarithms of speeds by session, the same one only for runs that are `alike`.
-
-    The numbers of sessions of pinned runs are odd.
-    """
-    found = rows.select(*of_run, TIME, "session").unique([*of_run, TIME], maintain_order=True)
-    runs = found.sort(TIME).partition_by(of_run, as_dict=True)
+def _numbered(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the rows with the numbers of their sessions, if there are any."""
+    found = rows.select(*_RUN, "session").unique(_RUN, maintain_order=True)
+    runs = found.sort(TIME).partition_by(CHECK, as_dict=True)
     numbers = sessions_of(
         {check: each[TIME].cast(pl.Datetime("ns")).to_numpy() for check, each in runs.items()},
         {check: session_codes(each["session"]) for check, each in runs.items()},
@@ -151,17 +148,22 @@ def _medians(
         for check, each in runs.items()
     ]
     if numbered:
-        of_session = ("number", *alike)
-        known = rows.join(pl.concat(numbered), on=[*of_run, TIME])
-        sessions = known.select(of_session).unique(maintain_order=True).with_row_index("session")
-        yield (
-            known.drop("session")
-            .join(sessions, on=of_session, nulls_equal=True)
-            .group_by(
-                pl.col("variable", "peer").cast(pl.String), pl.col("session") * 2 + int(bool(alike))
-            )
-            .agg(pl.col("speed").fill_nan(None).log().median(), pl.col(TIME).min())
-        )
+        yield rows.join(pl.concat(numbered), on=_RUN)
+
+
+def _medians(rows: pl.DataFrame, alike: Sequence[str]) -> pl.DataFrame:
+    """Return the logarithms of speeds by session, the same one only for runs that are `alike`.
+
+    The numbers of sessions of pinned runs are odd.
+    """
+    of_session = ("number", *alike)
+    sessions = rows.select(of_session).unique(maintain_order=True).with_row_index("at")
+    at = (pl.col("at").cast(pl.Int64) * 2 + int(bool(alike))).alias("session")
+    return (
+        rows.join(sessions, on=of_session, nulls_equal=True)
+        .group_by(pl.col("variable", "peer").cast(pl.String), at)
+        .agg(pl.col("speed").fill_nan(None).log().median(), pl.col(TIME).min())
+    )
 
 
 def _order(peer: str) -> tuple[int, str]:
