@@ -10,7 +10,7 @@ import pytest
 
 from iobands.judge.fold import told
 from iobands.model import Unusable
-from iobands.snapshot import Cause, CauseKind
+from iobands.snapshot import Cause, CauseKind, State
 from iobands.source.alert_log import ALERT_SCHEMA, event_in, event_line, read_alert_log
 from tests.contracts.documented import first_column
 
@@ -25,9 +25,9 @@ def test_what_the_log_says() -> None:
     assert first.opened == datetime(2026, 11, 15, 4, 19, 37, tzinfo=timezone.utc)
     assert first.low == datetime(2026, 11, 13, 3, 34, 41, tzinfo=timezone.utc)
     assert first.closed is None  # it was reopened
-    assert (second.closed, EVENTS[7].into) == (EVENTS[7].when, 17)
+    assert (second.closed, EVENTS[8].into) == (EVENTS[8].when, 17)
     before, _ = told(EVENTS[:-1])
-    assert before.closed == EVENTS[8].when
+    assert before.closed == EVENTS[9].when
 
 
 def test_a_cause_is_told_with_its_odds_and_may_be_withdrawn() -> None:
@@ -35,6 +35,14 @@ def test_a_cause_is_told_with_its_odds_and_may_be_withdrawn() -> None:
     since = datetime(2026, 11, 13, 3, 34, 41, tzinfo=timezone.utc)
     assert known.cause == Cause(CauseKind.TARGET_OUT, "OST 7 of 12 out of service", since, 420.0)
     assert unknown.cause is None
+
+
+def test_what_turned_into_something_else_is_said_with_its_beginning() -> None:
+    (turned,) = (each for each in EVENTS if each.kind == "turned")
+    assert (turned.names, turned.state) == (("d",), State.SLIDING)
+    assert turned.since == datetime(2026, 10, 2, 4, 19, tzinfo=timezone.utc)
+    with pytest.raises(Unusable, match="not the state of a series"):
+        event_in(event_line(turned).replace("sliding", "slipping").encode())
 
 
 def test_events_are_written_in_the_same_form() -> None:

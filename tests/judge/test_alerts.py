@@ -267,6 +267,9 @@ def test_the_order_of_exit_statuses() -> None:
     assert {each: Alert(each, "x").exit_status for each in Severity} == {
         Severity.INCIDENT: 2,
         Severity.DEGRADED: 2,
+        Severity.MODE_LOST: 2,
+        Severity.SLIDING: 2,
+        Severity.UNSTABLE: 2,
         Severity.NO_DATA: 3,
         Severity.UNFIT: 3,
         Severity.FAILED: 3,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from iobands.judge.causes import tell_causes
 from iobands.judge.fold import Happening, Story, fold
 from iobands.model import PeerName
-from iobands.snapshot import AlertEvent, Cause, CauseKind
+from iobands.snapshot import AlertEvent, Cause, CauseKind, State, Turn
 
 DAY = timedelta(days=1)
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -177,6 +178,15 @@ def test_a_number_is_not_given_again() -> None:
     assert [(each.number, each.subject) for each in stories] == [(1, "a1"), (2, "b1")]
 
 
+def test_a_kind_that_turns_into_another_is_an_event_of_the_same_alert() -> None:
+    turns = (Turn(FIRST + 5 * DAY, State.UNSTABLE), Turn(FIRST + 20 * DAY, State.DEGRADED))
+    (story,) = told([found("a1", 1, 5, 40, turns=turns)])
+    assert events([story]) == [(5, 1, "opened"), (20, 1, "turned"), (40, 1, "closed")]
+    opened, turned, _ = story.events
+    assert (opened.state, turned.state) == (State.UNSTABLE, State.DEGRADED)
+    assert [each.is_worse for each in story.events] == [False, True, False]
+
+
 @st.composite
 def histories(draw: st.DrawFn) -> list[Happening]:
     every = []
@@ -185,21 +195,28 @@ def histories(draw: st.DrawFn) -> list[Happening]:
         low = draw(st.integers(0, 60))
         raised = low + draw(st.integers(0, 20))
         over = draw(st.none() | st.integers(raised + 1, raised + 60))
-        every.append(
-            found("+".join(names), low, raised, over, certain=len(names) > 1 or draw(st.booleans()))
+        last = min(over or 200, 200)
+        turned = draw(st.lists(st.integers(raised, last), max_size=2, unique=True))
+        kinds = (State.UNSTABLE, State.DEGRADED)
+        turns = tuple(
+            Turn(FIRST + day * DAY, kind) for day, kind in zip(sorted(turned), kinds, strict=False)
         )
+        certain = len(names) > 1 or draw(st.booleans())
+        every.append(found("+".join(names), low, raised, over, certain=certain, turns=turns))
     return every
 
 
 def seen(every: Sequence[Happening], day: int) -> list[Happening]:
     """Return what is known of `every` on a day."""
     now = FIRST + day * DAY
-    return [
-        each
-        if each.over is None or each.over <= now
-        else Happening(**{**vars(each), "ended": None, "over": None})
+    known = [
+        replace(each, turns=tuple(turn for turn in each.turns if turn.when <= now))
         for each in every
         if each.raised <= now
+    ]
+    return [
+        each if each.over is None or each.over <= now else replace(each, ended=None, over=None)
+        for each in known
     ]
 
 

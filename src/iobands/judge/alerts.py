@@ -144,9 +144,9 @@ def with_states(
 
 
 def _with_state(series: Series, ways: Collection[str | None]) -> Series:
-    state = series.status.state
+    state, change = series.status.state, series.status.change
     if DOWN in ways:
-        state = State.DEGRADED
+        state = change.kind if change and change.is_drop else State.DEGRADED
     elif ways and state in (State.HEALTHY, State.WATCH):
         state = State.IMPROVED
     return replace(series, status=replace(series.status, state=state))
@@ -222,8 +222,8 @@ def _of_story(system: System, story: Story) -> Alert:
     peers = [system.peers[name] for name in story.names if name in system.peers]
     kinds = {type(each.source) for each in parts if each.certain}
     series = [member.series for member in members.values()]
-    severity = Severity.INCIDENT if kinds == {Incident} else Severity.DEGRADED
-    severity = severity if story.direction == DOWN else Severity.IMPROVED
+    certain = [each for each in parts if each.certain]
+    severity = Severity.INCIDENT if kinds == {Incident} else _severity(story, certain)
     lead = min(story.found, key=lambda each: each.raised, default=None)
     ends = [each.ended for each in story.certain if each.ended]
     score = max((_score(each, system.series) for each in parts), default=0.0)
@@ -231,7 +231,7 @@ def _of_story(system: System, story: Story) -> Alert:
         severity,
         story.subject,
         tuple(sorted(members.values(), key=ratio_of)),
-        *((lead.since, lead.low, lead.high) if lead else (story.low, story.low, story.high)),
+        *_began(story, lead, certain if severity is Severity.SLIDING else ()),
         story.direction,
         score,
         None if kinds <= {Incident} else certainty(score, system.budget),
@@ -245,6 +245,27 @@ def _of_story(system: System, story: Story) -> Alert:
         end="" if is_open else _end_of(story.events[-1]),
     )
     return _with_peer(system, alert, peers[0]) if peers else alert
+
+
+def _severity(story: Story, parts: Sequence[Happening]) -> Severity:
+    """Return what an alert is by its certain parts: of several kinds, the worst."""
+    if story.direction != DOWN:
+        return Severity.IMPROVED
+    changes = [each.source for each in parts if isinstance(each.source, Change)]
+    found = {Severity(each.kind.value) for each in changes}
+    if not found or len(changes) < len(parts):
+        found.add(Severity.DEGRADED)
+    return next(each for each in Severity if each in found)
+
+
+def _began(
+    story: Story, lead: Happening | None, slides: Sequence[Happening]
+) -> tuple[datetime, datetime, datetime]:
+    """Return when an alert began, the earliest and the latest likely time."""
+    since = [turn.since for each in slides for turn in each.turns if turn.since]
+    if since:
+        return min(since), min(since), max(since)
+    return (lead.since, lead.low, lead.high) if lead else (story.low, story.low, story.high)
 
 
 def _end_of(event: AlertEvent) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from iobands.judge.baseline import Baseline
 from iobands.judge.budget import FAR_DOWN, LOW, SUSPECTED_FROM
 from iobands.judge.scores import DESIGNS, DROPS, Array
-from iobands.snapshot import DOWN, UP, Ratio, level_ratio
+from iobands.snapshot import DOWN, UP, Ratio, State, level_ratio
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,15 @@ class FallPoint:
 
 
 @dataclass(frozen=True)
+class TurnPoint:
+    """What a change is from a run on; a slide `begins` with a run."""
+
+    run: int
+    kind: State
+    begins: int | None = None
+
+
+@dataclass(frozen=True)
 class ChangePoint:
     """A lasting change; runs count from 0.
 
@@ -108,7 +117,8 @@ class ChangePoint:
     over the baseline, and `baseline` the median of what the runs were judged by. `ended` is the
     first run after the change, `closed` the run at which that was known, `end` how it ended; all
     three are None while the change lasts. `falls` are further drops under a drop, and `newest` is
-    the level of the newest runs, of those since the last fall, over the baseline.
+    the level of the newest runs, of those since the last fall, over the baseline. `turns` say what
+    it is if not a change of the level, with `was` and `now` as in `Change`.
     """
 
     direction: str
@@ -125,6 +135,9 @@ class ChangePoint:
     end: str | None = None
     falls: tuple[FallPoint, ...] = ()
     newest: Ratio | None = None
+    turns: tuple[TurnPoint, ...] = ()
+    was: tuple[float, ...] = ()
+    now: tuple[float, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -167,7 +180,7 @@ _RECOVERY_SHARE: Final = 0.45
 
 def direction_of(design: int) -> str:
     """Return the direction of a design."""
-    return DOWN if design < len(DROPS) else UP
+    return UP if len(DROPS) <= design < len(DESIGNS) else DOWN
 
 
 def recovery_designs(design: int) -> list[int]:
@@ -176,6 +189,8 @@ def recovery_designs(design: int) -> list[int]:
     The design that fitted best when the change was found may be larger than the change. The true
     level then lies between it and the baseline, and that design alone would see a recovery.
     """
+    if design >= len(DESIGNS):
+        return [design]
     size = abs(np.log(DESIGNS[design]))
     return [
         column

@@ -14,7 +14,7 @@ from iobands.bands import Band
 from iobands.judge.chart import SIDES, ChangePoint, Chart, doubtful
 from iobands.judge.detector import LEAST, follow
 from iobands.judge.prior import Months
-from iobands.judge.scores import DESIGNS, DROPS, Array
+from iobands.judge.scores import Array
 from iobands.judge.spacing import Spacing
 from iobands.snapshot import (
     DOWN,
@@ -22,6 +22,7 @@ from iobands.snapshot import (
     MAYBE_OVER,
     SUSPECTED,
     UNCERTAIN,
+    UP,
     Change,
     Doubt,
     Evidence,
@@ -29,6 +30,7 @@ from iobands.snapshot import (
     History,
     Suspicion,
     Times,
+    Turn,
     moment,
 )
 
@@ -167,6 +169,16 @@ def change_of(point: ChangePoint, times: Times) -> Change:
             for each in point.falls
         ),
         newest=point.newest,
+        turns=tuple(
+            Turn(
+                moment(times[each.run]),
+                each.kind,
+                None if each.begins is None else moment(times[each.begins]),
+            )
+            for each in point.turns
+        ),
+        was=point.was,
+        now=point.now,
     )
 
 
@@ -193,8 +205,8 @@ def power(chart: Chart, drop: float = 0.7, threshold: float | None = None) -> fl
     if chart.baseline.scores is None:
         return math.inf
     scores, weights = _scores_after(chart, drop)
-    columns = range(len(DROPS)) if drop < 1 else range(len(DROPS), len(DESIGNS))
-    return min(_run_length(scores[:, column], weights, height) for column in columns)
+    columns = scores[:, SIDES[DOWN if drop < 1 else UP]].T
+    return min(_run_length(column, weights, height) for column in columns)
 
 
 def _scores_after(chart: Chart, drop: float) -> tuple[Array, Array]:

@@ -29,6 +29,7 @@ from iobands.judge.chart import (
     ChangePoint,
     Chart,
     FallPoint,
+    TurnPoint,
     after_last_zero,
     cusum,
     direction_of,
@@ -36,10 +37,12 @@ from iobands.judge.chart import (
     onset_interval,
     recovery_designs,
 )
+from iobands.judge.designs import MODE, OTHERS, SPREAD
+from iobands.judge.kinds import AGAIN, is_wider, kind_of, levels_of, slide_begins
 from iobands.judge.prior import Month, Prior
-from iobands.judge.scores import DESIGNS, Array, Quartiles, band_cells
+from iobands.judge.scores import DESIGNS, EVERY, Array, Quartiles, band_cells
 from iobands.judge.spacing import Spacing
-from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP, level_ratio
+from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP, State, level_ratio
 
 #: How many later runs must have been quiet before a run joins the baseline.
 LAG: Final = 30
@@ -133,6 +136,13 @@ class _Open:
     recovery: Array
     recovery_start: int
     first: int
+    turns: tuple[TurnPoint, ...] = ()
+
+    @property
+    def kind(self) -> State:
+        """What it is by the runs so far."""
+        plain = State.DEGRADED if self.point.direction == DOWN else State.IMPROVED
+        return self.turns[-1].kind if self.turns else plain
 
 
 class _Detector:
@@ -156,9 +166,9 @@ class _Detector:
         self.again = np.array([month.prior.again for month in months])
         self.rates = np.array([month.prior.rate for month in months])
         self.continued = np.array([month.prior.continued > 0 for month in months])
-        self.increments = np.zeros((self.total, len(DESIGNS)), dtype=np.float32)
+        self.increments = np.zeros((self.total, EVERY), dtype=np.float32)
         self.evidence = {DOWN: np.zeros(self.total), UP: np.zeros(self.total)}
-        self.sums, self.starts = np.zeros(len(DESIGNS)), np.zeros(len(DESIGNS), dtype=int)
+        self.sums, self.starts = np.zeros(EVERY), np.zeros(EVERY, dtype=int)
         self.usable = ~spacing.asked
         self.changes: list[ChangePoint] = []
         self.baselines: list[tuple[int, Baseline]] = []
@@ -234,7 +244,9 @@ class _Detector:
             known = (self.baseline.deep_runs > 0) | self.continued[month[deep], None]
             least = np.where(known, -np.inf, scores[deep, SIDES[DOWN]])
             scores[deep, SIDES[DOWN]] = np.maximum(found, least)
+            scores[deep, SPREAD] = 0.0  # an outlier is no spread
         if close.any():
+            scores[close, OTHERS] = np.minimum(scores[close, OTHERS], 0.0)
             scores *= self.spacing.weights(runs, self.correlations[month])[:, None]
             down = scores[:, SIDES[DOWN]]
             if self.open is None:
@@ -279,7 +291,7 @@ class _Detector:
         scores = self._scored(end)
         sums = cusum(scores, self.sums)
         best = {name: sums[:, columns].max(axis=1) for name, columns in SIDES.items()}
-        most = np.maximum(best[DOWN], best[UP])
+        most = sums.max(axis=1)
         last = len(most) - 1
         found = first_true(most >= self.thresholds[self.month_of[self.at : end]], last + 1)
         grow = max(due - self.at, 0)
@@ -313,10 +325,13 @@ class _Detector:
         return newest + 1, int(later[LAG - 1]) if len(later) >= LAG else self.total
 
     def _raise(self, raised: int) -> None:
-        design = int(np.argmax(self.sums))
-        direction, start = direction_of(design), int(self.starts[design])
+        loudest = int(np.argmax(self.sums))
+        start, score = int(self.starts[loudest]), float(self.sums[loudest])
+        runs = self.logarithms[start : raised + 1]
+        kind, design = kind_of(self.baseline, runs, loudest, self.least, at_first=True)
+        direction = direction_of(design)
         before = self.baseline.level()
-        since = level_ratio(before, self.logarithms[start : raised + 1])
+        since = level_ratio(before, runs)
         point = ChangePoint(
             direction=direction,
             raised=raised,
@@ -325,7 +340,7 @@ class _Detector:
             onset_high=start,
             ratio=since,
             baseline=float(np.median(before)),
-            score=float(self.sums[design]),
+            score=score,
             threshold=self._month(raised).threshold,
         )
         empty = np.zeros(len(recovery_designs(design)))
@@ -334,17 +349,44 @@ class _Detector:
         # Of a history with two levels, leaving one may look like any change: what is no lower
         # than the baseline is no drop. A change that is too small to matter is none either.
         size = level_ratio(before, self.logarithms[dated.onset : raised + 1])
-        if (since.value < 1) != (direction == DOWN) or size.is_small(self.least):
-            self.sums[SIDES[direction]], self.starts[SIDES[direction]] = 0.0, raised + 1
+        is_none = (since.value < 1) != (direction == DOWN) or size.is_small(self.least)
+        if kind is State.UNSTABLE:
+            is_none = not is_wider(self.baseline, runs, self.least)
+        if is_none:
+            side = OTHERS if loudest in (MODE, SPREAD) else SIDES[direction_of(loudest)]
+            self.sums[side], self.starts[side] = 0.0, raised + 1
             self.dismissed = raised + 1  # what follows is another change
         else:
-            self.open = replace(found, first=dated.onset)
+            self.open = self._turned(replace(found, first=dated.onset), kind, raised + 1)
+
+    def _turned(self, change: _Open, kind: State, known: int) -> _Open:
+        """Return the change as what it is by the runs before `known`, which may be a slide."""
+        begins = None
+        if kind is State.DEGRADED:
+            first = max([0, *(each.ended for each in self.changes if each.ended is not None)])
+            begins = slide_begins(self.logarithms[first:known], self.baseline.inflation)
+            kind, begins = (kind, None) if begins is None else (State.SLIDING, first + begins)
+        if kind is change.kind:
+            return change
+        return replace(change, turns=(*change.turns, TurnPoint(known - 1, kind, begins)))
+
+    def _look_again(self, change: _Open) -> _Open:
+        """Return an open drop as what it is by all runs until now; a slide stays one."""
+        if change.point.direction == UP or change.kind is State.SLIDING:
+            return change
+        runs = self.logarithms[change.first : self.at]
+        kind, design = kind_of(self.baseline, runs, change.design, self.least)
+        turned = self._turned(change, kind, self.at)
+        if turned is change or turned.kind is State.SLIDING:
+            return turned
+        recovery = np.zeros(len(recovery_designs(design)))
+        return replace(turned, design=design, recovery=recovery, recovery_start=self.at)
 
     def _while_open(self, change: _Open) -> None:
         assert self.baseline.scores is not None
         # in parts that do not depend on how many runs there are, as the level is known better later
-        part = min(max(_BACK, self.at - change.point.raised), _AT_A_TIME)
-        scores = self._scored(min(self.total, self.at + part))
+        due = (change.point.raised - self.at) % AGAIN
+        scores = self._scored(min(self.total, self.at + due + 1))
         columns = recovery_designs(change.design)
         # without what is taken off for the error of the baseline, which no longer matters
         divisors = self.scales[self.month_of[self.at : self.at + len(scores)], None]
@@ -375,7 +417,8 @@ class _Detector:
         elif event == adopted:
             self._adopt(change)
         else:
-            self.open = replace(change, recovery=back[event].copy(), recovery_start=start)
+            change = replace(change, recovery=back[event].copy(), recovery_start=start)
+            self.open = self._look_again(change) if event == due else change
 
     def _sure(self, change: _Open) -> list[int]:
         """Return the places of the recovery designs that the level of a change surely goes beyond.
@@ -384,7 +427,7 @@ class _Detector:
         """
         designs = recovery_designs(change.design)
         since = self.logarithms[change.first : self.at]
-        if len(since) >= _BACK:
+        if len(since) >= _BACK and change.design < len(DESIGNS):
             ratio = level_ratio(change.before, since, self.baseline.inflation)
             near = ratio.high if change.point.direction == DOWN else ratio.low
             size = _SURELY * abs(math.log(near)) if 0 < near < math.inf else 0.0
@@ -402,7 +445,7 @@ class _Detector:
     def _back_to_baseline(self, change: _Open, newest: int) -> int | None:
         """Return the first run up to `newest` with which the level surely is the baseline's."""
         first = max(change.point.raised + 1, self.at - _BACK + 1)
-        if newest + 1 - first < _BACK:
+        if newest + 1 - first < _BACK or change.kind is State.UNSTABLE:
             return None
         windows = sliding_window_view(self.logarithms[first : newest + 1], _BACK)
         off = np.abs(np.median(windows, axis=1) - change.point.baseline)
@@ -446,10 +489,13 @@ class _Detector:
         point, falls = self._dated(change, ended), self._falls(change, ended)
         since = max([point.onset, ended - _NEWEST, *(each.onset for each in falls[-1:])])
         newest = level_ratio(change.before, self.logarithms[since:ended], self.baseline.inflation)
-        return replace(point, falls=falls, newest=newest)
+        was, now = levels_of(change.kind, change.before, self.logarithms[point.onset : ended])
+        return replace(point, falls=falls, newest=newest, turns=change.turns, was=was, now=now)
 
     def _falls(self, change: _Open, ended: int) -> tuple[FallPoint, ...]:
         """Return the drops from the level of an open drop, up to the run `ended`."""
+        unstable = [each.run for each in change.turns if each.kind is State.UNSTABLE]
+        ended = min([ended, *unstable])  # such a series has no level to fall from
         begun, later = (max(change.point.raised + 1, change.first + runs) for runs in _LEVELS)
         if change.point.direction == UP or ended <= begun:
             return ()

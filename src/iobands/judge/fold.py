@@ -21,7 +21,9 @@ from iobands.snapshot import (
     RECOVERED,
     RENAMED,
     REOPENED,
+    TURNED,
     AlertEvent,
+    Turn,
 )
 
 #: Changes that began within this time of each other may have one cause.
@@ -36,7 +38,8 @@ class Happening:
 
     It began between `low` and `high`, most likely at `since`, was `raised` after `delay` runs,
     `ended`, and was known to be `over`, both None while it lasts; `end` says how.
-    `names` are those of its series, or of its peer. One that is not `certain` may join an alert
+    `names` are those of its series, or of its peer. `turns` say what it is if not a change of the
+    level, and what it turned into. One that is not `certain` may join an alert
     and opens none.
     """
 
@@ -52,6 +55,7 @@ class Happening:
     end: str = RECOVERED
     delay: int | None = None
     certain: bool = True
+    turns: tuple[Turn, ...] = ()
 
     def is_open_at(self, when: datetime) -> bool:
         """Return whether it lasts at `when`."""
@@ -164,6 +168,7 @@ def fold(
             stories.append(_opened(first, fresh, subject_of))
             first += 1
     for story in stories:
+        _tell_turns(story)
         _end(story, ended)
         story.events[story.logged :] = sorted(
             story.events[story.logged :], key=lambda each: each.when
@@ -272,6 +277,7 @@ def _opened(number: int, found: Happening, subject_of: Callable[[Sequence[str]],
         direction=found.direction,
         since=found.low,
         names=found.names,
+        state=next((each.kind for each in found.turns if each.when <= found.raised), None),
     )
     return story
 
@@ -297,6 +303,17 @@ def _take(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], 
     if after not in (before, story.subject):
         story.subject = after
         story.tell(when, RENAMED, subject=after)
+
+
+def _tell_turns(story: Story) -> None:
+    """Tell what its members turned into after they joined."""
+    known = {(each.when, each.names) for each in story.events if each.kind == TURNED}
+    for found in story.found:
+        for turn in found.turns:
+            joined = max(story.joined[name] for name in found.names)
+            if turn.when > joined and (turn.when, found.names) not in known:
+                said = {"names": found.names, "state": turn.kind, "since": turn.since}
+                story.tell(turn.when, TURNED, **said)
 
 
 def _end(story: Story, ended: Callable[[Story], tuple[datetime, str]]) -> None:

@@ -59,11 +59,12 @@ def _of(series: Series, change: Change) -> Iterator[Happening]:
         change.closed,
         change.end or "",
         change.delay,
+        turns=change.turns,
     )
     yield whole
     for fall in change.falls:
         since = fall.since
-        yield replace(whole, since=since, low=since, high=since, raised=fall.raised)
+        yield replace(whole, since=since, low=since, high=since, raised=fall.raised, turns=())
 
 
 def _leanings(series: Series) -> Iterator[Happening]:

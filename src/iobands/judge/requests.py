@@ -15,6 +15,7 @@ from iobands.model import FIELD_OF, PeerName, SeriesKey, slug
 from iobands.snapshot import (
     ACKNOWLEDGE,
     DISCARD,
+    LASTING,
     REBASELINE,
     RESOLVE,
     RETIRE,
@@ -29,7 +30,7 @@ from iobands.snapshot import (
 )
 
 #: The alerts that can be acted on: those of a change.
-CHANGES: Final = (Severity.INCIDENT, Severity.DEGRADED, Severity.IMPROVED)
+CHANGES: Final = (Severity.INCIDENT, *LASTING, Severity.IMPROVED)
 
 # After the newest sample, as its time may have a fraction.
 _NEXT: Final = timedelta(seconds=1)

@@ -9,7 +9,7 @@ cell. May know: numpy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Final, Protocol
@@ -17,7 +17,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from iobands.judge.designs import Array, other_designs
 
 #: The changes that the chart looks for, as factors on every value.
 DROPS: Final = (0.9, 0.8, 0.7, 0.5)
@@ -30,9 +30,11 @@ DESIGNS: Final = DROPS + RISES
 _STRAY_CHANGED: Final = 0.07
 _STRAY_HEALTHY: Final = 0.002
 
-# The chart is made for a drop of 30 %. The other designs help less than their false alarms cost, so
-# their evidence counts for less.
-_WEIGHTS: Final = np.array((0.7, 0.85, 1.0, 0.85) * 2)
+#: The chart is made for a drop of 30 %. Designs of other sizes help less than their false alarms
+#: cost, so their evidence counts for less.
+WEIGHTS: Final = np.array((0.7, 0.85, 1.0, 0.85) * 2 + (1.0, 1.0))
+#: The number of designs: those that are shifts, and those of `designs`.
+EVERY: Final = len(WEIGHTS)
 
 # The quartiles in units of the standard deviation of a normal distribution, and its 99.5 % point,
 # which stands for a band's maximum.
@@ -100,7 +102,7 @@ class Cells:
     @cached_property
     def table(self) -> Array:
         """The score of a run in each cell, of shape (designs, k), in nats."""
-        return (self._logarithms - self._unweighted[:, None]) * _WEIGHTS[:, None]
+        return (self._logarithms - self._unweighted[:, None]) * WEIGHTS[:, None]
 
     def scores(self, logarithms: Array) -> Array:
         """Return the score of each run for each design, of shape (runs, designs), in nats.
@@ -119,7 +121,7 @@ class Cells:
             )
             start, stop = first[tied], last + 1
             ratio = (top[:, stop] - top[:, start]) / (bottom[:, stop] - bottom[:, start])
-            found[tied] = ((np.log(ratio) - self._unweighted[:, None]) * _WEIGHTS[:, None]).T
+            found[tied] = ((np.log(ratio) - self._unweighted[:, None]) * WEIGHTS[:, None]).T
         return found
 
     @cached_property
@@ -140,7 +142,7 @@ class Cells:
     @property
     def penalty(self) -> Array:
         """How much every score is lowered for the error of the reference, of shape (designs,)."""
-        return self._unweighted * _WEIGHTS
+        return self._unweighted * WEIGHTS
 
     @cached_property
     def _unweighted(self) -> Array:
@@ -225,7 +227,9 @@ def history_cells(history: Array, independent: float | None = None, youth: float
     if (ordered[1:] == ordered[:-1]).any():
         edges, healthy, ordered = _of_ties(ordered, counts)
     distribution = _HistoryDistribution(ordered)
-    return _cells(edges, healthy, distribution, independent or size, _ERRORS + youth)
+    cells = _cells(edges, healthy, distribution, independent or size, _ERRORS + youth)
+    others = other_designs(ordered, edges, healthy, distribution.below)
+    return replace(cells, changed=np.concatenate((cells.changed[: len(DESIGNS)], others)))
 
 
 def _of_ties(ordered: Array, counts: NDArray[np.int_]) -> tuple[Array, Array, Array]:
@@ -321,6 +325,6 @@ def _cells(
     errors: float = _ERRORS,
 ) -> Cells:
     below = distribution.below(edges - SHIFTS[:, :, None]).mean(axis=1)
-    padded = np.zeros((len(DESIGNS), len(healthy) + 1))
-    padded[:, 1:-1], padded[:, -1] = below, 1.0
-    return Cells(edges, healthy, padded[:, 1:] - padded[:, :-1], runs, errors)
+    until = np.vstack((below, np.tile(np.cumsum(healthy)[:-1], (EVERY - len(DESIGNS), 1))))
+    shares = np.diff(until, axis=1, prepend=0.0, append=1.0)
+    return Cells(edges, healthy, shares, runs, errors)

@@ -78,7 +78,7 @@ def assess(
         why = f"{np.count_nonzero(usable) + history.passed[-1]} of {ENOUGH_RUNS} runs"
     missing = _missing(key, history, missing_runs, terms)
     # A series that has degraded stays so while samples are missing.
-    if missing and state is not State.DEGRADED:
+    if missing and not (detection.open_change and detection.open_change.is_drop):
         state = State.NO_DATA
     limit = limit_in_force(key, history.newest, when, bands)
     judge = band or limit
@@ -110,7 +110,7 @@ def unjudged(history: History, why: str) -> Status:
 def _state(detection: Detection) -> State:
     change = detection.open_change
     if change:
-        return State.DEGRADED if change.is_drop else State.IMPROVED
+        return change.kind
     return State.WATCH if detection.suspicion else State.HEALTHY
 
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from iobands.notify.news import ALERT, BEGAN, CONFIRMED, ENDED, NEW_NAME, OPEN, WORSE, Cause, Event
-from iobands.snapshot import CLOCK, FELL, Alert, Certainty, Severity, Snapshot
+from iobands.snapshot import CLOCK, FELL, LASTING, Alert, Certainty, Severity, Snapshot
 from iobands.views.alert_lines import subject
 from iobands.views.format import printable, worst_member
 
@@ -23,7 +23,7 @@ from iobands.views.format import printable, worst_member
 _REMIND: Final = timedelta(days=7)
 _KINDS: Final = {
     Severity.INCIDENT: "drop",
-    Severity.DEGRADED: "drop",
+    **dict.fromkeys(LASTING, "drop"),
     Severity.NO_DATA: "missing",
     Severity.UNFIT: "unfit",
     Severity.FAILED: "failed",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from iobands.model import CRITICAL, UNKNOWN, load_schema, parse_yaml, read_content, read_small
-from iobands.snapshot import Severity
+from iobands.snapshot import LASTING, Severity
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("notify.schema.yaml")
 #: The default subjects of messages: alerts with exit status 2 or 3.
@@ -57,10 +57,10 @@ def read_settings(path: Path) -> Settings:
     document = parse_yaml(read_content(path), path)
     document.check(load_schema(_SCHEMA_FILE))
     said = document.value
-    every = frozenset(said.get("severities", NOTIFIED))
+    every = _severities(said.get("severities", NOTIFIED))
     channels = []
     for name, options in said.get("channels", {}).items():
-        own = frozenset(options.get("severities", every))
+        own = _severities(options.get("severities", every))
         channels.append(Channel(name, options["type"], options, own))
         every |= own
     monitors = tuple(
@@ -68,6 +68,12 @@ def read_settings(path: Path) -> Settings:
         for name, options in said.get("monitors", {}).items()
     )
     return Settings(tuple(channels), monitors, said.get("page", ""), said.get("ping"), every)
+
+
+def _severities(names: Iterable[str]) -> frozenset[str]:
+    """Return severities; `degraded` stands for every lasting change for the worse."""
+    found = frozenset(names)
+    return found | {each.value for each in LASTING} if Severity.DEGRADED.value in found else found
 
 
 def secret(where: str | Mapping[str, str]) -> str:

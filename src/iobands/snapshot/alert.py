@@ -12,7 +12,7 @@ from typing import Final
 
 from iobands.model import CRITICAL, OK, UNKNOWN, WARNING, PeerName, SeriesKey
 from iobands.snapshot.action import Action
-from iobands.snapshot.history import Change, Ratio
+from iobands.snapshot.history import Change, Ratio, State
 from iobands.snapshot.series import Series
 
 
@@ -37,6 +37,9 @@ class Severity(str, Enum):
 
     INCIDENT = "incident"
     DEGRADED = "degraded"
+    MODE_LOST = "mode lost"
+    SLIDING = "sliding"
+    UNSTABLE = "unstable"
     NO_DATA = "no data"
     UNFIT = "unfit"
     FAILED = "failed"
@@ -50,11 +53,13 @@ class Severity(str, Enum):
         return _EXIT_STATUS.get(self, OK)
 
 
+#: The severities of a change for the worse.
+LASTING: Final = (Severity.DEGRADED, Severity.MODE_LOST, Severity.SLIDING, Severity.UNSTABLE)
 _ORDER: Final = {severity: place for place, severity in enumerate(Severity)}
 
 _EXIT_STATUS: Final = {
     Severity.INCIDENT: CRITICAL,
-    Severity.DEGRADED: CRITICAL,
+    **dict.fromkeys(LASTING, CRITICAL),
     Severity.NO_DATA: UNKNOWN,
     Severity.UNFIT: UNKNOWN,
     Severity.FAILED: UNKNOWN,
@@ -130,8 +135,9 @@ class Cause:
     odds: float
 
 
-#: What happens to an alert. `FELL`: its members lost a second time. `CAUSED`: its cause is known,
-#: or no longer certain.
+#: What happens to an alert. `FELL`: its members lost a second time.
+#: `TURNED`: by later runs, what happened to a member is something else. `CAUSED`: its cause is
+#: known, or no longer certain.
 OPENED: Final = "opened"
 
 GREW: Final = "grew"
@@ -139,6 +145,8 @@ GREW: Final = "grew"
 RENAMED: Final = "renamed"
 
 FELL: Final = "fell"
+
+TURNED: Final = "turned"
 
 MERGED: Final = "merged"
 
@@ -154,6 +162,7 @@ class AlertEvent:
     """What happened to the alert `number` at `when`; contract 7 defines the fields.
 
     `names` are the series that it is about, by their names in files, or a target or node.
+    `state` is what happened to them if their level did not just change.
     """
 
     when: datetime
@@ -165,7 +174,13 @@ class AlertEvent:
     names: tuple[str, ...] = ()
     into: int | None = None
     end: str | None = None
+    state: State | None = None
     cause: Cause | None = None
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether it makes an acknowledged alert loud again."""
+        return self.kind == FELL or (self.kind == TURNED and self.state is State.DEGRADED)
 
 
 @dataclass(frozen=True)
@@ -223,7 +238,7 @@ class Alert:
         if self.acknowledgement is None or not self.acknowledgement.holds:
             return False
         since = self.acknowledgement.action.when
-        return not any(each.kind == FELL and each.when > since for each in self.events)
+        return not any(each.is_worse and each.when > since for each in self.events)
 
     @property
     def ratio(self) -> float | None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from enum import Enum
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -217,6 +218,20 @@ UP: Final = "up"
 LARGE_DROP: Final = 0.7
 
 
+class State(str, Enum):
+    """The state of a series, the worst first."""
+
+    DEGRADED = "degraded"
+    MODE_LOST = "mode lost"
+    SLIDING = "sliding"
+    UNSTABLE = "unstable"
+    NO_DATA = "no data"
+    WATCH = "watch"
+    IMPROVED = "improved"
+    HEALTHY = "healthy"
+    CALIBRATING = "calibrating"
+
+
 @dataclass(frozen=True)
 class Fall:
     """A further drop below the level of an open drop; `ratio` is to the level before them all."""
@@ -227,12 +242,25 @@ class Fall:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """What a change is from a time on; a slide began at `since`."""
+
+    when: datetime
+    kind: State
+    since: datetime | None = None
+
+
+@dataclass(frozen=True)
 class Change:
     """A lasting change of a series; times are in UTC.
 
     `baseline` and `level` are the medians before and since the change, in the unit of the series.
     `delay` is the number of runs from the first changed one to the alert, including both. It
     `ended` with the first run after it, and `closed` is when that was known.
+
+    `turns` say what it is if not a change of the level, and what later runs made of it. An
+    unstable series `was` between two quartiles and is between two `now`; one that lost a mode
+    `was` in two, of which these are the medians.
     """
 
     direction: str
@@ -250,6 +278,20 @@ class Change:
     closed: datetime | None = None
     falls: tuple[Fall, ...] = ()
     newest: Ratio | None = None
+    turns: tuple[Turn, ...] = ()
+    was: tuple[float, ...] = ()
+    now: tuple[float, ...] = ()
+
+    @property
+    def kind(self) -> State:
+        """What it is by the runs so far."""
+        plain = State.DEGRADED if self.is_drop else State.IMPROVED
+        return self.turns[-1].kind if self.turns else plain
+
+    @property
+    def began(self) -> datetime:
+        """When it began: a slide before it could be seen."""
+        return (self.turns[-1].since if self.turns else None) or self.since
 
     @property
     def level(self) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import Enum
 from functools import cached_property
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from iobands.bands.band import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Epoch, Limit
 from iobands.model import RATIO_UNIT, SeriesKey, slug
 from iobands.snapshot.action import Action
-from iobands.snapshot.history import Change, Evidence, History, Times
+from iobands.snapshot.history import Change, Evidence, History, State, Times
 
 #: The verdicts by their codes, from good to bad.
 VERDICTS: Final = (NO_BAND, WITHIN, ABOVE, BELOW, COLLAPSED)
@@ -121,17 +120,6 @@ class Obstacle:
 
 #: How many runs a series needs to learn a band, and how many of the newest are used.
 ENOUGH_RUNS: Final = 20
-
-
-class State(str, Enum):
-    """The state of a series, the worst first."""
-
-    DEGRADED = "degraded"
-    NO_DATA = "no data"
-    WATCH = "watch"
-    IMPROVED = "improved"
-    HEALTHY = "healthy"
-    CALIBRATING = "calibrating"
 
 
 @dataclass(frozen=True)

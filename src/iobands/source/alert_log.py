@@ -23,10 +23,12 @@ from iobands.snapshot import (
     OPENED,
     RENAMED,
     REOPENED,
+    TURNED,
     UP,
     AlertEvent,
     Cause,
     CauseKind,
+    State,
 )
 from iobands.source.json_lines import append_lines, numbered_lines, object_of, time_in
 
@@ -42,6 +44,7 @@ _NEEDED: Final = {
     CLOSED: ("end",),
     REOPENED: (),
     CAUSED: (),
+    TURNED: ("state", "names"),
 }
 _TIMES: Final = ("when", "since")
 _TEXTS: Final = ("subject", "end")
@@ -119,7 +122,11 @@ def event_in(line: bytes) -> AlertEvent:
             raise Unusable(f"{name} is {shown(said[name])}, not a text")
     if said.get("direction", DOWN) not in (DOWN, UP):
         raise Unusable(f"direction is {shown(said['direction'])}; one of {DOWN}, {UP}")
+    if said.get("state", State.DEGRADED) not in {*State}:
+        raise Unusable(f"state is {shown(said['state'])}, not the state of a series")
     times: dict[str, Any] = {name: time_in(said, name) for name in _TIMES if name in said}
+    if "state" in said:
+        said["state"] = State(said["state"])
     said |= {"kind": kind, **times, "names": _names(said), "cause": _cause(said.get("cause"))}
     return AlertEvent(**said)
 

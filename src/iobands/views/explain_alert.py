@@ -19,6 +19,7 @@ from iobands.snapshot import (
     OPENED,
     RENAMED,
     REOPENED,
+    TURNED,
     Action,
     Alert,
     AlertEvent,
@@ -62,6 +63,7 @@ _EVENTS: Final = {
     CLOSED: "closed: {end}",
     REOPENED: "reopened",
     CAUSED: "cause: {cause}",
+    TURNED: "now {state}",
 }
 _WHERE: Final = {
     "file_system": "check the file system: its servers, targets and fullness",

@@ -9,7 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.model import ASKED, TIME, slug
-from iobands.snapshot import ADOPTED, DOWN, Alert, Evidence, Outliers, Series, Snapshot, State
+from iobands.snapshot import (
+    ADOPTED,
+    DOWN,
+    Alert,
+    Change,
+    Evidence,
+    Outliers,
+    Series,
+    Snapshot,
+    State,
+)
 from iobands.views.alert_lines import details
 from iobands.views.format import (
     acknowledgement_text,
@@ -163,17 +173,33 @@ def _change(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact
     """Yield the size and the time of the open change, or of the suspicion behind `watch`."""
     unit = series.key.unit
     if change := evidence.open_change:
-        word = "Drop" if change.is_drop else "Rise"
-        level = f"{figure(change.level)} {unit} since {day_text(change.since, site.now)}, was "
-        yield word, f"{level}{figure(change.baseline)}: {ratio_text(change.ratio)}"
+        yield "Drop" if change.is_drop else "Rise", _size(site, change, unit)
         began = f"began {between_text(change.since_low, change.since_high, site.now)}"
-        yield "", f"{began}; alert raised {day_text(change.raised, site.now)}"
+        began = "" if change.kind is State.SLIDING else f"{began}; "
+        yield "", f"{began}alert raised {day_text(change.raised, site.now)}"
         if change.falls and change.newest:
             again = day_text(change.falls[-1].since, site.now)
             yield "", f"fell again {again}, now {ratio_text(change.newest)}"
     elif suspicion := evidence.suspicion:
         since = f"since about {day_text(suspicion.since, site.now)}"
         yield "Suspicion", f"{ratio_text(suspicion.ratio)} the baseline {since}"
+
+
+def _size(site: Snapshot, change: Change, unit: str) -> str:
+    """Return what happened to a series, in a sentence for each kind of change."""
+    since = day_text(change.began, site.now)
+    if change.kind is State.UNSTABLE:
+        now, was = (" and ".join(map(figure, each)) for each in (change.now, change.was))
+        return f"varies between {now} {unit} since {since}; before, between {was} (quartiles)"
+    if change.kind is State.MODE_LOST:
+        low, high = map(figure, change.was)
+        return f"no run near {high} {unit} since {since}; before, near {low} or near {high}"
+    ratio = change.newest or change.ratio
+    if change.kind is State.SLIDING:
+        now = f"now {figure(change.baseline * ratio.value)} {unit}, {ratio_text(ratio)}"
+        return f"slides since {since}: {percent(ratio.value)} so far, {now}"
+    level = f"{figure(change.level)} {unit} since {since}, was "
+    return f"{level}{figure(change.baseline)}: {ratio_text(change.ratio)}"
 
 
 def _evidence(evidence: Evidence, unit: str) -> Iterator[Fact]:

@@ -94,6 +94,12 @@ def speed_text(peer: SlowPeer) -> str:
 def level_text(member: Member, *, short: bool = False) -> str:
     """Return the level of a member now and before, such as `2.7 GiB/s, was 17.6 (−85 %)`."""
     ratio, baseline, unit = member.ratio, member.baseline, member.series.key.unit
+    known = member.series.status.change
+    if known and known.kind is State.UNSTABLE:
+        now, was = ("–".join(map(figure, each)) for each in (known.now, known.was))
+        return f"{now} {unit}, was {was}"
+    if known and known.kind is State.MODE_LOST:
+        return f"{figure(known.level)} {unit}, was also {figure(known.was[1])}"
     if ratio is None or baseline is None or not math.isfinite(ratio.value):
         value = member.series.status.value
         return "" if value is None else f"{figure(value)} {unit}"

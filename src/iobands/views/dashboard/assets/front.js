@@ -90,7 +90,7 @@
 
   function seriesTable(chosen) {
     const body = element("tbody");
-    const states = ["degraded", "no data", "watch", "improved", "healthy", "calibrating"];
+    const states = ["degraded", "mode lost", "sliding", "unstable", "no data", "watch", "improved", "healthy", "calibrating"];
     const worst = [...chosen].sort((one, other) => states.indexOf(one.state) - states.indexOf(other.state));
     const [, button] = iobands.more(worst.map((series) => () => seriesRow(series)), iobands.onAPhone() ? ON_A_PHONE : MOST_ROWS, body);
     return [
