@@ -17,7 +17,7 @@ from iobands.judge.detector import follow
 from iobands.judge.groups import GroupChange, GroupMember, group_changes
 from iobands.judge.incidents import incidents_of
 from iobands.judge.normal import TransientRuns
-from iobands.judge.prior import prior_of
+from iobands.judge.prior import Month, Prior, prior_of
 from iobands.model import SERIES_FIELDS, SeriesKey
 from iobands.snapshot import DOWN
 
@@ -72,7 +72,14 @@ def _charts(values: Array, threshold: float) -> list[Chart]:
 
 
 def _lasting(members: list[GroupMember], threshold: float) -> GroupChange | None:
-    return next((c for c in group_changes(members, threshold) if c.ended is None), None)
+    found = group_changes(members, _months(members, threshold))
+    return next((each for each in found if each.ended is None), None)
+
+
+def _months(members: list[GroupMember], threshold: float) -> list[Month]:
+    """Return months of 30 sessions."""
+    size = max(each.chart.runs for each in members)
+    return [Month(first, threshold, Prior()) for first in range(0, size, 30)]
 
 
 def _until(chart: Chart, end: int) -> GroupMember:

@@ -93,14 +93,16 @@ def events(stories: Sequence[Story]) -> list[tuple[int, int, str]]:
 
 
 def test_a_series_that_falls_with_others_joins_their_alert() -> None:
-    (story,) = told([found("a1", 10, 13), found("a2", 12, 20), found("b1", 11, 30)])
+    parts = [found("a1", 10, 13), found("a2", 12, 20), found("b1", 11, 30), found("b2", 11, 31)]
+    (story,) = told(parts)
     assert (story.number, story.subject) == (1, "p")
     assert events([story]) == [
         (13, 1, "opened"),
         (20, 1, "grew"),
         (20, 1, "renamed"),  # from a1 to a
-        (30, 1, "grew"),
-        (30, 1, "renamed"),  # to the partition
+        (30, 1, "grew"),  # most are of a
+        (31, 1, "grew"),
+        (31, 1, "renamed"),  # to the partition
     ]
 
 

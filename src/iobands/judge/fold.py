@@ -67,7 +67,8 @@ class Story:
     """An alert through time; the log has the first `logged` of its events.
 
     An alert that was merged goes on as the alert `into`. `joined` has the time at which each
-    member joined, and `found` the happenings of the alert.
+    member joined, and `found` the happenings of the alert. It had `named` members when it got its
+    name.
     """
 
     number: int
@@ -82,6 +83,7 @@ class Story:
     found: list[Happening] = field(default_factory=list)
     events: list[AlertEvent] = field(default_factory=list)
     logged: int = 0
+    named: int = 1
 
     def is_open_at(self, when: datetime) -> bool:
         """Return whether it is open at `when`."""
@@ -190,7 +192,8 @@ def told(events: Sequence[AlertEvent]) -> list[Story]:
             continue
         new = [name for name in each.names if name not in story.joined]
         story.joined |= dict.fromkeys(new, each.when)
-        story.subject = each.subject or story.subject
+        if each.subject:
+            story.subject, story.named = each.subject, len(story.joined)
         if each.kind in (CLOSED, MERGED, REOPENED):
             story.closed = None if each.kind == REOPENED else each.when
         if each.kind == MERGED and each.into in found and each.into < each.number:
@@ -270,6 +273,7 @@ def _opened(number: int, found: Happening, subject_of: Callable[[Sequence[str]],
         number, found.direction, subject, found.low, found.high, found.raised, {}, found=[found]
     )
     story.joined |= dict.fromkeys(found.names, found.raised)
+    story.named = len(found.names)
     story.tell(
         found.raised,
         OPENED,
@@ -296,13 +300,11 @@ def _take(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], 
     if not new:
         return
     when = max([found.raised, *(each.when for each in story.events[: story.logged])])
-    before = subject_of(story.names)
     story.joined |= dict.fromkeys(new, when)
-    after = subject_of(story.names)
     story.tell(when, GREW, names=tuple(new))
-    if after not in (before, story.subject):
-        story.subject = after
-        story.tell(when, RENAMED, subject=after)
+    if len(story.names) >= 2 * story.named and subject_of(story.names) != story.subject:
+        story.subject, story.named = subject_of(story.names), len(story.names)
+        story.tell(when, RENAMED, subject=story.subject)
 
 
 def _tell_turns(story: Story) -> None:

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.judge.baseline import MOST_CORRELATION, scale_for, serial_correlation
-from iobands.judge.budget import WATCH, Budget
+from iobands.judge.budget import WATCH
 from iobands.judge.chart import SIDES, Chart
 from iobands.judge.detection import Detection
+from iobands.judge.prior import Month, Months
 from iobands.judge.scores import Array
 from iobands.model import SeriesKey
 from iobands.snapshot import DOWN, SHARED, History, Ratio, Times, level_ratio, moment
@@ -75,9 +76,12 @@ def group_drops(
     groups: tuple[Group, ...],
     detections: Mapping[SeriesKey, Detection],
     histories: Mapping[SeriesKey, History],
-    budget: Budget,
+    months: Months,
 ) -> tuple[GroupDrop, ...]:
-    """Return the drops of groups, past ones included, as far as series in them can be judged."""
+    """Return the drops of groups, past ones included, as far as series in them can be judged.
+
+    A session is judged by what was known at the beginning of its month.
+    """
     able = {key: each for key, each in detections.items() if each.chart.can_judge}
     sessions = {key: histories[key].sessions[each.rows] for key, each in able.items()}
     found = []
@@ -88,7 +92,10 @@ def group_drops(
         known = Group(group.system, group.shared, group.value, group.variable, keys)
         members = [GroupMember(able[key].chart, sessions[key]) for key in keys]
         runs = [(sessions[key], able[key].times) for key in keys]
-        for change in group_changes(members, budget.threshold):
+        numbers = np.concatenate([each for each, _ in runs])
+        every = np.concatenate([times for _, times in runs])[np.argsort(numbers, kind="stable")]
+        begins = every[np.unique(np.sort(numbers), return_index=True)[1]]
+        for change in group_changes(members, months.of(begins)):
             since = min(
                 times[np.searchsorted(numbers, change.onset)]
                 for numbers, times in (runs[place] for place in change.members)
@@ -128,6 +135,9 @@ _SEVERAL: Final = 2
 
 _OWN_BASELINE: Final = 200
 
+# How series correlate is learned from so many common sessions.
+_LEARNED: Final = (_OWN_BASELINE, 120, 60, _ENOUGH_SESSIONS)
+
 
 @dataclass(frozen=True)
 class GroupMember:
@@ -161,38 +171,43 @@ class GroupChange:
     members: tuple[int, ...]
 
 
-def group_changes(members: Sequence[GroupMember], threshold: float) -> tuple[GroupChange, ...]:
+def group_changes(
+    members: Sequence[GroupMember], months: Sequence[Month]
+) -> tuple[GroupChange, ...]:
     """Return the drops of a group of series in the order of time; the last may be open.
 
     A drop lasts until the evidence against it reaches 8 nats in the series that took part.
+    `months` have the threshold from a session on, which is a place among all sessions; from then
+    on counts how the series correlated before.
 
     Raises:
         ValueError: there are fewer than two series.
     """
     if len(members) < _SEVERAL:
         raise ValueError(f"{len(members)} series are no group")
-    sessions = np.unique(np.concatenate([each.sessions for each in members]))[-NEWEST:]
+    every = np.unique(np.concatenate([each.sessions for each in members]))
+    sessions = every[-NEWEST:]
     if not len(sessions):
         return ()
-    residuals = _residuals(members, sessions)
-    discounts = _discounts(members, residuals, threshold)
+    terms = _Terms.of(members, every, months).since(len(every) - len(sessions))
+    residuals = terms.residuals
     increments = _increments(members, sessions)
     sums = _Sums.of(increments, members, sessions)
-    statistic = _statistic(sums, discounts)
+    statistic = _statistic(sums, terms)
     found: list[GroupChange] = []
     at = 0
     while at < len(sessions):
-        over = np.flatnonzero(statistic[at:] >= threshold)
+        over = np.flatnonzero(statistic[at:] >= terms.thresholds[at:])
         if not over.size:
             break
         raised = at + int(over[0])
         at = raised + 1
-        onset, design = _onset(sums, raised, discounts)
+        onset, design = _onset(sums, raised, terms)
         then = sums.over(slice(onset, onset + 1), slice(raised, raised + 1))[0, design]
         chosen = np.flatnonzero(then >= TOOK_PART)
         if len(chosen) >= _SEVERAL:  # one series alone is its own alert
             against = -increments[raised + 1 :, design, chosen].sum(axis=1)
-            back = np.cumsum(against) / discounts[len(chosen) - 1]
+            back = np.cumsum(against) / terms.discounts[raised, len(chosen) - 1]
             back -= np.minimum(np.minimum.accumulate(back), 0.0)
             recovered = np.flatnonzero(back >= _RECOVERY)
             at = raised + 1 + int(recovered[0]) if recovered.size else len(sessions)
@@ -204,7 +219,7 @@ def group_changes(members: Sequence[GroupMember], threshold: float) -> tuple[Gro
                     ended=int(sessions[at]) if recovered.size else None,
                     delay=raised - onset + 1,
                     score=float(statistic[raised]),
-                    threshold=threshold,
+                    threshold=float(terms.thresholds[raised]),
                     evidence=tuple(float(each) for each in np.maximum(evidence, then)),
                     ratios=tuple(_ratio(column[:at], onset) for column in residuals.T),
                     members=tuple(sorted(chosen.tolist(), key=lambda place: -then[place])),
@@ -225,14 +240,16 @@ def _increments(members: Sequence[GroupMember], sessions: NDArray[np.int_]) -> A
 
 
 def _residuals(members: Sequence[GroupMember], sessions: NDArray[np.int_]) -> Array:
-    """Return logarithms over the median of the baseline, of shape (sessions, series), or NaN."""
+    """Return logarithms over the level at the time, of shape (sessions, series), or NaN."""
     found = np.full((len(sessions), len(members)), np.nan)
     for place, member in enumerate(members):
-        first = int(np.searchsorted(member.sessions, sessions[0]))
-        level = member.chart.baseline.level()
-        usual = float(np.median(level)) if len(level) else np.nan
-        rows = np.searchsorted(sessions, member.sessions[first:])
-        found[rows, place] = member.chart.logarithms[first:] - usual
+        levels = np.full(member.chart.runs, np.nan)
+        for first, baseline in member.chart.baselines:
+            if baseline.can_judge:
+                known = not np.isnan(levels).all()
+                levels[first if known else 0 :] = np.median(baseline.level())
+        rows = np.searchsorted(sessions, member.sessions)
+        found[rows, place] = member.chart.logarithms - levels
     return found
 
 
@@ -284,59 +301,133 @@ def _before(each: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate((np.zeros_like(each[:1]), np.cumsum(each, axis=0)))
 
 
-def _statistic(sums: _Sums, discounts: Array) -> Array:
+@dataclass(frozen=True)
+class _Terms:
+    """How a group is judged after each session; arrays have a row for each.
+
+    `discounts` are what the sum of the j strongest series is divided by, for j from 1 on, and
+    `ways` the logarithms of how many ways there are to choose them of those known by then.
+    """
+
+    residuals: Array
+    thresholds: Array
+    discounts: Array
+    ways: Array
+
+    @classmethod
+    def of(
+        cls, members: Sequence[GroupMember], sessions: NDArray[np.int_], months: Sequence[Month]
+    ) -> _Terms:
+        """Return the terms by what was known before each month."""
+        residuals = _residuals(members, sessions)
+        places = np.arange(len(sessions))
+        month_of = np.searchsorted([each.first for each in months], places, "right") - 1
+        correlations = _Correlations(residuals)
+        discounts = np.array([_discounts(members, sessions, correlations, each) for each in months])
+        thresholds = np.array([each.threshold for each in months])
+        begins = np.searchsorted(
+            sessions, [each.sessions[0] for each in members if len(each.sessions)]
+        )
+        known = np.searchsorted(np.sort(begins), places, "right")
+        return cls(residuals, thresholds[month_of], discounts[month_of], _ways(len(members))[known])
+
+    def since(self, first: int) -> _Terms:
+        """Return the terms of the sessions from `first` on."""
+        rest = (self.thresholds, self.discounts, self.ways)
+        return _Terms(self.residuals[first:], *(each[first:] for each in rest))
+
+
+def _ways(size: int) -> Array:
+    """Return the logarithm of the ways to choose 1, 2, … of 0, 1, … `size` series."""
+    factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, size + 1)))))
+    of, chosen = np.arange(size + 1)[:, None], np.arange(1, size + 1)
+    rest = factorials[np.maximum(of - chosen, 0)]
+    return np.where(of < chosen, np.inf, factorials[of] - factorials[chosen] - rest)
+
+
+def _statistic(sums: _Sums, terms: _Terms) -> Array:
     """Return the statistic after each session, of shape (sessions,)."""
     size = len(sums.totals) - 1
     found = np.zeros(size)
     for lag in _LAGS:
         if lag > size:
             break
-        since = sums.over(slice(0, size + 1 - lag), slice(lag - 1, size))
-        found[lag - 1 :] = np.maximum(found[lag - 1 :], _scan(since, discounts).max(axis=1))
+        ends = slice(lag - 1, size)
+        since = sums.over(slice(0, size + 1 - lag), ends)
+        found[ends] = np.maximum(found[ends], _scan(since, terms, ends).max(axis=1))
     return found
 
 
-def _onset(sums: _Sums, raised: int, discounts: Array) -> tuple[int, int]:
+def _onset(sums: _Sums, raised: int, terms: _Terms) -> tuple[int, int]:
     """Return the session and the design that fit the change best, seen from session `raised`."""
-    first = max(0, raised + 1 - _LAGS[-1])
-    since = sums.over(slice(first, raised + 1), slice(raised, raised + 1))
-    found = _scan(since, discounts)[::-1]  # among equals the latest
+    first, then = max(0, raised + 1 - _LAGS[-1]), slice(raised, raised + 1)
+    since = sums.over(slice(first, raised + 1), then)
+    found = _scan(since, terms, then)[::-1]  # among equals the latest
     place, design = np.unravel_index(int(np.argmax(found)), found.shape)
     return raised - int(place), int(design)
 
 
-def _scan(since: Array, discounts: Array) -> Array:
+def _scan(since: Array, terms: _Terms, sessions: slice) -> Array:
     """Return the most evidence of two or more series; the last axis of `since` has all of them."""
-    number = np.arange(1, since.shape[-1] + 1)
-    ways = np.cumsum(np.log(number[::-1] / number))  # to choose 1, 2, … of the series, as logarithm
     strongest = np.cumsum(-np.sort(-since, axis=-1), axis=-1)
+    discounts, ways = (each[sessions, None] for each in (terms.discounts, terms.ways))
     evidence: Array = strongest / discounts - ways
     return evidence[..., _SEVERAL - 1 :].max(axis=-1)
 
 
-def _discounts(members: Sequence[GroupMember], residuals: Array, threshold: float) -> Array:
-    """Return what the sum of the j strongest series is divided by, for j from 1 on.
+def _discounts(
+    members: Sequence[GroupMember],
+    sessions: NDArray[np.int_],
+    correlations: _Correlations,
+    month: Month,
+) -> Array:
+    """Return what the sum of the j strongest series is divided by in a month, for j from 1 on.
 
     Correlated series fall by chance together. Where what they share lasts longer than what each
     has of its own, their mean has the larger serial correlation, and it counts.
     """
-    found = 1 + np.arange(len(members)) * _correlation(residuals)
-    lasting = serial_correlation(np.nanmean(residuals[:_OWN_BASELINE], axis=1))
-    shared = scale_for(min(max(lasting, 0.0), MOST_CORRELATION), threshold, WATCH)
-    own = float(np.mean([member.chart.scale for member in members]))
-    return np.asarray(found * max(shared / own, 1.0), float)
+    between, lasting = correlations.before(month.first)
+    shared = scale_for(min(max(lasting, 0.0), MOST_CORRELATION), month.threshold, WATCH)
+    own, begin = [], sessions[min(month.first, len(sessions) - 1)]
+    for member in members:
+        runs = np.searchsorted(member.sessions, begin)
+        known = [each for first, each in member.chart.baselines if first <= runs and each.can_judge]
+        own += [scale_for(e.correlation, month.threshold, WATCH, e.youth) for e in known[-1:]]
+    found = 1 + np.arange(len(members)) * between
+    return np.asarray(found * max(shared / np.mean(own or [1.0]), 1.0), float)
 
 
-def _correlation(residuals: Array) -> float:
-    """Return the mean rank correlation between the series of a group, at least 0."""
-    common = residuals[~np.isnan(residuals).any(axis=1)][:_OWN_BASELINE]
-    if len(common) < _ENOUGH_SESSIONS:
-        return _UNKNOWN
+class _Correlations:
+    """How the series of a group correlated before a session: with each other, and their mean.
+
+    Learned from the first sessions that they have in common, of which `_LEARNED` says how many.
+    """
+
+    def __init__(self, residuals: Array) -> None:
+        self.residuals = residuals
+        self.known: dict[tuple[int, bytes], tuple[float, float]] = {}
+
+    def before(self, session: int) -> tuple[float, float]:
+        """Return the mean rank correlation, at least 0, and the serial one of the mean."""
+        past = self.residuals[:session]
+        chosen = (~np.isnan(past)).sum(axis=0) >= _ENOUGH_SESSIONS
+        common = past[:, chosen][~np.isnan(past[:, chosen]).any(axis=1)]
+        size = next((n for n in _LEARNED if len(common) >= n), 0)
+        if chosen.sum() < _SEVERAL or not size:
+            return _UNKNOWN, 0.0
+        found = self.known.get((size, chosen.tobytes()))
+        if found is None:
+            found = _correlation(common[:size]), serial_correlation(common[:size].mean(axis=1))
+            self.known[size, chosen.tobytes()] = found
+        return found
+
+
+def _correlation(common: Array) -> float:
     ranks = np.argsort(np.argsort(common, axis=0), axis=0).astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):
         matrix = np.corrcoef(ranks.T)
     found = matrix[np.triu_indices(len(matrix), 1)]
-    return float(np.clip(np.nanmean(found), 0.0, MOST_CORRELATION)) if found.size else _UNKNOWN
+    return float(np.clip(np.nanmean(found), 0.0, MOST_CORRELATION))
 
 
 def _ratio(residuals: Array, onset: int) -> Ratio:

@@ -113,7 +113,7 @@ def judge(
     kept = {key: each for key, each in judged.items() if key not in stage.gone}
     series = [each.series for each in kept.values()]
     detections = {key: each.detection for key, each in kept.items() if each.detection}
-    work = partial(group_drops, groups, detections, known.histories, budget)
+    work = partial(group_drops, groups, detections, known.histories, months[None])
     drops = attempts.of("groups", work, ())
     transient = {key: each.transient for key, each in kept.items() if each.series.shares_causes}
     incidents = attempts.of("incidents", partial(incidents_of, transient, now), ())
