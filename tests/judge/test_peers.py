@@ -488,9 +488,10 @@ def test_a_pinned_run_says_nothing_without_another_one_beside_it(tmp_path):
         pinned(7, 0.1, 1, session="a", tasks=4),
         pinned(3, 1, 1, session="a", tasks=8),
     ]
-    for number, lines in enumerate((alone, other)):
-        (place,) = SiteFiles(tmp_path / str(number)).write(lines).read().places
-        assert place.suspects()["7"] == pytest.approx(np.log(0.9 / 0.02))
+    none = [*daily_lines, *beside({7: 0.0, 3: 1.0}, 1)]
+    for number, lines in enumerate((alone, other, none)):
+        _, peers = found(SiteFiles(tmp_path / str(number)).write(lines).read())
+        assert peers["7"].score == pytest.approx(np.log(0.9 / 0.02))
 
 
 def test_runs_soon_after_a_low_one_say_the_same_again(tmp_path):

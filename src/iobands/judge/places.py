@@ -17,12 +17,7 @@ from iobands.judge.peer_scan import compare_peers, comparisons_a_year
 from iobands.judge.scores import Array
 from iobands.judge.set_aside import LONG_AGO
 from iobands.model import FIELD_OF, SERIES_FIELDS, TARGET, TIME, VALUE, VARIABLE, PeerName
-from iobands.snapshot import (
-    Action,
-    Place,
-    Speeds,
-    sessions_of,
-)
+from iobands.snapshot import Action, Place, Speeds, sessions_of
 from iobands.source.action_log import Log
 from iobands.source.samples import CHECK, session_codes
 
@@ -94,7 +89,7 @@ def thresholds(speeds: Speeds, every: Sequence[Speeds], false_alarms: float) -> 
 def _pinned(measured: pl.DataFrame) -> pl.DataFrame:
     """Return the rates of runs that were pinned to one target, as speeds to be compared."""
     case = pl.col("case").cast(pl.String)
-    return measured.filter(case.str.contains(_PINNED)).with_columns(
+    return measured.filter(case.str.contains(_PINNED) & (pl.col(VALUE) > 0)).with_columns(
         case.str.extract(_PINNED).alias("peer"),
         pl.col(VARIABLE).alias("variable"),
         pl.col(VALUE).alias("speed"),
@@ -126,6 +121,7 @@ def _matrices(rows: pl.DataFrame, pinned: pl.DataFrame) -> Iterator[tuple[str, S
         used[cells] = True
         is_pinned = sessions % 2 == 1
         values[is_pinned] = over_others(values[is_pinned])
+        used[is_pinned] &= np.isfinite(values[is_pinned])
         times = mine.group_by("session").agg(pl.col(TIME).min()).sort("session")[TIME]
         order = np.argsort(times.to_numpy(), kind="stable")
         in_order = (

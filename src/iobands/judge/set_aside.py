@@ -225,9 +225,9 @@ def acted_on_peers(
         peer = getattr(action, kind)
         if not peer or not action.since or not action.names(PeerName(kind, system, where, peer)):
             continue
-        if action.kind == RESOLVE and action.until:
-            found.append((Span(action.since, action.until, action.reason), peer))
-        if action.kind == REBASELINE:
-            before = action.since - timedelta(microseconds=1)
-            found.append((Span(LONG_AGO, before, action.reason), peer))
+        before = action.since - timedelta(microseconds=1)
+        spans = {RESOLVE: (action.since, action.until), REBASELINE: (LONG_AGO, before)}
+        begin, end = spans.get(action.kind, (None, None))
+        if begin and end:
+            found.append((Span(begin, end, action.reason), peer))
     return found
