@@ -273,6 +273,7 @@ def test_the_order_of_exit_statuses() -> None:
         Severity.NO_DATA: 3,
         Severity.UNFIT: 3,
         Severity.FAILED: 3,
+        Severity.FLAKY: 1,
         Severity.WATCH: 0,
         Severity.COLLAPSED: 0,
         Severity.IMPROVED: 0,

@@ -16,6 +16,7 @@ from iobands.judge.actions import worse_since
 from iobands.judge.budget import Budget
 from iobands.judge.causes import Records, candidates, tell_causes
 from iobands.judge.detection import Detection
+from iobands.judge.flaky import Flaky
 from iobands.judge.fold import NEAR, Happening, Story, fold
 from iobands.judge.groups import GroupDrop
 from iobands.judge.onset import onset_of
@@ -25,11 +26,13 @@ from iobands.snapshot import (
     ACKNOWLEDGE,
     CAUSED,
     DOWN,
+    FLAKY,
     MERGED,
     REBASELINE,
     RESOLVE,
     RETIRE,
     SHARED,
+    UP,
     Acknowledgement,
     Action,
     Alert,
@@ -52,7 +55,8 @@ from iobands.snapshot import (
 )
 
 #: What is said of a member, where several things were found of it: its own change first.
-_TELLING: Final = (Change, GroupDrop, Incident, Series, PeerName)
+_TELLING: Final = (Change, GroupDrop, Incident, Series, Flaky, PeerName)
+_SEVERITIES: Final = {UP: Severity.IMPROVED, FLAKY: Severity.FLAKY}
 # An acknowledged peer is critical again below this share of its acknowledged speed.
 _WORSE: Final = 0.8
 # The number of runs before a fall that give the level before it.
@@ -117,11 +121,12 @@ def alerts_of(
     find = partial(_candidates, system, [e for e in happenings if isinstance(e.source, PeerName)])
     found = []
     for story in stories:
-        if story.closed is None or story.logged < len(story.events):
+        is_level = story.direction != FLAKY
+        if is_level and (story.closed is None or story.logged < len(story.events)):
             tell_causes(story, now, system.session_end, find)
         alert = _of_story(system, story)
         told = [each.cause for each in alert.events if each.kind == CAUSED]
-        likely = () if story.closed else find(story, now) or ()
+        likely = () if story.closed or not is_level else find(story, now) or ()
         found.append(replace(alert, cause=told[-1] if told else None, candidates=likely))
     return [each if each.ended else _acknowledged(system, each) for each in found]
 
@@ -132,7 +137,7 @@ def with_states(
     """Return the series, and the alerts of them, with the state of a member that of its alert."""
     ways: defaultdict[SeriesKey, set[str | None]] = defaultdict(set)
     for alert in alerts:
-        for key in alert.keys if alert.ended is None else ():
+        for key in alert.keys if alert.ended is None and alert.direction != FLAKY else ():
             ways[key].add(alert.direction)
     found = {each.key: _with_state(each, ways[each.key]) for each in series}
 
@@ -224,6 +229,7 @@ def _of_story(system: System, story: Story) -> Alert:
     series = [member.series for member in members.values()]
     certain = [each for each in parts if each.certain]
     severity = Severity.INCIDENT if kinds == {Incident} else _severity(story, certain)
+    flaky = [each.source for each in parts if isinstance(each.source, Flaky)]
     lead = min(story.found, key=lambda each: each.raised, default=None)
     ends = [each.ended for each in story.certain if each.ended]
     score = max((_score(each, system.series) for each in parts), default=0.0)
@@ -234,7 +240,8 @@ def _of_story(system: System, story: Story) -> Alert:
         *_began(story, lead, certain if severity is Severity.SLIDING else ()),
         story.direction,
         score,
-        None if kinds <= {Incident} else certainty(score, system.budget),
+        None if kinds <= {Incident, Flaky} else certainty(score, system.budget),
+        reason=_reason(max(flaky, key=lambda each: each.failed)) if flaky else "",
         raised=story.opened,
         delay=next((each.delay for each in story.found if each.delay), None),
         number=story.number,
@@ -249,8 +256,8 @@ def _of_story(system: System, story: Story) -> Alert:
 
 def _severity(story: Story, parts: Sequence[Happening]) -> Severity:
     """Return what an alert is by its certain parts: of several kinds, the worst."""
-    if story.direction != DOWN:
-        return Severity.IMPROVED
+    if story.direction in _SEVERITIES:
+        return _SEVERITIES[story.direction]
     changes = [each.source for each in parts if isinstance(each.source, Change)]
     found = {Severity(each.kind.value) for each in changes}
     if not found or len(changes) < len(parts):
@@ -266,6 +273,14 @@ def _began(
     if since:
         return min(since), min(since), max(since)
     return (lead.since, lead.low, lead.high) if lead else (story.low, story.low, story.high)
+
+
+def _reason(found: Flaky) -> str:
+    """Return how often a check failed, and how it failed last."""
+    often = f"failed in {found.failed} of the last {found.sessions} sessions"
+    _, _, how = found.what.partition(" failed")
+    last = f"the last on {found.last.day} {found.last:%b}"
+    return f"{often}; {last}{how if how.startswith(':') else f': failed{how}' if how else ''}"
 
 
 def _end_of(event: AlertEvent) -> str:
@@ -290,6 +305,8 @@ def _member(series: Series, part: Happening) -> Member:
     if isinstance(source, GroupDrop):
         place = source.group.keys.index(series.key)
         return Member(series, source.change.ratios[place], level)
+    if isinstance(source, Flaky):
+        return Member(series)
     if isinstance(source, Incident):
         ratio, band = source.ratios[series.key], series.status.band
         return Member(series, Ratio(ratio, ratio, ratio), band.median if band else None)

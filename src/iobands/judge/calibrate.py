@@ -14,7 +14,7 @@ from iobands.judge.detection import Detection
 from iobands.judge.normal import band_in_force
 from iobands.judge.propose import NoProposal, Proposal, propose
 from iobands.judge.site import JudgedSite
-from iobands.snapshot import RECOVERED, Series, in_utc, moment
+from iobands.snapshot import FLAKY, RECOVERED, Series, in_utc, moment
 
 #: The source of an epoch that was learned, and of one that a person began.
 SOURCE: Final = "own history, by iobands calibrate"
@@ -93,7 +93,7 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
     if detection is None:
         raise NoProposal("no runs")
     for alert in site.alerts_on(series.key):
-        if alert.direction is not None:
+        if alert.direction not in (None, FLAKY):
             raise NoProposal(
                 f"has the open alert {alert.subject!r}; resolve it after the repair, or "
                 "rebaseline it if the level stays"

@@ -30,7 +30,7 @@ from iobands.snapshot import (
 )
 
 #: The alerts that can be acted on: those of a change.
-CHANGES: Final = (Severity.INCIDENT, *LASTING, Severity.IMPROVED)
+CHANGES: Final = (Severity.INCIDENT, *LASTING, Severity.FLAKY, Severity.IMPROVED)
 
 # After the newest sample, as its time may have a fraction.
 _NEXT: Final = timedelta(seconds=1)

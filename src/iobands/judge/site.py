@@ -17,6 +17,8 @@ from iobands.judge.alerts import System, alerts_of, with_states
 from iobands.judge.budget import Budget
 from iobands.judge.causes import Records
 from iobands.judge.conditions import of_failures, of_preflight, of_session, of_the_day
+from iobands.judge.flaky import flaky_of
+from iobands.judge.fold import Happening
 from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
 from iobands.judge.happenings import happenings_of
 from iobands.judge.incidents import incidents_of
@@ -115,6 +117,7 @@ def judge(
     detections = {key: each.detection for key, each in kept.items() if each.detection}
     work = partial(group_drops, groups, detections, known.histories, months[None])
     drops = attempts.of("groups", work, ())
+    flaky = attempts.of("flaky checks", partial(flaky_of, [*kept.values()], months[None]), [])
     transient = {key: each.transient for key, each in kept.items() if each.series.shares_causes}
     incidents = attempts.of("incidents", partial(incidents_of, transient, now), ())
     stopped = stage.obstacles
@@ -130,13 +133,14 @@ def judge(
         for system in _systems(stage, kept, budget, places, false_alarms)
         for alert in attempts.of(
             f"alerts of {system.name}",
-            partial(_told, known, system, drops, incidents),
+            partial(_told, known, system, drops, incidents, flaky),
             (),
         )
     ]
     series, told = with_states(series, told)
     changed = [each for each in told if each.ended is None]
-    covered = frozenset(key for each in changed for key in each.keys)
+    leveled = [each for each in changed if each.severity is not Severity.FLAKY]
+    covered = frozenset(key for each in leveled for key in each.keys)
     alerts = ordered(
         [
             *changed,
@@ -245,7 +249,11 @@ def _systems(
 
 
 def _told(
-    known: Known, system: System, drops: Sequence[GroupDrop], incidents: Sequence[Incident]
+    known: Known,
+    system: System,
+    drops: Sequence[GroupDrop],
+    incidents: Sequence[Incident],
+    flaky: Sequence[Happening],
 ) -> list[Alert]:
     """Return the alerts of a system, those of the past included."""
     happened = happenings_of(
@@ -254,6 +262,7 @@ def _told(
         [each for each in incidents if each.system == system.name],
         system.places,
     )
+    happened += [each for each in flaky if each.names[0] in system.series]
     return alerts_of(system, happened, known.alert_log.get(system.name, ()), known.now)
 
 

@@ -27,6 +27,7 @@ _KINDS: Final = {
     Severity.NO_DATA: "missing",
     Severity.UNFIT: "unfit",
     Severity.FAILED: "failed",
+    Severity.FLAKY: "flaky",
     Severity.WATCH: "suspicion",
     Severity.COLLAPSED: "collapse",
     Severity.IMPROVED: "rise",

@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from iobands.model import CRITICAL, UNKNOWN, load_schema, parse_yaml, read_content, read_small
+from iobands.model import OK, load_schema, parse_yaml, read_content, read_small
 from iobands.snapshot import LASTING, Severity
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("notify.schema.yaml")
-#: The default subjects of messages: alerts with exit status 2 or 3.
-NOTIFIED: Final = frozenset(
-    each.value for each in Severity if each.exit_status in (CRITICAL, UNKNOWN)
-)
+#: The default subjects of messages: alerts with another exit status than 0.
+NOTIFIED: Final = frozenset(each.value for each in Severity if each.exit_status != OK)
 _MOST_BYTES: Final = 4096  # of a secret
 # The forms in which libraries may print a secret.
 _secrets: set[str] = set()

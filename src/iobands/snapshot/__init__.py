@@ -73,6 +73,7 @@ from iobands.snapshot.history import (
     COMPARED,
     DAILY,
     DOWN,
+    FLAKY,
     LARGE_DROP,
     MAYBE_OVER,
     NOTHING,

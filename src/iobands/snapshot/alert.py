@@ -43,6 +43,7 @@ class Severity(str, Enum):
     NO_DATA = "no data"
     UNFIT = "unfit"
     FAILED = "failed"
+    FLAKY = "flaky"
     WATCH = "watch"
     COLLAPSED = "collapsed"
     IMPROVED = "improved"
@@ -63,6 +64,7 @@ _EXIT_STATUS: Final = {
     Severity.NO_DATA: UNKNOWN,
     Severity.UNFIT: UNKNOWN,
     Severity.FAILED: UNKNOWN,
+    Severity.FLAKY: WARNING,
 }
 
 
@@ -230,7 +232,7 @@ class Alert:
     @property
     def has_level(self) -> bool:
         """Whether its subject is a level, so that it has no reason."""
-        return self.severity not in (Severity.NO_DATA, Severity.UNFIT, Severity.FAILED)
+        return _EXIT_STATUS.get(self.severity, OK) in (OK, CRITICAL)
 
     @property
     def is_quiet(self) -> bool:

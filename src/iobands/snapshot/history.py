@@ -212,6 +212,9 @@ def _is_small(ratio: float, least: float) -> bool:
 
 DOWN: Final = "down"
 
+#: The direction of an alert about a check that fails now and then.
+FLAKY: Final = "flaky"
+
 UP: Final = "up"
 
 #: The larger one of the drops in `Evidence.power`, as a ratio.

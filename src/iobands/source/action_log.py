@@ -25,6 +25,7 @@ from iobands.snapshot import (
     ANSWERS,
     DISCARD,
     DOWN,
+    FLAKY,
     REBASELINE,
     RESOLVE,
     RETIRE,
@@ -136,8 +137,8 @@ def parse(line: bytes) -> Action:
     for name in ("who", "reason", "subject", "target", "node", "ticket", "owner"):
         if not isinstance(said.get(name, ""), str):
             raise Unusable(f"{name} is {said[name]!r}, not a text")
-    if said.get("direction") not in (None, DOWN, UP):
-        raise Unusable(f"direction is {said['direction']!r}; one of {DOWN}, {UP}")
+    if said.get("direction") not in (None, DOWN, UP, FLAKY):
+        raise Unusable(f"direction is {said['direction']!r}; one of {DOWN}, {UP}, {FLAKY}")
     if said.get("verdict") not in (None, *ANSWERS):
         raise Unusable(f"verdict is {said['verdict']!r}; one of {', '.join(ANSWERS)}")
     if type(said.get("alert", 1)) is not int:

@@ -18,6 +18,7 @@ from iobands.snapshot import (
     CLOSED,
     DOWN,
     FELL,
+    FLAKY,
     GREW,
     MERGED,
     OPENED,
@@ -120,8 +121,8 @@ def event_in(line: bytes) -> AlertEvent:
     for name in _TEXTS:
         if not isinstance(said.get(name, ""), str):
             raise Unusable(f"{name} is {shown(said[name])}, not a text")
-    if said.get("direction", DOWN) not in (DOWN, UP):
-        raise Unusable(f"direction is {shown(said['direction'])}; one of {DOWN}, {UP}")
+    if said.get("direction", DOWN) not in (DOWN, UP, FLAKY):
+        raise Unusable(f"direction is {shown(said['direction'])}; one of {DOWN}, {UP}, {FLAKY}")
     if said.get("state", State.DEGRADED) not in {*State}:
         raise Unusable(f"state is {shown(said['state'])}, not the state of a series")
     times: dict[str, Any] = {name: time_in(said, name) for name in _TIMES if name in said}

@@ -28,8 +28,8 @@ _MOST: Final = {ATTENTION: 8, ACKNOWLEDGED: 3, INFORMATION: 4}
 _ASCII: Final = str.maketrans({"–": "-", "−": "-", "…": "~", "×": "x"})
 #: How severities, at the beginning of a line, and states, at its end, are coloured.
 _STYLES: Final = {
-    "bold red": "degraded|incident",
-    "bold magenta": "no data|unfit|failed",
+    "bold red": "degraded|incident|mode lost|sliding|unstable",
+    "bold magenta": "no data|unfit|failed|flaky",
     "yellow": "watch|collapsed",
     "green": "healthy|improved",
 }

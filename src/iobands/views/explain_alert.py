@@ -312,7 +312,7 @@ def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
 
 def _onset(alert: Alert) -> Onset | None:
     """Return when a change began; None for other alerts."""
-    if not alert.members or alert.since is None or alert.direction is None:
+    if not alert.members or alert.since is None or not alert.has_level:
         return None
     return Onset(alert.since, alert.since_low or alert.since, alert.since_high or alert.since)
 

@@ -1,0 +1,135 @@
+"""Checks that fail now and then: the rule, and their alerts through time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import product
+from math import comb
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from iobands.judge.flaky import SESSIONS, enough
+from iobands.snapshot import ACKNOWLEDGE, Alert, Snapshot
+from iobands.source.alert_log import append_events
+from iobands.views.digest import digest_text
+from tests.factory import NOW, daily
+from tests.sites import DAY, SiteFiles
+
+#: Eight checks, of which each measures writes and reads.
+CHECKS = [f"fs{number}" for number in range(8)]
+
+
+def write(
+    root: Path, failures: Collection[int], days: int = 100, others: Collection[int] = ()
+) -> SiteFiles:
+    """Write days of a site; the check of `fs0` fails so many days ago, `others` on these days."""
+    rows: list[str] = []
+    for number, (name, variable) in enumerate(product(CHECKS, ("write_bw", "read_bw"))):
+        values: list[float | None] = [
+            float(each) for each in 2 * np.exp(np.random.default_rng(number).normal(0, 0.03, days))
+        ]
+        for ago in (*(failures if name == "fs0" else ()), *others):
+            values[days - 1 - ago] = None
+        rows += daily(values, file_system=name, pattern="fpp", perf_var=variable)
+    return SiteFiles(root).write(rows)
+
+
+def flaky(alerts: Sequence[Alert]) -> list[Alert]:
+    return [each for each in alerts if each.severity.value == "flaky"]
+
+
+def test_so_many_failures_are_no_chance() -> None:
+    # a hundred checks a day at a rate of one in 200, one false alarm in ten years
+    rate, a_year = 0.005, 100 * 365 / 0.1
+    least = enough(a_year, rate)
+
+    def alarms(least: int) -> float:
+        tail = sum(
+            comb(39, n) * rate**n * (1 - rate) ** (39 - n) for n in range(least - 1, SESSIONS)
+        )
+        return a_year * rate * tail
+
+    assert alarms(least) <= 1 < alarms(least - 1)
+    assert least == 5
+    assert enough(365, 0.001) == 3
+    assert enough(a_year, 0.1) > 10
+
+
+@pytest.mark.parametrize("rate", [0.005, 0.02])
+def test_healthy_checks_are_rarely_flaky(rate: float) -> None:
+    # 20 checks for 500 years: no more alarms than a tenth of one a year
+    random, checks, years = np.random.default_rng(3), 20, 500
+    least = enough(checks * 365 / 0.1, rate)
+    failed = random.random((checks * years, 365)) < rate
+    sums = np.cumsum(np.pad(failed, ((0, 0), (1, 0))), axis=1)
+    within = sums[:, SESSIONS:] - sums[:, :-SESSIONS]
+    assert (within >= least).any(axis=1).sum() / years <= 0.1
+
+
+def test_a_check_that_fails_now_and_then_is_one_alert(tmp_path: Path) -> None:
+    site = write(tmp_path, (3, 9, 20, 30)).read()
+    (alert,) = flaky(site.alerts)
+    assert alert.number == 1
+    assert {each.series.key.file_system for each in alert.members} == {"fs0"}
+    assert alert.reason == (
+        "failed in 4 of the last 40 sessions; the last on 17 Nov: failed in sanity"
+    )
+    assert alert.since is not None
+    assert alert.since == NOW - 30.25 * DAY
+    assert site.exit_status == 1
+    assert all(each.status.state.value == "healthy" for each in site.series)
+    found = digest(site)
+    assert "  flaky  1 fs0 fpp  failed in 4 of the last 40 sessions; the last on 17 Nov" in found
+
+
+def digest(site: Snapshot) -> str:
+    from rich.console import Console  # noqa: PLC0415
+
+    return digest_text(site, Console(width=80))
+
+
+@pytest.mark.parametrize(
+    ("failures", "others"),
+    [
+        ((3, 9), ()),  # twice
+        ((3, 4, 5, 6, 7, 8), ()),  # an outage of six days
+        ((50, 62, 75, 90), ()),  # over
+        ((), (3, 9, 20, 30)),  # everything failed on these days
+    ],
+)
+def test_what_is_not_flaky(
+    tmp_path: Path, failures: tuple[int, ...], others: tuple[int, ...]
+) -> None:
+    assert flaky(write(tmp_path, failures, others=others).read().alerts) == []
+
+
+def test_it_is_over_after_as_many_good_sessions(tmp_path: Path) -> None:
+    files = write(tmp_path, (41, 50, 62, 70), days=120)
+    (past,) = flaky(files.read().past)
+    assert past.ended == NOW - 41.25 * DAY
+    assert [each.kind for each in past.events] == ["opened", "closed"]
+    assert past.events[-1].when == NOW - 1.25 * DAY
+    (still,) = flaky(files.judge(NOW - 2 * DAY, as_of=True).snapshot.alerts)
+    assert still.number == past.number
+
+
+def test_day_by_day_is_as_at_once(tmp_path: Path) -> None:
+    failures = (5, 11, 20, 28, 33, 90, 96, 101, 110)
+    files = write(tmp_path, failures, days=160)
+    at_once = [each.events for each in (*files.read().past, *files.read().alerts) if each.number]
+    for ago in range(120, -1, -1):
+        judged = files.judge(NOW - ago * DAY, as_of=True)
+        for system, events in judged.news.items():
+            append_events(files.perflogs, system, events)
+    site = files.read()
+    assert [each.events for each in (*site.past, *site.alerts) if each.number] == at_once
+    assert [len(flaky(each)) for each in (site.past, site.alerts)] == [1, 1]
+
+
+def test_it_can_be_acknowledged_and_stays_so(tmp_path: Path) -> None:
+    files = write(tmp_path, (3, 9, 20, 30))
+    files.act(ACKNOWLEDGE, "1")
+    (alert,) = flaky(files.read().alerts)
+    assert alert.is_quiet
