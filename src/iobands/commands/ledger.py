@@ -55,8 +55,9 @@ def alerts(
     )
     lines = [*heading]
     for entry, row in zip(shown, rows, strict=True):
+        cause = f"{_BELOW}cause: {printable(entry.cause.what)}" if entry.cause else ""
         by = f"{_BELOW}{entry.ending}" if entry.who else ""  # who ended it, and why
-        lines += [*row, *([by] if by else [])]
+        lines += [*row, *filter(None, (cause, by))]
     lines = lines if shown else ["No alert so far."]
     if len(found.entries) > len(shown):
         lines.append(f"and {len(found.entries) - len(shown)} earlier ones; list them with --all")

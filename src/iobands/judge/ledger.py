@@ -16,7 +16,6 @@ from iobands.snapshot import (
     Ledger,
     LedgerEntry,
     Series,
-    ratio_of,
 )
 
 
@@ -46,25 +45,21 @@ def ledger_of(
 def _entry(alert: Alert, done: Mapping[datetime, Action]) -> LedgerEntry:
     assert alert.since is not None
     by = done.get(alert.ended) if alert.ended else None
+    ratio = alert.peer.ratio.value if alert.peer else alert.ratio
     return LedgerEntry(
         alert.subject,
         alert.since,
         alert.raised,
         alert.ended,
-        _ratio(alert),
+        ratio if ratio and math.isfinite(ratio) else None,
         _end_of(by) if by else alert.end,
         alert.delay,
         by.who if by else "",
         by.reason if by else "",
         alert.peer.name.kind if alert.peer else None,
         alert.number,
+        alert.cause,
     )
-
-
-def _ratio(alert: Alert) -> float | None:
-    found = [ratio_of(member) for member in alert.members if member.ratio]
-    found = [alert.peer.ratio.value] if alert.peer else found
-    return min((each for each in found if math.isfinite(each)), default=None)
 
 
 def _end_of(action: Action) -> str:

@@ -317,6 +317,7 @@ class LedgerEntry:
     reason: str = ""
     kind: str | None = None
     number: int | None = None
+    cause: Cause | None = None
 
     @property
     def ending(self) -> str:

@@ -217,7 +217,7 @@ def public(site: Snapshot) -> Snapshot:
         ledger=replace(
             site.ledger,
             entries=tuple(
-                replace(each, who="", reason="")
+                replace(each, who="", reason="", cause=_shown(each.cause))
                 for each in site.ledger.entries
                 if each.kind != NODE
             ),

@@ -141,8 +141,8 @@ def headline(site: Snapshot) -> str:
 def _trouble(alert: Alert, site: Snapshot) -> str:
     if not alert.has_level:
         return f"{alert.subject}: {alert.severity.value}"
-    ratio = alert.peer.ratio if alert.peer else texts.worst_member(alert).ratio
-    size = f" {texts.percent(ratio.value)}" if ratio and math.isfinite(ratio.value) else ""
+    ratio = alert.peer.ratio.value if alert.peer else alert.ratio
+    size = f" {texts.percent(ratio)}" if ratio and math.isfinite(ratio) else ""
     since = f" since {texts.day_text(alert.since, site.now)}" if alert.since else ""
     cause = cause_of(alert)
     return f"{alert.subject}{size}{since}{f': {cause}' if cause else ''}"
