@@ -148,7 +148,7 @@ def test_a_message_says_which_alert_of_which_site_and_why(tmp_path: Path) -> Non
     message = message_of(event, site, "https://here/io/")
     assert "\nCause: lustre 2.15.5 since 9 Nov (odds 96.6 to 1)\n" in message.text
     assert message.text.endswith("/alerts/here-1.html\n")
-    assert "\nhere, at 2026-11-21 01:30 UTC; all times are UTC\n" in message.text
+    assert "\nhere, at 21 Nov 2026 01:30 UTC; all times are UTC\n" in message.text
     assert alert.since is not None
     assert (message.schema, message.system, message.alert) == ("iobands-message/1", "here", 1)
     assert (message.subject, message.since) == ("a writes", alert.since.isoformat())

@@ -198,6 +198,8 @@ def test_hover_keys_and_zoom_of_a_series(opened: Open, site: Snapshot) -> None:
     expect(again.locator(".run")).to_contain_text("run 119 of 120")
     page.keyboard.press("0")
     expect(page.locator("[aria-live]")).to_contain_text("In view: 120 runs")
+    assert "detects −20 %" not in page.locator("main").inner_text()  # technical terms are folded
+    page.locator("summary", has_text="How it is judged").click()
     text = page.locator("main").inner_text()
     assert "Change to" in text
     assert "detects −20 % in about" in text

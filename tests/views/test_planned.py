@@ -35,10 +35,10 @@ def test_a_repeat_and_what_is_planned_next(tmp_path: Path) -> None:
     )
     site = replace(found, planned=(ask,))
     said = [(heading, text) for heading, text in facts(site, series)]
-    assert ("Next run", "2026-11-21 04:30: low since 20 Nov") in said
+    assert ("Next run", "21 Nov 2026 04:30: low since 20 Nov") in said
     assert dict(said)["Newest"].endswith("a run for its repeat")
     (note,) = [each for each in notes_of(site, rejected=False) if each.heading.startswith("Next")]
-    assert note.lines == ["disk fpp write_bw: next suspect 2026-11-21 04:30 (low since 20 Nov)"]
+    assert note.lines == ["disk fpp write_bw: next suspect 21 Nov 2026 04:30 (low since 20 Nov)"]
     due = replace(site, planned=(replace(ask, due=NOW),))
     assert ("Next run", "within the hour: low since 20 Nov") in [*facts(due, series)]
     # a smaller mark of the same colour

@@ -194,7 +194,8 @@ def missing_in_reports(key: SeriesKey, runs: Sequence[CheckRun]) -> list[Missing
 
 def _what_of(run: CheckRun) -> str:
     if run.lacks:
-        return f"the check of {run.when:%Y-%m-%d %H:%M} did not run: {run.lacks}: {run.reason}"
+        when = f"{run.when.day} {run.when:%b %Y %H:%M}"
+        return f"the check of {when} did not run: {run.lacks}: {run.reason}"
     return _what(run.result, run.phase, run.reason, run.when)
 
 
@@ -206,7 +207,7 @@ def _what(result: str, phase: str | None, reason: str | None, when: datetime) ->
         "skip": "was skipped",
         "abort": "was aborted",
     }.get(result, f"ended as {result}")
-    return f"the run of {when:%Y-%m-%d %H:%M} {outcome}{f': {reason}' if reason else ''}"
+    return f"the run of {when.day} {when:%b %Y %H:%M} {outcome}{f': {reason}' if reason else ''}"
 
 
 def findings(

@@ -129,7 +129,14 @@ def story_of(site: Snapshot, alert: Alert) -> Story:
     known = alert.cause and alert.cause.kind
     maybe = [each for each in alert.candidates if each.kind != known]
     moved = [f"{each.series.label}: {move(site, each)}" for each in near if each.direction]
-    unmoved = tuple(each.series for each in near if not each.direction)
+    unmoved = tuple(
+        each.series
+        for each in near
+        if not each.direction
+        and onset
+        and len(each.series.history)
+        and each.series.history.first < onset.since
+    )
     names = [each.label for each in unmoved]
     still = [f"{plural(len(names), 'series')}: {some(names)}"] if names else []
     advice = ""
@@ -241,29 +248,45 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
 
 
 def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
-    """Yield the days on which something happened, with the events and what people did."""
+    """Yield the days on which something happened, with the events and what people did.
+
+    Days on which series joined and nothing else happened are one line.
+    """
     acted = [(each.when, action_text(each)) for each in _actions(site, alert)]
     told = [(each.when, _event(each, site)) for each in alert.events if each.kind != GREW]
-    joined: dict[str, Counter[str]] = {}
-    grown = [each for each in alert.events if each.kind == GREW]
-    for event in grown:
-        counts = joined.setdefault(day_text(event.when, site.now), Counter())
-        for name in event.names:
+    days: dict[str, dict[str, None]] = {}
+    grown: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for event in alert.events:
+        day = day_text(event.when, site.now)
+        for name in event.names if event.kind == GREW else ():
             is_peer = " " in name  # no name of a series in files has a blank
             if not (is_peer and site.is_public):
-                counts[f"{name} joined" if is_peer else "series"] += 1
-    last = {day_text(each.when, site.now): each.when for each in grown}
-    told += [(last[day], _joined(counts)) for day, counts in joined.items() if counts]
-    days: dict[str, dict[str, None]] = {}
+                grown[day][f"{name} joined" if is_peer else "series"] += 1
+    when_of = {day_text(each.when, site.now): each.when for each in alert.events}
+    told += [(when_of[day], "") for day in grown]
     for when, text in sorted([*told, *acted], key=lambda each: each[0]):
-        days.setdefault(day_text(when, site.now), {})[text] = None
-    yield from ((day, "; ".join(texts)) for day, texts in days.items())
+        said = days.setdefault(day_text(when, site.now), {})
+        said.update({text: None} if text else {})
+    waiting: list[str] = []
+    joined: Counter[str] = Counter()
+    for day, said in [*days.items(), ("", {})]:
+        if day and not said:
+            waiting.append(day)
+            joined += grown[day]
+            continue
+        if waiting:
+            span = waiting[0] if len(waiting) == 1 else f"{waiting[0]} to {waiting[-1]}"
+            yield span, _joined(joined)
+            waiting, joined = [], Counter()
+        if day:
+            yield day, "; ".join(filter(None, [*said, _joined(grown[day])]))
 
 
 def _joined(counts: Counter[str]) -> str:
     """Return what joined an alert: how many series, and which targets and nodes."""
-    number = counts.pop("series", 0)
-    return "; ".join([*([f"{plural(number, 'series')} joined"] if number else []), *counts])
+    number = counts["series"]
+    peers = [name for name in counts if name != "series"]
+    return "; ".join([*([f"{plural(number, 'series')} joined"] if number else []), *peers])
 
 
 def _event(event: AlertEvent, site: Snapshot) -> str:

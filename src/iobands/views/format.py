@@ -124,8 +124,12 @@ def odds_text(cause: Cause, now: datetime) -> str:
 
 
 def time_text(when: datetime) -> str:
-    """Return `when`, which is in UTC, to the minute."""
-    return f"{when:%Y-%m-%d %H:%M}"
+    """Return `when`, which is in UTC, to the minute: `4 Aug 2026 03:34`."""
+    return f"{_date_text(when)} {when:%H:%M}"
+
+
+def _date_text(when: datetime) -> str:
+    return f"{when.day} {when:%b %Y}"
 
 
 def due_text(ask: Ask, now: datetime) -> str:
@@ -250,11 +254,11 @@ def action_text(action: Action) -> str:
     """Return what was done, when, by whom and why."""
     span = ""
     if action.kind == RESOLVE and action.since and action.until:
-        span = f" (runs of {action.since:%Y-%m-%d} to {action.until:%Y-%m-%d} do not count)"
+        span = f" (runs of {_date_text(action.since)} to {_date_text(action.until)} do not count)"
     if action.kind == DISCARD and action.since:
         span = f" (of {time_text(action.since)})"
     if action.kind == REBASELINE and action.since:
-        span = f" (from {action.since:%Y-%m-%d} on)"
+        span = f" (from {_date_text(action.since)} on)"
     return f"{_DONE[action.kind]} {time_text(action.when)} by {action.who}: {action.reason}{span}"
 
 
@@ -266,7 +270,9 @@ def acknowledgement_text(alert: Alert) -> str:
     text = action_text(known.action)
     if known.worse is None:
         return text
-    worse = f"worse since {known.worse.since:%Y-%m-%d}: {known.worse.ratio.value:.2f} × the level"
+    worse = (
+        f"worse since {_date_text(known.worse.since)}: {known.worse.ratio.value:.2f} × the level"
+    )
     return f"{worse} that was {text}"
 
 
