@@ -20,7 +20,8 @@ import polars as pl
 import pytest
 import yaml
 
-from iobands.snapshot import Snapshot
+from iobands.model import OK
+from iobands.snapshot import Severity, Snapshot
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import samples_csv, samples_json, write_parquet
 from iobands.views.document import DocumentFormat, Table
@@ -177,11 +178,32 @@ def test_the_grafana_dashboard_asks_for_metrics_that_there_are(
     state = state_metrics(site)
     for name in re.findall(r"iobands_\w+", " ".join(queries)):
         assert f"# TYPE {name} gauge\n" in state
+    check_queries(queries, tmp_path)
+
+
+def test_the_grafana_alerts_ask_for_metrics_that_there_are(site: Snapshot, tmp_path: Path) -> None:
+    said = yaml.safe_load(GRAFANA.with_name("grafana-alerts.yaml").read_text(encoding="utf-8"))
+    rules = [rule for group in said["groups"] for rule in group["rules"]]
+    queries = [each["model"]["expr"] for rule in rules for each in rule["data"]]
+    dashboard = json.loads(GRAFANA.read_text(encoding="utf-8"))
+    queries += [each["expr"] for each in dashboard["annotations"]["list"]]
+    assert len({rule["uid"] for rule in rules}) == len(rules) == 3
+    assert all(rule["condition"] == rule["data"][0]["refId"] for rule in rules)
+    state = state_metrics(site)
+    for name in re.findall(r"iobands_\w+", " ".join(queries)):
+        assert f"# TYPE {name} gauge\n" in state
+    asked = set("|".join(re.findall(r'severity=~"(.*?)"', " ".join(queries))).split("|"))
+    assert asked == {each.value for each in Severity if each.exit_status != OK}
+    check_queries(queries, tmp_path)
+
+
+def check_queries(queries: list[str], root: Path) -> None:
+    """Let promtool read queries."""
     rules = [
         {"record": f"panel:{number}", "expr": query.replace("$file_system", ".*")}
         for number, query in enumerate(queries)
     ]
-    path = tmp_path / "rules.yml"
+    path = root / "rules.yml"
     path.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
     command = [program("promtool"), "check", "rules", path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

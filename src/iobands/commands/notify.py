@@ -16,6 +16,7 @@ from iobands.notify.outbox import Outbox, OutboxState
 from iobands.notify.settings import Settings, read_settings
 from iobands.snapshot import Snapshot
 from iobands.views.format import printable, summary
+from iobands.views.plugin import performance
 
 
 def notify(
@@ -92,7 +93,7 @@ def _tell(site: Snapshot, settings: Settings, outbox: Outbox) -> list[str]:
 def _report(site: Snapshot, settings: Settings) -> Iterator[str]:
     """Send the state of the site to the monitors, and yield what failed."""
     for each in settings.monitors:
-        said = partial(monitor.report, each, site.exit_status, summary(site))
+        said = partial(monitor.report, each, site.exit_status, summary(site), performance(site))
         if error := deliver.attempt(said):
             yield f"not sent: {each.name}: {error}"
 

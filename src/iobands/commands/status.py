@@ -15,6 +15,7 @@ from iobands.snapshot.stored import to_json
 from iobands.views.digest import digest_text
 from iobands.views.format import summary
 from iobands.views.layout import MAIL_WIDTH
+from iobands.views.plugin import plugin_line
 
 
 class StatusFormat(str, Enum):
@@ -22,6 +23,7 @@ class StatusFormat(str, Enum):
 
     TEXT = "text"
     JSON = "json"
+    PLUGIN = "plugin"
 
 
 def status(
@@ -35,14 +37,17 @@ def status(
     *,
     options: PastSiteOptions,
 ) -> None:
-    """Print the digest: the state of the site in one line, what needs attention, every series.
+    """Print the digest: the state of the site in one line, what needs attention, the rates.
 
+    `--format plugin` prints one line with performance data, as plug-ins of Nagios and Icinga do.
     The exit status is 0 if all is well, 1 for an acknowledged drop or a directory left behind, 2
     for degraded and 3 for no data.
     """
     site = site_of(options, with_power=output is StatusFormat.JSON)
     if output is StatusFormat.JSON:
         typer.echo(to_json(site, summary=summary(site)))
+    elif output is StatusFormat.PLUGIN:
+        typer.echo(plugin_line(site))
     else:
         print_digest(site, every=every, rejected=rejected)
     raise typer.Exit(site.exit_status)

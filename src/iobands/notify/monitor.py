@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from iobands.notify.settings import Channel, SendError, secret
@@ -18,8 +18,8 @@ _FRESH_HOURS: Final = 26.0
 _MOST: Final = 10_000
 
 
-def report(monitor: Channel, status: int, output: str) -> None:
-    """Send a monitor the exit status and the first line of the digest.
+def report(monitor: Channel, status: int, output: str, performance: Sequence[str] = ()) -> None:
+    """Send a monitor the exit status, the first line of the digest, and performance data.
 
     Raises:
         SendError: the monitor did not accept them.
@@ -37,6 +37,7 @@ def report(monitor: Channel, status: int, output: str) -> None:
             "filter_vars": {f"wanted_{name}": value for name, value in names.items()},
             "exit_status": status,
             "plugin_output": output,
+            "performance_data": [*performance],
             "check_source": socket.gethostname(),
             # Without a newer result Icinga calls the service UNKNOWN.
             "ttl": round(options.get("fresh_hours", _FRESH_HOURS) * 3600),
@@ -61,7 +62,7 @@ def report(monitor: Channel, status: int, output: str) -> None:
             "hostname": options["host"],
             "servicename": service,
             "state": str(status),
-            "output": output,
+            "output": " | ".join(filter(None, (output.replace("|", "/"), " ".join(performance)))),
         }
         token = secret(options["token"]) if "token" in options else ""
         form = {"cmd": "submitcheck", "token": token}

@@ -1,0 +1,70 @@
+"""Performance data: what Nagios and Icinga read of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from iobands.snapshot import Snapshot
+from iobands.views.plugin import performance, plugin_line
+from tests.conftest import Command
+from tests.factory import daily, write_perflog
+from tests.sites import NOTHING_KNOWN
+from tests.views.sites import healthy, look
+
+#: As the guidelines for plug-ins define it.
+DATUM = re.compile(
+    r"'((?:[^'=]|'')*)'=(-?[0-9.e+-]+);;((?:[0-9.e+-]+:)?);0(?: |$)",
+)
+
+
+def site(root: Path) -> Snapshot:
+    rows = daily(healthy())
+    rows += daily([2.5], perf_var="read_bw", file_system="it's a=b", pattern="fpp")
+    rows += daily([7.5], file_system="disk", pattern="ssf", stripe_count_asked=4)
+    rows += daily([7.5], file_system="disk", pattern="ssf", stripe_count_asked=-1)
+    write_perflog(root / "perflogs", rows)
+    return look(root)
+
+
+def test_each_rate_is_a_datum_with_its_floor(tmp_path: Path) -> None:
+    found = site(tmp_path)
+    line = plugin_line(found)
+    assert line.count("|") == 1
+    text, data = line.split(" | ")
+    assert text.startswith("IOBANDS OK: ")
+    read = {label: (value, floor) for label, value, floor in DATUM.findall(data)}
+    assert "".join(each[0] for each in DATUM.finditer(data)) == data
+    assert sorted(read) == [
+        "disk fpp write_bw",
+        "disk ssf stripes 4 write_bw",
+        "disk ssf stripes all write_bw",
+        "it''s a b fpp read_bw",
+    ]
+    (series,) = [each for each in found.series if each.label == "disk fpp write_bw"]
+    assert series.status.value is not None and series.status.band is not None
+    value, floor = read["disk fpp write_bw"]
+    assert abs(float(value) - series.status.value) < 1e-5
+    assert abs(float(floor.removesuffix(":")) - series.status.band.floor) < 1e-5
+    assert read["it''s a b fpp read_bw"] == ("2.5", "")
+
+
+def test_a_site_without_rates_has_no_bar() -> None:
+    assert performance(NOTHING_KNOWN) == []
+    assert plugin_line(NOTHING_KNOWN) == "IOBANDS UNKNOWN: no samples"
+
+
+def test_a_bar_in_a_name_does_not_end_the_text(tmp_path: Path) -> None:
+    (series, *_) = site(tmp_path).series
+    found = replace(NOTHING_KNOWN, series=(replace(series, label="a|b\nc"),))
+    (datum,) = performance(found)
+    assert datum.startswith("'a/b?c'=")
+
+
+def test_the_command_has_the_exit_status_of_the_site(tmp_path: Path, iobands: Command) -> None:
+    found = site(tmp_path)
+    done = iobands("status", "--format", "plugin", f"--perflogs={tmp_path / 'perflogs'}")
+    assert done.returncode in (found.exit_status, 3)  # by the date of the test, samples are old
+    assert done.stdout.count("\n") == 1
+    assert " | 'disk fpp write_bw'=" in done.stdout
