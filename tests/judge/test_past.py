@@ -106,6 +106,25 @@ def test_a_deeper_drop_is_not_found_later(spread: float, phi: float):
     assert not any(late)
 
 
+@given(
+    seed=st.integers(0, 1000),
+    spread=st.sampled_from([0.005, 0.01, 0.03]),
+    runs=st.lists(st.tuples(st.floats(-2, 0.1), st.floats(0, 2)), min_size=1, max_size=12),
+)
+@settings(max_examples=60, deadline=None)
+def test_lower_runs_never_give_less_evidence(
+    seed: int, spread: float, runs: list[tuple[float, float]]
+):
+    # where no outliers are known; where they are, depth may be one of them
+    before = noise(200, seed, spread)
+    higher, further = (np.array(each) for each in zip(*runs, strict=True))
+    found = [
+        follow(np.exp(np.append(before, each)), threshold=1000, prior=prior_of([before])).down[200:]
+        for each in (higher, higher - further)
+    ]
+    assert (found[1] >= found[0] - 1e-9).all()
+
+
 def test_a_young_steady_disk_that_is_throttled_is_degraded_at_the_third_run():
     # but where its 20 runs correlate by chance
     raised = []
