@@ -25,16 +25,40 @@ from iobands.measure import SessionError, processes
 from iobands.measure import lock as lock_module
 from iobands.measure.lock import (
     LOCK_NAME,
+    SUSPECTS,
+    BusyError,
     acquire,
     join,
     lock_path,
     new_holder,
     read_holder,
     release,
+    wanted,
 )
 from iobands.measure.processes import Process
 from iobands.measure.session import close_session, open_session
 from tests.fault_table import Observed
+
+
+def test_who_measures_between_sessions_gives_way(tmp_path: Path) -> None:
+    between = new_holder(SUSPECTS)
+    session = replace(new_holder("iobands run --tag daily"), session="daily")
+    acquire(tmp_path, between)
+    with pytest.raises(BusyError):  # the next hour does not push it away
+        acquire(tmp_path, replace(between, session="an hour later"))
+    assert not wanted(tmp_path).exists()
+    waiting = threading.Thread(target=acquire, args=(tmp_path, session))
+    waiting.start()
+    until = time.monotonic() + 30
+    while not wanted(tmp_path).exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert read_holder(tmp_path) == between  # which ends in order, with its jobs
+    release(tmp_path, between.session)
+    waiting.join(30)
+    assert read_holder(tmp_path) == session
+    assert not wanted(tmp_path).exists()
+    with pytest.raises(BusyError):  # a session gives way to nobody
+        acquire(tmp_path, replace(session, session="another"))
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:
