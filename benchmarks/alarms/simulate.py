@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from benchmarks.alarms.figures import NEVER, Delays
-from benchmarks.alarms.worlds import WORLDS, Array, Banded, normals, with_outliers
+from benchmarks.alarms.worlds import (
+    WORLDS,
+    Array,
+    Banded,
+    mode_lost,
+    normals,
+    rounded,
+    sliding,
+    spread_doubled,
+    with_outliers,
+)
 from iobands.judge.budget import WATCH, Budget
 from iobands.judge.detector import follow
 from iobands.judge.prior import Month, Prior, prior_of, priors_of
 from iobands.snapshot import DOWN, UP
+
+
+@dataclass(frozen=True)
+class Found:
+    """The runs until the first alert, the share that was called right, and the beginnings."""
+
+    delays: Delays
+    right: float
+    dated: tuple[int, ...]
+
 
 YEAR: Final = 365
 #: A site of the size that the aims are for.
@@ -20,6 +42,13 @@ LARGE: Final = 300
 _MONTH: Final = 30
 _LONGEST: Final = 150
 _QUIET: Final = 30
+
+
+CHANGES: Final[Mapping[str, Callable[[Array, int, float], Array]]] = {
+    "mode lost": mode_lost,
+    "unstable": spread_doubled,
+    "sliding": sliding,
+}
 
 
 def threshold_of(series: int) -> float:
@@ -37,6 +66,31 @@ def years(world: str, correlation: float, seed: int, series: int = LARGE) -> lis
         for year in (0, 1)
         for each in (DOWN, UP)
     ]
+
+
+def rounded_year(world: str, correlation: float, seed: int) -> int:
+    """Return the false alarms in the first year of a healthy site with ten steps of values."""
+    random = np.random.default_rng(seed)
+    values = rounded(WORLDS[world](normals(random, LARGE, YEAR, correlation)))
+    return len(_raised(values, threshold_of(LARGE)))
+
+
+def kinds(kind: str, size: float, correlation: float, number: int, seed: int) -> Found:
+    """Return what became of mature series of a large site that are no step of the level."""
+    random = np.random.default_rng(seed)
+    past, after = 200, 200
+    normal = normals(random, number, past + after, correlation)
+    values = CHANGES[kind](normal, past, size)
+    prior = prior_of(values[:, :past])
+    runs, right, dated = [], 0, []
+    for each in values:
+        chart = follow(np.exp(each), threshold=threshold_of(LARGE), prior=prior)
+        found = [point for point in chart.changes if point.raised >= past]
+        runs.append(float(found[0].raised - past + 1) if found else NEVER)
+        turns = [turn for point in found for turn in point.turns]
+        right += kind in {turn.kind.value for turn in turns}
+        dated += [turn.begins - past for turn in turns if turn.begins is not None][:1]
+    return Found(Delays(tuple(runs), after), right / number, tuple(dated))
 
 
 def outliers(rate: float, pairs: bool, series: int, seed: int) -> int:

@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchmarks.alarms import peers, pinned, simulate, slow, together
@@ -43,6 +44,7 @@ _SESSIONS_AIM: Final = {_TARGETS: 4, _DIFFERING[2]: 12}
 _HOURS_OF_A_DAY: Final = 24
 _YEAR_AIM: Final = {0.0: 1.5, 0.3: 1.5, 0.6: 3.0}
 _STEADY_AIM: Final = {SMALL: 3, LARGE: 5}
+_MODE_AIM, _MODE_SHARE = 30, 0.4
 _GROUP_AIM: Final = {10: 4, 4: 8}
 #: The mean delay at the watch threshold and at 12 nats after 200 runs, before the detector learned
 #: from all series: this page as it was in commit 1b11f27.
@@ -122,6 +124,22 @@ def _steady(case: Case, found: Found) -> list[object]:
     return [f"{case[0]:g} ×", case[1], delays, f"≤ {aim}", verdict(delays.quantile(0.9) <= aim)]
 
 
+def _kind(case: Case, found: Found) -> list[object]:
+    kind, size, phi = case
+    (one,) = found
+    aim = _MODE_AIM if kind == "mode lost" and size <= _MODE_SHARE and phi == 0 else None
+    middle, dated = one.delays.quantile(0.5), "–"
+    aims = ("", "") if aim is None else (f"≤ {aim}", verdict(middle <= aim))
+    if one.dated:
+        dated = "{:+.0f} to {:+.0f}".format(*np.percentile(one.dated, [10, 90]))
+    return [kind, f"{size:.0%}", phi, f"{middle:g}", one.delays, *aims, f"{one.right:.0%}", dated]
+
+
+def _rounded(case: Case, found: Found) -> list[object]:
+    false, aim = Rate(sum(found), len(found)), _YEAR_AIM[case[1]]
+    return [*case, false, f"≤ {aim:g}", verdict(false.value <= aim)]
+
+
 def _group_false(case: Case, found: Found) -> list[object]:
     false = Rate(sum(found), len(found))
     return [case[0], f"{case[1]:.0%}", false, "≤ 1", verdict(false.value <= 1)]
@@ -194,6 +212,24 @@ TABLES: Final[Mapping[str, Table]] = {
         "world|correlation|first year: down|up|both|aim||second year: down|up",
         _year,
         repeats=lambda effort, _: effort.sites,
+    ),
+    "rounded": Table(
+        simulate.rounded_year,
+        list(product(WORLDS, _YEAR_AIM)),
+        "world|correlation|false alarms|aim|",
+        _rounded,
+        repeats=lambda effort, _: effort.sites,
+    ),
+    "kinds": Table(
+        simulate.kinds,
+        [
+            *product(["mode lost"], (0.25, 0.4), (0.0, 0.3)),
+            *product(["unstable"], (0.1, 0.2), (0.0, 0.3)),
+            *product(["sliding"], (0.02, 0.05, 0.1), (0.0, 0.3)),
+        ],
+        "change|of|correlation|median|runs until alerted|aim (median)||called so|slide dated",
+        _kind,
+        number=lambda effort, _: effort.changed,
     ),
     "delays": Table(
         simulate.delays,

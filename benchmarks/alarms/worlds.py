@@ -18,10 +18,11 @@ Array = NDArray[np.float64]
 Random = np.random.Generator
 
 
-def _two_modes(normal: Array) -> Array:
-    share = np.clip(stats.norm.cdf(normal), 1e-9, 1 - 1e-9)
-    within = np.where(share < 0.4, share / 0.4, (share - 0.4) / 0.6)  # noqa: PLR2004
-    mode = np.where(share < 0.4, np.log(0.6), 0.0)  # noqa: PLR2004
+def modes(normal: Array, share: float = 0.4) -> Array:
+    """Return series of two modes, with `share` of their runs in the lower one."""
+    at = np.clip(stats.norm.cdf(normal), 1e-9, 1 - 1e-9)
+    within = np.where(at < share, at / share, (at - share) / (1 - share))
+    mode = np.where(at < share, np.log(0.6), 0.0)
     return mode + 0.08 * stats.norm.ppf(np.clip(within, 1e-6, 1 - 1e-6))
 
 
@@ -29,7 +30,7 @@ def _two_modes(normal: Array) -> Array:
 WORLDS: Final[Mapping[str, Callable[[Array], Array]]] = {
     "log-normal": lambda normal: 0.2 * normal,
     "gamma": lambda normal: np.log(stats.gamma(12).ppf(stats.norm.cdf(normal)) / 12),
-    "two modes": _two_modes,
+    "two modes": modes,
     "heavy tail": lambda normal: 0.12 * stats.t(3).ppf(stats.norm.cdf(normal)),
 }
 
@@ -60,6 +61,34 @@ def shared(random: Random, series: int, runs: int, share: float, lasting: float)
     day = normals(random, 1, runs, lasting)
     own = normals(random, series, runs)
     return 0.2 * (np.sqrt(share) * day + np.sqrt(1 - share) * own)
+
+
+def mode_lost(normal: Array, since: int, share: float) -> Array:
+    """Return series with `share` of their runs in the lower one of two modes, then all."""
+    found = modes(normal, share)
+    found[:, since:] = np.log(0.6) + 0.08 * normal[:, since:]
+    return found
+
+
+def spread_doubled(normal: Array, since: int, spread: float) -> Array:
+    """Return log-normal series that vary twice as much from some run on."""
+    found = spread * normal
+    found[:, since:] *= 2
+    return found
+
+
+def sliding(normal: Array, since: int, spread: float) -> Array:
+    """Return log-normal series that lose 3 % in each 30 runs."""
+    found = spread * normal
+    found[:, since:] += np.log(0.97) / 30 * np.arange(1, normal.shape[1] - since + 1)
+    return found
+
+
+def rounded(values: Array) -> Array:
+    """Return series with ten steps between the 1 % and the 99 % point of each."""
+    low, high = np.percentile(np.exp(values), [1, 99], axis=1, keepdims=True)
+    step = (high - low) / 10
+    return np.asarray(np.log(step * np.maximum(np.round(np.exp(values) / step), 1)))
 
 
 _QUARTILE: Final = NormalDist().inv_cdf(0.75)
