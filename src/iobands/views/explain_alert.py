@@ -164,7 +164,8 @@ def story_of(site: Snapshot, alert: Alert) -> Story:
 
 def cause_of(alert: Alert) -> str:
     """Return the cause in a few words, empty if it is not known or names the alert."""
-    return "" if alert.cause is None or alert.peer else alert.cause.what
+    what = alert.cause.what if alert.cause else ""
+    return "" if alert.subject in what else what
 
 
 def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:

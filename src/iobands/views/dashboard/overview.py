@@ -107,7 +107,6 @@ def _alert(alert: Alert, site: Snapshot) -> dict[str, object]:
     return {
         "severity": alert.severity.value,
         "quiet": alert.is_quiet,
-        "cause": cause_of(alert),
         "number": counted_members(alert, site),
         "says": [text for text in says if text],
         "certainty": alert.certainty and alert.certainty.value,

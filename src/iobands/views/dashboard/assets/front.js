@@ -14,7 +14,6 @@
   function alertItem(alert) {
     const about = alert.series.filter((id) => iobands.byId.has(id));
     const item = element("li", {}, iobands.alertText(alert, about.length === 1 && !alert.page ? link(about[0], alert.subject) : iobands.alertLink({ ...alert, number: null })));
-    if (alert.cause) item.append(element("p", { class: "cause" }, `Cause: ${alert.cause}`));
     if (about.length > 1) {
       item.append(element("details", {}, element("summary", {}, `its ${about.length} series`),
         element("ul", { class: "under" },
