@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from iobands.judge.peer_scan import compare_peers
 from iobands.judge.requests import RequestError
 from iobands.notify.changes import changes
 from iobands.notify.message import message_of
-from iobands.snapshot import PeerState, public
+from iobands.snapshot import PeerState, Speeds, public
 from iobands.snapshot.stored import to_json
 from iobands.views.dashboard.heat_map import peer_maps
 from iobands.views.dashboard.overview import overview
@@ -504,3 +505,42 @@ def test_runs_soon_after_a_low_one_say_the_same_again(tmp_path):
     site = SiteFiles(tmp_path).write(lines).read()
     assert named(site) == []
     assert site.places[0].suspects()["7"] < 7
+
+
+@pytest.mark.parametrize(("lasting", "hours"), [(True, 170 / 15), (False, 30 / 15)])
+def test_how_long_chance_keeps_a_target_busy_is_learned(lasting, hours):
+    """Ten times a target is low in the morning; four hours later it still is, or not."""
+    rows, times, pinned_rows = [], [], []
+    first = np.datetime64("2026-06-01", "ns")
+
+    def add(hour, low, peers):
+        row = np.full(8, np.nan)
+        row[peers] = [np.log(0.5) if each in low else 0.0 for each in peers]
+        rows.append(row)
+        times.append(first + np.timedelta64(hour, "h"))
+        pinned_rows.append(len(peers) == 2)
+
+    for day in range(40):
+        low = day // 2 % 8 if 10 <= day < 30 and day % 2 else None
+        add(24 * day, [low], range(8))
+        if low is not None:
+            for later in (4, 8) if lasting else (4,):
+                add(24 * day + later, [low] if lasting else [], [low, (low + 1) % 8])
+    add(24 * 40, [0], range(8))
+    add(24 * 40 + 4, [0], [0, 1])
+    values = np.array(rows)
+    names = tuple(map(str, range(8)))
+    speeds_of = Speeds(names, np.array(times), values, np.isfinite(values), np.array(pinned_rows))
+    slow, *_ = compare_peers(speeds_of, np.full(len(values), 99.0))
+    before, *_ = compare_peers(
+        Speeds(
+            names,
+            *(
+                each[:-1]
+                for each in (np.array(times), values, np.isfinite(values), np.array(pinned_rows))
+            ),
+        ),
+        np.full(len(values) - 1, 99.0),
+    )
+    chance = np.exp(-4 / hours)
+    assert slow.score - before.score == pytest.approx(-np.log(chance), abs=0.3)

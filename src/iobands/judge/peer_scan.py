@@ -143,7 +143,7 @@ class _Scan:
         self._hours = speeds.times.astype("datetime64[s]").astype(float) / 3600
         shape = speeds.values.shape
         self._shown = np.isfinite(speeds.values)
-        self._counts = self._shown & ~speeds.pinned[:, None]
+        self._counts = self._shown.copy()
         self._off, self._fixed = np.zeros((2, *shape))
         self._low = np.zeros((len(_DESIGNS), *shape), dtype=bool)
         self._evidence = np.zeros((len(_DESIGNS), shape[1]))
@@ -159,7 +159,8 @@ class _Scan:
     def judge(self, begin: int, end: int, threshold: float) -> None:
         """Judge the sessions from `begin` to before `end` by what is known at `begin`."""
         known, own = slice(begin), slice(begin, end)
-        self.levels = self.levels.learned(self._fixed[known], self._off[known], self._counts[known])
+        daily = self._counts[known] & ~self._speeds.pinned[known, None]
+        self.levels = self.levels.learned(self._fixed[known], self._off[known], daily)
         off, favour, noise, fixed = self.levels.off(
             self._speeds.values[own], self._speeds.pinned[own]
         )
