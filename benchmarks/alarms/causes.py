@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from iobands.judge.site import read_site
-from iobands.model import PERFLOG_HEADER, perflog_line
+from iobands.model import NODE, PERFLOG_HEADER, perflog_line
 from iobands.snapshot import Alert, CauseKind
 
 #: What breaks; `nothing recorded` is a drop without any other trace.
@@ -243,18 +243,17 @@ def alerts(
 
 def verdict(broken: str, alert: Alert) -> str:
     """Return whether the cause of an alert is `right`, `unknown` or `wrong`."""
-    if alert.cause is None:
-        return "unknown"
     wanted = {BROKEN[broken]}
     if broken in ("node slow", "one partition"):
         wanted |= {CauseKind.PARTITION}  # the slow node is one of four, all of them used
-    return "right" if alert.cause.kind in wanted else "wrong"
+    known = alert.cause.kind if alert.cause else None
+    if alert.peer:
+        known = CauseKind.NODE if alert.peer.name.kind == NODE else CauseKind.TARGET
+    if known is None:
+        return "unknown"
+    return "right" if known in wanted else "wrong"
 
 
-def counted(broken: str, seeds: range) -> Counter[str]:
-    """Return how many alerts have each verdict, and how many sites have no alert."""
-    found: Counter[str] = Counter()
-    for seed in seeds:
-        every = alerts(broken, seed)
-        found.update([verdict(broken, each) for each in every] or ["no alert"])
-    return found
+def counted(broken: str, seed: int) -> Counter[str]:
+    """Return how many alerts of one site have each verdict."""
+    return Counter(verdict(broken, each) for each in alerts(broken, seed))

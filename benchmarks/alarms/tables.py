@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from benchmarks.alarms import peers, pinned, simulate, slow, together
+from benchmarks.alarms import causes, peers, pinned, simulate, slow, together
 from benchmarks.alarms.figures import Delays, Rate, table, verdict
 from benchmarks.alarms.simulate import LARGE
 from benchmarks.alarms.worlds import WORLDS
@@ -145,6 +146,12 @@ def _group_false(case: Case, found: Found) -> list[object]:
     return [case[0], f"{case[1]:.0%}", false, "≤ 1", verdict(false.value <= 1)]
 
 
+def _caused(case: Case, found: Found) -> list[object]:
+    every = sum(found, Counter[str]())
+    shares = [f"{every[each] / max(1, every.total()):.0%}" for each in ("right", "unknown")]
+    return [*case, every.total(), *shares, every["wrong"], "0 wrong", verdict(not every["wrong"])]
+
+
 def _group(case: Case, found: Found) -> list[object]:
     shared, fallen, factor = case
     ((group, alone),), aim = found, _GROUP_AIM[fallen]
@@ -272,6 +279,13 @@ TABLES: Final[Mapping[str, Table]] = {
         "outliers|false incidents a year|aim|",
         _incident,
         number=lambda effort, _: 10 * effort.sites,
+    ),
+    "causes": Table(
+        causes.counted,
+        [(broken,) for broken in causes.BROKEN],
+        "what breaks|alerts|right|unknown|wrong|aim|",
+        _caused,
+        repeats=lambda effort, _: 3 * effort.sites,
     ),
     "improvement": Table(
         simulate.lost_improvement,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
@@ -140,7 +141,7 @@ def test_every_table_of_the_page_has_its_aims() -> None:
     drawn = {
         "years": [0, 1, 0, 0], "delays": (delays, delays), "outliers": 1, "steady": delays,
         "groups_false": 1, "groups": (delays, delays), "incidents": rate, "improvement": delays,
-        "healthy_peers": 1, "unequal_peers": (delays, delays),
+        "causes": Counter(right=1), "healthy_peers": 1, "unequal_peers": (delays, delays),
     }  # fmt: skip
     for name, found in drawn.items():
         table = tables.TABLES[name]
