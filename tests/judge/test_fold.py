@@ -50,9 +50,13 @@ def told(
     logged: Sequence[AlertEvent] = (),
     traits: dict[str, dict[str, str]] = TRAITS,
     now: int = 1000,
+    named: str = "",
 ) -> list[Story]:
+    def called(names: Sequence[str]) -> str:
+        return named if named in names else subject(names)
+
     when = FIRST + now * DAY
-    return fold(happenings, logged, traits, subject, lambda _: (when, "withdrawn"), when)
+    return fold(happenings, logged, traits, called, lambda _: (when, "withdrawn"), when)
 
 
 def causes(story: Story, when: datetime) -> tuple[Cause, ...] | None:
@@ -162,6 +166,13 @@ def test_two_slow_targets_are_two_alerts() -> None:
     traits = {**TRAITS, "OST 1": {"file_system": "a"}, "OST 2": {"file_system": "a"}}
     stories = told([*slow, found("a1", 10, 14)], traits=traits)
     assert [each.names for each in stories] == [["OST 1", "a1"], ["OST 2"]]
+
+
+def test_a_slow_target_that_joins_gives_the_alert_its_name() -> None:
+    slow = found("OST 1", 10, 14, source=PeerName("target", "s", "a", "1"))
+    traits = {**TRAITS, "OST 1": {"file_system": "a"}}
+    (story,) = told([found("a1+a2+a3", 10, 12), slow], traits=traits, named="OST 1")
+    assert (story.subject, events([story])[-1]) == ("OST 1", (14, 1, "renamed"))
 
 
 def test_what_another_judgement_does_not_find_is_withdrawn_and_comes_back_by_its_number() -> None:

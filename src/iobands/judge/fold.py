@@ -302,7 +302,8 @@ def _take(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], 
     when = max([found.raised, *(each.when for each in story.events[: story.logged])])
     story.joined |= dict.fromkeys(new, when)
     story.tell(when, GREW, names=tuple(new))
-    if len(story.names) >= 2 * story.named and subject_of(story.names) != story.subject:
+    is_other = len(story.names) >= 2 * story.named or isinstance(found.source, PeerName)
+    if is_other and subject_of(story.names) != story.subject:
         story.subject, story.named = subject_of(story.names), len(story.names)
         story.tell(when, RENAMED, subject=story.subject)
 
