@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from iobands.model import slug
 from iobands.snapshot import (
@@ -20,8 +21,10 @@ from iobands.snapshot import (
     Member,
     Severity,
     Snapshot,
+    public,
 )
 from iobands.snapshot.stored import from_json, to_json
+from iobands.views.alert_lines import details
 from iobands.views.explain import chosen, explanation, name_of
 from iobands.views.related import onset_of, related
 from tests.conftest import Command
@@ -261,6 +264,30 @@ def test_a_cause_is_told_before_all_else(tmp_path: Path) -> None:
     cause = Cause(CauseKind.TARGET_OUT, "OST 7 of 12 out of service", NOW - 20 * DAY, 412.3)
     shown = explanation(site, replace(site.alerts[0], cause=cause)).splitlines()
     assert shown[2] == "Cause: OST 7 of 12 out of service since 1 Nov (odds 412 to 1)"
+
+
+def test_the_first_line_of_an_alert_has_its_median_and_its_cause(tmp_path: Path) -> None:
+    found = site(tmp_path, "a fpp", "a ssf", factors={"a fpp": 0.5, "a ssf": 0.7})
+    (alert,) = found.alerts
+    middle = sum(each.ratio.value for each in alert.members if each.ratio) / 2
+    assert alert.ratio == pytest.approx(middle)
+    size = f"−{100 * (1 - middle):.0f} %"
+    assert details(alert, found)[0] == size
+    cause = Cause(CauseKind.TARGET_OUT, "OST 7 of 12 out of service", NOW - 20 * DAY, 412.3)
+    assert details(replace(alert, cause=cause), found) == [
+        f"{size}: OST 7 of 12 out of service since 1 Nov"
+    ]
+
+
+def test_a_public_page_names_no_node_as_a_cause(tmp_path: Path) -> None:
+    found = site(tmp_path, "a fpp", factors={"a fpp": 0.5})
+    (alert,) = found.alerts
+    for kind, is_shown in ((CauseKind.NODE, False), (CauseKind.TARGET_OUT, True)):
+        cause = Cause(kind, "a few words", NOW, 20.0)
+        event = AlertEvent(NOW, 1, CAUSED, cause=cause)
+        known = replace(alert, cause=cause, candidates=(cause,), events=(event,))
+        shown = to_json(public(replace(found, alerts=(known,))))
+        assert ("a few words" in shown) == is_shown
 
 
 def test_a_trend_has_a_line_at_the_onset(tmp_path: Path) -> None:
