@@ -11,6 +11,7 @@ import pytest
 from iobands.model import slug
 from iobands.snapshot import (
     ACKNOWLEDGE,
+    CAUSED,
     FELL,
     GREW,
     OPENED,
