@@ -88,6 +88,11 @@ class Member:
     baseline: float | None = None
 
     @property
+    def is_unstable(self) -> bool:
+        """Whether its spread changed, not its level."""
+        return self.series.status.state is State.UNSTABLE
+
+    @property
     def unit(self) -> str:
         """The unit of the series."""
         return self.series.key.unit
@@ -244,8 +249,11 @@ class Alert:
 
     @property
     def ratio(self) -> float | None:
-        """The level since over the baseline, the median of its members; None if not known."""
-        found = [each.ratio.value for each in self.members if each.ratio]
+        """The level since over the baseline, the median of its members; None if not known.
+
+        Without unstable ones, whose level has not moved.
+        """
+        found = [each.ratio.value for each in self.members if each.ratio and not each.is_unstable]
         found = [each for each in found if math.isfinite(each)]
         return median(found) if found else None
 

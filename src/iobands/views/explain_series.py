@@ -173,7 +173,8 @@ def _change(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact
     """Yield the size and the time of the open change, or of the suspicion behind `watch`."""
     unit = series.key.unit
     if change := evidence.open_change:
-        yield "Drop" if change.is_drop else "Rise", _size(site, change, unit)
+        word = "Drop" if change.is_drop else "Rise"
+        yield "Spread" if change.kind is State.UNSTABLE else word, _size(site, change, unit)
         began = f"began {between_text(change.since_low, change.since_high, site.now)}"
         began = "" if change.kind is State.SLIDING else f"{began}; "
         yield "", f"{began}alert raised {day_text(change.raised, site.now)}"

@@ -99,7 +99,7 @@ def level_text(member: Member, *, short: bool = False) -> str:
         now, was = ("–".join(map(figure, each)) for each in (known.now, known.was))
         return f"{now} {unit}, was {was}"
     if known and known.kind is State.MODE_LOST:
-        return f"{figure(known.level)} {unit}, was also {figure(known.was[1])}"
+        return f"{figure(known.level)} {unit}, no longer {figure(known.was[1])}"
     if ratio is None or baseline is None or not math.isfinite(ratio.value):
         value = member.series.status.value
         return "" if value is None else f"{figure(value)} {unit}"

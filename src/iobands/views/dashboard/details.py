@@ -12,8 +12,8 @@ from iobands.views.explain_series import facts, moved
 
 # Without people's names and texts.
 _PUBLIC_FACTS: Final = (
-    "Drop", "Rise", "Suspicion", "Newest", "Next run", "Runs", "Baseline", "Evidence", "Power",
-    "Earlier", "Incident", "Outliers",
+    "Drop", "Rise", "Spread", "Suspicion", "Newest", "Next run", "Runs", "Baseline", "Evidence",
+    "Power", "Earlier", "Incident", "Outliers",
 )  # fmt: skip
 
 
