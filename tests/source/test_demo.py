@@ -11,11 +11,10 @@ import pytest
 from config.validation import check_site
 from iobands.judge.site import read_site
 from iobands.model import MADE_UP
-from iobands.snapshot import Severity, Snapshot, State, moment_of
+from iobands.snapshot import CauseKind, Severity, Snapshot, State, moment_of
 from iobands.source.demo import write_demo
 from iobands.views.format import summary
 from iobands.views.notes import unevenly_placed
-from iobands.views.related import covariates
 
 NOW = datetime(2026, 11, 21, 7, tzinfo=timezone.utc)
 
@@ -49,15 +48,20 @@ def test_a_drop_of_all_writes_and_a_slow_target_are_open(site: Snapshot) -> None
     assert abs(alert.since - (NOW - timedelta(days=11))) < timedelta(days=3)
 
 
-def test_a_full_target_explains_the_drop_and_empty_ones_last_night_s_low_runs(
+def test_the_lost_target_is_the_cause_and_empty_ones_explain_last_night_s_low_runs(
     site: Snapshot,
 ) -> None:
     (drop,) = (each for each in site.alerts if each.subject == "scratch writes")
-    assert drop.since is not None
-    for member in drop.members:
-        moved = covariates(site, member.series, drop.since).moved
-        assert moved["targets_inactive"] == "0 before, 1 since"
-        assert moved["fullest_target_percent"].endswith(" before, 97 since, on OST0003")
+    assert drop.cause is not None
+    assert (drop.cause.kind, drop.cause.what) == (
+        CauseKind.TARGET_OUT,
+        "OST 11 of 12 out of service",
+    )
+    assert drop.cause.odds > 30
+    assert "OST0003 97 % full" in drop.candidates[1].what  # that night, too
+    (slow,) = (each for each in site.alerts if each.peer)
+    assert slow.cause is not None
+    assert slow.cause.what == "OST 7 of fast is slow"
     # Of 2048 files on 15 targets each has 137 in rotation. By free space one has 3 %, ten about
     # 17 % and the new ones 100 %: a new one gets 100 parts of 573, or 357 files.
     ((where, why),) = unevenly_placed(site)
