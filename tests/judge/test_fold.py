@@ -243,3 +243,13 @@ def test_told_day_by_day_or_at_once_it_is_the_same(every: list[Happening], days:
         assert [each for each in log if each not in said] == []
         log = sorted(said, key=lambda each: (each.when, each.number))
     assert events(told_with_causes(every, (), 200)) == events(stories)
+
+
+def test_what_left_an_alert_and_falls_again_later_is_another() -> None:
+    parts = [found("a1+a2", 10, 12, 16), found("a3", 11, 20), found("a1+a2", 40, 41)]
+    first, later = told(parts)
+    assert (first.names, first.closed) == (["a1", "a2", "a3"], None)
+    assert (later.names, later.number) == (["a1", "a2"], 2)
+    # while it lasts, it falls again
+    (first,) = told([found("a1+a2", 10, 12), found("a1", 40, 41)])
+    assert events([first])[-1] == (41, 1, "fell")

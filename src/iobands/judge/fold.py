@@ -101,8 +101,12 @@ class Story:
         return self.low <= found.high + NEAR and found.low <= self.high + NEAR
 
     def shares(self, found: Happening) -> int:
-        """Return how many names both have."""
-        return len(self.joined.keys() & set(found.names))
+        """Return how many names both have, of those that had not left it when that was raised."""
+        return len(self.names_at(found.raised).intersection(found.names))
+
+    def names_at(self, when: datetime) -> set[str]:
+        """Return the members of which something lasts at `when`."""
+        return {name for each in self.found if each.is_open_at(when) for name in each.names}
 
     def shared_by_then(self, found: Happening) -> int:
         """Return how many names both had when it was raised."""
@@ -232,8 +236,8 @@ def _fresh(found: Happening, here: Sequence[Story]) -> Happening:
         name
         for story in here
         if not story.is_near(found)
-        for name, when in story.joined.items()
-        if when < found.raised
+        for name in story.names_at(found.raised)
+        if story.joined[name] < found.raised
     }
     left = tuple(name for name in found.names if name not in before)
     return replace(found, names=left) if 2 * len(left) > len(found.names) else found
