@@ -75,7 +75,7 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
     With its cause since when that holds. The level of several members is their median.
     """
     if alert.peer:
-        level = speed_text(alert.peer)
+        level = f"{_peer_name(alert, site)}{speed_text(alert.peer)}"
     elif len(alert.members) > 1 and alert.ratio is not None:
         level = percent(alert.ratio)
     else:
@@ -87,6 +87,16 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
         word = "on" if alert.severity is Severity.COLLAPSED else "since"
         since = f"{word} {day_text(alert.since, site.now)}"
     return level, since, alert.certainty.value if alert.certainty else ""
+
+
+def _peer_name(alert: Alert, site: Snapshot) -> str:
+    """Return such as `OST 7` and a blank for a slow target that the alert is not named by."""
+    for place in site.places:
+        name = alert.peer and alert.peer.name
+        if name and (place.kind, place.system, place.where) == (name.kind, name.system, name.where):
+            called = place.name_of(name.name)
+            return "" if called in alert.subject else f"{called.partition(' of ')[0]} "
+    return ""
 
 
 def cause_text(alert: Alert, site: Snapshot) -> str:
