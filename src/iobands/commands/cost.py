@@ -15,7 +15,7 @@ from iobands.measure.plan import limits_of
 from iobands.measure.reframe import describe
 from iobands.source.site_file import read_site_file
 from iobands.views.format import printable
-from iobands.views.layout import columns, output_width
+from iobands.views.layout import blocks, output_width
 
 _DAYS_A_YEAR = 365
 _HEADINGS = (
@@ -25,8 +25,8 @@ _HEADINGS = (
     "TiB/DAY",
     "TiB/YEAR",
     "WRITES/YEAR",
-    "NODE h/RUN",
-    "NODE h/YEAR",
+    "h/RUN",
+    "h/YEAR",
 )
 
 
@@ -74,8 +74,9 @@ def cost(
             )
         )
     right = range(1, len(_HEADINGS))
-    typer.echo("\n".join(columns(rows, output_width(), right=right, indent="")))
-    typer.echo("\nUpper bounds: volume × repeats; nodes × time limit. Most runs use less.")
+    for lines in blocks(rows, output_width(), right=right, indent=""):
+        typer.echo("\n".join(lines))
+    typer.echo("\nUpper bounds: volume × repeats; nodes × time limit (h: node hours).")
     for place in sorted({each.partition for each in costs}):
         limits = limits_of(read, place)
         most = f"at most {limits.node_hours_per_day:g} node h a day" if limits.allow else "off"

@@ -75,19 +75,6 @@ def _wrapped(text: str, width: int, hang: str) -> list[str]:
     return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
-def columns(
-    rows: Iterable[Sequence[str]],
-    width: int,
-    *,
-    wrapped: Collection[int] = (0,),
-    right: Collection[int] = (),
-    indent: str = GAP,
-) -> Iterator[str]:
-    """Yield the rows of a table; the cells of the columns `wrapped` continue in further lines."""
-    for each in blocks(rows, width, wrapped=wrapped, right=right, indent=indent):
-        yield from each
-
-
 def blocks(
     rows: Iterable[Sequence[str]],
     width: int,
@@ -96,7 +83,7 @@ def blocks(
     right: Collection[int] = (),
     indent: str = GAP,
 ) -> Iterator[list[str]]:
-    """Yield the lines of each row of a table; see `columns`."""
+    """Yield the lines of each row of a table; the cells of `wrapped` columns take several."""
     table = [*rows]
     if not table:
         return
