@@ -246,9 +246,9 @@ def test_told_day_by_day_or_at_once_it_is_the_same(every: list[Happening], days:
 
 
 def test_what_left_an_alert_and_falls_again_later_is_another() -> None:
-    parts = [found("a1+a2", 10, 12, 16), found("a3", 11, 20), found("a1+a2", 40, 41)]
+    parts = [found("a1+a2", 10, 12, 16), found("b1", 11, 15), found("a1+a2", 40, 41)]
     first, later = told(parts)
-    assert (first.names, first.closed) == (["a1", "a2", "a3"], None)
+    assert (first.names, first.closed) == (["a1", "a2", "b1"], None)
     assert (later.names, later.number) == (["a1", "a2"], 2)
     # while it lasts, it falls again
     (first,) = told([found("a1+a2", 10, 12), found("a1", 40, 41)])
