@@ -15,7 +15,7 @@ from iobands.measure.plan import limits_of
 from iobands.measure.reframe import describe
 from iobands.source.site_file import read_site_file
 from iobands.views.format import printable
-from iobands.views.layout import blocks, output_width
+from iobands.views.layout import blocks, fitted, output_width
 
 _DAYS_A_YEAR = 365
 _HEADINGS = (
@@ -74,16 +74,16 @@ def cost(
             )
         )
     right = range(1, len(_HEADINGS))
-    for lines in blocks(rows, output_width(), right=right, indent=""):
-        typer.echo("\n".join(lines))
-    typer.echo("\nUpper bounds: volume × repeats; nodes × time limit (h: node hours).")
+    said = [line for row in blocks(rows, output_width(), right=right, indent="") for line in row]
+    said += ["", "Upper bounds: volume × repeats; nodes × time limit (h: node hours)."]
     for place in sorted({each.partition for each in costs}):
         limits = limits_of(read, place)
         most = f"at most {limits.node_hours_per_day:g} node h a day" if limits.allow else "off"
-        typer.echo(f"Repeats and suspects on {place} (suspects in the site file): {most}.")
-    typer.echo("On a healthy site, expect up to 10 % more runs from these.")
+        said.append(f"Repeats and suspects on {place} (suspects in the site file): {most}.")
+    said.append("On a healthy site, expect up to 10 % more runs from these.")
     unknown = sum(not each.written_gib and not each.node_hours for each in costs)
     if unknown:
-        typer.echo(
+        said.append(
             f"{unknown} checks are not counted, as the scheduler chooses their number of nodes."
         )
+    typer.echo(fitted(said), nl=False)
