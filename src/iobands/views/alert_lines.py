@@ -104,7 +104,8 @@ def cause_text(alert: Alert, site: Snapshot) -> str:
 
     The name of a slow target or node says it already.
     """
-    return "" if alert.cause is None or alert.peer else odds_text(alert.cause, site.now)
+    cause = alert.cause
+    return "" if cause is None or alert.subject in cause.what else odds_text(cause, site.now)
 
 
 def subject(alert: Alert) -> str:

@@ -219,7 +219,8 @@
     const whole = [first - margin, history.times.at(-1) + margin];
     // while something is open, its last months are in view
     const isOpen = iobands.site.alerts.some((alert) => alert.series.includes(id));
-    const begin = isOpen ? [Math.max(whole[0], history.times.at(-1) - 90 * 86400), whole[1]] : whole;
+    const newest = history.times.at(-1);
+    const begin = isOpen ? [Math.max(whole[0], newest - 90 * 86400), Math.min(whole[1], newest + 3 * 86400)] : whole;
     let view = whole;
     let selected = settings.at ? nearest(history.times, Date.parse(`${settings.at}Z`) / 1000 || whole[1]) : history.times.length - 1;
     const shown = new Set((settings.with ?? "").split(" ").filter(Boolean));
