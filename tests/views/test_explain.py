@@ -323,3 +323,20 @@ def test_days_on_which_series_only_joined_are_one_line(tmp_path: Path) -> None:
         "  6 Nov: members fell again",
         "  7 Nov: OST 7 of a joined",
     ]
+
+
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        (AlertEvent(NOW, 1, "merged", into=4), "merged into 4"),
+        (AlertEvent(NOW, 1, "closed", end="resolved"), "closed: resolved"),
+        (AlertEvent(NOW, 1, "reopened"), "reopened"),
+        (AlertEvent(NOW, 1, "renamed", subject="b"), "renamed b"),
+        (AlertEvent(NOW, 1, "caused"), "cause: not certain"),
+        (AlertEvent(NOW, 1, "turned", state=State.DEGRADED), "now degraded"),
+    ],
+)
+def test_each_event_is_told(tmp_path: Path, event: AlertEvent, says: str) -> None:
+    write_perflog(tmp_path / "perflogs", daily([2.0] * 30))
+    alert = Alert(Severity.DEGRADED, "a", number=1, system="here", events=(event,))
+    assert f"  21 Nov: {says}\n" in explanation(look(tmp_path), alert)

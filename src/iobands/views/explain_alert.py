@@ -292,7 +292,8 @@ def _joined(counts: Counter[str]) -> str:
 
 def _event(event: AlertEvent, site: Snapshot) -> str:
     cause = event.cause.what if event.cause else "not certain"
-    text = _EVENTS[event.kind].format(into=event.into, end=event.end, cause=cause)
+    state = event.state.value if event.state else "another kind"
+    text = _EVENTS[event.kind].format(into=event.into, end=event.end, cause=cause, state=state)
     if event.kind not in (OPENED, RENAMED) or not event.subject or site.is_public:
         return text  # a subject of the past may be a node
     return f"{text}{' as' if event.kind == OPENED else ''} {event.subject}"
