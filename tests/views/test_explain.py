@@ -22,6 +22,7 @@ from iobands.snapshot import (
     Member,
     Severity,
     Snapshot,
+    State,
     public,
 )
 from iobands.snapshot.stored import from_json, to_json
