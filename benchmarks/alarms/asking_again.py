@@ -35,6 +35,8 @@ _FADES: Final = 2.0
 # Trouble lasts from one to twelve hours, and leaves this share of the rate.
 _LASTS: Final = (1.0, 12.0)
 _LEAVES: Final = (0.25, 0.75)
+STEADY: Final = "spread of 1 %"
+_WORLDS: Final = {**WORLDS, STEADY: lambda normal: 0.01 * normal}
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Weather:
             lasting[:, at] = kept * lasting[:, at - 1] + fresh
         new = random.standard_normal((series, size))
         normal = math.sqrt(1 - share) * lasting + math.sqrt(share) * new
-        values = WORLDS[world](normal)
+        values = _WORLDS[world](normal)
         rate = trouble / np.mean(_LASTS) * days * 24
         for one in range(series):
             for begun in random.uniform(0, days * 24, random.poisson(rate)):
@@ -137,15 +139,15 @@ def delays(
 
 
 def year(
-    world: str, correlation: float, trouble: float, seed: int, series: int = LARGE
-) -> tuple[int, int, float]:
-    """Return the false drops of a healthy site in a year, and how many runs more it makes.
+    world: str, correlation: float, trouble: float, number: int, seed: int
+) -> tuple[int, int, float, int]:
+    """Return the false drops of so many healthy series in a year, and the share of runs more.
 
-    With a run a day, and measured again.
+    With a run a day, and measured again; and their number.
     """
     random = np.random.default_rng(seed)
     prior = prior_for(world, correlation, trouble, random)
-    weather = Weather.drawn(random, world, correlation, trouble, series, _PAST + YEAR)
+    weather = Weather.drawn(random, world, correlation, trouble, number, _PAST + YEAR)
     false, runs = [0, 0], [0, 0]
     for every in weather.values:
         past, values = every[: _PAST * A_DAY : A_DAY], every[_PAST * A_DAY :]
@@ -155,7 +157,7 @@ def year(
             )
             false[again] += sum(each.direction == DOWN for each in chart.changes)
             runs[again] += len(places)
-    return false[0], false[1], runs[1] / runs[0] - 1
+    return false[0], false[1], runs[1] / runs[0] - 1, number
 
 
 def recoveries(

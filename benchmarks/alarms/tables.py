@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from benchmarks.alarms import causes, peers, pinned, simulate, slow, together
+from benchmarks.alarms import asking_again, causes, peers, pinned, simulate, slow, together
 from benchmarks.alarms.figures import Delays, Rate, table, verdict
 from benchmarks.alarms.simulate import LARGE
 from benchmarks.alarms.worlds import WORLDS
@@ -112,6 +112,46 @@ def _delay(case: Case, found: Found) -> list[object]:
     slower = any(d.mean > old + 2 * d.error for d, old in zip(delays, before, strict=True))
     figures = (delays[0], before[0], delays[1], before[1])
     return [band, f"−{1 - factor:.0%}", f"{mean:.1f} ({ninth:.0f})", *figures, verdict(not slower)]
+
+
+_AGAIN_AIM: Final = {0.7: (6.0, 12.0), 0.5: (2.0, 3.0)}
+
+
+def _days(delays: Delays) -> str:
+    missed = f", {delays.missed:.0%} missed" if delays.missed else ""
+    return f"{delays.quantile(0.5):.1f} / {delays.quantile(0.9):.1f}{missed}"
+
+
+def _again(case: Case, found: Found) -> list[object]:
+    world, correlation, trouble, factor = case
+    ((daily, again),), aims = found, _AGAIN_AIM[factor]
+    met = all(again.quantile(q) <= aim for q, aim in zip((0.5, 0.9), aims, strict=True))
+    aim = f"≤ {aims[0]:g} / {aims[1]:g}"
+    loss = f"−{1 - factor:.0%}"
+    return [
+        world,
+        correlation,
+        f"{trouble:.0%}",
+        loss,
+        *map(_days, (daily, again)),
+        aim,
+        verdict(met),
+    ]
+
+
+def _again_year(case: Case, found: Found) -> list[object]:
+    world, correlation, trouble = case
+    ((daily, again, more, number),) = found
+    rates = [Rate(alarms, number / LARGE) for alarms in (daily, again)]
+    met = verdict(rates[1].value <= 1), verdict(more <= 0.1)  # noqa: PLR2004
+    share = f"{more:.1%}"
+    return [world, correlation, f"{trouble:.0%}", *rates, "≤ 1", met[0], share, "≤ 10 %", met[1]]
+
+
+def _again_over(case: Case, found: Found) -> list[object]:
+    ((daily, again),) = found
+    met = verdict(again.quantile(0.5) <= 1)
+    return [*case[:2], f"−{1 - case[2]:.0%}", _days(daily), _days(again), "≤ 1", met]
 
 
 def _outlier(case: Case, found: Found) -> list[object]:
@@ -244,6 +284,35 @@ TABLES: Final[Mapping[str, Table]] = {
         "band|loss|oracle|at 5.7|before|at 12|before|no worse",
         _delay,
         number=lambda effort, _: effort.changed,
+    ),
+    "again": Table(
+        asking_again.delays,
+        [
+            *((world, phi, 0.0, f) for world in WORLDS for phi in _YEAR_AIM for f in _AGAIN_AIM),
+            *(("log-normal", 0.3, trouble, f) for trouble in (0.01, 0.05) for f in _AGAIN_AIM),
+            (asking_again.STEADY, 0.0, 0.0, 0.7),
+            (asking_again.STEADY, 0.0, 0.01, 0.7),
+        ],
+        "world|correlation|in trouble|loss|a run a day|measured again|aim (median / 90 %)|",
+        _again,
+        number=lambda effort, _: effort.changed // 4,
+    ),
+    "again_years": Table(
+        asking_again.year,
+        [
+            *product(WORLDS, _YEAR_AIM, (0.01,)),
+            *(("log-normal", phi, trouble) for phi in _YEAR_AIM for trouble in (0.0, 0.05)),
+        ],
+        "world|correlation|in trouble|a run a day|measured again|aim||runs more|aim|",
+        _again_year,
+        number=lambda effort, _: effort.changed,
+    ),
+    "again_over": Table(
+        asking_again.recoveries,
+        [("log-normal", phi, factor) for phi in _YEAR_AIM for factor in (0.5, 0.7)],
+        "world|correlation|loss|a run a day|measured again|aim (median)|",
+        _again_over,
+        number=lambda effort, _: effort.changed // 2,
     ),
     "outliers": Table(
         simulate.outliers,
