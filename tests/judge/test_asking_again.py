@@ -78,9 +78,51 @@ def test_trouble_that_ends_within_the_day_is_no_alert():
     found = detected(*daily_then(0.3, [24, 28, 32, 36], 3))
     assert not found.changes
     assert found.doubt is None
+    assert found.transients == ()  # no repeat showed that it was over
     # what may just last tells no more than how rarely it begins, and how seldom it lasts so long
     most = -math.log(Prior().rate) + 12 / LIFE
     assert 2.5 < found.chart.down[203] < most + 1
+
+
+def test_low_runs_whose_repeats_are_healthy_again_are_a_transient():
+    values, hours = daily_then(0.25, [24, 26, 28])
+    found = detected(np.append(values, 150), np.append(hours, hours[-1] + 1))
+    (transient,) = found.transients
+    assert (transient.low, transient.runs) == (3, 4)
+    assert transient.until - transient.since == timedelta(hours=5)
+    assert transient.ratio == pytest.approx(0.25, rel=0.02)
+    assert str(transient) == "up to 5 h at 0.25 ×, 3 of 4 runs"
+    assert not found.changes
+    # an ordinary low run and a healthy repeat are nothing to tell
+    values, hours = daily_then(0.95, [24])
+    assert not detected(np.append(values, 150), np.append(hours, hours[-1] + 1)).transients
+
+
+def test_a_change_says_how_many_repeats_confirm_it():
+    values, hours = daily_then(0.5, [4.0 * n for n in range(6, 40)])
+    change = detected(values, hours).open_change
+    assert (change.repeats, change.confirmed) == (28, 28)  # and 6 daily runs
+    values[-2] = 150
+    assert detected(values, hours).open_change.confirmed == 27
+    assert detected(*daily_then(0.5, [24.0 * n for n in range(1, 20)])).open_change.repeats == 0
+
+
+def test_the_disk_of_the_minisite_is_found_throttled_at_the_third_run():
+    random = np.random.default_rng(1)
+    values = 20 * np.exp(0.005 * random.standard_normal(27))
+    values[24:] *= 0.7
+    for hours in (24.0, 0.1):  # a session a day, or ten an hour
+        found = detected(values, hours * np.arange(27)) if hours > 1 else in_a_row(values)
+        assert [point.raised for point in found.chart.changes] == [26]
+
+
+def in_a_row(values: np.ndarray) -> Detection:
+    """Return the detection of runs every six minutes that nobody asked for."""
+    every = np.ones(len(values), dtype=bool)
+    times = at(0.1 * np.arange(len(values)))
+    sessions = np.arange(len(values))
+    history = History(times, values, every, ~every, every, sessions, ~every, {})
+    return detect(history, sessions, None, NOTHING_LEARNED)
 
 
 def test_a_loss_is_found_sooner_when_it_is_measured_again():

@@ -163,14 +163,19 @@ def onset_interval(scores: Array, raised: int) -> tuple[int, int, int]:
 SIDES: Final = {DOWN: slice(0, len(DROPS)), UP: slice(len(DROPS), len(DESIGNS))}
 
 
+def by_itself(chart: Chart) -> Array:
+    """Return how much each run says for a drop by itself, in nats, of shape (runs,)."""
+    if chart.baseline.scores is None:
+        return np.zeros(chart.runs)
+    return chart.baseline.scores.scores(chart.logarithms)[:, SIDES[DOWN]].max(axis=1)
+
+
 def doubtful(chart: Chart) -> NDArray[np.bool_]:
     """Return after which runs a drop is suspected, of shape (runs,), where no change is open.
 
     The run is far down, or it is low and not the first.
     """
-    if chart.baseline.scores is None:
-        return np.zeros(chart.runs, dtype=bool)
-    says = chart.baseline.scores.scores(chart.logarithms)[:, SIDES[DOWN]].max(axis=1)
+    says = by_itself(chart)
     return (says >= FAR_DOWN) | ((chart.down >= SUSPECTED_FROM) & (says >= LOW))
 
 

@@ -20,6 +20,7 @@ from iobands.snapshot import (
     Series,
     Severity,
     State,
+    Transient,
     ratio_of,
 )
 
@@ -41,6 +42,7 @@ def of_the_day(
     return [
         *(_of_suspicion(each, budget) for each in watched),
         *_missing(series, covered | unfit),
+        *_transients(series, covered),
         *_collapsed(series, covered),
     ]
 
@@ -107,6 +109,25 @@ def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Itera
         since = min((each.status.when for each in alike if each.status.when), default=None)
         members = tuple(Member(each) for each in alike)
         yield Alert(Severity.NO_DATA, subject, members, since, reason=reason)
+
+
+def _transients(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:
+    """Yield low runs that were over by the newest run, or within a day before it."""
+    found: defaultdict[tuple[str, str], list[tuple[Series, Transient]]] = defaultdict(list)
+    for each in series:
+        evidence, newest = each.status.evidence, each.status.when
+        if evidence and evidence.transients and newest and each.key not in alerted:
+            last = evidence.transients[-1]
+            if newest - last.until < timedelta(days=1):
+                found[each.key.system, each.key.file_system or ""].append((each, last))
+    for several in found.values():
+        for group in [several] if len(several) >= _MANY else [[each] for each in several]:
+            _, longest = max(group, key=lambda each: each[1].until - each[1].since)
+            ratio = Ratio(longest.ratio, longest.ratio, longest.ratio)
+            members = tuple(Member(each, ratio) for each, _ in group)
+            subject = subject_of([each for each, _ in group], series)
+            reason = f"over again: {longest}"
+            yield Alert(Severity.COLLAPSED, subject, members, longest.since, reason=reason)
 
 
 def _collapsed(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands import Band
-from iobands.judge.chart import SIDES, ChangePoint, Chart, doubtful
+from iobands.judge.budget import FAR_DOWN, LOW
+from iobands.judge.chart import SIDES, ChangePoint, Chart, by_itself, doubtful
 from iobands.judge.detector import LEAST, follow
 from iobands.judge.prior import Months
 from iobands.judge.scores import Array
@@ -30,6 +31,7 @@ from iobands.snapshot import (
     History,
     Suspicion,
     Times,
+    Transient,
     Turn,
     moment,
 )
@@ -50,11 +52,37 @@ class Detection:
     times: Times
     values: NDArray[np.float64]
     chart: Chart
+    spacing: Spacing
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """All lasting changes in the order of time; the last may be open."""
-        return tuple(change_of(point, self.times) for point in self.chart.changes)
+        found = []
+        for point in self.chart.changes:
+            mine = self.chart.logarithms[point.onset : point.ended]
+            mine = mine[self.spacing.asked[point.onset : point.ended]]
+            size = math.log(point.ratio.value)
+            same = (mine - point.baseline) * size > _HALF * size**2
+            change = change_of(point, self.times)
+            found.append(replace(change, repeats=len(mine), confirmed=int(np.count_nonzero(same))))
+        return tuple(found)
+
+    @cached_property
+    def transients(self) -> tuple[Transient, ...]:
+        """What was low, was measured again, and was over before the next run was due."""
+        spacing, says, found = self.spacing, by_itself(self.chart), []
+        for begin in np.flatnonzero(np.diff(spacing.close.astype(int)) == 1).tolist():
+            runs = np.flatnonzero(spacing.begun == begin)
+            low = runs[(says[runs] >= LOW) & ~self.in_drop[runs]]
+            over = runs[(says[runs] < 0) & (runs > low[0])] if low.size else low
+            if not (over.size and spacing.asked[over[0]] and says[low].max() >= FAR_DOWN):
+                continue
+            low = low[low < over[0]]
+            level = np.median(self.chart.logarithms[low]) - np.median(self.chart.baseline.level())
+            since, until = (moment(self.times[place]) for place in (low[0], over[0]))
+            ratio, seen = float(np.exp(level)), int(over[0] - low[0]) + 1
+            found.append(Transient(since, until, ratio, len(low), seen))
+        return tuple(found)
 
     @property
     def open_change(self) -> Change | None:
@@ -112,6 +140,7 @@ class Detection:
             chart.scale,
             {drop: runs if math.isfinite(runs) else None for drop, runs in delays.items()},
             self.doubt,
+            self.transients,
         )
 
     @cached_property
@@ -143,7 +172,7 @@ def detect(
     least = LEAST if least is None else least
     spacing = Spacing.of(times, history.asked[rows])
     chart = follow(values, band, least=least, months=months.of(times), spacing=spacing)
-    return Detection(rows, times, values, chart)
+    return Detection(rows, times, values, chart, spacing)
 
 
 def change_of(point: ChangePoint, times: Times) -> Change:
@@ -182,6 +211,8 @@ def change_of(point: ChangePoint, times: Times) -> Change:
     )
 
 
+# A repeat confirms a change that shows more than half of it.
+_HALF: Final = 0.5
 # The number of steps of the evidence for the Markov chain.
 _STATES: Final = 60
 

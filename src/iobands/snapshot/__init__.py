@@ -93,6 +93,7 @@ from iobands.snapshot.history import (
     State,
     Suspicion,
     Times,
+    Transient,
     Turn,
     days_of,
     in_utc,

@@ -259,7 +259,8 @@ class Change:
 
     `baseline` and `level` are the medians before and since the change, in the unit of the series.
     `delay` is the number of runs from the first changed one to the alert, including both. It
-    `ended` with the first run after it, and `closed` is when that was known.
+    `ended` with the first run after it, and `closed` is when that was known. `repeats` are the
+    runs since that an earlier one asked for, and `confirmed` is how many of them show the change.
 
     `turns` say what it is if not a change of the level, and what later runs made of it. An
     unstable series `was` between two quartiles and is between two `now`; one that lost a mode
@@ -281,6 +282,8 @@ class Change:
     closed: datetime | None = None
     falls: tuple[Fall, ...] = ()
     newest: Ratio | None = None
+    repeats: int = 0
+    confirmed: int = 0
     turns: tuple[Turn, ...] = ()
     was: tuple[float, ...] = ()
     now: tuple[float, ...] = ()
@@ -340,6 +343,26 @@ class Doubt:
 
 
 @dataclass(frozen=True)
+class Transient:
+    """Low runs that were measured again and were over soon: `low` of `runs`, at `ratio`.
+
+    It began with the low run at `since` and was over by the healthy one at `until` (UTC).
+    """
+
+    since: datetime
+    until: datetime
+    ratio: float
+    low: int
+    runs: int
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        hours = (self.until - self.since).total_seconds() / 3600
+        lasted = f"{hours:.0f} h" if hours >= 1 else f"{60 * hours:.0f} min"
+        return f"up to {lasted} at {self.ratio:.2f} ×, {self.low} of {self.runs} runs"
+
+
+@dataclass(frozen=True)
 class Evidence:
     """The detector's result for the runs of a series that can be compared with the newest.
 
@@ -352,6 +375,7 @@ class Evidence:
     is divided by `scale`, as successive runs have the serial `correlation`. `power` has the mean
     detection delay, in runs, of some drops, as ratios: None if a drop cannot be detected. It is
     empty unless it was requested. `doubt` says what one more run would decide now, if anything.
+    `transients` are in the order of time.
     """
 
     rows: NDArray[np.int_] = field(repr=False, compare=False)
@@ -369,6 +393,7 @@ class Evidence:
     scale: float
     power: Mapping[str, float | None]
     doubt: Doubt | None = None
+    transients: tuple[Transient, ...] = ()
 
     @property
     def open_change(self) -> Change | None:

@@ -12,6 +12,7 @@ from iobands.snapshot import Alert, Certainty, Severity, Snapshot
 from iobands.views.format import (
     acknowledgement_text,
     day_text,
+    hour_text,
     level_text,
     odds_text,
     percent,
@@ -85,7 +86,9 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
         since = f"{alert.cause.what} since {day_text(alert.cause.since, site.now)}"
     elif alert.since:
         word = "on" if alert.severity is Severity.COLLAPSED else "since"
-        since = f"{word} {day_text(alert.since, site.now)}"
+        changes = [each.series.status.change for each in alert.members]
+        known = any(each and each.repeats for each in changes)
+        since = f"{word} {(hour_text if known else day_text)(alert.since, site.now)}"
     return level, since, alert.certainty.value if alert.certainty else ""
 
 

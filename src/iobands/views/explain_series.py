@@ -32,6 +32,7 @@ from iobands.views.format import (
     due_text,
     epoch_text,
     figure,
+    hour_text,
     intervals_text,
     limit_text,
     listed,
@@ -105,6 +106,9 @@ def _state(series: Series) -> str:
     return f"{status.state.value}{f': {status.why}' if status.why else ''}"
 
 
+_TRANSIENTS: Final = 3
+
+
 def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     """Yield what is known of a series; an empty heading continues the one before."""
     status, unit, evidence = series.status, series.key.unit, series.status.evidence
@@ -143,6 +147,8 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     yield from _maintenance(site, series)
     yield from _evidence(evidence, unit)
     yield from _earlier(site, evidence)
+    for each in evidence.transients[-_TRANSIENTS:]:
+        yield "Transient", f"{time_text(each.since)}: {each}"
     yield from _incidents(site, series)
     place = site.file_system(series.key.system, series.key.file_system)
     outliers = f"{_outliers(site, series.outliers)}; of all {place.name}: "
@@ -178,6 +184,9 @@ def _change(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact
         began = f"began {between_text(change.since_low, change.since_high, site.now)}"
         began = "" if change.kind is State.SLIDING else f"{began}; "
         yield "", f"{began}alert raised {day_text(change.raised, site.now)}"
+        if change.repeats:
+            known = f"confirmed by {change.confirmed} of {plural(change.repeats, 'repeat')}"
+            yield "", f"since {hour_text(change.since, site.now)}, {known}"
         if change.falls and change.newest:
             again = day_text(change.falls[-1].since, site.now)
             yield "", f"fell again {again}, now {ratio_text(change.newest)}"

@@ -143,6 +143,13 @@ def day_text(when: datetime, now: datetime) -> str:
     return f"{when.day} {when:%b}{year}"
 
 
+def hour_text(when: datetime, now: datetime) -> str:
+    """Return the time of a moment of today or yesterday, else its day."""
+    days = (now.date() - when.date()).days
+    word = ("today", "yesterday")[days] if days in (0, 1) else day_text(when, now)
+    return f"{when:%H:%M} {word}" if days in (0, 1) else word
+
+
 def between_text(low: datetime, high: datetime, now: datetime) -> str:
     """Return an interval of days, as one day where both are the same."""
     first, last = day_text(low, now), day_text(high, now)
