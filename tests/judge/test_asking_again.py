@@ -98,6 +98,14 @@ def test_low_runs_whose_repeats_are_healthy_again_are_a_transient():
     assert not detected(np.append(values, 150), np.append(hours, hours[-1] + 1)).transients
 
 
+def test_series_that_share_what_is_measured_again_count_once_a_day():
+    values, hours = daily_then(0.25, [24, 28, 32, 48])
+    again, daily = detected(values, hours), detected(*daily_then(0.25, [24, 48]))
+    one, other = again.routine_chart.increments, daily.routine_chart.increments
+    assert not one[201:203].any()
+    assert one[[200, 203]] == pytest.approx(other[[200, 201]], rel=0.05)
+
+
 def test_a_change_says_how_many_repeats_confirm_it():
     values, hours = daily_then(0.5, [4.0 * n for n in range(6, 40)])
     change = detected(values, hours).open_change

@@ -20,13 +20,13 @@ class Chart:
     """What the detector found in all runs of a series; made by `detector.follow`.
 
     Of shape (runs,): `logarithms` of the values, `down` and `up`, the evidence after each run for
-    a drop and for a rise, in nats. Of shape (runs, designs): `increments`, what each run added
-    to the evidence of each design. `sums` and `starts`, of shape (designs,), are the evidence
-    after the last run and the run at which it began. `baselines` are those that runs were judged
-    by, each with its first run; the last one judges the next run. `changes` are in the order of
-    time and the last of them may be open. A change smaller than `least`, a share of the level,
-    does not count. `back` is the evidence that the open change is over, since the run `back_since`;
-    0 if the newest run speaks against that.
+    a drop and for a rise, in nats, and `weights`, how much it counts after its gap. Of shape (runs,
+    designs): `increments`, what each run added to the evidence of each design. `sums` and `starts`,
+    of shape (designs,), are the evidence after the last run and the run at which it began.
+    `baselines` are those that runs were judged by, each with its first run; the last one judges the
+    next run. `changes` are in the order of time and the last of them may be open. A change smaller
+    than `least`, a share of the level, does not count. `back` is the evidence that the open change
+    is over, since the run `back_since`; 0 if the newest run speaks against that.
     """
 
     baselines: tuple[tuple[int, Baseline], ...]
@@ -35,6 +35,7 @@ class Chart:
     least: float
     logarithms: Array
     increments: NDArray[np.float32]
+    weights: Array
     down: Array
     up: Array
     sums: Array

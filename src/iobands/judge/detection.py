@@ -68,6 +68,18 @@ class Detection:
         return tuple(found)
 
     @cached_property
+    def routine_chart(self) -> Chart:
+        """The chart in which scheduled runs count in full, and those that were asked for nothing.
+
+        What several series share for hours is one thing, however often it was measured.
+        """
+        asked, chart = self.spacing.asked, self.chart
+        if not asked.any():
+            return chart
+        full = np.where(asked, 0.0, 1 / chart.weights)[:, None]
+        return replace(chart, increments=(chart.increments * full).astype(np.float32))
+
+    @cached_property
     def transients(self) -> tuple[Transient, ...]:
         """What was low, was measured again, and was over before the next run was due."""
         spacing, says, found = self.spacing, by_itself(self.chart), []

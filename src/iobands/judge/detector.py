@@ -169,7 +169,7 @@ class _Detector:
         self.increments = np.zeros((self.total, EVERY), dtype=np.float32)
         self.evidence = {DOWN: np.zeros(self.total), UP: np.zeros(self.total)}
         self.sums, self.starts = np.zeros(EVERY), np.zeros(EVERY, dtype=int)
-        self.usable = ~spacing.asked
+        self.usable, self.weights = ~spacing.asked, np.ones(self.total)
         self.changes: list[ChangePoint] = []
         self.baselines: list[tuple[int, Baseline]] = []
         self.open: _Open | None = None
@@ -191,6 +191,7 @@ class _Detector:
             least=self.least,
             logarithms=self.logarithms,
             increments=self.increments,
+            weights=self.weights,
             down=self.evidence[DOWN],
             up=self.evidence[UP],
             sums=self.sums,
@@ -247,7 +248,8 @@ class _Detector:
             scores[deep, SPREAD] = 0.0  # an outlier is no spread
         if close.any():
             scores[close, OTHERS] = np.minimum(scores[close, OTHERS], 0.0)
-            scores *= self.spacing.weights(runs, self.correlations[month])[:, None]
+            self.weights[runs] = self.spacing.weights(runs, self.correlations[month])
+            scores *= self.weights[runs, None]
             down = scores[:, SIDES[DOWN]]
             if self.open is None:
                 lasting = self.spacing.lasting(runs, np.exp(down.max(axis=1)), self.rates[month])
@@ -390,8 +392,7 @@ class _Detector:
         columns = recovery_designs(change.design)
         # without what is taken off for the error of the baseline, which no longer matters
         divisors = self.scales[self.month_of[self.at : self.at + len(scores)], None]
-        runs = slice(self.at, self.at + len(scores))
-        weights = self.spacing.weights(runs, self.correlations[self.month_of[runs]])[:, None]
+        weights = self.weights[self.at : self.at + len(scores), None]
         penalty = weights * self.baseline.scores.penalty[columns] / divisors
         back = cusum(-scores[:, columns] - penalty, change.recovery)
         last = len(back) - 1

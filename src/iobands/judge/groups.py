@@ -90,7 +90,7 @@ def group_drops(
         if len(keys) < 2:  # noqa: PLR2004
             continue
         known = Group(group.system, group.shared, group.value, group.variable, keys)
-        members = [GroupMember(able[key].chart, sessions[key]) for key in keys]
+        members = [GroupMember(able[key].routine_chart, sessions[key]) for key in keys]
         runs = [(sessions[key], able[key].times) for key in keys]
         numbers = np.concatenate([each for each, _ in runs])
         every = np.concatenate([times for _, times in runs])[np.argsort(numbers, kind="stable")]
