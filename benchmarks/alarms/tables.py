@@ -300,12 +300,13 @@ TABLES: Final[Mapping[str, Table]] = {
     "again_years": Table(
         asking_again.year,
         [
-            *product(WORLDS, _YEAR_AIM, (0.01,)),
-            *(("log-normal", phi, trouble) for phi in _YEAR_AIM for trouble in (0.0, 0.05)),
+            *product(WORLDS, (0.0, 0.3), (0.01,)),
+            *(("log-normal", 0.3, trouble) for trouble in (0.0, 0.05)),
+            ("log-normal", 0.6, 0.01),
         ],
         "world|correlation|in trouble|a run a day|measured again|aim||runs more|aim|",
         _again_year,
-        number=lambda effort, _: effort.changed,
+        number=lambda effort, _: effort.changed // 2,
     ),
     "again_over": Table(
         asking_again.recoveries,
