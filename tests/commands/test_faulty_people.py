@@ -102,7 +102,7 @@ ROWS = [
     Row("maintenance of next year", f"{OK}; no change", works(window(365, 366)), STATUS, 0, "OK"),
     Row(
         *("two maintenances that overlap", f"{OK}; samples in both are left out once"),
-        *(works(window(-3, -1), window(-2, 0.5)), STATUS, 0, "Maintenance of here: now, "),
+        *(works(window(-3, -1), window(-2, 0.5)), STATUS, 0, "here: now, "),
     ),
     Row(
         *("action on a series that is none", "refused; names like it", nothing),

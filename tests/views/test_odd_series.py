@@ -48,5 +48,5 @@ def test_every_view(tmp_path: Path, name: str) -> None:
 def test_reasons_of_other_people_are_cut(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.0]))
     write_report(tmp_path / "perflogs", [case(file_system="x", fail_reason=f"error: {LONG}\n" * 9)])
-    rows = text(look(tmp_path)).split("SERIES")[0].splitlines()
+    rows = text(look(tmp_path)).split("CHECK ")[0].splitlines()
     assert max(map(len, rows)) <= 100
