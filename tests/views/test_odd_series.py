@@ -40,7 +40,7 @@ def test_every_view(tmp_path: Path, name: str) -> None:
     for width in (40, 80, 100):
         assert text(site, width, every=True)
     assert from_json(to_json(site)) == site
-    assert series.status.state.value in explanation(site, series).splitlines()[0]
+    assert series.status.state.value in explanation(site, series, 10_000).splitlines()[0]
     assert (evidence(site, series) is None) == (series.status.runs == 0)
     assert write_dashboard(site, tmp_path / "dashboard").page.is_file()
 
