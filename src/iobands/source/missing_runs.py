@@ -179,14 +179,15 @@ def missing_in_perflogs(missed: pl.DataFrame) -> Mapping[SeriesKey, list[Missing
     found: defaultdict[SeriesKey, list[MissingRun]] = defaultdict(list)
     columns = (*KEY, "result", "fail_phase", TIME, "session")
     for *key, result, phase, when, session in missed.select(columns).iter_rows():
-        found[SeriesKey(*key)].append(MissingRun(when, _what(result, phase, None, when), session))
+        what = _what(result, phase, None, when)
+        found[SeriesKey(*key)].append(MissingRun(when, what, session, result == "fail"))
     return found
 
 
 def missing_in_reports(key: SeriesKey, runs: Sequence[CheckRun]) -> list[MissingRun]:
     """Return the runs of a series that recorded no value of its variable."""
     return [
-        MissingRun(run.when, _what_of(run), run.session)
+        MissingRun(run.when, _what_of(run), run.session, run.result == "fail" and not run.lacks)
         for run in runs
         if key.variable not in run.recorded
     ]
