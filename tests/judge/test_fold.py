@@ -233,6 +233,42 @@ def seen(every: Sequence[Happening], day: int) -> list[Happening]:
     ]
 
 
+def told_again(every: Sequence[Happening], day: int) -> list[Story]:
+    """Return what is told of `every` after the log of a day."""
+    log = [event for story in told(seen(every, day)) for event in story.events]
+    return told(every, sorted(log, key=lambda each: (each.when, each.number)))
+
+
+def test_what_is_raised_as_an_alert_closes_is_not_part_of_it_when_told_again() -> None:
+    turns = (Turn(FIRST + 61 * DAY, State.UNSTABLE),)
+    every = [found("a1+a2", 1, 1, 61), found("a1", 41, 61, certain=False, turns=turns)]
+    assert events(told_again(every, 61)) == events(told(every))
+    assert events(told(every)) == [(1, 1, "opened"), (61, 1, "closed")]
+
+
+def test_what_joined_one_alert_as_another_closed_does_not_reopen_that() -> None:
+    every = [
+        found("a1+a2", 0, 0, 56),
+        found("a1", 0, 0, certain=False),
+        found("a1+a3+b1", 33, 33),
+        found("a1+a2", 36, 56),
+    ]
+    assert events(told_again(every, 56)) == events(told(every))
+    assert events(told(every)) == [
+        (0, 1, "opened"),
+        (33, 2, "opened"),
+        (56, 1, "closed"),
+        (56, 2, "grew"),
+    ]
+
+
+def test_what_a_member_turns_into_after_the_alert_closed_is_not_told() -> None:
+    turns = (Turn(FIRST + 2 * DAY, State.UNSTABLE),)
+    every = [found("a1+a2", 0, 0, 1), found("a1", 0, 0, certain=False, turns=turns)]
+    assert events(told_again(every, 1)) == events(told(every))
+    assert events(told(every)) == [(0, 1, "opened"), (1, 1, "closed")]
+
+
 @settings(max_examples=int(os.environ.get("IOBANDS_EXAMPLES", "100")), deadline=None)
 @given(histories(), st.lists(st.integers(0, 150), max_size=6))
 def test_told_day_by_day_or_at_once_it_is_the_same(every: list[Happening], days: list[int]) -> None:

@@ -174,10 +174,10 @@ def fold(
             stories.append(_opened(first, fresh, subject_of))
             first += 1
     for story in stories:
-        _tell_turns(story)
         _end(story, ended)
+        _tell_turns(story)
         story.events[story.logged :] = sorted(
-            story.events[story.logged :], key=lambda each: each.when
+            story.events[story.logged :], key=lambda each: (each.when, each.kind == CLOSED)
         )
     return stories
 
@@ -212,7 +212,7 @@ def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
     mine = [
         story
         for story in stories
-        if (_is_at(story, found) or story.closed == found.raised)
+        if (_is_at(story, found) or _closed_after(story, found))
         and story.direction == found.direction
         and 2 * len(story.logged_names.intersection(found.names)) > len(found.names)
         and (found.over is None or found.over >= story.low)
@@ -227,6 +227,14 @@ def _is_at(story: Story, found: Happening) -> bool:
         story.direction == found.direction
         and story.is_open_at(found.raised)
         and (found.certain or (story.is_near(found) and story.opened <= found.raised))
+    )
+
+
+def _closed_after(story: Story, found: Happening) -> bool:
+    """Return whether it took something, or was merged, at the moment it closed and that raised."""
+    took = (OPENED, GREW, FELL, MERGED)
+    return story.closed == found.raised and any(
+        each.when == found.raised and each.kind in took for each in story.events
     )
 
 
@@ -313,10 +321,12 @@ def _take(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], 
 
 
 def _tell_turns(story: Story) -> None:
-    """Tell what its members turned into after they joined."""
+    """Tell what its members turned into after they joined, and until it closed."""
     known = {(each.when, each.names) for each in story.events if each.kind == TURNED}
     for found in story.found:
         for turn in found.turns:
+            if story.closed is not None and turn.when > story.closed:
+                continue
             joined = max(story.joined[name] for name in found.names)
             if turn.when > joined and (turn.when, found.names) not in known:
                 said = {"names": found.names, "state": turn.kind, "since": turn.since}
