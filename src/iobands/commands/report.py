@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from iobands.commands.options import PastSiteOptions, site_of
-from iobands.commands.table import published_of
+from iobands.judge.published import published_of
 from iobands.model import MADE_UP, naming, replace_file, slug
 from iobands.snapshot import Snapshot
 from iobands.snapshot import public as public_part

@@ -9,11 +9,9 @@ from typing import Annotated
 import typer
 
 from iobands.commands.options import SiteOptions, failure, site_of
-from iobands.judge.advise import advise
-from iobands.judge.published import published
+from iobands.judge.published import published_of
 from iobands.model import OK, WARNING
-from iobands.snapshot import HOLDS, Advised, Recommended, Snapshot
-from iobands.source.site_file import read_site_file
+from iobands.snapshot import HOLDS
 from iobands.views.document import Block, DocumentFormat, written
 from iobands.views.published import comment, drift, rates_section
 
@@ -60,16 +58,3 @@ def table(
     if not problems:
         typer.echo(f"{check}: agrees with the runs up to {site.now:%Y-%m-%d}")
     raise typer.Exit(WARNING if problems else OK)
-
-
-def published_of(
-    site: Snapshot, systems: Path, holds: timedelta = HOLDS
-) -> tuple[dict[str, list[Recommended]], tuple[Advised, ...]]:
-    """Return what to publish for each system, and the advice."""
-    advised, _ = advise({each.key: each.history for each in site.series})
-    found = {}
-    for name in sorted({each.key.system for each in site.series}):
-        site_file = read_site_file(systems, name)
-        part = [each for each in site.series if each.key.system == name]
-        found[name] = published(part, site_file, advised, holds)
-    return found, tuple(advised)

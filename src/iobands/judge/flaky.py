@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from iobands.bands import Bands
 from iobands.judge.fold import Happening
 from iobands.judge.prior import Months
-from iobands.judge.state import Judged
 from iobands.model import SeriesKey, slug
-from iobands.snapshot import FLAKY, Times, in_utc, moment
+from iobands.snapshot import FLAKY, Series, Times, in_utc, moment
 
 #: A check is flaky by its failures in so many of its sessions, until as many in a row are good.
 SESSIONS: Final = 40
@@ -62,9 +62,9 @@ class _Check:
         return np.array([np.searchsorted(failures, begins), np.searchsorted(self.times, begins)])
 
 
-def flaky_of(judged: Collection[Judged], months: Months) -> list[Happening]:
+def flaky_of(series: Collection[tuple[Series, Bands]], months: Months) -> list[Happening]:
     """Return when checks were flaky, by what was known of all checks in each month."""
-    checks = _checks(judged)
+    checks = _checks(series)
     totals = sum((check.before(months.since) for check in checks), np.zeros((2, len(months.since))))
     found: list[Happening] = []
     for check in checks:
@@ -103,24 +103,24 @@ def enough(runs_a_year: float, rate: float) -> int:
     return least
 
 
-def _checks(judged: Collection[Judged]) -> list[_Check]:
-    together: defaultdict[SeriesKey, list[Judged]] = defaultdict(list)
-    for each in judged:
-        together[replace(each.series.key, variable="")].append(each)
+def _checks(series: Collection[tuple[Series, Bands]]) -> list[_Check]:
+    together: defaultdict[SeriesKey, list[tuple[Series, Bands]]] = defaultdict(list)
+    for each, bands in series:
+        together[replace(each.key, variable="")].append((each, bands))
     checks = []
     for mine in together.values():
         said = {
             in_utc(miss.when): miss.what
-            for each in mine
-            for miss in each.series.missing
-            if miss.is_failure and not any(miss.when in span for span in each.bands.left_out)
+            for each, bands in mine
+            for miss in each.missing
+            if miss.is_failure and not any(miss.when in span for span in bands.left_out)
         }
         failures = np.array([*said], "datetime64[ns]")
-        runs = [each.series.history.times for each in mine]
+        runs = [each.history.times for each, _ in mine]
         times = np.unique(np.concatenate([*runs, failures]))
         failed = np.isin(times, failures)
         counted = failed & ~np.concatenate(([False], failed[:-1]))
-        names = tuple(slug(each.series.key) for each in mine)
+        names = tuple(slug(each.key) for each, _ in mine)
         checks.append(_Check(names, times, failed, counted, said))
     for day in _bad_days(checks):
         for check in checks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Bands, Limit, log_fence
 from iobands.judge.baseline import FIRST_BASELINE, Baseline
-from iobands.judge.detection import Detection
 from iobands.model import SeriesKey
 from iobands.snapshot import (
-    NOTHING,
     VERDICTS,
     History,
     Outliers,
@@ -116,16 +114,23 @@ class Normal:
         return Verdicts(times, codes, self.bands, segments)
 
 
-def normal_of(key: SeriesKey, history: History, bands: Bands, detection: Detection) -> Normal:
-    """Return what is normal for a series, by the bands file and by its detection.
+def normal_of(
+    key: SeriesKey,
+    history: History,
+    bands: Bands,
+    judged: NDArray[np.int_],
+    baselines: Sequence[tuple[int, Baseline]],
+) -> Normal:
+    """Return what is normal for a series, by the bands file and by its chart.
 
-    The runs that the first baseline was learned from are described by it as well.
+    `judged` are the runs of the chart, and `baselines` its baselines, each with the first of these
+    that it judges. The runs that the first one was learned from are described by it as well.
     """
     found: list[Band | Baseline] = []
     size = len(history)
     own, is_judged = np.full(size, -1), np.zeros(size, dtype=bool)
-    rows = np.union1d(detection.rows, size - 1)  # the newest has a verdict even if it failed
-    for first, baseline in detection.chart.baselines:
+    rows = np.union1d(judged, size - 1)  # the newest has a verdict even if it failed
+    for first, baseline in baselines:
         if len(baseline.runs) >= FIRST_BASELINE and first < len(rows):
             own[rows[first if found else 0 :]] = len(found)
             is_judged[rows[first:]] = True
@@ -186,16 +191,6 @@ class TransientRuns:
     times: Times
     ratios: NDArray[np.float64]
     low: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, normal: Normal, detection: Detection | None) -> TransientRuns:
-        """Return the runs of `detection` that were judged one by one."""
-        if detection is None:
-            return cls(NOTHING.times, NOTHING.values, NOTHING.passed)
-        kept = ~detection.in_drop & normal.is_judged[detection.rows]
-        floors, _, medians, _ = normal.figures[:, detection.rows[kept]]
-        values = detection.values[kept]
-        return cls(detection.times[kept], values / medians, values < floors)
 
     @property
     def outliers(self) -> Outliers:

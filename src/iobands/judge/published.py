@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 
+from iobands.judge.advise import advise
 from iobands.judge.propose import correlation_of, interval
 from iobands.model import CONFIDENCE, RATIO_UNIT
 from iobands.snapshot import (
@@ -19,10 +21,24 @@ from iobands.snapshot import (
     Rates,
     Recommended,
     Series,
+    Snapshot,
     in_utc,
     moment,
 )
-from iobands.source.site_file import SiteFile, commands
+from iobands.source.site_file import SiteFile, commands, read_site_file
+
+
+def published_of(
+    site: Snapshot, systems: Path, holds: timedelta = HOLDS
+) -> tuple[dict[str, list[Recommended]], tuple[Advised, ...]]:
+    """Return what to publish for each system, and the advice."""
+    advised, _ = advise({each.key: each.history for each in site.series})
+    found = {}
+    for name in sorted({each.key.system for each in site.series}):
+        site_file = read_site_file(systems, name)
+        part = [each for each in site.series if each.key.system == name]
+        found[name] = published(part, site_file, advised, holds)
+    return found, tuple(advised)
 
 
 def published(

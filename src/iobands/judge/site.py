@@ -117,7 +117,8 @@ def judge(
     detections = {key: each.detection for key, each in kept.items() if each.detection}
     work = partial(group_drops, groups, detections, known.histories, months[None])
     drops = attempts.of("groups", work, ())
-    flaky = attempts.of("flaky checks", partial(flaky_of, [*kept.values()], months[None]), [])
+    checked = [(each.series, each.bands) for each in kept.values()]
+    flaky = attempts.of("flaky checks", partial(flaky_of, checked, months[None]), [])
     transient = {key: each.transient for key, each in kept.items() if each.series.shares_causes}
     incidents = attempts.of("incidents", partial(incidents_of, transient, now), ())
     stopped = stage.obstacles

@@ -67,7 +67,7 @@ def assess(
     rows = judged(history, bands)
     detection = detect(history, rows, published, terms.months, bands.least_change)
     usable = comparable(history, bands) & ~history.asked
-    normal = normal_of(key, history, bands, detection)
+    normal = normal_of(key, history, bands, detection.rows, detection.chart.baselines)
     band = normal.newest
     state, why = _state(detection), ""
     out = next((span.why for span in bands.left_out if when in span), "")
@@ -168,7 +168,7 @@ def judged_series(
             status, normal, detection = assess(key, history, missing, bands, terms)
         except Exception as error:
             status, normal, detection = unjudged(history, why(error)), unknown(len(history)), None
-        transient = TransientRuns.of(normal, detection)
+        transient = _transient(normal, detection)
         lacking = {each.when: each for each in reversed(missing)}
         epoch = bands.epoch_at(status.when) if status.when else None
         series = Series(
@@ -186,3 +186,13 @@ def judged_series(
         )
         found[key] = Judged(series, bands, detection, transient)
     return found
+
+
+def _transient(normal: Normal, detection: Detection | None) -> TransientRuns:
+    """Return the runs that were judged one by one."""
+    if detection is None:
+        return TransientRuns(NOTHING.times, NOTHING.values, NOTHING.passed)
+    kept = ~detection.in_drop & normal.is_judged[detection.rows]
+    floors, _, medians, _ = normal.figures[:, detection.rows[kept]]
+    values = detection.values[kept]
+    return TransientRuns(detection.times[kept], values / medians, values < floors)
