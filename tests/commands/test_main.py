@@ -124,9 +124,11 @@ def test_rejected_lines_are_counted(good: Path, iobands: Command) -> None:
 
 
 def test_ascii_where_nothing_else_can_be_sent(good: Path, iobands: Command) -> None:
+    write_perflog(good / "perflogs", daily([1.5] * 5 + [0.3]))
+    assert "(\N{MINUS SIGN}80 %)" in iobands("status").stdout
     done = iobands("status", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.stdout.isascii()
-    assert "1-1.5-2" in done.stdout
+    assert "(-80 %)" in done.stdout
 
 
 def test_report(good: Path, iobands: Command) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from iobands.measure.lock import LOCK_NAME, SUSPECTS, acquire, new_holder, release
 from tests.commands.calling import call
-from tests.conftest import Command
+from tests.conftest import Command, Ended
 from tests.factory import COLUMNS, line
 
 pytestmark = pytest.mark.machine
@@ -97,6 +98,12 @@ def samples(root: Path) -> list[tuple[str, float, datetime]]:
     ]
 
 
+def ask_again(iobands: Command, root: Path, *words: str) -> Ended:
+    """Call the hourly command once a second has passed, so that what is in doubt is due."""
+    time.sleep(1.1)
+    return iobands("run", "--suspects", *words, cwd=root)
+
+
 def purposes(root: Path) -> list[str]:
     return [purpose for purpose, *_ in samples(root)]
 
@@ -140,10 +147,10 @@ def test_a_loss_is_followed_until_it_is_certain_and_until_it_is_over(
     (ask,) = plan_of(root)["asks"]
     assert (ask["check"], ask["purpose"]) == ("Varying", "suspect")
     record = (root / "perflogs" / "last-session.json").read_text()
-    dry = iobands("run", "--suspects", "--dry-run", cwd=root)
+    dry = ask_again(iobands, root, "--dry-run")
     assert (dry.returncode, "suspect" in dry.stdout, "Varying" in dry.stdout) == (0, True, True)
     assert purposes(root) == ["scheduled", "repeat"]
-    done = iobands("run", "--suspects", cwd=root)
+    done = ask_again(iobands, root)
     assert done.stdout.splitlines()[1].startswith("suspect  varying fpp write_bw  0.7 GiB/s")
     assert purposes(root) == ["scheduled", "repeat", "suspect"]
     # it is no session of the schedule
@@ -183,7 +190,7 @@ def test_an_action_makes_the_plan_anew(
     assert before["asks"]
     retired = iobands("retire", "varying fpp write_bw", "--reason", "gone", cwd=root)
     assert "retired" in retired.stdout.lower(), retired.stderr
-    assert iobands("run", "--suspects", cwd=root).stdout == ""
+    assert ask_again(iobands, root).stdout == ""
     assert plan_of(root)["asks"] == []
     assert purposes(root) == ["scheduled", "repeat"]
 
@@ -199,7 +206,7 @@ def test_the_site_limits_what_is_measured_again(
     first = iobands("run", cwd=root)
     assert purposes(root) == ["scheduled", "repeat"], first.stdout + first.stderr
     allow(root, **limit)
-    done = iobands("run", "--suspects", cwd=root)
+    done = ask_again(iobands, root)
     assert (done.returncode, purposes(root)) == (0, ["scheduled", "repeat"]), done.stderr
 
 
@@ -212,7 +219,7 @@ def test_a_check_that_is_gone_is_said_once(
     allow(root)
     checks = root / "checks" / "trivial.py"
     checks.write_text(checks.read_text().replace("class Varying", "class Renamed"))
-    done = iobands("run", "--suspects", cwd=root)
+    done = ask_again(iobands, root)
     assert (
         "Varying was not measured again: it was not run; it may be gone or renamed" in done.stderr
     )
@@ -227,12 +234,12 @@ def test_of_two_hosts_one_measures(
     perflogs = root / "perflogs"
     holder = new_holder(SUSPECTS)  # the other one is measuring
     acquire(perflogs, holder)
-    done = iobands("run", "--suspects", cwd=root)
+    done = ask_again(iobands, root)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     release(perflogs, holder.session)
     # it has measured, and this one had read the plan before
     allow(root, every="4h")
-    iobands("run", "--suspects", cwd=root)
+    ask_again(iobands, root)
     assert purposes(root) == ["scheduled", "repeat"]
 
 
@@ -243,7 +250,7 @@ def test_a_damaged_plan_is_made_anew(
     rate(0.7)
     iobands("run", cwd=root)
     (root / "perflogs" / "plan.json").write_text(text)
-    iobands("run", "--suspects", cwd=root)
+    ask_again(iobands, root)
     assert purposes(root) == ["scheduled", "repeat", "suspect"]
     assert plan_of(root)["schema"] == 1
 

@@ -11,7 +11,7 @@ import pytest
 from iobands.notify.changes import changes
 from iobands.notify.mail import as_mail
 from iobands.notify.message import message_of
-from iobands.notify.news import Cause
+from iobands.notify.news import Topic
 from iobands.notify.settings import NOTIFIED
 from iobands.snapshot import ACKNOWLEDGE, RESOLVE, CauseKind, Certainty, Snapshot
 from iobands.snapshot import Cause as FoundCause
@@ -23,7 +23,7 @@ class Sent:
     """Follows a site as `iobands notify` does."""
 
     def __init__(self) -> None:
-        self.causes: list[Cause] = []
+        self.causes: list[Topic] = []
 
     def of(self, site: Snapshot) -> list[str]:
         self.causes, events = changes(self.causes, site, NOTIFIED)

@@ -221,7 +221,7 @@ class Soak:
         if (self.root / "perflogs" / LOCK_NAME).exists():
             left.append("the lock")
         left += [f"process {pid}" for pid in processes(self.root / "bin" / "reframe")]
-        known = {"here", "iobands-run.log", "last-session.json"}
+        known = {"here", "iobands-run.log", "last-session.json", "plan.json"}
         left += [p.name for p in (self.root / "perflogs").iterdir() if p.name not in known]
         stages = len(list((self.root / "stage").iterdir()))
         if stages > STAGES + 2:

@@ -22,7 +22,7 @@ from iobands.snapshot import (
     public,
 )
 from iobands.views.dashboard.alert_page import MOST_PAST, alert_pages, with_pages
-from iobands.views.dashboard.multiples import picture, window_of
+from iobands.views.dashboard.multiples import frame_of, picture
 from iobands.views.dashboard.write import write_dashboard
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import DAY, SiteFiles, slow
@@ -81,7 +81,7 @@ def test_a_picture_has_the_levels_before_and_since_and_the_onset() -> None:
     )  # fmt: skip
     of_runs = times(*range(20))
     since = of_runs[10].astype("datetime64[us]").item().replace(tzinfo=NOW.tzinfo)
-    window = window_of(replace(alert, since=since), of_runs)
+    window = frame_of(replace(alert, since=since), of_runs)
     svg = picture(window, of_runs, np.array([10.0] * 10 + [5.0] * 10), (10.0, 5.0))
     # 300 wide for 19 days, so 158 to the onset; 92 high for 11.5, so 12 and 52 down
     assert '<path class="onset" d="M158 0V92"/>' in svg
@@ -95,7 +95,7 @@ def test_ten_years_of_an_open_alert_are_a_small_picture() -> None:
     alert = Alert(Severity.DEGRADED, "a", since=NOW, number=1, system="here")
     of_runs = times(*range(3650))
     since = of_runs[100].astype("datetime64[us]").item().replace(tzinfo=NOW.tzinfo)
-    svg = picture(window_of(replace(alert, since=since), of_runs), of_runs, np.ones(3650))
+    svg = picture(frame_of(replace(alert, since=since), of_runs), of_runs, np.ones(3650))
     assert 180 <= svg.count("h0") <= 240
     assert len(svg) < 4000
 

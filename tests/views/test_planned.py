@@ -10,7 +10,7 @@ from iobands.judge.site import read_site
 from iobands.model import Ask, slug
 from iobands.views.dashboard.details import details_of
 from iobands.views.explain_series import facts
-from iobands.views.notes import notes_of
+from iobands.views.notes import remarks_of
 from tests.factory import NOW, ROW, daily, line, write_perflog
 
 
@@ -37,7 +37,7 @@ def test_a_repeat_and_what_is_planned_next(tmp_path: Path) -> None:
     said = [(heading, text) for heading, text in facts(site, series)]
     assert ("Next run", "21 Nov 2026 04:30: low since 20 Nov") in said
     assert dict(said)["Newest"].endswith("a run for its repeat")
-    (note,) = [each for each in notes_of(site, rejected=False) if each.heading.startswith("Next")]
+    (note,) = [each for each in remarks_of(site, rejected=False) if each.heading.startswith("Next")]
     assert note.lines == ["disk fpp write_bw: next suspect 21 Nov 2026 04:30 (low since 20 Nov)"]
     due = replace(site, planned=(replace(ask, due=NOW),))
     assert ("Next run", "within the hour: low since 20 Nov") in [*facts(due, series)]

@@ -69,12 +69,12 @@ def run(
     """
     if dry_run and not suspects:
         raise failure("--dry-run: only with --suspects; `iobands cost` shows what a session costs")
+    if dashboard:  # said before the checks run, not after
+        require_report("iobands run --report")
     options = SiteOptions(root=root_of(root), false_alarms=false_alarms)
     plan = read_plan(options.perflogs_directory) if suspects else None
     if suspects and not dry_run and plan and _has_nothing_due(plan, options):
         return
-    if dashboard:  # said before the checks run, not after
-        require_report("iobands run --report")
     from iobands.commands import session  # noqa: PLC0415 (slow to load)
 
     if dry_run:

@@ -85,4 +85,4 @@ def threshold_for(
 
 
 #: The evidence for recovery that ends a change.
-RECOVERY: Final = 6.0
+RECOVERED_FROM: Final = 6.0

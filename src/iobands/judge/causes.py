@@ -140,7 +140,7 @@ def tell_causes(
         likely = find(story, when) if last is None or when > last else None
         if likely is None:
             continue
-        found = named(likely)
+        found = clear_cause(likely)
         if found and (told is None or not _is_same(found, told)):
             story.tell(when, CAUSED, cause=found)
             told = found
@@ -156,7 +156,7 @@ def _is_same(one: Cause, other: Cause) -> bool:
     return one.kind == other.kind and (one.what == other.what or not by_name)
 
 
-def named(likely: Sequence[Cause]) -> Cause | None:
+def clear_cause(likely: Sequence[Cause]) -> Cause | None:
     """Return the first of `likely` if its odds are good, and much better than the second's."""
     first, second = (*likely, None, None)[:2]
     is_clear = first and (second is None or first.odds >= _CLEARLY * second.odds)

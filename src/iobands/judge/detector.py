@@ -23,7 +23,7 @@ from iobands.judge.baseline import (
     Baseline,
     scale_for,
 )
-from iobands.judge.budget import DEGRADED, RECOVERY, WATCH
+from iobands.judge.budget import DEGRADED, RECOVERED_FROM, WATCH
 from iobands.judge.chart import (
     SIDES,
     ChangePoint,
@@ -396,7 +396,7 @@ class _Detector:
         penalty = weights * self.baseline.scores.penalty[columns] / divisors
         back = cusum(-scores[:, columns] - penalty, change.recovery)
         last = len(back) - 1
-        recovered = first_true(back[:, self._sure(change)].min(axis=1) >= RECOVERY, last + 1)
+        recovered = first_true(back[:, self._sure(change)].min(axis=1) >= RECOVERED_FROM, last + 1)
         level = self._back_to_baseline(change, self.at + min(recovered, last))
         lasted = change.point.direction == UP
         adopted = max(change.start + ADOPTION - self.at, 0) if lasted else last + 1

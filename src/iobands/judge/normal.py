@@ -175,7 +175,7 @@ def _learned(key: SeriesKey, baseline: Baseline) -> Band:
     )
 
 
-def unknown(runs: int) -> Normal:
+def nothing_known(runs: int) -> Normal:
     """Return what is normal for a series of so many `runs` that could not be judged: nothing."""
     return Normal((), np.full(runs, -1), np.zeros(runs, dtype=bool), None)
 

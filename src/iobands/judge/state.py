@@ -20,7 +20,7 @@ from iobands.judge.normal import (
     judged,
     limit_in_force,
     normal_of,
-    unknown,
+    nothing_known,
 )
 from iobands.judge.prior import Months
 from iobands.judge.set_aside import Stage
@@ -61,7 +61,7 @@ def assess(
         newest = max(missing_runs, key=lambda miss: miss.when, default=None)
         why = newest.what if newest else "no sample"
         status = Status(State.NO_DATA, why, None, None, NO_BAND, None, False, 0, 0, missing=why)
-        return status, unknown(0), None
+        return status, nothing_known(0), None
     value, when = float(history.values[-1]), history.last
     published = band_in_force(key, history.newest, when, bands)
     rows = judged(history, bands)
@@ -167,7 +167,8 @@ def judged_series(
         try:
             status, normal, detection = assess(key, history, missing, bands, terms)
         except Exception as error:
-            status, normal, detection = unjudged(history, why(error)), unknown(len(history)), None
+            status, detection = unjudged(history, why(error)), None
+            normal = nothing_known(len(history))
         transient = _transient(normal, detection)
         lacking = {each.when: each for each in reversed(missing)}
         epoch = bands.epoch_at(status.when) if status.when else None

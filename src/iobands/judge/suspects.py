@@ -77,6 +77,7 @@ def repeats_of(site: Snapshot, since: datetime, runs: Iterable[CheckRun]) -> tup
     They have collapsed, or made a change more likely. One of a known change is not repeated.
     """
     doubts = site.doubts
+    since = since.replace(microsecond=0)  # as perflogs have whole seconds
     found: list[tuple[Series, str, str]] = []
     for series in site.series:
         status, doubt = series.status, doubts.get(series.key)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.notify.news import ALERT, BEGAN, CONFIRMED, ENDED, NEW_NAME, OPEN, WORSE, Cause, Event
+from iobands.notify.news import ALERT, BEGAN, CONFIRMED, ENDED, NEW_NAME, OPEN, WORSE, Event, Topic
 from iobands.snapshot import CLOCK, FELL, LASTING, Alert, Certainty, Severity, Snapshot
 from iobands.views.alert_lines import subject
 from iobands.views.format import printable, worst_member
@@ -42,8 +42,8 @@ _NAME: Final = "name:"
 
 
 def changes(
-    before: Sequence[Cause], site: Snapshot, severities: frozenset[str]
-) -> tuple[list[Cause], list[Event]]:
+    before: Sequence[Topic], site: Snapshot, severities: frozenset[str]
+) -> tuple[list[Topic], list[Event]]:
     """Return the open causes now, the oldest first, and what changed since `before`.
 
     A cause that began in the future was recorded under a wrong clock. It counts as new, as its
@@ -57,7 +57,7 @@ def changes(
     in_doubt = any(each.subject == CLOCK for each in site.alerts)
     of_cause, merged, new = _assigned(before, alerts)
     known = {each.name for each in (*site.series, *site.retired)}
-    causes: list[Cause] = []
+    causes: list[Topic] = []
     events: list[Event] = []
     for cause in before:
         mine = of_cause.get(cause.id, [])
@@ -83,7 +83,7 @@ def changes(
 
 
 def _assigned(
-    before: Sequence[Cause], alerts: Iterable[Alert]
+    before: Sequence[Topic], alerts: Iterable[Alert]
 ) -> tuple[dict[str, list[Alert]], set[str], list[Alert]]:
     """Return the alerts by cause, the causes that became part of another, and new alerts."""
     of_cause: defaultdict[str, list[Alert]] = defaultdict(list)
@@ -103,7 +103,7 @@ def _assigned(
     return of_cause, merged - of_cause.keys(), new
 
 
-def _is_of(alert: Alert, cause: Cause) -> bool:
+def _is_of(alert: Alert, cause: Topic) -> bool:
     if alert.number is not None and any(each.startswith(ALERT) for each in cause.members):
         return _numbered(alert) in cause.members
     return not _members([alert]).isdisjoint(cause.members)  # so also what was noted before numbers
@@ -127,11 +127,11 @@ def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
     return list(found.values())
 
 
-def _begun(alerts: Sequence[Alert], now: datetime) -> Cause:
+def _begun(alerts: Sequence[Alert], now: datetime) -> Topic:
     low, high = _level(alerts)
     quiet = all(alert.is_quiet for alert in alerts)
     members = _members(alerts)
-    return Cause(
+    return Topic(
         id=uuid.uuid4().hex,
         kind=_KINDS[alerts[0].severity],
         title=title(alerts),
@@ -148,7 +148,7 @@ def _begun(alerts: Sequence[Alert], now: datetime) -> Cause:
     )
 
 
-def _followed(cause: Cause, alerts: Sequence[Alert], now: datetime) -> tuple[str | None, Cause]:
+def _followed(cause: Topic, alerts: Sequence[Alert], now: datetime) -> tuple[str | None, Topic]:
     """Return what is new about an open cause, if anything, and its current state."""
     members = _members(alerts)
     quiet = all(alert.is_quiet for alert in alerts)
@@ -167,7 +167,7 @@ def _followed(cause: Cause, alerts: Sequence[Alert], now: datetime) -> tuple[str
     return None, after
 
 
-def _is_worse(cause: Cause, alerts: Sequence[Alert]) -> bool:
+def _is_worse(cause: Topic, alerts: Sequence[Alert]) -> bool:
     """Return whether a cause is worse than when it was last sent.
 
     That is so if its severity is worse, if it is critical again after it was acknowledged, if it
@@ -194,7 +194,7 @@ def _is_certain(alerts: Iterable[Alert]) -> bool:
     return all(each.certainty in (None, Certainty.CERTAIN) for each in alerts)
 
 
-def _is_over(cause: Cause, known: set[str]) -> bool:
+def _is_over(cause: Topic, known: set[str]) -> bool:
     """Return whether a cause without alerts is over; without its series that is not known."""
     named = [each for each in cause.members if not each.startswith((_NAME, ALERT))]
     return not named or any(each in known for each in named)
@@ -232,5 +232,5 @@ def title(alerts: Sequence[Alert]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
-def _counted(cause: Cause) -> Cause:
+def _counted(cause: Topic) -> Topic:
     return replace(cause, events=cause.events + 1)

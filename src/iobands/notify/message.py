@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from iobands.notify.news import ALERT, ENDED, Cause, Event, Message
+from iobands.notify.news import ALERT, ENDED, Event, Message, Topic
 from iobands.snapshot import Alert, Snapshot
 from iobands.views.address import address_of
 from iobands.views.alert_lines import cause_text, counted_members, details, subject
@@ -103,7 +103,7 @@ def _name(alert: Alert, site: Snapshot) -> str:
     return printable(subject(alert)) + (f" ({counted})" if counted else "")
 
 
-def _recovered(cause: Cause, site: Snapshot) -> Iterator[str]:
+def _recovered(cause: Topic, site: Snapshot) -> Iterator[str]:
     """Yield since when a cause was known, and how it ended."""
     since = day_text(cause.began, site.now)
     yield f"{cause.title} is no longer {cause.severity}; known since {since}"

@@ -28,7 +28,7 @@ ALERT: Final = "alert:"
 
 
 @dataclass(frozen=True)
-class Cause:
+class Topic:
     """A cause that was sent. `members` are series, or other subjects of the alerts.
 
     `severity`, `number` (of members) and the interval `low` to `high` of the worst level over its
@@ -59,7 +59,7 @@ class Event:
     """A change of a cause, to be sent; `alerts` are its current alerts, empty if it is over."""
 
     kind: str
-    cause: Cause
+    cause: Topic
     alerts: tuple[Alert, ...] = ()
 
     @property

@@ -17,7 +17,7 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from iobands.model import Document, FileError, load_schema, parse_time, read_small, replace_file
-from iobands.notify.news import Cause, Message
+from iobands.notify.news import Message, Topic
 
 _SCHEMA: Final = 1
 _SCHEMA_FILE: Final = Path(__file__).with_name("outbox.schema.yaml")
@@ -42,7 +42,7 @@ class Delivery:
 class OutboxState:
     """The open causes, and messages with channels that have no file yet."""
 
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[Topic, ...] = ()
     pending: tuple[tuple[Message, tuple[str, ...]], ...] = ()
 
 
@@ -82,7 +82,7 @@ class Outbox:
         try:
             said = _read(path, "state")
             causes = [
-                Cause(
+                Topic(
                     **{**each, "began": parse_time(each["began"]), "members": (*each["members"],)}
                 )
                 for each in said["causes"]

@@ -18,7 +18,7 @@ from iobands.snapshot import Snapshot
 from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, alert_blocks, sections
 from iobands.views.format import age_text, command_text, plural, printable, summary, time_text
 from iobands.views.layout import GAP, MAIL_WIDTH, folded
-from iobands.views.notes import SHOW_ALL, notes_of
+from iobands.views.notes import SHOW_ALL, remarks_of
 from iobands.views.table import Row, lines_of, rows_of
 
 #: How many lines the digest has by default.
@@ -126,7 +126,7 @@ def _alerts(site: Snapshot, width: int, *, every: bool, cut: bool) -> Iterator[_
 
 
 def _notes(site: Snapshot, width: int, *, every: bool, rejected: bool) -> Iterator[_Section]:
-    for note in notes_of(site, rejected=rejected):
+    for note in remarks_of(site, rejected=rejected):
         rows = [folded(f"{GAP}{printable(line)}", width) for line in note.lines]
         after = [part for line in note.after for part in folded(f"{GAP}{line}", width)]
         more = partial(_more, note.number or len(rows), note.rest)

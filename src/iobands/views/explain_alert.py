@@ -46,7 +46,7 @@ from iobands.views.format import (
 )
 from iobands.views.peers import confirmation
 from iobands.views.related import (
-    Onset,
+    OnsetTime,
     Related,
     move,
     related,
@@ -91,7 +91,7 @@ _NEAR: Final = 12  # runs before and since the onset that a trend shows
 
 
 @dataclass(frozen=True)
-class Story:
+class Account:
     """An alert in words.
 
     `facts` are sentences. `happened` has a day and what happened to the alert, or what somebody
@@ -116,7 +116,7 @@ class Story:
     confirm: tuple[str, ...]
 
 
-def story_of(site: Snapshot, alert: Alert) -> Story:
+def account_given_of(site: Snapshot, alert: Alert) -> Account:
     """Return what is known of an alert."""
     onset = _onset(alert)
     field, alike = sharing(site, alert)
@@ -145,7 +145,7 @@ def story_of(site: Snapshot, alert: Alert) -> Story:
         advice = cause or ("check what changed at the same time" if alert.candidates else "")
         advice = advice or _WHERE.get(field, "")
         advice = _PEER[alert.certainty is Certainty.POSSIBLE] if alert.peer else advice
-    return Story(
+    return Account(
         alert=alert,
         title=subject(alert),
         state=_state(site, alert),
@@ -170,7 +170,7 @@ def cause_of(alert: Alert) -> str:
 
 def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
     """Yield the explanation of an alert, line by line."""
-    story = story_of(site, alert)
+    story = account_given_of(site, alert)
     yield f"{story.title}: {story.state}"
     yield f"at {time_text(site.now)} UTC; all times are UTC"
     yield from story.facts
@@ -335,11 +335,11 @@ def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
             yield from confirmation(place, name.name)
 
 
-def _onset(alert: Alert) -> Onset | None:
+def _onset(alert: Alert) -> OnsetTime | None:
     """Return when a change began; None for other alerts."""
     if not alert.members or alert.since is None or not alert.has_level:
         return None
-    return Onset(alert.since, alert.since_low or alert.since, alert.since_high or alert.since)
+    return OnsetTime(alert.since, alert.since_low or alert.since, alert.since_high or alert.since)
 
 
 def _elsewhere(others: Sequence[Related], field: str, alert: Alert) -> Iterator[str]:

@@ -48,7 +48,7 @@ from iobands.views.related import (
     SHARED_FIELDS,
     Related,
     move,
-    onset_of,
+    onset_time_of,
     related,
     section,
     some,
@@ -65,7 +65,7 @@ _MOST_INCIDENTS: Final = 5
 
 def of_series(site: Snapshot, series: Series) -> Iterator[str]:
     """Yield the explanation of a series, line by line."""
-    onset = onset_of(series)
+    onset = onset_time_of(series)
     others = related(site, series, onset)
     yield f"{series.label}: {_state(series)}"
     yield f"at {time_text(site.now)} UTC; all times are UTC"
@@ -84,7 +84,7 @@ def of_series(site: Snapshot, series: Series) -> Iterator[str]:
 
 def moved(site: Snapshot, series: Series) -> Iterator[str]:
     """Yield what moved when the series did; nothing if it did not move."""
-    onset = onset_of(series)
+    onset = onset_time_of(series)
     if onset:
         yield from _moved(site, series, related(site, series, onset))
 
@@ -294,7 +294,7 @@ def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
         return f"see whether the check runs, and how it ended{shared}"
     if status.state is State.CALIBRATING:
         return "none until there are enough runs"
-    if onset_of(series) is None:
+    if onset_time_of(series) is None:
         return f"see what it shares with other series{shared}" if shared else "none; no change"
     known = [alert.cause.what for alert in alerts if alert.cause]
     first = f"check its cause, {known[0]}" if known else _advice_by_related(series, others)

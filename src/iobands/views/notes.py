@@ -30,7 +30,7 @@ SHOW_ALL: Final = "iobands status --all"
 
 
 @dataclass(frozen=True)
-class Note:
+class Remark:
     """A heading and its lines; by default `most` are shown, and `rest` shows all `number`."""
 
     heading: str
@@ -41,26 +41,26 @@ class Note:
     number: int = 0
 
 
-def notes_of(site: Snapshot, *, rejected: bool) -> Iterator[Note]:
+def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
     """Yield what there is to note of a site, the most urgent first."""
     lines = [": ".join(each) for each in unevenly_placed(site)]
-    yield Note("Uneven placement of files on storage targets", lines)
-    yield Note("Next runs, as something is in doubt", [*_planned(site)])
+    yield Remark("Uneven placement of files on storage targets", lines)
+    yield Remark("Next runs, as something is in doubt", [*_planned(site)])
     lines = [": ".join(each) for each in not_measured(site)]
-    yield Note("Not measured", lines)
-    yield Note("Maintenance", [": ".join(each) for each in maintenance_lines(site)])
+    yield Remark("Not measured", lines)
+    yield Remark("Maintenance", [": ".join(each) for each in maintenance_lines(site)])
     yield _of_future(site)
-    yield Note("Calibrating in a new epoch", [*dict.fromkeys(map(epoch_text, _new_epochs(site)))])
+    yield Remark("Calibrating in a new epoch", [*dict.fromkeys(map(epoch_text, _new_epochs(site)))])
     again = () if all(each.is_closed for each in site.leftovers) else ("Try again: iobands clean",)
     left = [leftover_text(each) for each in site.leftovers]
-    yield Note(leftovers_heading(site.leftovers), left, after=again)
-    yield Note("Published bands that judge runs of any size", site.warnings)
-    yield Note("Retired: no samples are expected", [each.label for each in site.retired])
-    yield Note("Superseded: their checks now run at another scale", site.superseded)
+    yield Remark(leftovers_heading(site.leftovers), left, after=again)
+    yield Remark("Published bands that judge runs of any size", site.warnings)
+    yield Remark("Retired: no samples are expected", [each.label for each in site.retired])
+    yield Remark("Superseded: their checks now run at another scale", site.superseded)
     heading, number = f"Rejected: {plural(site.rejected_lines, 'line')}", site.rejected_lines
     lines = [*map(str, site.rejected)]
     most = len(lines) if rejected else _REJECTED
-    yield Note(heading, lines, most, "iobands status --rejected", number=number)
+    yield Remark(heading, lines, most, "iobands status --rejected", number=number)
 
 
 def _planned(site: Snapshot) -> Iterator[str]:
@@ -71,12 +71,12 @@ def _planned(site: Snapshot) -> Iterator[str]:
         yield f"{names[0]}: next {ask.purpose} {due_text(ask, site.now)} ({ask.why})"
 
 
-def _of_future(site: Snapshot) -> Note:
+def _of_future(site: Snapshot) -> Remark:
     if not site.future:
-        return Note("", ())
+        return Remark("", ())
     first, newest = site.future[0], site.future[-1]
     options = f"--at {first.when:%Y-%m-%dT%H:%M:%SZ} --reason TEXT"
-    return Note(
+    return Remark(
         "Set aside: dated in the future by a wrong clock",
         [f"{plural(len(site.future), 'sample')}, the newest at {time_text(newest.when)}"],
         after=[f"To discard the first: {command_text('discard', first.label, options)}"],

@@ -72,7 +72,7 @@ class Related:
 
 
 @dataclass(frozen=True)
-class Onset:
+class OnsetTime:
     """When a change began: most likely at `since`, between `low` and `high`."""
 
     since: datetime
@@ -80,18 +80,18 @@ class Onset:
     high: datetime
 
 
-def onset_of(series: Series) -> Onset | None:
+def onset_time_of(series: Series) -> OnsetTime | None:
     """Return when the open change of a series, or the suspicion behind `watch`, began."""
     evidence = series.status.evidence
     if evidence is None:
         return None
     if change := evidence.open_change:
-        return Onset(change.since, change.since_low, change.since_high)
+        return OnsetTime(change.since, change.since_low, change.since_high)
     suspicion = evidence.suspicion
-    return Onset(suspicion.since, suspicion.since, suspicion.since) if suspicion else None
+    return OnsetTime(suspicion.since, suspicion.since, suspicion.since) if suspicion else None
 
 
-def related(site: Snapshot, series: Series, onset: Onset | None) -> list[Related]:
+def related(site: Snapshot, series: Series, onset: OnsetTime | None) -> list[Related]:
     """Return the other series of its system, first the ones that share the most with `series`."""
     found = []
     for other in site.series:
@@ -129,7 +129,7 @@ def leaning(series: Series, since: datetime) -> tuple[Ratio, int] | None:
     return (ratio, len(after)) if ratio.high < _LEANS or ratio.low > 1 / _LEANS else None
 
 
-def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Onset) -> Related:
+def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: OnsetTime) -> Related:
     evidence = other.status.evidence
     low, high = onset.low - _NEAR, onset.high + _NEAR
     for change in reversed(evidence.changes if evidence else ()):

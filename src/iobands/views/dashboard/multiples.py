@@ -26,7 +26,7 @@ _LEAST: Final = 120  # runs since the onset that are drawn of an alert that is o
 
 
 @dataclass(frozen=True)
-class Window:
+class Frame:
     """The times that all pictures of an alert show, and what is marked in them."""
 
     low: np.datetime64
@@ -52,8 +52,8 @@ class Window:
         return moment(self.high)
 
 
-def window_of(alert: Alert, times: Times) -> Window:
-    """Return the window around the onset and the end of an alert, by the times of its runs."""
+def frame_of(alert: Alert, times: Times) -> Frame:
+    """Return the frame around the onset and the end of an alert, by the times of its runs."""
     since = in_utc(alert.since or alert.events[0].when)
     start = int(np.searchsorted(times, since))
     ended = in_utc(alert.ended) if alert.ended else None
@@ -62,7 +62,7 @@ def window_of(alert: Alert, times: Times) -> Window:
         end = min(end, start + _LEAST)
     low = times[max(0, start - _BEFORE)] if len(times) else since
     high = times[max(0, min(end, len(times)) - 1)] if len(times) else since
-    return Window(
+    return Frame(
         min(low, since),
         max(high, since + np.timedelta64(1, "D")),
         since,
@@ -73,19 +73,19 @@ def window_of(alert: Alert, times: Times) -> Window:
 
 
 def picture(
-    window: Window,
+    frame: Frame,
     times: Times,
     values: NDArray[np.float64],
     levels: tuple[float | None, float | None] = (None, None),
 ) -> str:
     """Return runs against time, with the onset and the levels before and since."""
-    shown = (times >= window.low) & (times <= window.high) & np.isfinite(values)
+    shown = (times >= frame.low) & (times <= frame.high) & np.isfinite(values)
     each = max(1, int(shown.sum()) // _MOST + 1)
     known = [level for level in levels if level is not None]
     top = _TOP * float(max([*values[shown], *known], default=1.0)) or 1.0
-    parts = [*_marks(window), *_levels(window, levels, top)]
+    parts = [*_marks(frame), *_levels(frame, levels, top)]
     points = "".join(
-        f"M{window.x(time):.0f} {_y(float(value), top):.0f}h0"
+        f"M{frame.x(time):.0f} {_y(float(value), top):.0f}h0"
         for time, value in zip(times[shown][::-each], values[shown][::-each], strict=True)
     )
     parts.append(f'<path class="runs" d="{points}"/>')
@@ -94,9 +94,9 @@ def picture(
     )
 
 
-def around(window: Window, history: History) -> tuple[Times, NDArray[np.float64]]:
-    """Return the times and the values of the runs of a series in the window."""
-    low, high = np.searchsorted(history.times, (window.low, window.high))
+def around(frame: Frame, history: History) -> tuple[Times, NDArray[np.float64]]:
+    """Return the times and the values of the runs of a series in the frame."""
+    low, high = np.searchsorted(history.times, (frame.low, frame.high))
     return history.times[low : high + 1], history.values[low : high + 1]
 
 
@@ -104,10 +104,10 @@ def _y(value: float, top: float) -> float:
     return _HEIGHT * (1 - value / top)
 
 
-def _marks(window: Window) -> Iterator[str]:
-    left, right = window.x(window.earliest), window.x(window.latest)
-    end = _WIDTH if window.ended is None else window.x(window.ended)
-    begin = window.x(window.since)
+def _marks(frame: Frame) -> Iterator[str]:
+    left, right = frame.x(frame.earliest), frame.x(frame.latest)
+    end = _WIDTH if frame.ended is None else frame.x(frame.ended)
+    begin = frame.x(frame.since)
     for name, one, other in (("lasts", begin, end), ("began", left, right)):
         yield (
             f'<rect class="{name}" x="{one:.0f}" y="0" '
@@ -117,11 +117,11 @@ def _marks(window: Window) -> Iterator[str]:
     yield f'<path class="onset" d="M{begin:.0f} 0V{_HEIGHT}"/>'
 
 
-def _levels(window: Window, levels: tuple[float | None, float | None], top: float) -> Iterator[str]:
+def _levels(frame: Frame, levels: tuple[float | None, float | None], top: float) -> Iterator[str]:
     """Yield the level before the onset and the level since; without one, the first goes on."""
     before, since = levels
-    onset = window.x(window.since)
-    end = _WIDTH if window.ended is None else window.x(window.ended)
+    onset = frame.x(frame.since)
+    end = _WIDTH if frame.ended is None else frame.x(frame.ended)
     if before is not None:
         until = _WIDTH if since is None else onset
         yield f'<path class="before" d="M0 {_y(before, top):.0f}H{until:.0f}"/>'
