@@ -28,7 +28,7 @@ from iobands.measure.record import RECORD_NAME, begin_record, end_record, read_l
 from iobands.measure.run_reports import read_run_reports
 from iobands.model import LIMIT, FileError
 from iobands.notify.changes import changes
-from iobands.notify.news import Cause, Message
+from iobands.notify.news import Message, Topic
 from iobands.notify.outbox import Delivery, Outbox, OutboxState
 from iobands.notify.settings import (
     NOTIFIED,
@@ -241,7 +241,7 @@ def test_messages_that_wait(root, data):
 def test_what_people_know(root, data):
     outbox = Outbox(root / "known" / "outbox")
     outbox.directory.mkdir(parents=True, exist_ok=True)
-    cause = Cause("c1", "drop", "title", "degraded", ("a", "b"), 2, NOW, 0.5, 0.6)
+    cause = Topic("c1", "drop", "title", "degraded", ("a", "b"), 2, NOW, 0.5, 0.6)
     path = outbox.directory / "causes.json"
     path.unlink(missing_ok=True)
     outbox.note(OutboxState((cause,)))

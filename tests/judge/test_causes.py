@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.alarms.causes import BROKEN, alerts, verdict
-from iobands.judge.causes import named
+from iobands.judge.causes import clear_cause
 from iobands.judge.site import judge, read_site
 from iobands.snapshot import CAUSED, Alert, AlertEvent, Cause, CauseKind, Snapshot
 from iobands.source.alert_log import append_events
@@ -137,11 +137,11 @@ def test_a_cause_needs_good_odds_and_no_rival() -> None:
         return Cause(kind, kind.value, NOW, odds)
 
     first = cause(CauseKind.LOAD, 40)
-    assert named([first]) == first
-    assert named([first, cause(CauseKind.HINTS, 13)]) == first
-    assert named([first, cause(CauseKind.HINTS, 14)]) is None
-    assert named([cause(CauseKind.LOAD, 9.9)]) is None
-    assert named([]) is None
+    assert clear_cause([first]) == first
+    assert clear_cause([first, cause(CauseKind.HINTS, 13)]) == first
+    assert clear_cause([first, cause(CauseKind.HINTS, 14)]) is None
+    assert clear_cause([cause(CauseKind.LOAD, 9.9)]) is None
+    assert clear_cause([]) is None
 
 
 @pytest.mark.parametrize("broken", BROKEN)

@@ -36,7 +36,7 @@ def test_a_repeat_and_what_is_planned_next(tmp_path: Path) -> None:
     site = replace(found, planned=(ask,))
     said = [(heading, text) for heading, text in facts(site, series)]
     assert ("Next run", "21 Nov 2026 04:30: low since 20 Nov") in said
-    assert dict(said)["Newest"].endswith("a run for its repeat")
+    assert dict(said)["Newest"].endswith("measured again (repeat)")
     (note,) = [each for each in remarks_of(site, rejected=False) if each.heading.startswith("Next")]
     assert note.lines == ["disk fpp write_bw: next suspect 21 Nov 2026 04:30 (low since 20 Nov)"]
     due = replace(site, planned=(replace(ask, due=NOW),))

@@ -122,7 +122,7 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     rank = _rank(values)
     newest = f"{figure(status.value)} {unit} at {time_text(status.when)}: {status.verdict}"
     purpose = series.history.newest.get("purpose")
-    again = f", a run for its {purpose}" if purpose in ASKED else ""
+    again = f", measured again ({purpose})" if purpose in ASKED else ""
     yield "Newest", f"{newest}{rank}{again}"
     for ask in site.planned:
         if slug(series.key) in ask.series:
