@@ -30,6 +30,7 @@ from iobands.snapshot import Snapshot
 from iobands.source.site_file import read_site_file
 from iobands.views.digest import MAIL_WIDTH
 from iobands.views.format import printable, summary
+from iobands.views.layout import folded
 
 _T = TypeVar("_T")
 _NOBODY: Final = Settings()
@@ -106,10 +107,11 @@ def show_plan(options: SiteOptions) -> None:
     for place in sorted({each.place for each in asks}):
         limits = limits_of(read, place)
         hours = f"{limits.node_hours_per_day:g} node hours"
-        typer.echo(
-            f"\nOn {place}: again every {limits.every:g} h while in doubt, a check at most "
+        text = (
+            f"On {place}: again every {limits.every:g} h while in doubt, a check at most "
             f"{limits.per_day} times and all at most {hours} in 24 hours."
         )
+        typer.echo("\n" + "\n".join(folded(text, MAIL_WIDTH)))
 
 
 def plan_again(options: SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:

@@ -238,7 +238,7 @@ def _why_none(root: Path, selection: Selection) -> str:
     meant = f"did you mean {close[0]}? " if close and selection.tag not in tags else ""
     return (
         f"no check was selected: none has the tag {selection.tag} and runs on this system; "
-        f"{meant}`reframe -C config/site.py -c checks -R -L` lists all"
+        f"{meant}`iobands reframe -- -L` lists all"
     )
 
 

@@ -183,7 +183,7 @@ def nearest(names: Sequence[str], wanted: str) -> str:
     if len(names) > _MOST_NAMES:
         shown = get_close_matches(wanted, names, _MOST_NAMES, cutoff=0)
     more = len(names) - len(shown)
-    rest = [f"and {more} more; `iobands status` lists every series"] if more else []
+    rest = [f"and {more} more; `iobands status --all` lists every series"] if more else []
     return "".join(f"\n  {line}" for line in (*shown, *rest))
 
 

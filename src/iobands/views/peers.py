@@ -92,6 +92,6 @@ def confirmation(place: Place, named: str | None = None) -> Iterator[str]:
     yield f"{_GAP}To confirm, measure it and a healthy one, and compare the rates:"
     for target in [slow[0], *place.healthy()[:1]]:
         where = f"file_system == {json.dumps(place.where)}"  # Python, which ReFrame evaluates
-        command = ["reframe", "-C", "config/site.py", "-c", "checks", "-R", "-r"]
+        command = ["iobands", "reframe", "--", "-r"]
         command += [f"--system={place.system}", "-n", "BenchioFPP", "-E", where]
         yield f"{_GAP * 2}{shlex.join([*command, '-S', f'BenchioFPP.target={target}'])}"
