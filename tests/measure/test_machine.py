@@ -14,6 +14,7 @@ from iobands.measure.machine import (
     partitions_of,
     site_of_machine,
 )
+from iobands.model import mounts_in
 
 
 def test_partitions_of_slurm() -> None:
@@ -38,21 +39,21 @@ def test_the_mpi_library() -> None:
 
 def test_shared_file_systems_and_where_the_user_can_write(tmp_path: Path) -> None:
     (tmp_path / "work" / "ada").mkdir(parents=True)
-    mounts = (
-        f"10.0.0.1@o2ib:/lus {tmp_path}/work lustre rw 0 0\n"
-        "/dev/sda1 / ext4 rw 0 0\n"
-        "home:/export /no\\040such/Home nfs4 rw 0 0\n"
+    table = (
+        f"40 29 0:35 / {tmp_path}/work rw shared:1 - lustre 10.0.0.1@o2ib:/lus rw\n"
+        "29 1 254:0 / / rw,noatime - ext4 /dev/sda1 rw\n"
+        "41 29 0:36 /export /no\\040such/Home rw shared:2 master:1 - nfs4 home:/export rw\n"
         "short line\n"
     )
-    assert file_systems_of(mounts, {"USER": "ada"}) == (
+    assert file_systems_of(mounts_in(table), {"USER": "ada"}) == (
         FoundFileSystem("work", f"{tmp_path}/work/ada", "lustre", "lustre"),
         FoundFileSystem("home", f"/no such/Home/{EDIT}", "posix", "nfs4"),
     )
 
 
 def test_two_mounts_of_one_name_stay_apart() -> None:
-    mounts = "a:/x /a/data nfs rw\nb:/x /b/data nfs rw\n"
-    assert [each.name for each in file_systems_of(mounts, os.environ)] == ["data", "data-2"]
+    found = file_systems_of([("/a/data", "nfs"), ("/b/data", "nfs")], os.environ)
+    assert [each.name for each in found] == ["data", "data-2"]
 
 
 def test_a_machine_becomes_a_site_file() -> None:

@@ -69,7 +69,8 @@ def init(
         )
     if clone:
         _refuse_busy(clone)
-    texts = {} if clone else new_site(name or _name(), template, machine())
+    found = machine()
+    texts = {} if clone else new_site(name or _name(found.host), template, found)
     paths = [*texts, *(files_of_clone(clone) if clone else ())]
     if not dry_run:
         try:
@@ -89,8 +90,8 @@ def init(
         typer.echo(f"Next: cd {directory} && iobands run")
 
 
-def _name() -> str:
-    found = re.sub(r"\d+$", "", machine().host.lower().replace("_", "-")).strip("-.") or "site"
+def _name(host: str) -> str:
+    found = re.sub(r"\d+$", "", host.lower().replace("_", "-")).strip("-.") or "site"
     name = typer.prompt("Name of the system", default=found) if sys.stdin.isatty() else found
     if not re.fullmatch(PATH_PART, name):
         raise failure(f"{name!r}: not a name; write letters, digits, - and _")
@@ -112,9 +113,9 @@ def _check(root: Path) -> None:
     """Print the differences between a site's files and what this version would write."""
     known = templates()
     names = sorted(path.stem for path in (root / "config" / "systems").glob("[!_]*.py"))
-    different = 0
+    different, found = 0, machine()
     for name in names:
-        for path, text in new_site(name, name if name in known else GENERIC, machine()).items():
+        for path, text in new_site(name, name if name in known else GENERIC, found).items():
             place = root / path
             before = place.read_text("utf-8").splitlines() if place.is_file() else []
             lines = [*unified_diff(before, text.splitlines(), str(place), "new", lineterm="", n=1)]

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from iobands.commands.options import PastSiteOptions, site_of
 from iobands.judge.published import published_of
-from iobands.model import MADE_UP, naming, replace_file, slug
+from iobands.model import MADE_UP, mounts, naming, replace_file, slug
 from iobands.snapshot import Snapshot
 from iobands.snapshot import public as public_part
 from iobands.source.site_file import read_site_file
@@ -77,9 +77,9 @@ def report_to(
     if public:
         site = public_part(site)
         found, advised = published_of(site, systems)
-        mounts = _mounts()
+        points = [point for point, _ in mounts()]
         known = {
-            (system, name): path if system == MADE_UP else _mount_of(path, mounts)
+            (system, name): path if system == MADE_UP else _mount_of(path, points)
             for (system, name), path in paths.items()
         }
         paths = {name: path for name, path in known.items() if path}
@@ -108,22 +108,13 @@ def report_to(
     typer.echo(f"Dashboard: {written.page.resolve()} ({plural(written.replaced, 'file')} written)")
 
 
-def _mount_of(path: str, mounts: Sequence[str]) -> str:
+def _mount_of(path: str, points: Sequence[str]) -> str:
     """Return where the file system of a path is mounted, empty if it is not mounted here.
 
     The rest of the path may name a project or a person.
     """
-    below = (each for each in mounts if each != "/" and f"{path}/".startswith(f"{each}/"))
+    below = (each for each in points if each != "/" and f"{path}/".startswith(f"{each}/"))
     return max(below, key=len, default="")
-
-
-def _mounts() -> list[str]:
-    """Return the mount points of this machine, without touching a file system that hangs."""
-    try:
-        lines = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    return [line.split(" ")[1] for line in lines.splitlines()]
 
 
 def _figures_to(directory: Path, site: Snapshot, form: str) -> None:

@@ -12,9 +12,6 @@ WATCH: Final = 5.7
 
 DEGRADED: Final = 9.0
 
-#: From so much evidence on a series is measured again if its newest run was low.
-SUSPECTED_FROM: Final = 2.5
-
 #: A run is low that would be so much evidence by itself, and far down with so much.
 LOW: Final = 0.5
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.judge.baseline import Baseline
-from iobands.judge.budget import FAR_DOWN, LOW, SUSPECTED_FROM
+from iobands.judge.budget import FAR_DOWN, LOW
 from iobands.judge.scores import DESIGNS, DROPS, Array
-from iobands.snapshot import DOWN, UP, Ratio, State, level_ratio
+from iobands.snapshot import DOWN, SUSPECTED_FROM, UP, Ratio, State, level_ratio
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,12 @@ import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from iobands.model import mounts
 
 #: What a person has to replace; ReFrame does not start before.
 EDIT: Final = "EDIT"
@@ -83,14 +85,12 @@ def machine() -> Machine:
         installed.discard("sbatch")
     found = next((each for name, each in _SCHEDULERS.items() if name in installed), None)
     scheduler, launcher = found or (None, "mpirun")
-    mounts = Path("/proc/self/mounts")
-    listed = mounts.read_text(errors="replace") if mounts.exists() else ""
     return Machine(
         host=socket.gethostname().partition(".")[0],
         scheduler=scheduler,
         launcher=launcher,
         partitions=partitions,
-        file_systems=file_systems_of(listed, os.environ),
+        file_systems=file_systems_of(mounts(), os.environ),
         mpi=mpi_of(_said("mpirun", "--version")),
         modules=tuple(filter(None, os.environ.get("LOADEDMODULES", "").split(":"))),
         account=account_of(_said("sacctmgr", "-nP", "show", "assoc", f"user={_user()}",
@@ -122,19 +122,19 @@ def mpi_of(version: str) -> str | None:
     return "mpich" if re.search(r"HYDRA|MPICH|Intel\(R\) MPI", version) else None
 
 
-def file_systems_of(mounts: str, environment: Mapping[str, str]) -> tuple[FoundFileSystem, ...]:
-    """Return the shared file systems in the table of mounts, in the form of /proc/self/mounts."""
+def file_systems_of(
+    mounted: Iterable[tuple[str, str]], environment: Mapping[str, str]
+) -> tuple[FoundFileSystem, ...]:
+    """Return the shared file systems among mounts, by point and type."""
     found: dict[str, FoundFileSystem] = {}
-    for line in mounts.splitlines():
-        words = line.split()
-        if len(words) < 3 or words[2] not in _PARALLEL:  # noqa: PLR2004
+    for point, kind in mounted:
+        if kind not in _PARALLEL:
             continue
-        point = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), words[1])
         name = re.sub(r"[^a-z0-9]+", "-", Path(point).name.lower()).strip("-") or "root"
         while name in found:
             name += "-2"
         path = _writable(Path(point), environment.get("USER", ""))
-        found[name] = FoundFileSystem(name, path, _PARALLEL[words[2]], words[2])
+        found[name] = FoundFileSystem(name, path, _PARALLEL[kind], kind)
     return tuple(found.values())
 
 

@@ -13,7 +13,7 @@ from shutil import copy2
 from typing import Final
 
 from iobands.measure.machine import Machine, site_of_machine
-from iobands.measure.suite import suite_of
+from iobands.measure.suite import installed_suite
 from iobands.model import FileError
 
 #: The template that is filled in with what this machine says of itself.
@@ -62,7 +62,7 @@ __pycache__/
 
 def templates() -> list[str]:
     """Return the names of the site files that the suite brings."""
-    files = (_suite() / _SYSTEMS).glob("[!_]*.py")
+    files = (installed_suite() / _SYSTEMS).glob("[!_]*.py")
     return sorted(path.stem for path in files if path.stem != "example")
 
 
@@ -80,7 +80,7 @@ def new_site(name: str, template: str, found: Machine) -> dict[Path, str]:
             _SYSTEMS / f"{name}.py": _SITE_FILE.format(
                 name=name,
                 host=found.host,
-                example=_suite() / _SYSTEMS / "example.py",
+                example=installed_suite() / _SYSTEMS / "example.py",
                 system=pformat(system, width=96, sort_dicts=False),
                 environments=pformat(environments, width=96, sort_dicts=False),
             )
@@ -99,7 +99,7 @@ def new_site(name: str, template: str, found: Machine) -> dict[Path, str]:
 
 def _from_suite(template: str) -> dict[Path, str]:
     """Return the texts of a site file, of the files beside it that it reads, and of its bands."""
-    suite = _suite()
+    suite = installed_suite()
     text = (suite / _SYSTEMS / f"{template}.py").read_text("utf-8")
     paths = [_SYSTEMS / f"{template}.py", _BANDS / f"{template}.yaml"]
     paths += [_SYSTEMS / f"{name}.py" for name in re.findall(r"\b(_\w+)\.py\b", text)]
@@ -113,7 +113,7 @@ def files_of_clone(clone: Path) -> list[Path]:
     of systems with perflogs, and those that the suite does not bring or has otherwise.
     """
     measured = {path.name for path in (clone / "perflogs").glob("*/") if path.is_dir()}
-    suite = _suite()
+    suite = installed_suite()
     own = [
         path
         for pattern in (_SYSTEMS / "*.py", _BANDS / "*.yaml")
@@ -156,7 +156,3 @@ def write_site(directory: Path, texts: Mapping[Path, str], clone: Path | None) -
     for path, own in copied.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
         copy2(own, directory / path)
-
-
-def _suite() -> Path:
-    return suite_of(Path("/nonexistent"))

@@ -20,8 +20,11 @@ _CLONE: Final = _PACKAGE.parents[1]
 
 def suite_of(site: Path) -> Path:
     """Return the suite for a site: its own in a clone, else the one of this installation."""
-    if (site / "checks").is_dir():
-        return site
+    return site if (site / "checks").is_dir() else installed_suite()
+
+
+def installed_suite() -> Path:
+    """Return the suite of this installation."""
     return _INSTALLED if _INSTALLED.is_dir() else _CLONE
 
 

@@ -26,6 +26,7 @@ from typing import Any, Final
 from iobands.measure import ReadSiteFile
 from iobands.measure.notes import Note, all_notes, is_live, read_notes, unknown_owner
 from iobands.measure.suite import suite_of
+from iobands.model import mounts
 
 #: How long the removals on one file system may take: a hung one must not hold up a session.
 PATIENCE_SECONDS: Final = 60
@@ -124,13 +125,9 @@ def _roots(root: Path, partitions: Mapping[str, Mapping[str, Any]]) -> Roots:
 
 def mounted_below(path: Path) -> bool:
     """Whether a file system is mounted at `path` or below it, bind mounts included."""
-    try:
-        table = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    points = (line.split()[4] for line in table.splitlines())
-    plain = (re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), each) for each in points)
-    return any(each == str(path) or each.startswith((f"{path}/", f"{path}.")) for each in plain)
+    return any(
+        each == str(path) or each.startswith((f"{path}/", f"{path}.")) for each, _ in mounts()
+    )
 
 
 def arguments(root: Path, types: Sequence[str], notes: Iterable[tuple[Note, str]]) -> list[str]:

@@ -72,6 +72,7 @@ from iobands.model.files import (
     refuse_link,
     replace_file,
 )
+from iobands.model.mounts import mounts, mounts_in
 from iobands.model.ratios import CONFIDENCE, FEWEST_PAIRS, PairedRatio, paired_ratio
 from iobands.model.series import (
     ALL_TARGETS,

@@ -107,6 +107,7 @@ from iobands.snapshot.history import (
 from iobands.snapshot.peers import (
     SLOWEST,
     SPEED_COLUMNS,
+    SUSPECTED_FROM,
     WHERE,
     Peer,
     PeerState,

@@ -17,7 +17,7 @@ from iobands.model import NODE, TARGET, TIME
 from iobands.snapshot.history import Ratio, Times
 
 #: The evidence, in nats, that is worth a run of its own: a single slow session has as much.
-SUSPECTED_FROM_NATS: Final = 2.5
+SUSPECTED_FROM: Final = 2.5
 # The name of a target by type of file system.
 _NAMES: Final = {"lustre": "OST"}
 
@@ -134,7 +134,7 @@ class Place:
             if name not in named and PeerState.UNUSED not in {each.state for each in found.values()}
         }
         worst = sorted(scores.items(), key=lambda each: -each[1])
-        return {name: score for name, score in worst if score >= SUSPECTED_FROM_NATS}
+        return {name: score for name, score in worst if score >= SUSPECTED_FROM}
 
     def healthy(self) -> list[str]:
         """Return the peers beside which another one can be measured, the most usual first."""
