@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from setup import manual
+
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.machine  # it builds, as `make check` does not
 
@@ -22,6 +24,7 @@ SOURCES = (
     "src",
     "setup.cfg",
     "pyproject.toml",
+    "MANIFEST.in",
     "README.md",
     "LICENSE",
 )
@@ -98,6 +101,8 @@ def test_it_has_the_package_and_the_suite(wheel: Path) -> None:
     }
     assert {str(path) for path in wanted} - inside == set()
     assert "iobands/suite/setup/system-packages" in inside
+    pages = {f"{page.file}.1" for page in manual.pages()} | {"benchio.1"}
+    assert pages == {Path(name).name for name in inside if "/share/man/man1/" in name}
     strange = {name for name in inside if name.startswith("iobands/suite/tests")}
     assert strange == set()
 

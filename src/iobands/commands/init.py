@@ -11,7 +11,14 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.options import DryRunOption, RootOption, failure, is_site, root_of
+from iobands.commands.options import (
+    DryRunOption,
+    ReframeArguments,
+    RootOption,
+    failure,
+    is_site,
+    root_of,
+)
 from iobands.measure import SessionError
 from iobands.measure.lock import read_holder
 from iobands.measure.machine import EDIT, machine
@@ -28,7 +35,10 @@ from iobands.model import PATH_PART
 
 
 def init(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", show_default=False)],
+    directory: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="A new directory; with --check, one of a site."),
+    ],
     template: Annotated[
         str,
         typer.Option(
@@ -126,9 +136,7 @@ def _check(root: Path) -> None:
 
 def reframe(
     root: RootOption = None,
-    extra: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- REFRAME_ARGUMENT...]", show_default=False)
-    ] = None,
+    extra: ReframeArguments = None,
 ) -> None:
     """Call ReFrame with the configuration and the checks of a site, such as `-- -l` or `-- -r`."""
     site = root_of(root)

@@ -186,6 +186,15 @@ SeriesArgument = Annotated[
     ),
 ]
 
+ReframeArguments = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[-- REFRAME_ARGUMENT...]",
+        help="What ReFrame gets besides, such as -n BenchioSSF.",
+        show_default=False,
+    ),
+]
+
 RootOption = Annotated[
     Path | None,
     typer.Option(

@@ -16,6 +16,7 @@ import typer
 from iobands.commands.options import (
     AsSystemOption,
     FalseAlarmsOption,
+    ReframeArguments,
     RootOption,
     SiteOptions,
     TagOption,
@@ -57,9 +58,7 @@ def run(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show ReFrame's output.")
     ] = False,
-    extra: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- REFRAME_ARGUMENT...]", show_default=False)
-    ] = None,
+    extra: ReframeArguments = None,
 ) -> None:
     """Measure: run the checks under a lock, then print the digest.
 

@@ -48,7 +48,8 @@ def schedule(
         typer.Option("--suspects", help="With script: every hour, only what is in doubt."),
     ] = False,
     account: Annotated[
-        str | None, typer.Option("--account", help="[default: IOBANDS_ACCOUNT]")
+        str | None,
+        typer.Option("--account", help="What jobs are charged to. [default: IOBANDS_ACCOUNT]"),
     ] = None,
     root: RootOption = None,
 ) -> None:

@@ -1,0 +1,46 @@
+"""The man pages: each command and option, as the commands describe themselves."""
+
+import re
+import subprocess
+
+import pytest
+
+from iobands.commands.main import COMMANDS
+from setup.manual import Page, markdown, pages, roff
+
+PAGES = {page.name: page for page in pages()}
+
+
+def test_each_command_has_a_page() -> None:
+    names = [f"iobands {name}" for rows in COMMANDS.values() for name in rows]
+    assert [*PAGES] == ["iobands", *names]
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_every_public_option_is_documented(page: Page) -> None:
+    assert len(page.summary) > 10
+    rows = dict([*page.arguments, *page.options])
+    # a default alone says nothing
+    assert {
+        name for name, said in rows.items() if not re.sub(r"\[[^]]*\]", "", said).strip()
+    } == set()
+    assert page.options[-1][0] in {"-h, --help", "--help"}
+    section = markdown(page).replace("\\|", "|").replace("&lt;", "<")
+    assert [name for name, said in rows.items() if f"| `{name}` | {said} |" not in section] == []
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_groff_has_no_complaint_about_a_page(page: Page) -> None:
+    command = ["groff", "-man", "-Tascii", "-P-c", "-ww"]
+    done = subprocess.run(command, input=roff(page), capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    printed = " ".join(re.sub(".\b", "", done.stdout).split()).replace("- ", "-")
+    for name, _ in page.options:
+        assert name in printed
+
+
+def test_code_is_bold_and_no_line_is_taken_as_a_request() -> None:
+    page = Page("iobands x", "do", "iobands x", [".hidden `a-b` \\ c"], [("X", "'t is")], [])
+    text = roff(page)
+    assert "\n\\&.hidden \\fBa\\-b\\fR \\e c\n" in text
+    assert "\n\\&'t is\n" in text
