@@ -6,7 +6,6 @@ click-man sees no option of typer, which brings a click of its own.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from inspect import cleandoc
@@ -173,7 +172,3 @@ def write_man_pages(directory: Path) -> list[Path]:
         path.write_text(roff(page), encoding="utf-8")
         written.append(path)
     return written
-
-
-if __name__ == "__main__":
-    write_man_pages(Path(sys.argv[1]))

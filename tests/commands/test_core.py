@@ -97,7 +97,8 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, root / name)
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    shutil.copytree(ROOT / "src" / "iobands", root / "src" / "iobands", ignore=ignored)
+    for name in ("setup", "src/iobands", "src/benchio"):
+        shutil.copytree(ROOT / name, root / name, ignore=ignored)
     venv.create(root / "venv", with_pip=True)
     pip = (root / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet")
     subprocess.run([*pip, "--disable-pip-version-check", root], check=True)

@@ -2,11 +2,14 @@
 
 import re
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from iobands.commands.main import COMMANDS
 from setup.manual import Page, markdown, pages, roff
+from tests.site_copy import ROOT
 
 PAGES = {page.name: page for page in pages()}
 
@@ -44,3 +47,10 @@ def test_code_is_bold_and_no_line_is_taken_as_a_request() -> None:
     text = roff(page)
     assert "\n\\&.hidden \\fBa\\-b\\fR \\e c\n" in text
     assert "\n\\&'t is\n" in text
+
+
+def test_a_build_writes_the_same_pages_without_the_packages(tmp_path: Path) -> None:
+    script = ROOT / "setup" / "man_pages.py"
+    subprocess.run([sys.executable, script, tmp_path], check=True)
+    written = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
+    assert written == {f"{page.file}.1": roff(page) for page in PAGES.values()}

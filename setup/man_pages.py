@@ -1,0 +1,71 @@
+"""Write the man pages to the directory of the first argument, with no package but typer.
+
+What the commands compute with is replaced by empty modules, so that a build installs none of it.
+"""
+
+import sys
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+from unittest.mock import MagicMock
+
+_ABSENT: Final = {
+    *("dateutil", "filelock", "jinja2", "jsonschema", "matplotlib", "numpy", "pandas", "polars"),
+    *("requests", "scipy", "uplot", "urllib3", "yaml"),
+}
+
+
+class _Names(type):
+    """A class in which every name is there, and which may have type arguments."""
+
+    def __getattr__(cls, name: str) -> Any:  # noqa: ANN401
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Value()
+
+    def __getitem__(cls, _arguments: object) -> type:
+        return cls
+
+
+def _named(name: str) -> Any:  # noqa: ANN401
+    return _Names(name, (Exception,), {}) if name[0].isupper() else _Value()
+
+
+class _Value(MagicMock):
+    """What a name in small letters is: a function, a number or a module."""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return _named(name) if name[0].isupper() else super().__getattr__(name)
+
+
+class _Empty(ModuleType):
+    """A module in which every name is there: as a class if it is written as one."""
+
+    __path__ = ()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _named(name)
+
+
+class _Absent(MetaPathFinder, Loader):
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name.partition(".")[0] in _ABSENT else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Empty(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave it empty."""
+
+
+if __name__ == "__main__":
+    sys.meta_path.insert(0, _Absent())
+    here = Path(__file__).resolve().parent
+    sys.path[:0] = [str(here.parent / "src"), str(here)]
+    from manual import write_man_pages
+
+    write_man_pages(Path(sys.argv[1]))
