@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -260,6 +261,74 @@ def test_what_joined_one_alert_as_another_closed_does_not_reopen_that() -> None:
         (56, 1, "closed"),
         (56, 2, "grew"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("every", "day"),
+    [
+        pytest.param(
+            [
+                found("a1", 6, 20, 59),
+                found("a1", 0, 1, 16),
+                found("a3", 4, 9, 66),
+                found("b2", 1, 2, 34),
+            ],
+            57,
+            id="left one alert and joined another",
+        ),
+        pytest.param(
+            [found("a1", 20, 20), found("a2+a3", 6, 6, 21), found("a1+a3", 4, 20, 23)],
+            98,
+            id="opened an alert and joined another at once",
+        ),
+        pytest.param(
+            [
+                found("a2", 0, 8, 9),
+                found("a1+b1", 8, 8, 11),
+                found("a2", 6, 8, certain=False),
+            ],
+            44,
+            id="only fell with others as it opened an alert",
+        ),
+        pytest.param(
+            [
+                found("a1+a3+b1", 6, 10, 13),
+                found("a2+b2", 5, 25, 85),
+                found("a1+a3+b2", 6, 6),
+                found("a2+b1", 2, 4, 38),
+            ],
+            109,
+            id="was of an alert that merged later",
+        ),
+        pytest.param(
+            [found("a2+a3+b2", 11, 19), found("a3+b1", 8, 22, 23), found("a1+a2+b1", 7, 22, 45)],
+            100,
+            id="opened an alert that merged at once",
+        ),
+        pytest.param(
+            [
+                found("a1+a3+b1", 7, 7),
+                found("a2+b2", 3, 5, 60),
+                found("a2+a3+b1", 6, 7, 10),
+            ],
+            16,
+            id="merged an alert as it opened",
+        ),
+        pytest.param(
+            [
+                found("a1+a3+b2", 11, 19, 22),
+                found("a3+b1+b2", 6, 7, 16),
+                found("a1+a2+a3", 12, 13),
+                found("b1", 5, 6, 35),
+                found("b2", 11, 26),
+            ],
+            133,
+            id="fell again near the younger of two alerts",
+        ),
+    ],
+)
+def test_of_two_alerts_with_a_name_each_finds_its_own(every: list[Happening], day: int) -> None:
+    assert events(told_again(every, day)) == events(told(every))
 
 
 def test_what_a_member_turns_into_after_the_alert_closed_is_not_told() -> None:

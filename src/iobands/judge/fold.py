@@ -150,18 +150,19 @@ def fold(
     stories = told(logged)
     told_until = max((each.when for each in logged), default=_LONG_AGO)
     first = 1 + max((each.number for each in stories), default=0)
+    merged = [story for story in stories if story.into is not None]
     for each in sorted(happenings, key=lambda each: (each.raised, not each.certain, each.names)):
+        merged = _merge_again(merged, stories, each.raised, subject_of)
         here = [story for story in stories if _is_at(story, each)]
         fresh = _fresh(each, here)
         known = _known(fresh, stories) if each.raised <= told_until else None
         if known:
-            if known.into is not None:
-                oldest = next(story for story in stories if story.number == known.into)
-                oldest.found.append(fresh)
-                _take(oldest, fresh, subject_of)
-                continue
+            opened = known.opened == each.raised and known.events[0].names == fresh.names
+            if known.into is not None and known.closed == each.raised and not opened:
+                known = next(story for story in stories if story.number == known.into)
             _join(known, fresh, subject_of)
-            if known.closed is not None and fresh.over is None and fresh.certain:
+            may_reopen = known.closed is not None and known.into is None
+            if may_reopen and fresh.over is None and fresh.certain:
                 known.closed = None
                 known.tell(now, REOPENED)
             continue
@@ -173,6 +174,7 @@ def fold(
         elif fresh.certain:
             stories.append(_opened(first, fresh, subject_of))
             first += 1
+    _merge_again(merged, stories, now, subject_of)
     for story in stories:
         _end(story, ended)
         _tell_turns(story)
@@ -217,9 +219,21 @@ def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
         and 2 * len(story.logged_names.intersection(found.names)) > len(found.names)
         and (found.over is None or found.over >= story.low)
     ]
-    mine.sort(key=lambda story: (-story.shared_by_then(found), story.number))
-    opened = [each for each in mine if each.events[0].names == found.names]
-    return next((each for each in opened if each.opened == found.raised), next(iter(mine), None))
+    fits = (_told_of, Story.shares, Story.shared_by_then, Story.is_near)
+    mine.sort(key=lambda story: (*(-each(story, found) for each in fits), story.number))
+    return next(iter(mine), None)
+
+
+def _told_of(story: Story, found: Happening) -> int:
+    """Return how many of its names the log tells of when it was raised, and no others.
+
+    One more if it opened the alert, as it did if it is certain and has the same names.
+    """
+    then = [e for e in story.events[: story.logged] if e.when == found.raised]
+    if found.certain and any(e.kind == OPENED and e.names == found.names for e in then):
+        return len(found.names) + 1
+    told = (e.names for e in then if found.certain or e.kind != OPENED)
+    return max((len(names) for names in told if set(names).issubset(found.names)), default=0)
 
 
 def _is_at(story: Story, found: Happening) -> bool:
@@ -277,6 +291,22 @@ def _merged(
         each.closed, each.into = found.raised, oldest.number
         each.tell(found.raised, MERGED, into=oldest.number)
     return [oldest]
+
+
+def _merge_again(
+    merged: Sequence[Story],
+    stories: Sequence[Story],
+    until: datetime,
+    subject_of: Callable[[Sequence[str]], str],
+) -> list[Story]:
+    """Merge alerts `until` a time as the log says, and return those that merge later."""
+    for story in merged:
+        if story.closed and story.closed < until:
+            oldest = next(each for each in stories if each.number == story.into)
+            oldest.found += story.found
+            for found in story.found:
+                _take(oldest, found, subject_of)
+    return [each for each in merged if each.closed and each.closed >= until]
 
 
 def _opened(number: int, found: Happening, subject_of: Callable[[Sequence[str]], str]) -> Story:
