@@ -51,6 +51,7 @@ def main(
     print(seconds, beside, verify)
     if report is not None:
         values = {"seconds": seconds, "beside": beside, "verify": verify, "tries": tries}
+        values["first"] = sessions[0]["build"]
         write_page(report, "session-costs.md", facts=facts(before), **values)
 
 

@@ -32,6 +32,7 @@ from iobands.model import (
     PairedRatio,
     canonical,
     paired_ratio,
+    path_part,
 )
 
 #: The directory of the site that is measured.
@@ -76,6 +77,7 @@ __all__ = [
     "notes_of",
     "outcomes_of",
     "paired_ratio",
+    "path_part",
     "read_notes",
     "settle",
     "suite_version",

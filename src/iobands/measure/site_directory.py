@@ -48,6 +48,7 @@ Estimate the cost with `iobands cost`, measure with `iobands run`, and print the
 """
 _IGNORED: Final = """\
 /build/
+/builds/
 /dashboard/
 /outbox/
 /output/
