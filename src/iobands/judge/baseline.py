@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -19,6 +19,7 @@ from iobands.judge.scores import (
     blended,
     history_cells,
 )
+from iobands.snapshot import median_of
 
 #: The fewest runs for a baseline, and the fewest for a baseline without a band.
 FIRST_BASELINE: Final = 20
@@ -145,6 +146,11 @@ class Baseline:
         below = np.searchsorted(self._ordered, self.deep - SHIFTS)
         return below.mean(axis=1) / len(self._ordered)
 
+    @cached_property
+    def middle(self) -> float:
+        """The median of `level`."""
+        return median_of(self.level())
+
     def level(self) -> Array:
         """Return logarithms spread like healthy runs, of shape (n,); empty where unknown."""
         if len(self.runs) < FIRST_BASELINE and self.band is not None:
@@ -197,6 +203,7 @@ def inflation(correlation: float) -> float:
     return math.sqrt((1 + correlation) / (1 - correlation))
 
 
+@lru_cache(2**16)
 def scale_for(correlation: float, threshold: float, watch: float, youth: float = 0.0) -> float:
     """Return the divisor of every score for the serial correlation phi of a series.
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from iobands.judge.fold import Happening, Story
 from iobands.judge.onset import Onset, Runs
 from iobands.judge.scores import Array
-from iobands.model import FIELD, NODE, TARGET, TIME, PeerName
+from iobands.model import FIELD, NODE, TARGET, TIME, PeerName, SeriesKey
 from iobands.snapshot import (
     CAUSED,
     DOWN,
@@ -100,6 +100,9 @@ _MOST_STAYED: Final = 6
 _AGAIN: Final = (timedelta(days=3), timedelta(days=7), timedelta(days=14))
 
 
+_Shown = tuple[Array, NDArray[np.int_], NDArray[np.int_]]
+
+
 @dataclass(frozen=True)
 class Records:
     """All samples and speeds of a site, and the targets and nodes that are compared."""
@@ -108,17 +111,23 @@ class Records:
     speeds: pl.DataFrame
     places: Sequence[Place]
     _columns: dict[str, Array] = field(default_factory=dict)
+    _shown: dict[tuple[SeriesKey, str], _Shown] = field(default_factory=dict)
 
-    def of(self, runs: Runs, name: str) -> tuple[Array, NDArray[np.int_]]:
-        """Return the known values of a column, texts as codes, and the runs that have them."""
+    def of(self, runs: Runs, name: str) -> _Shown:
+        """Return the known values of a column, texts as codes, the runs and their sessions."""
         if name not in self._columns:
             column = self.samples[name]
             if FIELD[name].type == "text":
                 column = column.cast(pl.Categorical).to_physical()
             self._columns[name] = column.cast(pl.Float64).to_numpy()
-        values = self._columns[name][runs.series.rows[: runs.number]]
-        shown = np.flatnonzero(~np.isnan(values))
-        return values[shown], shown
+        series = runs.series
+        if (series.key, name) not in self._shown:
+            values = self._columns[name][series.rows]
+            shown = np.flatnonzero(~np.isnan(values))
+            self._shown[series.key, name] = values[shown], shown, series.history.sessions[shown]
+        values, shown, sessions = self._shown[series.key, name]
+        known = np.searchsorted(shown, runs.number)
+        return values[:known], shown[:known], sessions[:known]
 
 
 def tell_causes(
@@ -210,10 +219,8 @@ class _Column:
 
     def changed(self, runs: Runs) -> int | None:
         """Return the first run since it changed at the onset, −1 if it did not, None if unknown."""
-        values, shown = self.records.of(runs, self.name)
-        begin, end = np.searchsorted(
-            runs.sessions[shown], (self.onset.first, self.onset.last + 2)
-        ).tolist()
+        values, shown, sessions = self.records.of(runs, self.name)
+        begin, end = np.searchsorted(sessions, (self.onset.first, self.onset.last + 2)).tolist()
         if begin < _FEWEST or begin == len(values):
             return None
         near = values[max(0, begin - _BEFORE) : end + _SINCE]
@@ -263,8 +270,7 @@ class _Column:
         """Return for each session before the onset whether it changed, NaN where not known."""
         first = self.onset.first
         found = np.full(first, np.nan)
-        values, shown = self.records.of(runs, self.name)
-        sessions = runs.sessions[shown]
+        values, _, sessions = self.records.of(runs, self.name)
         since = min(_SINCE, max(1, int((sessions >= first).sum())))
         values, sessions = values[sessions < first], sessions[sessions < first]
         if len(values) < _BEFORE + since:

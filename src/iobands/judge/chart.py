@@ -65,6 +65,15 @@ class Chart:
         """Whether there is a band or enough history for evidence."""
         return self.baseline.can_judge
 
+    @cached_property
+    def residuals(self) -> Array:
+        """The logarithms over the level at the time, of shape (runs,), or NaN."""
+        levels = np.full(self.runs, np.nan)
+        for first, baseline in self.baselines:
+            if baseline.can_judge:
+                levels[first if np.isfinite(levels).any() else 0 :] = baseline.middle
+        return self.logarithms - levels
+
     @property
     def open_change(self) -> ChangePoint | None:
         """The change that lasts, or None."""

