@@ -325,6 +325,16 @@ def test_what_joined_one_alert_as_another_closed_does_not_reopen_that() -> None:
             133,
             id="fell again near the younger of two alerts",
         ),
+        pytest.param(
+            [
+                found("a1+a2", 11, 31),
+                found("a1+a2+a3", 11, 31),
+                found("a1+a2+a3", 4, 4, turns=(Turn(FIRST + 31 * DAY, State.UNSTABLE),)),
+                found("a1", 0, 0),
+            ],
+            31,
+            id="fell again as the older one turned",
+        ),
     ],
 )
 def test_of_two_alerts_with_a_name_each_finds_its_own(every: list[Happening], day: int) -> None:

@@ -29,6 +29,8 @@ from iobands.snapshot import (
 #: Changes that began within this time of each other may have one cause.
 NEAR: Final = timedelta(days=3)
 
+# The events of an alert that took something.
+_TOOK: Final = (OPENED, GREW, FELL)
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -229,7 +231,8 @@ def _told_of(story: Story, found: Happening) -> int:
 
     One more if it opened the alert, as it did if it is certain and has the same names.
     """
-    then = [e for e in story.events[: story.logged] if e.when == found.raised]
+    logged = story.events[: story.logged]
+    then = [e for e in logged if e.when == found.raised and e.kind in _TOOK]
     if found.certain and any(e.kind == OPENED and e.names == found.names for e in then):
         return len(found.names) + 1
     told = (e.names for e in then if found.certain or e.kind != OPENED)
@@ -246,7 +249,7 @@ def _is_at(story: Story, found: Happening) -> bool:
 
 def _closed_after(story: Story, found: Happening) -> bool:
     """Return whether it took something, or was merged, at the moment it closed and that raised."""
-    took = (OPENED, GREW, FELL, MERGED)
+    took = (*_TOOK, MERGED)
     return story.closed == found.raised and any(
         each.when == found.raised and each.kind in took for each in story.events
     )
