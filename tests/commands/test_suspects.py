@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -13,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.lock import LOCK_NAME, SUSPECTS, acquire, new_holder, release
-from tests.commands.calling import call
+from iobands.measure.lock import SUSPECTS, acquire, new_holder, release
 from tests.conftest import Command, Ended
 from tests.factory import COLUMNS, line
 
@@ -28,7 +26,15 @@ CHECK = """
 class Varying(Base):
     file_system = "varying"
     interval_days = variable(float, value=1.0, loggable=True)
-    executable_opts = [f"write {open('%s').read().strip()}"]
+    executable_opts = [f"write {open('ROOT/rate').read().strip()}"]
+    prerun_cmds = ["if [ -e ROOT/slow ]; then touch ROOT/begun; sleep 60; fi"]
+    not_run = variable(str, type(None), value=None, loggable=True)
+
+    @run_after("setup")
+    def require_file_system(self):
+        if os.path.exists("ROOT/unfit"):
+            self.not_run = "not mounted at /varying"
+            self.skip(self.not_run)
 """
 SITE = """\
 system = {{"name": "here", "partitions": [{{"name": "local", "extras": {{
@@ -55,7 +61,7 @@ def rate(root: Path) -> Callable[[float], None]:
 
     become(1.5)
     with (root / "checks" / "trivial.py").open("a") as checks:
-        checks.write(CHECK % (root / "rate"))
+        checks.write(CHECK.replace("ROOT", str(root)))
     text = (root / "checks" / "trivial.py").read_text()
     # only this one is measured every day
     text = text.replace('    tags = {"daily"}\n', "", 1)
@@ -157,27 +163,43 @@ def test_a_loss_is_followed_until_it_is_certain_and_until_it_is_over(
     assert (root / "perflogs" / "last-session.json").read_text() == record
 
 
-def test_with_nothing_due_it_needs_little_and_ends_at_once(
+#: Runs the command and prints what it opened below the root, whether for reading, and imported.
+WATCHED = """
+import os
+import sys
+opened = []
+def note(event, words):
+    if event == "open" and str(words[0]).startswith(ROOT):
+        opened.append((str(words[0])[len(ROOT) + 1:], words[2] & os.O_ACCMODE == os.O_RDONLY))
+sys.addaudithook(note)
+from iobands.commands.main import app
+app(["run", "--suspects"], standalone_mode=False)
+print(sorted(set(opened)))
+print(*sys.modules)
+"""
+
+
+def test_with_nothing_due_it_needs_little_and_leaves_no_trace(
     root: Path, rate: Callable[[float], None], iobands: Command
 ) -> None:
     allow(root, every="4h")
     rate(0.7)
     iobands("run", cwd=root)
     assert plan_of(root)["asks"]  # in four hours
-    before = sorted((root / "perflogs").rglob("*"))
-    command = [sys.executable, "-X", "importtime", "-m", "iobands", "run", "--suspects"]
-    began = os.times()
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    ended = os.times()
-    assert done.stdout == ""
-    imported = {each.rpartition("|")[2].strip() for each in done.stderr.splitlines()}
+    before = {each: each.stat().st_mtime_ns for each in (root / "perflogs").rglob("*")}
+    script = WATCHED.replace("ROOT", repr(str(root)))
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True
+    )
+    opened, modules = done.stdout.splitlines()
+    assert opened == "[('perflogs/plan.json', True)]"
+    imported = set(modules.split())
     assert "iobands.measure.plan" in imported
     tops = {each.partition(".")[0] for each in imported}
-    assert not tops & {"polars", "numpy", "reframe", "pandas", "yaml_env_tag"}
-    assert not {each for each in imported if each.startswith(("iobands.judge", "iobands.source"))}
-    assert ended.children_user - began.children_user < 0.5  # s of a processor
-    assert sorted((root / "perflogs").rglob("*")) == before
-    assert purposes(root) == ["scheduled", "repeat"]
+    assert not tops & {"polars", "numpy", "reframe", "pandas", "rich", "dateutil", "asyncio"}
+    rooms = {each.split(".")[1] for each in imported if each.startswith("iobands.")}
+    assert rooms == {"commands", "measure", "model", "version"}
+    assert {each: each.stat().st_mtime_ns for each in (root / "perflogs").rglob("*")} == before
 
 
 def test_an_action_makes_the_plan_anew(
@@ -210,20 +232,61 @@ def test_the_site_limits_what_is_measured_again(
     assert (done.returncode, purposes(root)) == (0, ["scheduled", "repeat"]), done.stderr
 
 
-def test_a_check_that_is_gone_is_said_once(
-    root: Path, rate: Callable[[float], None], iobands: Command
-) -> None:
+def test_a_check_that_is_gone(root: Path, rate: Callable[[float], None], iobands: Command) -> None:
     rate(0.7)
     iobands("run", cwd=root)
     allow(root, every="4h")
-    allow(root)
     checks = root / "checks" / "trivial.py"
     checks.write_text(checks.read_text().replace("class Varying", "class Renamed"))
+    assert ask_again(iobands, root).stderr == ""  # not due
+    allow(root)
     done = ask_again(iobands, root)
-    assert (
-        "Varying was not measured again: it was not run; it may be gone or renamed" in done.stderr
-    )
+    assert "Varying was not measured again: ReFrame finds no such check; if it is" in done.stderr
     assert purposes(root) == ["scheduled", "repeat"]
+
+
+def test_a_file_system_that_becomes_unfit_is_asked_until_it_is_fit(
+    root: Path, rate: Callable[[float], None], iobands: Command
+) -> None:
+    rate(0.7)
+    (root / "unfit").touch()
+    iobands("run", cwd=root)
+    (root / "unfit").unlink()
+    iobands("run", cwd=root)
+    assert purposes(root) == ["scheduled", "repeat"]
+    (root / "unfit").touch()
+    for _ in range(2):
+        done = ask_again(iobands, root)
+        assert "Varying was not measured again: not mounted at /varying" in done.stderr
+    (root / "unfit").unlink()
+    ask_again(iobands, root)
+    assert purposes(root) == ["scheduled", "repeat", "suspect"]
+
+
+@pytest.mark.parametrize("begins", [True, False], ids=["a session", "a signal"])
+def test_an_hourly_run_that_is_interrupted(
+    root: Path, rate: Callable[[float], None], iobands: Command, begins: bool
+) -> None:
+    rate(0.7)
+    iobands("run", cwd=root)
+    (root / "slow").touch()
+    time.sleep(1.1)
+    command = [sys.executable, "-m", "iobands", "run", "--suspects"]
+    with subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE, text=True) as hourly:
+        while not (root / "begun").exists():
+            time.sleep(0.1)
+        (root / "slow").unlink()
+        if begins:
+            iobands("run", cwd=root)
+        else:
+            hourly.terminate()
+        _, said = hourly.communicate()
+    assert "measuring again was interrupted: 0 of 1 were measured" in said
+    assert "gone" not in said
+    assert purposes(root)[:2] == ["scheduled", "repeat"]
+    # and it is asked again
+    ask_again(iobands, root)
+    assert purposes(root)[-1] == "suspect"
 
 
 def test_of_two_hosts_one_measures(
@@ -243,8 +306,8 @@ def test_of_two_hosts_one_measures(
     assert purposes(root) == ["scheduled", "repeat"]
 
 
-@pytest.mark.parametrize("text", ["", '{"schema": 1, "asks": [{}]}', "\0"])
-def test_a_damaged_plan_is_made_anew(
+@pytest.mark.parametrize("text", ["", '{"schema": 1, "asks": [{}]}', '{"schema": 9}', "\0"])
+def test_a_plan_that_is_damaged_or_of_a_newer_iobands_is_made_anew(
     root: Path, rate: Callable[[float], None], iobands: Command, text: str
 ) -> None:
     rate(0.7)
@@ -252,14 +315,4 @@ def test_a_damaged_plan_is_made_anew(
     (root / "perflogs" / "plan.json").write_text(text)
     ask_again(iobands, root)
     assert purposes(root) == ["scheduled", "repeat", "suspect"]
-    assert plan_of(root)["schema"] == 1
-
-
-def test_a_plan_of_a_newer_iobands_is_left_alone(root: Path) -> None:
-    (root / "perflogs").mkdir()
-    (root / "perflogs" / "plan.json").write_text('{"schema": 9}')
-    status, text = call("run", "--suspects", "--site", str(root))
-    assert status == 3
-    assert "of a newer iobands" in text
-    assert (root / "perflogs" / "plan.json").read_text() == '{"schema": 9}'
-    assert not (root / "perflogs" / LOCK_NAME).exists()
+    assert plan_of(root)["schema"] == 2

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from iobands.measure.plan import (
-    ASKED_NAME,
     PLAN_NAME,
     Asked,
     Limits,
@@ -19,12 +18,11 @@ from iobands.measure.plan import (
     affordable,
     inputs_of,
     note_asked,
-    read_asked,
     read_plan,
     timed,
     write_plan,
 )
-from iobands.model import Ask, FileError
+from iobands.model import Ask
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=timezone.utc)
 ASK = Ask(
@@ -84,7 +82,8 @@ def test_it_is_quiet_in_a_maintenance() -> None:
     assert later.is_due(hours(1.5))
     # the hourly command is late: the maintenance has begun
     assert not later.is_due(hours(2))
-    assert Plan(NOW, {}, (later,)).is_outdated(Path("none"), hours(2))
+    assert not Plan(NOW, {}, (later,)).calls(Path("none"), hours(0.5))
+    assert Plan(NOW, {}, (later,)).calls(Path("none"), hours(2))
 
 
 def test_what_the_node_hours_of_a_day_leave_room_for() -> None:
@@ -121,21 +120,22 @@ def test_a_plan_is_read_back(tmp_path: Path) -> None:
     (tmp_path / "bands" / "here.yaml").write_text("a")
     (tmp_path / "bands" / ".here.yaml.swp").write_text("an editor's")
     found = timed(ASK, [], Limits(), [(hours(2), hours(3))], NOW)
-    plan = Plan(NOW, inputs_of(tmp_path), (found,))
+    plan = Plan(NOW, inputs_of(tmp_path), (found,), tuple(asked(1, 23)))
     assert list(plan.inputs) == ["bands/here.yaml"]
-    write_plan(tmp_path, plan)
+    write_plan(tmp_path, plan, NOW)
     assert read_plan(tmp_path) == plan
-    assert not plan.is_outdated(tmp_path, NOW)
-    assert plan.due([], hours(1)) == (found,)
-    assert plan.due([Asked(hours(0.5), ASK.identity, 8)], hours(1)) == ()
+    assert not plan.calls(tmp_path, NOW)
+    assert plan.calls(tmp_path, hours(1))
+    # the clock was set back
+    assert plan.calls(tmp_path, hours(-1))
     (tmp_path / "bands" / "here.yaml").write_text("ab")
-    assert plan.is_outdated(tmp_path, NOW)
+    assert plan.calls(tmp_path, NOW)
     (tmp_path / "bands" / "here.yaml").unlink()
-    assert plan.is_outdated(tmp_path, NOW)
+    assert plan.calls(tmp_path, NOW)
 
 
 def said(directory: Path) -> dict:
-    write_plan(directory, Plan(NOW, {}, (replace(ASK, due=NOW),)))
+    write_plan(directory, Plan(NOW, {}, (replace(ASK, due=NOW),), tuple(asked(1))), NOW)
     return json.loads((directory / PLAN_NAME).read_text())
 
 
@@ -153,41 +153,59 @@ def said(directory: Path) -> dict:
         ("node_hours", float("nan")),
         ("node_hours", -1),
         ("node_hours", 10**400),
-        ("target", "0 -S x"),
-        ("target", ".*"),
+        ("target", "two\nlines"),
+        ("node", None),
         ("other", 1),
     ],
 )
-def test_a_hostile_plan_is_none(tmp_path: Path, field: str, value: object) -> None:
+def test_a_hostile_plan_calls_for_another(tmp_path: Path, field: str, value: object) -> None:
     plan = said(tmp_path)
     plan["asks"][0][field] = value
     (tmp_path / PLAN_NAME).write_text(json.dumps(plan))
-    assert read_plan(tmp_path) is None
+    assert read_plan(tmp_path).calls(tmp_path, NOW)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema": 1}', "[" * 100_000, "\0"])
-def test_a_truncated_plan_is_none(tmp_path: Path, text: str) -> None:
-    assert read_plan(tmp_path) is None
+@pytest.mark.parametrize(
+    ("field", "value"), [("when", 5), ("check", []), ("node_hours", -1), ("node_hours", None)]
+)
+def test_a_hostile_account_calls_for_another_plan(
+    tmp_path: Path, field: str, value: object
+) -> None:
+    plan = said(tmp_path)
+    plan["asked"][0][field] = value
+    (tmp_path / PLAN_NAME).write_text(json.dumps(plan))
+    assert read_plan(tmp_path).calls(tmp_path, NOW)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", '{"schema": 2}', '{"schema": 9}', "[" * 100_000, "\0"]
+)
+def test_a_plan_that_cannot_be_read_calls_for_another(tmp_path: Path, text: str) -> None:
+    assert read_plan(tmp_path).calls(tmp_path, NOW)
     (tmp_path / PLAN_NAME).write_text(text)
-    assert read_plan(tmp_path) is None
-    (tmp_path / ASKED_NAME).write_text(text)
-    assert read_asked(tmp_path) == []
+    assert read_plan(tmp_path).calls(tmp_path, NOW)
+    assert (read_plan(tmp_path).asks, read_plan(tmp_path).asked) == ((), ())
 
 
-def test_a_plan_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    (tmp_path / PLAN_NAME).write_text(json.dumps({**said(tmp_path), "schema": 2}))
-    with pytest.raises(FileError, match="of a newer iobands"):
-        read_plan(tmp_path)
+def test_a_plan_of_version_1_is_read(tmp_path: Path) -> None:
+    plan = said(tmp_path)
+    del plan["asked"], plan["asks"][0]["node"]
+    (tmp_path / PLAN_NAME).write_text(json.dumps({**plan, "schema": 1}))
+    assert read_plan(tmp_path) == Plan(NOW, {}, (replace(ASK, due=NOW),))
 
 
 def test_a_pipe_in_place_of_the_plan_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / PLAN_NAME)
-    assert read_plan(tmp_path) is None
+    assert read_plan(tmp_path).calls(tmp_path, NOW)
 
 
-def test_what_was_asked_is_forgotten_after_a_day(tmp_path: Path) -> None:
-    note_asked(tmp_path, asked(0), NOW)
-    note_asked(tmp_path, asked(-23), hours(23))
-    assert read_asked(tmp_path) == [*asked(0), *asked(-23)]
-    note_asked(tmp_path, [], hours(24))
-    assert read_asked(tmp_path) == asked(-23)
+def test_what_is_measured_is_noted_and_due_again_later(tmp_path: Path) -> None:
+    other = replace(ASK, check="other", due=NOW)
+    write_plan(tmp_path, Plan(NOW, {}, (replace(ASK, due=NOW), other), tuple(asked(20))), NOW)
+    note_asked(tmp_path, {ASK: Limits(every=4)}, hours(1))
+    found = read_plan(tmp_path)
+    assert [each.due for each in found.asks] == [hours(5), NOW]
+    assert found.asked == tuple(asked(20, -1))
+    # and forgotten after a day
+    note_asked(tmp_path, {ASK: Limits()}, hours(4))
+    assert read_plan(tmp_path).asked == tuple(asked(-1, -4))

@@ -77,20 +77,24 @@ def _row(entry: LedgerEntry) -> tuple[str, ...]:
     )
 
 
-def recorded(options: SiteOptions, *, with_power: bool = False) -> JudgedSite:
+def recorded(options: SiteOptions) -> JudgedSite:
     """Append to the log of alerts what happened since, and return the judged site.
 
     All systems are judged, as the numbers do not depend on what somebody looks at.
     """
-    judged = judgement_of(replace(options, system=None), with_power=with_power)
-    perflogs = options.perflogs_directory
+    judged = judgement_of(replace(options, system=None))
+    log_news(options, judged)
+    return judged if options.system is None else judgement_of(options)
+
+
+def log_news(options: SiteOptions, judged: JudgedSite) -> None:
+    """Append what happened to alerts to their log; if that fails, say so and go on."""
     for system, events in judged.news.items():
         if events:
             try:
-                append_events(perflogs, system, events)
+                append_events(options.perflogs_directory, system, events)
             except OSError as error:
                 typer.echo(f"iobands: alerts are not logged: {error}", err=True)
-    return judged if options.system is None else judgement_of(options)
 
 
 def _rebuild(options: PastSiteOptions) -> None:

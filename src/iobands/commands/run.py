@@ -7,7 +7,7 @@ imported later.
 from __future__ import annotations
 
 import threading
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +24,7 @@ from iobands.commands.options import (
     require_report,
     root_of,
 )
-from iobands.measure.plan import Plan, read_asked, read_plan
+from iobands.measure.plan import read_plan
 from iobands.model import seconds_of
 
 
@@ -71,9 +71,10 @@ def run(
     if dashboard:  # said before the checks run, not after
         require_report("iobands run --report")
     options = SiteOptions(root=root_of(root), false_alarms=false_alarms)
-    plan = read_plan(options.perflogs_directory) if suspects else None
-    if suspects and not dry_run and plan and _has_nothing_due(plan, options):
-        return
+    if suspects and not dry_run:
+        plan, config = read_plan(options.perflogs_directory), options.config_of("bands").parent
+        if not plan.calls(config, datetime.now(timezone.utc)):
+            return
     from iobands.commands import session  # noqa: PLC0415 (slow to load)
 
     if dry_run:
@@ -84,14 +85,6 @@ def run(
         session.run_suspects(options, how)
     else:
         session.run_session(options, tag, system, tuple(extra or ()), how)
-
-
-def _has_nothing_due(plan: Plan, options: SiteOptions) -> bool:
-    perflogs, now = options.perflogs_directory, datetime.now(timezone.utc)
-    is_of_future = plan.written - now > timedelta(hours=1)  # by a clock that was set back
-    if is_of_future or plan.is_outdated(options.config_of("bands").parent, now):
-        return False
-    return not plan.asks or not plan.due(read_asked(perflogs), now)
 
 
 def _seconds(text: str) -> float:

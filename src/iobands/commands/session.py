@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from iobands.commands.ledger import recorded
+from iobands.commands.ledger import log_news
 from iobands.commands.notify import send_ping, settings_of, tell_of
 from iobands.commands.options import SiteOptions, failure, judgement_of
 from iobands.commands.report import report_to
@@ -22,7 +22,7 @@ from iobands.commands.status import print_digest
 from iobands.judge.site import JudgedSite
 from iobands.judge.suspects import asks_of, repeats_of
 from iobands.measure import Listener, Selection, SessionError
-from iobands.measure.plan import Plan, inputs_of, limits_of, read_asked, timed, write_plan
+from iobands.measure.plan import Plan, inputs_of, limits_of, read_plan, timed, write_plan
 from iobands.measure.session import measure, measure_again
 from iobands.model import OK, UNKNOWN, Ask, FileError, slug, worst
 from iobands.notify.settings import Settings
@@ -34,6 +34,28 @@ from iobands.views.layout import folded
 
 _T = TypeVar("_T")
 _NOBODY: Final = Settings()
+
+
+@dataclass
+class _Judgement:
+    """The site as it was judged last, with the plan that followed."""
+
+    options: SiteOptions
+    with_power: bool
+    site: JudgedSite = field(init=False)
+
+    def renewed(self) -> JudgedSite:
+        """Judge the site, and write the plan of what to measure again; the lock is held."""
+        inputs = inputs_of(self.options.config_of("bands").parent)  # before it reads them
+        judged = judgement_of(self.options, with_power=self.with_power)
+        now, perflogs = datetime.now(timezone.utc), self.options.perflogs_directory
+        planned, asked = _timed(self.options, judged), read_plan(perflogs).asked
+        try:
+            write_plan(perflogs, Plan(now, inputs, planned, asked), now)
+        except OSError as error:
+            typer.echo(f"iobands: the plan of further runs is not written: {error}", err=True)
+        self.site = replace(judged, snapshot=replace(judged.snapshot, planned=planned))
+        return self.site
 
 
 @dataclass(frozen=True)
@@ -55,20 +77,22 @@ def run_session(
     people, unread = _people(options, how.notify)
     statuses = [send_ping(people, "start")]
 
-    def choose() -> tuple[Ask, ...]:
-        judged = judgement_of(options)
-        return repeats_of(judged.snapshot, began, judged.runs)
+    judgement = _Judgement(options, with_power=how.dashboard is not None)
+
+    def judge() -> tuple[Ask, ...]:
+        found = judgement.renewed()
+        return repeats_of(found.snapshot, began, found.runs)
 
     read = partial(read_site_file, root / "config" / "systems")
     try:
         outcome = _listening(
-            how, lambda listener: measure(root, selection, read, how.limit, listener, choose)
+            how, lambda listener: measure(root, selection, read, how.limit, listener, judge)
         )
     except typer.Exit as end:
         send_ping(people, "fail", str(end.__cause__ or ""))
         raise
     problems = [*outcome.problems, *unread]
-    site, sent = _told(options, how, outcome.notes, problems, people, print_digest)
+    site, sent = _told(options, how, outcome.notes, problems, people, judgement, print_digest)
     statuses.append(send_ping(people, "fail" if problems else "", summary(site)))
     raise typer.Exit(worst([*statuses, sent, site.exit_status, UNKNOWN if problems else OK]))
 
@@ -78,17 +102,19 @@ def run_suspects(options: SiteOptions, how: How) -> None:
     root = _root(options)
     read = partial(read_site_file, root / "config" / "systems")
 
-    def choose() -> list[Ask]:
-        now = datetime.now(timezone.utc)
-        return [each for each in plan_again(options, judgement_of(options)) if each.is_due(now)]
+    judgement = _Judgement(options, with_power=how.dashboard is not None)
+
+    def judge() -> list[Ask]:
+        planned, now = judgement.renewed().snapshot.planned, datetime.now(timezone.utc)
+        return [each for each in planned if each.is_due(now)]
 
     people, problems = _people(options, how.notify)
-    again = _listening(how, lambda listener: measure_again(root, choose, read, how.limit, listener))
+    again = _listening(how, lambda listener: measure_again(root, judge, read, how.limit, listener))
     if again is None or not (again.measured or again.problems or again.notes):
         return
     problems += again.problems
     show = partial(_say_again, measured=again.measured)
-    site, sent = _told(options, how, again.notes, problems, people, show)
+    site, sent = _told(options, how, again.notes, problems, people, judgement, show)
     raise typer.Exit(worst([sent, site.exit_status, UNKNOWN if problems else OK]))
 
 
@@ -114,19 +140,10 @@ def show_plan(options: SiteOptions) -> None:
         typer.echo("\n" + "\n".join(folded(text, MAIL_WIDTH)))
 
 
-def plan_again(options: SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:
-    """Write the plan of what to measure again between sessions, and return it."""
-    inputs = inputs_of(options.config_of("bands").parent)  # before the plan that is made of them
-    asks = _timed(options, judged)
-    now = datetime.now(timezone.utc)
-    write_plan(options.perflogs_directory, Plan(now, inputs, asks))
-    return asks
-
-
 def _timed(options: SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:
     site, now = judged.snapshot, datetime.now(timezone.utc)
     read = partial(read_site_file, options.config_of("systems"))
-    asked = read_asked(options.perflogs_directory)
+    asked = read_plan(options.perflogs_directory).asked
     found = []
     for ask in asks_of(site, judged.runs):
         windows = [
@@ -157,14 +174,15 @@ def _told(
     notes: Sequence[str],
     problems: Sequence[str],
     people: Settings,
+    judgement: _Judgement,
     show: Callable[[Snapshot], None],
 ) -> tuple[Snapshot, int]:
-    """Judge, log the alerts, plan what is measured again, and show and send what there is.
+    """Log the alerts, and show and send what there is.
 
     Return the snapshot, and the exit status of sending.
     """
-    judged = recorded(options, with_power=how.dashboard is not None)
-    site = replace(judged.snapshot, planned=plan_again(options, judged))
+    log_news(options, judgement.site)
+    site = judgement.site.snapshot
     show(site)
     if how.dashboard:
         report_to(how.dashboard, site, options.config_of("systems"))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from iobands.measure import Listener, ReadSiteFile, Selection, exactly
 from iobands.measure.perflogs import reconcile
-from iobands.measure.plan import Asked, Limits, affordable, limits_of, note_asked, read_asked, timed
+from iobands.measure.plan import Asked, Limits, affordable, limits_of, note_asked, read_plan, timed
 from iobands.measure.reframe import pause, run_checks
-from iobands.measure.run_reports import Part, entries_of, load_report
-from iobands.model import COMPLETED, REPEAT, Ask, FileError, Unusable
+from iobands.measure.run_reports import CheckRun, read_report
+from iobands.model import COMPLETED, LIMIT, NODE, REPEAT, TARGET, Ask, FileError, Unusable
 
 
 @dataclass(frozen=True)
@@ -51,36 +51,39 @@ def ask_again(
         limits = {ask: limits_of(read_site_file, ask.place) for ask in asks}
     except FileError as error:
         return Again(problems=(str(error),))
-    chosen = _allowed(asks, read_asked(perflogs), limits, now)
-    left = len(asks) - len(chosen)
-    notes = [f"{left} not measured again: the limits of the site are reached"] if left else []
-    if not chosen:
-        return Again(notes=tuple(notes))
-    note_asked(perflogs, (Asked(now, ask.identity, ask.node_hours) for ask in chosen), now)
-    begin = max(ask.measured + timedelta(hours=limits[ask].repeat) for ask in chosen)
+    chosen = _allowed(asks, read_plan(perflogs).asked, limits, now)
+    left = ", ".join(dict.fromkeys(ask.check for ask in asks if ask not in chosen))
+    notes = [f"not measured again, as it would exceed the limits of the site: {left}"] * bool(left)
+    begin = max((ask.measured + timedelta(hours=limits[ask].repeat) for ask in chosen), default=now)
     how = COMPLETED
-    if chosen[0].purpose == REPEAT and begin > now:
+    if chosen and chosen[0].purpose == REPEAT and begin > now:
         listener.step(f"waiting until {begin.astimezone():%H:%M} to repeat {len(chosen)}")
         wait = min((begin - now).total_seconds(), max(limits[ask].repeat for ask in chosen) * 3600)
         how = pause(root, wait, limit, listener)
-    reports: list[Path] = []
     problems: list[str] = []
-    for selection in _selections(chosen):
-        if how == COMPLETED:
-            ended = run_checks(root, selection, [], session, end - time.monotonic(), listener)
-            how = ended.how
-            reports += ended.reports
-            problems += [f"not loaded: {each}" for each in ended.not_loaded]
-            if not ended.reports and ended.cases is not None:
-                problems.append(ended.said)
+    measured: list[Ask] = []
+    reports: list[Path] = []
+    for selection, own in _selections(chosen):
+        if how != COMPLETED:
+            break
+        note_asked(perflogs, {ask: limits[ask] for ask in own}, datetime.now(timezone.utc))
+        ended = run_checks(root, selection, [], session, end - time.monotonic(), listener)
+        how = ended.how
+        reports += ended.reports
+        problems += [f"not loaded: {each}" for each in ended.not_loaded]
+        if how == COMPLETED and not ended.reports and ended.cases is not None:
+            problems.append(ended.said)
+        for ask in own:
+            why = _why_not(ask, ended.reports)
+            if not why:
+                measured.append(ask)
+            elif how == COMPLETED:
+                notes.append(f"{ask.check} was not measured again: {why}")
+    if how != COMPLETED:
+        what = "reached its time limit" if how == LIMIT else "was interrupted"
+        done = f"{len(measured)} of {len(chosen)} were measured"
+        notes.append(f"measuring again {what}: {done}")
     reconciled = reconcile(reports, perflogs)
-    measured = []
-    for ask in chosen:
-        why = _why_not(ask, reports)
-        if why:
-            notes.append(f"{ask.check} was not measured again: {why}")
-        else:
-            measured.append(ask)
     return Again(
         tuple(measured),
         how,
@@ -104,47 +107,29 @@ def _allowed(
     return affordable(found, asked, limits, now)
 
 
-def _selections(asks: Sequence[Ask]) -> list[Selection]:
-    """Return what to run: the checks of a partition, an environment and a purpose together."""
-    together: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+def _selections(asks: Sequence[Ask]) -> Iterator[tuple[Selection, list[Ask]]]:
+    """Yield what to run: the checks of a partition, an environment and a purpose together."""
+    together: defaultdict[tuple[str, ...], list[Ask]] = defaultdict(list)
     for ask in asks:
-        together[ask.place, ask.environ, ask.purpose, ask.target].append(ask.check)
-    return [
-        Selection(
-            tag=None,
-            system=place,
-            extra=(
-                *(word for name in dict.fromkeys(names) for word in ("-n", exactly(name))),
-                "-p",
-                f"^{re.escape(environ)}$",
-                *(("-S", f"{names[0].split()[0]}.target={target}") if target else ()),
-            ),
-            why=purpose,
-        )
-        for (place, environ, purpose, target), names in together.items()
-    ]
+        together[ask.place, ask.environ, ask.purpose, ask.target, ask.node].append(ask)
+    for (place, environ, purpose, target, node), own in together.items():
+        words = [word for ask in own for word in ("-n", exactly(ask.check))]
+        words += ["-p", f"^{re.escape(environ)}$"]
+        for kind, peer in ((TARGET, target), (NODE, node)):
+            words += ["-S", f"{own[0].check.split()[0]}.{kind}={peer}"] if peer else []
+        yield Selection(tag=None, system=place, extra=tuple(words), why=purpose), own
 
 
-def _why_not(ask: Ask, reports: Sequence[Path]) -> str:
+def _why_not(ask: Ask, reports: Iterable[Path]) -> str:
     """Return why an ask gave no rate, by the run reports; empty if it gave one."""
-    entry = next((each for path in reports for each in _entries(path) if _is_of(each, ask)), None)
-    if entry is None:
-        return "it was not run; it may be gone or renamed"
-    values = entry.get("perfvalues")
-    figures = values.values() if isinstance(values, dict) else ()
-    if any(each and each[0] is not None for each in figures):
-        return ""
-    said = entry.get("skip_reason") or entry.get("fail_reason") or entry.get("result")
-    return " ".join(str(said).split())
+    check = (ask.system, ask.partition, ask.environ, ask.check)
+    for run in (each for path in reports for each in _runs(path) if each.identity == check):
+        return "" if run.recorded else run.reason or run.result
+    return "ReFrame finds no such check; if it is gone for good, retire its series"
 
 
-def _is_of(entry: Part, ask: Ask) -> bool:
-    place = f"{entry.get('system')}:{entry.get('partition')}"
-    return (place, entry.get("environ"), entry.get("display_name")) == ask.identity[:3]
-
-
-def _entries(path: Path) -> list[Part]:
+def _runs(path: Path) -> list[CheckRun]:
     try:
-        return [*entries_of(load_report(path))]
+        return (read_report(path) or (None, []))[1]
     except Unusable:
         return []

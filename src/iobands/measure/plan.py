@@ -1,27 +1,24 @@
-"""`perflogs/plan.json`: what is measured again between sessions, when and why.
+"""`perflogs/plan.json`: what is measured again, when and why, and what was in the last 24 hours.
 
-A session writes the plan. The hourly command reads it and ends at once if nothing is due, so this
-module needs little. What was measured again is in `perflogs/.asked.json`, which only the holder of
-the lock writes: several hosts may have the hourly line.
+Only the holder of the lock writes it, as several hosts may have the hourly line. That line reads
+the plan and ends at once if nothing is due, so this module imports little.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Final
 
 from iobands.measure import ReadSiteFile
-from iobands.model import Ask, FileError, parse_time, read_small, replace_file, seconds_of
+from iobands.model import Ask, parse_time, read_small, replace_file, seconds_of
 
 PLAN_NAME: Final = "plan.json"
-ASKED_NAME: Final = ".asked.json"
-_SCHEMA: Final = 1
+_SCHEMA: Final = 2
 _LARGEST: Final = 1 << 20
 _MOST_HOURS: Final = 1e9
 _DAY: Final = timedelta(days=1)
@@ -62,22 +59,30 @@ class Asked:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked, and the files of which it was made, by their names below `config/`."""
+    """What is asked, and the files of which it was made, by their names below `config/`.
+
+    `asked` is what was measured again in the last 24 hours.
+    """
 
     written: datetime
     inputs: Mapping[str, Stamp]
     asks: tuple[Ask, ...] = ()
+    asked: tuple[Asked, ...] = ()
 
-    def is_outdated(self, config: Path, now: datetime) -> bool:
-        """Whether actions, bands or site files have changed, or a maintenance began since."""
-        return self.inputs != inputs_of(config) or any(
-            ask.until is not None and ask.until <= now for ask in self.asks
+    def calls(self, config: Path, now: datetime) -> bool:
+        """Whether something is due, or what it was made of is not what it was.
+
+        Actions, bands or site files have changed, a maintenance has begun, or the clock was set
+        back.
+        """
+        return (
+            self.written - now > _CLOCK_OFF
+            or self.inputs != inputs_of(config)
+            or any(ask.is_due(now) or (ask.until and ask.until <= now) for ask in self.asks)
         )
 
-    def due(self, asked: Iterable[Asked], now: datetime) -> tuple[Ask, ...]:
-        """Return what is due and was not measured since the plan was written."""
-        since = {each.check for each in asked if each.when >= self.written}
-        return tuple(ask for ask in self.asks if ask.is_due(now) and ask.identity not in since)
+
+_NO_PLAN: Final = Plan(datetime.min.replace(tzinfo=timezone.utc), {"": (0, 0)})
 
 
 def limits_of(read_site_file: ReadSiteFile, place: str) -> Limits:
@@ -154,62 +159,53 @@ def affordable(
     return found
 
 
-def read_plan(perflogs: Path) -> Plan | None:
-    """Return the plan, None if there is none or it is damaged.
+def read_plan(perflogs: Path) -> Plan:
+    """Return the plan, one that calls for another if it is missing, damaged or of a newer iobands.
 
-    Raises:
-        FileError: it is of a newer iobands.
+    Version 1 had no account of what was measured.
     """
     try:
         said = json.loads(read_small(perflogs / PLAN_NAME, _LARGEST))
-        if type(said["schema"]) is int and said["schema"] > _SCHEMA:
-            raise FileError(
-                f"{perflogs / PLAN_NAME}: of a newer iobands (version {said['schema']}); run "
-                "`iobands run --suspects` with that one, or remove the file"
-            )
-        if said["schema"] != _SCHEMA:
-            return None
+        if said["schema"] not in range(1, _SCHEMA + 1):
+            return _NO_PLAN
         inputs = {str(name): (int(ns), int(size)) for name, (ns, size) in said["inputs"].items()}
-        return Plan(parse_time(said["written"]), inputs, tuple(map(_ask, said["asks"])))
-    except FileError:
-        raise
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return None
+        asked = tuple(map(_asked, said.get("asked", ())))
+        return Plan(parse_time(said["written"]), inputs, tuple(map(_ask, said["asks"])), asked)
+    except (
+        OSError,
+        ValueError,
+        OverflowError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RecursionError,
+    ):
+        return _NO_PLAN
 
 
-def write_plan(perflogs: Path, plan: Plan) -> None:
-    """Replace the plan.
+def write_plan(perflogs: Path, plan: Plan, now: datetime) -> None:
+    """Replace the plan, without what was measured more than a day before `now`.
 
     Raises:
         OSError: it cannot be written.
     """
-    said = {"schema": _SCHEMA, **asdict(plan)}
+    asked = tuple(each for each in plan.asked if abs(now - each.when) < _DAY)
+    said = {"schema": _SCHEMA, **asdict(replace(plan, asked=asked))}
     text = json.dumps(said, indent=1, default=datetime.isoformat)
     replace_file(perflogs / PLAN_NAME, f"{text}\n".encode("utf-8", "replace"))
 
 
-def read_asked(perflogs: Path) -> list[Asked]:
-    """Return what was measured again; nothing if the file is damaged."""
-    try:
-        said = json.loads(read_small(perflogs / ASKED_NAME, _LARGEST))
-        found = [
-            Asked(parse_time(one["when"]), tuple(map(str, one["check"])), float(one["node_hours"]))
-            for one in said
-        ]
-    except (OSError, ValueError, OverflowError, TypeError, KeyError, RecursionError):
-        return []
-    return [each for each in found if each.check and 0 <= each.node_hours < _MOST_HOURS]
-
-
-def note_asked(perflogs: Path, more: Iterable[Asked], now: datetime) -> None:
-    """Add to what was measured again, and forget what is older than a day.
+def note_asked(perflogs: Path, asks: Mapping[Ask, Limits], now: datetime) -> None:
+    """Note what is about to be measured, so that its next time is not before it is due again.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the plan cannot be written.
     """
-    kept = [each for each in read_asked(perflogs) if abs(now - each.when) < _DAY]
-    text = json.dumps([asdict(each) for each in (*kept, *more)], default=datetime.isoformat)
-    replace_file(perflogs / ASKED_NAME, f"{text}\n".encode("utf-8", "replace"))
+    plan = read_plan(perflogs)
+    next_of = {ask.identity: now + timedelta(hours=limits.every) for ask, limits in asks.items()}
+    later = tuple(replace(ask, due=next_of.get(ask.identity, ask.due)) for ask in plan.asks)
+    more = (Asked(now, ask.identity, ask.node_hours) for ask in asks)
+    write_plan(perflogs, replace(plan, asks=later, asked=(*plan.asked, *more)), now)
 
 
 def _hours(duration: str | None, otherwise: float) -> float:
@@ -227,6 +223,13 @@ def _ask(said: Mapping[str, Any]) -> Ask:
         raise ValueError("not a time")
     if type(ask.node_hours) not in (int, float) or not 0 <= ask.node_hours < _MOST_HOURS:
         raise ValueError("not a number of node hours")
-    if not re.fullmatch(r"\d*", ask.target, re.ASCII):
-        raise ValueError("not a target")
     return ask
+
+
+def _asked(said: Mapping[str, Any]) -> Asked:
+    found = Asked(
+        parse_time(said["when"]), tuple(map(str, said["check"])), float(said["node_hours"])
+    )
+    if not found.check or not 0 <= found.node_hours < _MOST_HOURS:
+        raise ValueError("not an account")
+    return found

@@ -37,10 +37,10 @@ from iobands.measure.record import begin_record, end_record, read_last_session, 
 from iobands.measure.reframe import LOG, Ended, describe, run_checks
 from iobands.measure.run_reports import load_report, totals_of
 from iobands.measure.sweep import clean_up, prune
-from iobands.model import COMPLETED, FAILED, INTERRUPTED, LIMIT, SCHEDULED, Ask
+from iobands.model import COMPLETED, FAILED, INTERRUPTED, LIMIT, SCHEDULED, Ask, LastSession
 
-#: Returns what to measure again, by what was measured so far.
-Choose = Callable[[], Sequence[Ask]]
+#: Judges what was measured so far, and returns what to measure again.
+Judge = Callable[[], Sequence[Ask]]
 
 _stop_beating: dict[str, Callable[[], None]] = {}  # by session
 
@@ -69,12 +69,12 @@ def measure(
     read_site_file: ReadSiteFile,
     limit: float,
     listener: Listener,
-    choose: Choose = tuple,
+    judge: Judge = tuple,
 ) -> SessionOutcome:
-    """Run the selected checks one after the other.
+    """Run the selected checks one after the other, and judge.
 
-    At the end it measures what `choose` returns again, unless a person selected the checks. After
-    `limit` seconds the session ends. When it has ended, orphans are removed. The output of the last
+    Unless a person selected the checks, it then measures again what `judge` returns, and judges
+    anew. After `limit` seconds the session ends, and orphans are removed. The output of the last
     session is also kept as `perflogs/iobands-run.log`, and how it ended as
     `perflogs/last-session.json`.
 
@@ -85,48 +85,69 @@ def measure(
     perflogs, end = root / "perflogs", time.monotonic() + limit
     holder, notes = open_session(perflogs, f"iobands run --tag {selection.tag}")
     try:
-        clock = clock_problem(perflogs)
-        former = read_last_session(perflogs)
-        record = begin_record(perflogs, holder, selection.tag or "", selection.system)
         try:
-            outcome = _session(root, selection, read_site_file, holder.session, limit, listener)
-            if outcome.how == COMPLETED and selection.purpose == SCHEDULED:
-                left = end - time.monotonic()
-                asks = choose()
-                again = ask_again(root, asks, read_site_file, holder.session, left, listener)
-                outcome = _with(outcome, again)
-                if again.how != COMPLETED:
-                    notes += end_rest(perflogs, holder.session)
-        except NothingSelectedError:
-            restore_record(perflogs, former)
-            raise
-        except (SessionError, OSError) as error:
-            end_record(perflogs, record, FAILED, {}, str(error))
-            raise
-        problems = (*([clock] if clock else []), *outcome.problems)
-        outcome = replace(outcome, problems=problems, notes=(*notes, *outcome.notes))
-        reason = "; ".join(outcome.problems) or None
-        end_record(perflogs, record, outcome.how, outcome.counts, reason, outcome.seconds)
-        if not clock:
-            prune(root)
-    except OSError as error:
-        raise refusal(error, Path(error.filename or perflogs)) from error
+            record, outcome = _recorded(root, selection, read_site_file, holder, limit, listener)
+        except OSError as error:
+            raise refusal(error, Path(error.filename or perflogs)) from error
+        outcome = replace(outcome, notes=(*notes, *outcome.notes))
+        if outcome.how == INTERRUPTED:
+            raise SessionError("; ".join(outcome.problems))
+        clean_up(root, selection.system, read_site_file)
+        asks = judge()
+        if asks and outcome.how == COMPLETED and selection.purpose == SCHEDULED:
+            left = end - time.monotonic()
+            again = ask_again(root, asks, read_site_file, holder.session, left, listener)
+            if again.how != COMPLETED:
+                end_rest(perflogs, holder.session)
+            outcome = _with(outcome, again)
+            _end(perflogs, record, outcome)
+            judge()
     finally:
         close_session(perflogs, holder.session)
-    if outcome.how == INTERRUPTED:
-        raise SessionError("; ".join(outcome.problems))
-    clean_up(root, selection.system, read_site_file)
     return outcome
+
+
+def _recorded(
+    root: Path,
+    selection: Selection,
+    read_site_file: ReadSiteFile,
+    holder: Holder,
+    limit: float,
+    listener: Listener,
+) -> tuple[LastSession, SessionOutcome]:
+    """Run the checks of a session, and record how it ended."""
+    perflogs = root / "perflogs"
+    clock = clock_problem(perflogs)
+    former = read_last_session(perflogs)
+    record = begin_record(perflogs, holder, selection.tag or "", selection.system)
+    try:
+        outcome = _session(root, selection, read_site_file, holder.session, limit, listener)
+    except NothingSelectedError:
+        restore_record(perflogs, former)
+        raise
+    except (SessionError, OSError) as error:
+        end_record(perflogs, record, FAILED, {}, str(error))
+        raise
+    outcome = replace(outcome, problems=(*([clock] if clock else []), *outcome.problems))
+    _end(perflogs, record, outcome)
+    if not clock:
+        prune(root)
+    return record, outcome
+
+
+def _end(perflogs: Path, record: LastSession, outcome: SessionOutcome) -> None:
+    reason = "; ".join(outcome.problems) or None
+    end_record(perflogs, record, outcome.how, outcome.counts, reason, outcome.seconds)
 
 
 def measure_again(
     root: Path,
-    choose: Choose,
+    judge: Judge,
     read_site_file: ReadSiteFile,
     limit: float,
     listener: Listener,
 ) -> Again | None:
-    """Measure what `choose` returns between sessions; None if another session is measuring.
+    """Measure what `judge` returns, and judge anew; None if another session is measuring.
 
     It leaves no record, as the next session is due as if it had not taken place. Another session
     that begins ends it.
@@ -142,15 +163,16 @@ def measure_again(
     try:
         if clock := clock_problem(perflogs):
             raise SessionError(clock)
-        asks = choose()
+        asks = judge()
         again = ask_again(root, asks, read_site_file, holder.session, limit, listener)
         notes += end_rest(perflogs, holder.session, waited=again.how == COMPLETED)
+        if again.measured or again.notes or again.problems:
+            clean_up(root, None, read_site_file)
+            judge()
     except OSError as error:
         raise refusal(error, Path(error.filename or perflogs)) from error
     finally:
         close_session(perflogs, holder.session)
-    if again.measured:
-        clean_up(root, again.measured[0].system, read_site_file)
     return replace(again, notes=(*notes, *again.notes))
 
 
@@ -159,7 +181,6 @@ def _with(outcome: SessionOutcome, again: Again) -> SessionOutcome:
     number = len(again.measured)
     return replace(
         outcome,
-        how=again.how,
         counts=outcome.counts | ({"again": number} if number else {}),
         problems=(*outcome.problems, *again.problems),
         notes=(*outcome.notes, *again.notes),

@@ -16,7 +16,7 @@ class Ask:
 
     `series` are the names in files of the series that it is for, and `measured` is when the newest
     sample of them was taken. It costs `node_hours` at most. It is `due` from a time on, `until`
-    the next maintenance begins. With a `target`, the run is pinned to it.
+    the next maintenance begins. With a `target` or a `node`, the run is pinned to it.
     """
 
     system: str
@@ -32,6 +32,7 @@ class Ask:
     due: datetime | None = None
     until: datetime | None = None
     target: str = ""
+    node: str = ""
 
     @property
     def place(self) -> str:
@@ -41,7 +42,7 @@ class Ask:
     @property
     def identity(self) -> tuple[str, ...]:
         """What identifies the measurement; it begins with the place."""
-        return self.place, self.environ, self.check, self.target
+        return self.place, self.environ, self.check, self.target, self.node
 
     def is_due(self, now: datetime) -> bool:
         """Whether it is time to measure it."""

@@ -6,7 +6,6 @@ Perflogs are one source; the layers above know nothing of their files.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -178,11 +177,7 @@ def read_known(
 
 
 def _planned(perflogs: Path, system: str | None) -> tuple[Ask, ...]:
-    """Return what is measured again; nothing if the plan is of a newer iobands."""
-    with suppress(FileError):
-        plan = read_plan(perflogs)
-        return tuple(each for each in plan.asks if system in {None, each.system}) if plan else ()
-    return ()
+    return tuple(each for each in read_plan(perflogs).asks if system in {None, each.system})
 
 
 def _bands(directory: Path, system: str, now: datetime) -> tuple[Bands, Maintenance]:
