@@ -6,6 +6,7 @@ know the syntax of each: sbatch(1), qsub(1B) and pbs_resources(7B) of PBS Profes
 reference of bsub. Pure functions, independent of ReFrame and of a site.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -104,6 +105,22 @@ def placement(scheduler: str, tasks_per_node: int, exclusive: bool) -> list[str]
         minutes = SECONDS_TO_CLEAN_UP // 60
         return [f'-R "span[ptile={tasks_per_node}]"', f"-wa TERM -wt {minutes}"]
     return []
+
+
+def with_node(scheduler: str, node: str) -> list[str]:
+    """The option for a job that has this node among its nodes; the others are any.
+
+    Slurm alone is asked: PBS and LSF would need each chunk or host of the job. `node` is a host's
+    name, and Slurm's names of nodes have no domain.
+
+    Raises:
+        SchedulerOptionsError: the scheduler has no such option, or it is no name of a host.
+    """
+    if scheduler not in SLURM:
+        raise SchedulerOptionsError(f"the scheduler {scheduler!r} cannot be asked for a node")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*", node):
+        raise SchedulerOptionsError(f"{node!r} is not the name of a node")
+    return [f"--nodelist={node.partition('.')[0]}"]
 
 
 def node_states(scheduler: str, nodes: str) -> str:

@@ -5,6 +5,7 @@ from sbatch(1), from qsub(1B) and pbs_resources(7B) of PBS Professional, from IB
 flux-batch(1). Only ReFrame's backend for Flux wants Flux's Python module, and gets a stand-in.
 """
 
+import json
 import shutil
 from pathlib import Path
 
@@ -150,6 +151,26 @@ def test_what_a_scheduler_does_not_have_is_told(site_copy, monkeypatch):
     assert run.returncode == 1
     assert "qos 'fast' is requested, but the scheduler" in run.stdout + run.stderr
     assert "'pbspro'" in run.stdout + run.stderr
+
+
+def test_slurm_alone_is_asked_for_a_node(site_copy):
+    _add_site(site_copy, "slurmsite")
+    pinned = ("-n", "BenchioFPP", "-S", "BenchioFPP.node=nid0007.cluster")
+    dry_run(site_copy, "--system=slurmsite", *pinned)
+    for text in scripts(site_copy, "job").values():
+        asked = [line for line in directives(text, "#SBATCH") if line.startswith("--node")]
+        assert sorted(asked)[0] == "--nodelist=nid0007"
+    # a run of its own, which no schedule has
+    listed = site_copy.reframe("--system=slurmsite", "--describe", *pinned)
+    about = {(each["case"], *each["tags"]) for each in json.loads(listed.stdout) if "gib" in each}
+    assert about == {("node nid0007.cluster", "benchio", "io")}
+    _add_site(site_copy, "pbsprosite")
+    other = site_copy.reframe("--dry-run", "--system=pbsprosite", *pinned)
+    assert "scheduler 'pbspro' cannot be asked for a node" in other.stdout
+    bad = site_copy.reframe(
+        "--dry-run", "--system=slurmsite", *pinned[:3], "BenchioFPP.node=a[1-9]"
+    )
+    assert "'a[1-9]' is not the name of a node" in bad.stdout
 
 
 def test_flux_starts_the_program_on_all_nodes(site):

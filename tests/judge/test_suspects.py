@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from iobands.judge.site import read_site
+from iobands.judge.site import judge, read_site
+from iobands.judge.suspects import asks_of
 from iobands.snapshot import Snapshot, State
+from iobands.source.known import read_known
 from tests.factory import NOW, case, daily, line, write_perflog, write_report, write_session
 
 
@@ -49,3 +52,66 @@ def test_runs_of_older_perflogs_are_scheduled(tmp_path: Path) -> None:
     path.write_text("\n".join([*older, ""]))
     (series,) = site(tmp_path).series
     assert len(series.history.routine) == 5
+
+
+def ask_kinds(root: Path, scheduler: str) -> list[tuple[str, str, str]]:
+    """Return target, node and reason of what is asked, with a run report of this scheduler."""
+    report = case(result="pass", fail_phase=None, purpose="scheduled", scheduler=scheduler, nodes=4)
+    write_report(root / "perflogs", [report], days=0.2)
+    known = read_known(root / "perflogs", root / "bands", root / "alerts", now=NOW)
+    judged = judge(known, with_power=False)
+    return [(ask.target, ask.node, ask.why) for ask in asks_of(judged.snapshot, judged.runs)]
+
+
+def night(day: float, **columns: object) -> str:
+    when = (NOW - timedelta(days=day)).isoformat()
+    return line(**{"job_completion_time": when, "nodes": 4, "interval_days": 1, **columns})
+
+
+def shares(peers: Sequence[str], low: str = "") -> str:
+    return "write_bw=" + ",".join(f"{peer}:{0.5 if peer == low else 1}" for peer in peers)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "node"), [("slurm", "nid2"), ("squeue", "nid2"), ("pbspro", ""), ("local", "")]
+)
+def test_a_node_under_suspicion_is_asked_for_by_name_where_the_scheduler_can(
+    tmp_path: Path, scheduler: str, node: str
+) -> None:
+    nodes = ["nid1", "nid2", "nid3", "nid4"]
+    rows = [night(day + 0.2, node_speeds=shares(nodes)) for day in range(30, 0, -1)]
+    rows.append(night(0.2, node_speeds=shares(nodes, "nid2")))
+    write_perflog(tmp_path / "perflogs", rows)
+    why = "node nid2 of local may be slow"
+    assert ask_kinds(tmp_path, scheduler) == [("", node, why)]
+    # what the pinned run shows counts for the node, and it is asked for by the daily check again
+    before = evidence(tmp_path, "nid2")
+    about = {"case": "node nid2", "purpose": "suspect", "interval_days": None}
+    rows.append(night(0.1, node_speeds=shares(nodes, "nid2"), **about))
+    write_perflog(tmp_path / "perflogs", rows)
+    assert evidence(tmp_path, "nid2") > before
+    assert ask_kinds(tmp_path, scheduler) == [("", node, why)]
+    by_case = {each.key.case: len(each.history) for each in site(tmp_path).series}
+    assert by_case == {None: 31, "node nid2": 1}
+
+
+def evidence(root: Path, peer: str) -> float:
+    (place,) = site(root).places
+    return place.suspects()[peer]
+
+
+def test_a_target_under_suspicion_is_pinned_beside_a_healthy_one(tmp_path: Path) -> None:
+    lustre = {"file_system_type": "lustre", "stripe_count_asked": 1}
+    osts = [str(number) for number in range(6)]
+    rows = [night(d + 0.2, target_bandwidths=shares(osts), **lustre) for d in range(30, 0, -1)]
+    rows.append(night(0.2, target_bandwidths=shares(osts, "4"), **lustre))
+    write_perflog(tmp_path / "perflogs", rows)
+    slow, beside = ask_kinds(tmp_path, "slurm")
+    assert slow == ("4", "", "OST 4 of disk may be slow")
+    assert beside == ("0", "", "beside 4, which may be slow")
+    # after the pinned runs, which are newer than the daily one, they are asked for again
+    for target, rate in (("4", 0.75), ("0", 1.5)):
+        columns = {**lustre, "case": f"target {target}", "perf_value": rate, "interval_days": None}
+        rows.append(night(0.1, purpose="suspect", **columns))
+    write_perflog(tmp_path / "perflogs", rows)
+    assert ask_kinds(tmp_path, "slurm") == [slow, beside]

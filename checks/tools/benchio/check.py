@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
-from ...base import site
+from ...base import schedulers, site
 from ...base.speeds import RankTime
 from ...filesystems import Asked
 from . import result
@@ -38,16 +39,35 @@ class BenchioFPP(BenchioBase):
     #: placement to the file system.
     target = variable(int, type(None), value=None)
 
+    #: The node that must be among those of the job, to confirm that it is slow; None leaves all to
+    #: the scheduler.
+    node = variable(str, type(None), value=None)
+
     def leave_out_points(self) -> None:
         if self.target is not None:
             self.case = f"target {self.target}"
             if self.stripe_count_asked not in (None, 1):
                 self.valid_systems = []
+        elif self.node is not None:
+            self.case = f"node {self.node}"
+
+    def tags_in(self, *of_check: Any) -> set[str]:
+        """No tags for a pinned run, which has no schedule."""
+        is_pinned = self.target is not None or self.node is not None
+        return set() if is_pinned else super().tags_in(*of_check)
 
     @run_after("setup")
     def require_target(self) -> None:
         if self.target is not None and "index" not in self.striping.options:
             self.skip_because(f"target {self.target}: users cannot choose a target here")
+
+    @run_after("setup")
+    def require_node(self) -> None:
+        if self.node is not None:
+            try:
+                self.job.options += schedulers.with_node(self.scheduler, self.node)
+            except schedulers.SchedulerOptionsError as error:
+                self.skip_because(f"node {self.node}: {error}")
 
     @property
     def asked_striping(self) -> Asked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -11,7 +11,7 @@ import numpy as np
 
 from iobands.bands import COLLAPSED
 from iobands.measure.run_reports import CheckRun
-from iobands.model import RECOVERY, REPEAT, SUSPECT, TARGET, Ask, SeriesKey, slug
+from iobands.model import RECOVERY, REPEAT, SUSPECT, TARGET, Ask, slug
 from iobands.snapshot import (
     DOWN,
     MAYBE_OVER,
@@ -25,12 +25,16 @@ from iobands.snapshot import (
 
 #: In these patterns each process has files of its own: one run compares all targets and nodes.
 _COMPARING: Final = ("fpp", "fpn")
-#: The check that `-S CHECK.target=N` pins to a target.
+#: The check that `-S CHECK.target=N` pins to a target, and `-S CHECK.node=NAME` to a node.
 _PINS: Final = "BenchioFPP "
+#: Schedulers that give a job a node by its name, and any others beside it.
+_CHOOSES_NODES: Final = ("slurm", "squeue")
+#: Of two nodes it is unknown which one is slow.
+_FEWEST_NODES: Final = 3
 _NONE: Final = np.empty(0)
 
 
-def asks_of(site: Snapshot, runs: Iterable[CheckRun]) -> tuple[Ask, ...]:
+def asks_of(site: Snapshot, runs: Sequence[CheckRun]) -> tuple[Ask, ...]:
     """Return what to measure again between sessions, the strongest evidence first."""
     doubts, of_key = site.doubts, {each.key: each for each in site.series}
     found = []
@@ -45,30 +49,40 @@ def asks_of(site: Snapshot, runs: Iterable[CheckRun]) -> tuple[Ask, ...]:
         }.get(doubt.kind, f"low since {doubt.since:%d %b %H:%M}")
         purpose = RECOVERY if doubt.kind == MAYBE_OVER else SUSPECT
         found.append((of_key[key], purpose, why))
-    return (*_by_check(site, found, runs), *_of_peers(site, runs))
+    return (*_by_check(found, runs), *_of_peers(site, runs))
 
 
-def _of_peers(site: Snapshot, runs: Iterable[CheckRun]) -> Iterator[Ask]:
-    """Yield asks about targets and nodes under suspicion.
+def _of_peers(site: Snapshot, runs: Sequence[CheckRun]) -> Iterator[Ask]:
+    """Yield asks about targets and nodes under suspicion: pinned runs, whose samples are of cases.
 
-    A Lustre target is measured by itself, and beside it a healthy one: their samples are of cases.
-    Elsewhere users cannot choose, so a run of the usual check compares all again.
+    A Lustre target is measured by itself, and beside it a healthy one. With Slurm a node is
+    measured beside others in one job. Elsewhere a run of the usual check compares all again.
     """
+    scheduler_of = {run.identity: run.scheduler for run in runs}  # in the order of time
     for place in site.places:
         suspects, series = [*place.suspects()], _comparing(site.series, place)
         if not suspects or series is None:
             continue
         why = f"{place.name_of(suspects[0])} may be slow"
-        asks = _by_check(site, [(series, SUSPECT, why)], runs)
-        pinned = place.kind == TARGET and place.file_system_type == "lustre"
-        if not (pinned and str(series.history.newest.get("display_name")).startswith(_PINS)):
-            yield from asks
+        usual = _by_check([(series, SUSPECT, why)], runs)
+        pinned = [ask for ask in usual if ask.check.startswith(_PINS)]
+        if place.kind == TARGET:
+            beside = f"beside {suspects[0]}, which may be slow"
+            peers = {suspects[0]: why, **dict.fromkeys(place.healthy()[:1], beside)}
+            can = place.file_system_type == "lustre"
+        else:
+            peers = {suspects[0]: why}
+            can = (series.key.nodes or 0) >= _FEWEST_NODES and all(
+                scheduler_of.get(ask.of_check) in _CHOOSES_NODES for ask in pinned
+            )
+        if not (pinned and can):
+            yield from usual
             continue
-        beside = [
-            (each, f"beside {suspects[0]}, which may be slow") for each in place.healthy()[:1]
-        ]
-        for target, reason in ((suspects[0], why), *beside):
-            yield from (replace(ask, target=target, why=reason, series=()) for ask in asks)
+        for ask in (replace(each, series=()) for each in pinned):
+            for peer, why in peers.items():
+                pin = replace(ask, why=why)
+                is_target = place.kind == TARGET
+                yield replace(pin, target=peer) if is_target else replace(pin, node=peer)
 
 
 def repeats_of(site: Snapshot, since: datetime, runs: Iterable[CheckRun]) -> tuple[Ask, ...]:
@@ -92,7 +106,7 @@ def repeats_of(site: Snapshot, since: datetime, runs: Iterable[CheckRun]) -> tup
             found.append((series, REPEAT, "it collapsed"))
         elif doubt and doubt.kind == SUSPECTED and len(down) > 1 and down[-1] > down[-2]:
             found.append((series, REPEAT, f"low since {doubt.since:%d %b %H:%M}"))
-    return _by_check(site, found, runs)
+    return _by_check(found, runs)
 
 
 def _comparing(every: Iterable[Series], place: Place) -> Series | None:
@@ -102,44 +116,29 @@ def _comparing(every: Iterable[Series], place: Place) -> Series | None:
         for each in every
         if each.key.system == place.system and each.key.pattern in _COMPARING and each.status.when
         if place.where == (each.key.file_system if place.kind == TARGET else each.key.partition)
+        if not each.is_on_demand
     ]
     return max(found, key=lambda each: each.history.last, default=None)
 
 
 def _by_check(
-    site: Snapshot, wanted: Iterable[tuple[Series, str, str]], runs: Iterable[CheckRun]
+    wanted: Iterable[tuple[Series, str, str]], runs: Iterable[CheckRun]
 ) -> tuple[Ask, ...]:
     """Return an ask for each check, as a check has several series."""
-    unfit = {key for each in site.obstacles for key in each.keys}
     hours = {run.identity: run.node_hours for run in runs}  # in the order of time
     found: dict[tuple[str, ...], Ask] = {}
-    for ask in _asks(wanted, unfit, hours):
-        former = found.get(ask.identity)
-        series = (*former.series, *ask.series) if former else ask.series
-        found[ask.identity] = replace(former or ask, series=tuple(dict.fromkeys(series)))
-    return tuple(found.values())
-
-
-def _asks(
-    wanted: Iterable[tuple[Series, str, str]],
-    unfit: set[SeriesKey],
-    hours: Mapping[tuple[str, str, str, str], float],
-) -> Iterator[Ask]:
     for series, purpose, why in wanted:
         key, newest = series.key, series.history.newest
         name, environ = newest.get("display_name"), key.environ
-        on_demand = key.case is not None and not series.history.is_scheduled
-        if not name or not environ or on_demand or key in unfit:
+        if not name or not environ or series.is_on_demand:
             continue
-        yield Ask(
-            key.system,
-            key.partition,
-            environ,
-            name,
-            key.file_system,
-            purpose,
-            why,
-            (slug(key),),
-            series.history.last,
-            hours.get((key.system, key.partition, environ, name), 0.0),
+        check = (key.system, key.partition, environ, name)
+        former = found.get(check)
+        if former:
+            found[check] = replace(former, series=(*former.series, slug(key)))
+            continue
+        found[check] = Ask(
+            *(*check, key.file_system, purpose, why, (slug(key),), series.history.last),
+            node_hours=hours.get(check, 0.0),
         )
+    return tuple(found.values())

@@ -122,8 +122,8 @@ def _selections(asks: Sequence[Ask]) -> Iterator[tuple[Selection, list[Ask]]]:
 
 def _why_not(ask: Ask, reports: Iterable[Path]) -> str:
     """Return why an ask gave no rate, by the run reports; empty if it gave one."""
-    check = (ask.system, ask.partition, ask.environ, ask.check)
-    for run in (each for path in reports for each in _runs(path) if each.identity == check):
+    every = (each for path in reports for each in _runs(path))
+    for run in (each for each in every if each.identity == ask.of_check):
         return "" if run.recorded else run.reason or run.result
     return "ReFrame finds no such check; if it is gone for good, retire its series"
 

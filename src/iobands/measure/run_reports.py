@@ -66,7 +66,8 @@ class CheckRun:
     file system, environment or partition that a preflight check examines, and `lacks` the one that
     is unfit, so that a check failed or was not run. `size_gib` is the size of a file system that it
     examines, None if unknown.
-    `node_hours` are the most that it costs, and `purpose` is why it was made.
+    `node_hours` are the most that it costs, and `purpose` is why it was made. `scheduler` is
+    ReFrame's name of it.
     """
 
     name: str
@@ -88,6 +89,7 @@ class CheckRun:
     session: str = ""
     node_hours: float = 0.0
     purpose: str = SCHEDULED
+    scheduler: str = ""
 
     @property
     def overdue(self) -> timedelta | None:
@@ -211,6 +213,7 @@ def _run(entry: Part, end: datetime, path: Path, entries: Mapping[_Key, Part]) -
         session=text("session") or f"{path.parent.parent.name}/{path.name}",
         node_hours=(number_of(entry, "nodes") or 0) * (number_of(entry, "time_limit") or 0) / 3600,
         purpose=text("purpose") or SCHEDULED,
+        scheduler=text("scheduler"),
     )
 
 

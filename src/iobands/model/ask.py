@@ -40,6 +40,11 @@ class Ask:
         return f"{self.system}:{self.partition}"
 
     @property
+    def of_check(self) -> tuple[str, str, str, str]:
+        """What identifies its check in all runs."""
+        return self.system, self.partition, self.environ, self.check
+
+    @property
     def identity(self) -> tuple[str, ...]:
         """What identifies the measurement; it begins with the place."""
         return self.place, self.environ, self.check, self.target, self.node
