@@ -162,7 +162,9 @@ def test_slurm_alone_is_asked_for_a_node(site_copy):
         assert sorted(asked)[0] == "--nodelist=nid0007"
     # a run of its own, which no schedule has
     listed = site_copy.reframe("--system=slurmsite", "--describe", *pinned)
-    about = {(each["case"], *each["tags"]) for each in json.loads(listed.stdout) if "gib" in each}
+    about = {
+        (each["case"], *sorted(each["tags"])) for each in json.loads(listed.stdout) if "gib" in each
+    }
     assert about == {("node nid0007.cluster", "benchio", "io")}
     _add_site(site_copy, "pbsprosite")
     other = site_copy.reframe("--dry-run", "--system=pbsprosite", *pinned)
