@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
+from iobands.bands import log_fence
 from iobands.snapshot import VERDICTS, Series, State
 from tests.factory import NOW, daily, write_bands
 from tests.sites import SiteFiles, levels, only
@@ -64,3 +66,14 @@ def test_a_declared_band_is_normal_while_it_is_in_force(tmp_path: Path) -> None:
     assert counts(series, slice(-9, None)).keys() <= {"below", "collapsed"}
     assert not series.status.provisional
     assert [(band.median, band.is_own) for band in series.verdicts.bands] == [(2.1, False)]
+
+
+@pytest.mark.parametrize("runs", [20, 30, 60, 200])
+@pytest.mark.parametrize("spread", [0.1, 0.2])
+def test_a_healthy_run_collapses_as_seldom_by_a_young_band(runs: int, spread: float) -> None:
+    random, normal = np.random.default_rng(5), NormalDist(0, spread)
+    quartiles = np.quantile(np.exp(random.normal(0, spread, (4000, runs))), (0.25, 0.75), axis=1)
+    floors = [log_fence(lower, upper, runs) for lower, upper in quartiles.T]
+    share = np.mean([normal.cdf(np.log(floor)) for floor in floors])
+    # by the quartiles of a normal distribution themselves: 4 * 0.6745 standard deviations down
+    assert share == pytest.approx(NormalDist().cdf(-4 * 0.67449), rel=0.2)

@@ -23,7 +23,7 @@ from tests.factory import (
 )
 from tests.sites import DAY, SiteFiles, levels, only
 
-#: 1 to 20: quartiles 5.75, 10.5, 15.25 (type 7: 1 + 19 q), floor 5.75 (5.75 / 15.25)^1.5 = 1.3313
+#: 1 to 20: quartiles 5.75, 10.5, 15.25 (type 7: 1 + 19 q), floor 5.75 (5.75 / 15.25)^2.375 = 0.5670
 HISTORY = [float(value) for value in range(1, 21)]
 
 
@@ -34,7 +34,7 @@ def files(tmp_path: Path) -> SiteFiles:
 
 @pytest.mark.parametrize(
     ("newest", "verdict"),
-    [(1.3, "collapsed"), (1.4, "below"), (5.75, "within"), (15.25, "within"), (15.3, "above")],
+    [(0.56, "collapsed"), (0.57, "below"), (5.75, "within"), (15.25, "within"), (15.3, "above")],
 )
 def test_a_band_is_learned_from_twenty_earlier_runs(
     files: SiteFiles, newest: float, verdict: str
@@ -42,7 +42,7 @@ def test_a_band_is_learned_from_twenty_earlier_runs(
     status = only(files.write(daily([*HISTORY, newest])).read()).status
     band = status.band
     assert (band.lower_quartile, band.median, band.upper_quartile) == (5.75, 10.5, 15.25)
-    assert band.floor == pytest.approx(1.3313, abs=5e-5)
+    assert band.floor == pytest.approx(0.5670, abs=5e-5)
     assert (band.maximum, band.runs, band.source) == (20, 20, OWN_HISTORY)
     assert (status.verdict, status.provisional) == (verdict, True)
     assert status.state is State.HEALTHY  # whatever the verdict
@@ -115,7 +115,7 @@ def test_a_learned_band_judges_the_runs_that_it_compares_with(files: SiteFiles) 
     rows = daily([5.0], last=30, tool_version="0.9") + daily([*HISTORY, 16.0])
     series = only(files.write(rows).read())
     found = [VERDICTS[code] for code in series.verdicts.codes]
-    assert found[:3] == ["no band", "collapsed", "below"]
+    assert found[:3] == ["no band", "below", "below"]
     assert found[-1] == "above"
 
 

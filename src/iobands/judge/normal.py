@@ -168,7 +168,7 @@ def _learned(key: SeriesKey, baseline: Baseline) -> Band:
         median=median,
         upper_quartile=upper,
         maximum=maximum,
-        floor=log_fence(lower, upper),
+        floor=log_fence(lower, upper, len(baseline.runs)),
         runs=len(baseline.runs),
         epoch="",
         source=OWN_HISTORY,

@@ -121,7 +121,7 @@ def propose(values: _Array) -> Proposal:
         state = FROZEN
     notes = []
     lower, _, upper = _quartiles(window)
-    kept = window[window >= log_fence(lower, upper)]
+    kept = window[window >= log_fence(lower, upper, len(window))]
     outliers = len(window) - len(kept)
     if outliers > MOST_OUTLIERS * len(window):
         notes.append(f"included: {outliers} runs below the fence, too many to be outliers")
@@ -139,7 +139,7 @@ def propose(values: _Array) -> Proposal:
     if beyond:
         notes.append(f"left out of the maximum: {beyond} runs far above the others")
     figures = {
-        "floor": log_fence(lower, upper),
+        "floor": log_fence(lower, upper, len(kept)),
         "lower_quartile": lower,
         "median": median,
         "upper_quartile": upper,
@@ -178,8 +178,8 @@ def _intervals(values: _Array, correlation: float) -> dict[str, tuple[float, flo
     )
     if low and high:
         # if the two overlap, the fence would be above the lower quartile
-        highest = log_fence(low[1], max(low[1], high[0]))
-        intervals = {"floor": (log_fence(low[0], high[1]), highest), **intervals}
+        highest = log_fence(low[1], max(low[1], high[0]), len(values))
+        intervals = {"floor": (log_fence(low[0], high[1], len(values)), highest), **intervals}
     return {
         name: (_rounded(pair[0]), _rounded(pair[1])) for name, pair in intervals.items() if pair
     }
