@@ -35,12 +35,23 @@ def test_a_repeat_and_what_is_planned_next(tmp_path: Path) -> None:
     )
     site = replace(found, planned=(ask,))
     said = [(heading, text) for heading, text in facts(site, series)]
-    assert ("Next run", "21 Nov 2026 04:30: low since 20 Nov") in said
+    assert ("Next repeat", "04:30: low since 20 Nov") in said
     assert dict(said)["Newest"].endswith("measured again (repeat)")
-    (note,) = [each for each in remarks_of(site, rejected=False) if each.heading.startswith("Next")]
-    assert note.lines == ["disk fpp write_bw: next suspect 21 Nov 2026 04:30 (low since 20 Nov)"]
+    (note,) = [
+        each for each in remarks_of(site, rejected=False) if each.heading == "To be measured again"
+    ]
+    assert note.lines == ["disk fpp write_bw: next repeat 04:30 (low since 20 Nov)"]
     due = replace(site, planned=(replace(ask, due=NOW),))
-    assert ("Next run", "within the hour: low since 20 Nov") in [*facts(due, series)]
+    assert ("Next repeat", "within the hour: low since 20 Nov") in [*facts(due, series)]
+    tomorrow = replace(site, planned=(replace(ask, due=NOW + timedelta(hours=30)),))
+    assert ("Next repeat", "22 Nov 07:30: low since 20 Nov") in [*facts(tomorrow, series)]
+    pinned = replace(ask, node="nid7", series=(), why="node nid7 of local may be slow")
+    (note,) = [
+        each
+        for each in remarks_of(replace(site, planned=(pinned,)), rejected=False)
+        if each.heading == "To be measured again"
+    ]
+    assert note.lines == ["disk on node nid7: next repeat 04:30 (node nid7 of local may be slow)"]
     # a smaller mark of the same colour
     newest = int((NOW - timedelta(hours=4)).timestamp())
     assert details_of(site, series)["asked"] == [newest]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final, TypeVar
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from iobands.commands.ledger import log_news
@@ -22,18 +22,28 @@ from iobands.commands.status import print_digest
 from iobands.judge.site import JudgedSite
 from iobands.judge.suspects import asks_of, repeats_of
 from iobands.measure import Listener, Selection, SessionError
-from iobands.measure.plan import Plan, inputs_of, limits_of, read_plan, timed, write_plan
+from iobands.measure.plan import (
+    Plan,
+    affordable,
+    inputs_of,
+    limits_of,
+    read_plan,
+    timed,
+    write_plan,
+)
 from iobands.measure.session import measure, measure_again
 from iobands.model import OK, UNKNOWN, Ask, FileError, slug, worst
 from iobands.notify.settings import Settings
 from iobands.snapshot import Snapshot
 from iobands.source.site_file import read_site_file
 from iobands.views.digest import MAIL_WIDTH
-from iobands.views.format import printable, summary
-from iobands.views.layout import folded
+from iobands.views.format import due_text, figure, printable, summary
+from iobands.views.layout import blocks, fitted
+from iobands.views.notes import asked_text
 
 _T = TypeVar("_T")
 _NOBODY: Final = Settings()
+_DAY: Final = timedelta(days=1)
 
 
 @dataclass
@@ -120,24 +130,35 @@ def run_suspects(options: SiteOptions, how: How) -> None:
 
 def show_plan(options: SiteOptions) -> None:
     """Print what would be measured again in the next 24 hours, and why; write nothing."""
-    asks = _timed(options, judgement_of(options))
-    table = Table(box=None, pad_edge=False)
-    for heading in ("NEXT (UTC)", "PURPOSE", "CHECK", "WHY"):
-        table.add_column(heading, no_wrap=heading[0] in "NP")
-    now = datetime.now(timezone.utc)
-    for ask in asks:
-        when = "now" if ask.is_due(now) else f"{ask.due:%d %b %H:%M}"
-        table.add_row(when, ask.purpose, printable(ask.check), printable(ask.why))
-    Console(width=MAIL_WIDTH).print(table if asks else "Nothing is in doubt.")
+    judged, now = judgement_of(options), datetime.now(timezone.utc)
+    site = judged.snapshot
+    places = sorted({each.place for each in asks_of(site, judged.runs)})
+    if not places:
+        typer.echo("Nothing is in doubt, so nothing is measured again.")
+        return
     read = partial(read_site_file, options.config_of("systems"))
-    for place in sorted({each.place for each in asks}):
-        limits = limits_of(read, place)
-        hours = f"{limits.node_hours_per_day:g} node hours"
-        text = (
-            f"On {place}: again every {limits.every:g} h while in doubt, a check at most "
-            f"{limits.per_day} times and all at most {hours} in 24 hours."
-        )
-        typer.echo("\n" + "\n".join(folded(text, MAIL_WIDTH)))
+    limits = {place: limits_of(read, place) for place in places}
+    asks, asked = _timed(options, judged), read_plan(options.perflogs_directory).asked
+    limits_of_ask = {ask: limits[ask.place] for ask in asks}
+    allowed = affordable(asks, asked, limits_of_ask, now)
+    rows = [("NEXT (UTC)", "WHAT", "WHY")]
+    for ask in asks:
+        if ask.due is None or ask.due - now < _DAY:
+            when = due_text(ask, now) if ask in allowed else "no hours left"
+            rows.append((when, printable(asked_text(site, ask)), printable(ask.why)))
+    lines = [*chain(*blocks(rows, MAIL_WIDTH, wrapped=(1, 2), indent=""))] if rows[1:] else []
+    for place, own in limits.items():
+        spent = sum(each.node_hours for each in asked if each.check[0] == place)
+        if own.allow:
+            said = f"every {own.every:g} h while in doubt, a check at most {own.per_day} times"
+            hours = f"at most {own.node_hours_per_day:g} node hours, {spent:g} of them spent"
+            lines += ["", f"{place}: {said} in 24 hours; {hours}"]
+        else:
+            lines += [
+                "",
+                f"{place}: in doubt, but `suspects` in the site file switches repeats off",
+            ]
+    typer.echo(fitted(lines if rows[1:] else lines[1:], MAIL_WIDTH), nl=False)
 
 
 def _timed(options: SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:
@@ -196,13 +217,15 @@ def _told(
 
 def _say_again(site: Snapshot, measured: Sequence[Ask]) -> None:
     """Print the first line of the digest, and how what was measured again stands now."""
-    typer.echo(summary(site))
-    purpose_of = {name: ask.purpose for ask in measured for name in ask.series}
+    names = {name for ask in measured for name in ask.series}
+    lines = [summary(site)]
+    lines += [f"Measured again: {asked_text(site, ask)}" for ask in measured if not ask.series]
     for each in site.series:
-        purpose, status = purpose_of.get(slug(each.key)), each.status
-        if purpose and status.value is not None:
-            value = f"{status.value:.3g} {each.key.unit}"
-            typer.echo(f"{purpose}  {printable(each.label)}  {value}  {status.state.value}")
+        status = each.status
+        if slug(each.key) in names and status.value is not None:
+            value = f"{figure(status.value)} {each.key.unit}"
+            lines.append(f"Measured again: {each.label}, {value}: {status.state.value}")
+    typer.echo(fitted(lines, MAIL_WIDTH), nl=False)
 
 
 def _listening(how: How, work: Callable[[Listener], _T]) -> _T:

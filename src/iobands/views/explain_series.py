@@ -126,7 +126,7 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     yield "Newest", f"{newest}{rank}{again}"
     for ask in site.planned:
         if slug(series.key) in ask.series:
-            yield "Next run", f"{due_text(ask, site.now)}: {ask.why}"
+            yield "Next repeat", f"{due_text(ask, site.now)}: {ask.why}"
     yield from how_run(series.key, series.history.newest)
     if len(times):
         first, last = (str(each.astype("datetime64[D]")) for each in times[[0, -1]])

@@ -133,8 +133,11 @@ def _date_text(when: datetime) -> str:
 
 
 def due_text(ask: Ask, now: datetime) -> str:
-    """Return when something is measured again."""
-    return "within the hour" if ask.due is None or ask.due <= now else time_text(ask.due)
+    """Return when something is measured again: `within the hour`, `08:00`, `22 Nov 08:00`."""
+    if ask.due is None or ask.is_due(now):
+        return "within the hour"
+    day = "" if ask.due.date() == now.date() else f"{day_text(ask.due, now)} "
+    return f"{day}{ask.due:%H:%M}"
 
 
 def day_text(when: datetime, now: datetime) -> str:

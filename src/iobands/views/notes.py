@@ -8,7 +8,7 @@ from statistics import median
 from typing import Final
 
 from iobands.bands import BELOW, COLLAPSED, Epoch
-from iobands.model import Leftover, slug
+from iobands.model import NODE, TARGET, Ask, Leftover, slug
 from iobands.snapshot import Snapshot, State
 from iobands.views.format import (
     command_text,
@@ -45,7 +45,7 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
     """Yield what there is to note of a site, the most urgent first."""
     lines = [": ".join(each) for each in unevenly_placed(site)]
     yield Remark("Uneven placement of files on storage targets", lines)
-    yield Remark("Next runs, as something is in doubt", [*_planned(site)])
+    yield Remark("To be measured again", [*_planned(site)])
     lines = [": ".join(each) for each in not_measured(site)]
     yield Remark("Not measured", lines)
     yield Remark("Maintenance", [": ".join(each) for each in maintenance_lines(site)])
@@ -65,10 +65,17 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
 
 def _planned(site: Snapshot) -> Iterator[str]:
     """Yield what is measured again between sessions, and when."""
-    labels = {slug(each.key): each.label for each in site.series}
     for ask in site.planned:
-        names = [labels[name] for name in ask.series if name in labels] or [ask.check]
-        yield f"{names[0]}: next {ask.purpose} {due_text(ask, site.now)} ({ask.why})"
+        yield f"{asked_text(site, ask)}: next repeat {due_text(ask, site.now)} ({ask.why})"
+
+
+def asked_text(site: Snapshot, ask: Ask) -> str:
+    """Return what is measured again: the series in doubt, or a target or node."""
+    names = [each.label for each in site.series if slug(each.key) in ask.series]
+    more = f" and {len(names) - 1} more" if names[1:] else ""
+    pinned = {TARGET: ask.target, NODE: ask.node}
+    where = " on ".join([ask.file_system or "a run", *(f"{k} {v}" for k, v in pinned.items() if v)])
+    return f"{names[0]}{more}" if names else where
 
 
 def _of_future(site: Snapshot) -> Remark:

@@ -12,7 +12,7 @@ from iobands.views.explain_series import facts, moved
 
 # Without people's names and texts.
 _PUBLIC_FACTS: Final = (
-    "Drop", "Rise", "Spread", "Suspicion", "Newest", "Next run", "Runs", "Baseline", "Evidence",
+    "Drop", "Rise", "Spread", "Suspicion", "Newest", "Next repeat", "Runs", "Baseline", "Evidence",
     "Power", "Earlier", "Incident", "Outliers",
 )  # fmt: skip
 
