@@ -17,7 +17,6 @@ from iobands.measure.schedule import Every, Job, is_safe
 from tests.commands.calling import call
 from tests.conftest import Command
 from tests.fault_table import Observed
-from tests.site_copy import ROOT
 
 #: What a shell, a crontab and a unit file would each take for something else.
 ODD = 'a site\'s $HOME, 5 % "full"'
@@ -129,34 +128,42 @@ def test_a_script(root: Path) -> None:
 
 
 def test_lines_of_scrontab(root: Path) -> None:
-    (root / "iobands-daily.sh").write_text(entry("script"))
-    page = (ROOT / "docs/howto/run-every-night.md").read_text()
-    *options, line = re.search(r"```\n((?:#SCRON .*\n)+.*)\n```", page)[1].splitlines()
-    assert all(re.fullmatch(r"#SCRON --[a-z-]+=\S+", option) for option in options)
-    time, command = re.fullmatch(r"(\S+ \S+ \* \* \*)  (.*)", line).groups()
-    assert time == "17 5 * * *"
-    assert run_as_daemon(command, root, str(root))[0] == "run"
+    lines = entry("scron").splitlines()
+    options = [line for line in lines if line.startswith("#SCRON")]
+    assert len(options) == 8
+    assert options[0] == "#SCRON '--account=z 19'"
+    assert options[1] == "#SCRON --job-name=iobands-suspects"
+    hourly, daily = (line for line in lines if not line.startswith("#"))
+    command = re.fullmatch(r"\d+ \* \* \* \*  (.*)", hourly)[1]
+    assert run_as_daemon(command, root)[:2] == ["run", "--suspects"]
+    command = re.fullmatch(r"\S+ 5 \* \* \*  (.*)", daily)[1]
+    assert run_as_daemon(command, root)[:3] == ["run", "--tag", "daily"]
 
 
-def test_units_of_systemd(tmp_path: Path) -> None:
+def test_units_of_systemd(root: Path) -> None:
+    text = entry("systemd")
+    named = re.findall(r"# ~/.config/systemd/user/(\S+)\n(.*?)(?=\n# ~/|\Z)", text, re.DOTALL)
+    units = dict(named)
+    assert list(units) == [
+        f"iobands-{name}.{kind}" for name in ("suspects", "daily") for kind in ("service", "timer")
+    ]
+    assert re.search(r"OnCalendar=\*-\*-\* \*:\d\d:00\n", units["iobands-suspects.timer"])
+    assert re.search(r"OnCalendar=\*-\*-\* 05:\d\d:00\n", units["iobands-daily.timer"])
+    weekly = entry("systemd", "--tag", "weekly", "--at", "23:59", "--jitter", "0")
+    assert "OnCalendar=Sun *-*-* 23:59:00\n" in weekly
+    # as systemd.service(5) reads the line: C escapes in double quotes, then $$ and %%
+    line = re.search(r'ExecStart=/bin/sh -c "(.*)"\n', units["iobands-suspects.service"])[1]
+    command = re.sub(r"\\(.)", r"\1", line).replace("$$", "$").replace("%%", "%")
+    assert run_as_daemon(command, root)[:2] == ["run", "--suspects"]
     analyze = shutil.which("systemd-analyze")
-    if not analyze:
-        pytest.skip("no systemd-analyze")
-    page = (ROOT / "docs/howto/run-every-night.md").read_text()
-    form = r"`~/.config/systemd/user/(\S+)`:\n\n```ini\n(.*?)```"
-    units = dict(re.findall(form, page, re.DOTALL))
-    assert list(units) == ["iobands-daily.service", "iobands-daily.timer"]
-    for name, content in units.items():
-        (tmp_path / name).write_text(content)
-    done = subprocess.run(
-        [analyze, "verify", "--man=no", *(str(tmp_path / name) for name in units)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    calendar = re.search(r"OnCalendar=(.*)", units["iobands-daily.timer"])[1]
-    assert subprocess.run([analyze, "calendar", calendar], check=False).returncode == 0
+    if analyze:
+        for name, content in units.items():
+            (root / name).write_text(content)
+        paths = [str(root / name) for name in units]
+        done = subprocess.run(
+            [analyze, "verify", "--man=no", *paths], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_delay_over_midnight_is_on_monday(root: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command `iobands schedule`: a cron line or script that runs a session every night."""
+"""The command `iobands schedule`: what runs a session every night, by cron and others."""
 
 from __future__ import annotations
 
@@ -17,12 +17,18 @@ class Form(str, Enum):
     """What is printed."""
 
     CRON = "cron"
+    SYSTEMD = "systemd"
+    SCRON = "scron"
     SCRIPT = "script"
 
 
 def schedule(
     form: Annotated[
-        Form, typer.Argument(help="A line for `crontab -e`, or a script.", show_default=False)
+        Form,
+        typer.Argument(
+            help="Lines for `crontab -e` or Slurm's `scrontab -e`, units of systemd, or a script.",
+            show_default=False,
+        ),
     ],
     tag: TagOption = "daily",
     every: Annotated[
@@ -53,10 +59,10 @@ def schedule(
     ] = None,
     root: RootOption = None,
 ) -> None:
-    """Print a cron line that runs `iobands run` regularly, or its command as a script.
+    """Print what runs `iobands run` regularly: for cron, systemd, Slurm's scrontab, or a script.
 
-    For the daily checks, a second line measures every hour what is in doubt. Without it, nothing is
-    measured between sessions.
+    For the daily checks, a second entry measures every hour what is in doubt. Without it, nothing
+    is measured between sessions.
 
     The jitter is a fixed delay derived from host, directory and tag, so that sites and tags do not
     start at the same minute. The command sets the account and a PATH with the programs that a
@@ -81,6 +87,10 @@ def schedule(
     if form is Form.SCRIPT:
         typer.echo(f"#!/bin/sh\n{(hourly if suspects else usual).shell()}")
         return
-    if tag == "daily":
-        typer.echo(f"# {hourly.name}: every hour, what is in doubt\n{hourly.cron_line()}")
-    typer.echo(f"# {usual.name}: for `crontab -e`\n{usual.cron_line()}")
+    for job in (hourly, usual) if tag == "daily" else (usual,):
+        what = "every hour, what is in doubt" if job is hourly else f"the {tag} checks"
+        if form is Form.SYSTEMD:
+            typer.echo(job.units())
+            continue
+        lines = job.cron_line() if form is Form.CRON else job.scron_lines()
+        typer.echo(f"# {job.name}: {what}\n{lines}")

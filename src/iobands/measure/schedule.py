@@ -23,6 +23,26 @@ _PROGRAMS: Final = ("reframe", "sbatch", "qsub", "bsub", "flux", "mpirun", "srun
 MODULES: Final = ("LMOD_CMD", "MODULESHOME")
 _USUAL_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
 _SUNDAY: Final = 0
+_DAYS: Final = ("Sun", "Mon")
+#: What a unit file takes for something else, within double quotes.
+_OF_UNIT: Final = str.maketrans({"\\": r"\\", '"': r"\"", "%": "%%", "$": "$$"})
+# The exit statuses 1 and 2 say how the site is, and 3 that something is missing.
+_UNITS: Final = """\
+# ~/.config/systemd/user/{name}.service
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c "{command}"
+SuccessExitStatus=1 2
+TimeoutStartSec=infinity
+
+# ~/.config/systemd/user/{name}.timer
+[Timer]
+OnCalendar={calendar}
+Persistent=true
+
+[Install]
+WantedBy=timers.target
+"""
 
 
 class Every(str, Enum):
@@ -59,17 +79,39 @@ class Job:
         command = f"cd {shlex.quote(str(self.root))} && {command}"
         return f"bash -lc {shlex.quote(command)}" if self.modules else command
 
+    @property
+    def _at(self) -> tuple[int, int, int]:
+        """The days after that of `hour`, the hour and the minute at which it runs."""
+        days, at = divmod(self.hour * 60 + self.minute + self.offset, 24 * 60)
+        return days, *divmod(at, 60)
+
     def cron_time(self) -> str:
         """Return the five fields of a crontab."""
-        days, at = divmod(self.hour * 60 + self.minute + self.offset, 24 * 60)
-        hour = "*" if self.every is Every.HOUR else str(at // 60)
+        days, hour, minute = self._at
         day = str(_SUNDAY + days) if self.every is Every.WEEK else "*"
-        return f"{at % 60} {hour} * * {day}"
+        return f"{minute} {'*' if self.every is Every.HOUR else hour} * * {day}"
 
     def cron_line(self) -> str:
         """Return the line for `crontab -e`, in which a percent sign would be a line break."""
         command = self.shell().replace("%", r"\%")
         return f"{self.cron_time()}  {command}"
+
+    def scron_lines(self) -> str:
+        """Return the lines for `scrontab -e`, with which it runs in a job of Slurm."""
+        account = self.environment.get("IOBANDS_ACCOUNT")
+        output = self.root / "perflogs" / f"{self.name}-%j.out"
+        options = [f"--account={account}"] if account else []
+        options += [f"--job-name={self.name}", "--time=12:00:00", f"--output={output}"]
+        lines = [f"#SCRON {shlex.quote(each)}" for each in options]
+        return "\n".join([*lines, f"{self.cron_time()}  {self.shell()}"])
+
+    def units(self) -> str:
+        """Return the service and the timer for systemd, each below its place."""
+        days, hour, minute = self._at
+        day = f"{_DAYS[days]} " if self.every is Every.WEEK else ""
+        at = f"{'*' if self.every is Every.HOUR else f'{hour:02}'}:{minute:02}:00"
+        command = self.shell().translate(_OF_UNIT)
+        return _UNITS.format(name=self.name, command=command, calendar=f"{day}*-*-* {at}")
 
 
 def new_job(
