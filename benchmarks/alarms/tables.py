@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -13,7 +14,16 @@ from typing import Any, Final
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from benchmarks.alarms import asking_again, causes, peers, pinned, simulate, slow, together
+from benchmarks.alarms import (
+    accepting,
+    asking_again,
+    causes,
+    peers,
+    pinned,
+    simulate,
+    slow,
+    together,
+)
 from benchmarks.alarms.figures import Delays, Rate, table, verdict
 from benchmarks.alarms.simulate import LARGE
 from benchmarks.alarms.worlds import WORLDS
@@ -251,6 +261,29 @@ def _unequal(case: Case, found: Found) -> list[object]:
     return [place, rotation, weighted, missed, f"≤ {rotation.mean + _SESSIONS_MORE:.1f}", met]
 
 
+def _accepted(case: Case, found: Found) -> list[object]:
+    correlation, outliers, gap, quantile = case or (0.3, 0.05, 24.0, 0.5)
+    (every,) = found
+    low, even, high = (
+        [each for each in every if each.truth == truth] for truth in accepting.TRUTHS
+    )
+    wrong = [[each.met for each in low], [each.missed for each in high]]
+    share = sum(e.runs for e in (*low, *high)) / sum(e.fixed for e in (*low, *high))
+    name = (
+        f"{gap:g} h apart" + f", {quantile:g} quantile" * (quantile != 0.5)  # noqa: PLR2004
+        if case
+        else accepting.REAL
+    )
+    world = [name, correlation, f"{outliers:.0%}"]
+    for errors in wrong:
+        mean = float(np.mean(errors))
+        worst = f" (worst {max(errors):.1%})" if len(errors) > 1 else ""
+        world += [f"{mean:.1%}{worst}", "≤ 5 %", verdict(mean <= 0.05)]  # noqa: PLR2004
+    counts = [", ".join(f"{each.runs:.0f}" for each in some) for some in (low, even, high)]
+    fixed = ", ".join(f"{each.fixed:.0f}" for each in low)
+    return [*world, *counts, fixed, f"{share:.0%}", "≤ 60 %", verdict(share <= 0.6)]  # noqa: PLR2004
+
+
 _OUTLIERS: Final = (0.005, 0.02, 0.05)
 TABLES: Final[Mapping[str, Table]] = {
     "years": Table(
@@ -328,6 +361,26 @@ TABLES: Final[Mapping[str, Table]] = {
         "to|series of the site|runs until alerted|aim (90 %)|",
         _steady,
         number=lambda effort, case: effort.changed // (1 if case[1] == SMALL else 5),
+    ),
+    "accepted": Table(
+        accepting.accepted,
+        [
+            *product((0.0, 0.3, 0.45), (0.0, 0.05), (24.0,), (0.5,)),
+            (0.3, 0.0, 6.0, 0.5),
+            (0.3, 0.0, 24.0, 0.25),
+        ],
+        "runs|correlation from day to day|outliers|0.9 called met|aim||1.05 called missed|aim||"
+        "runs at 0.9|at 1|at 1.05|fixed number|share|aim|",
+        _accepted,
+        number=lambda effort, _: 10 * effort.changed,
+    ),
+    "accepted_real": Table(
+        accepting.of_real_year,
+        [()] if os.environ.get("IOBANDS_REAL_DATA") else [],
+        "runs|correlation from day to day|outliers|0.9 called met|aim||1.05 called missed|aim||"
+        "runs at 0.9|at 1|at 1.05|fixed number|share|aim|",
+        _accepted,
+        number=lambda effort, _: 50 * effort.changed,
     ),
     "groups_false": Table(
         together.false_drops,

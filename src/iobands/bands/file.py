@@ -156,7 +156,7 @@ def _time(document: Document, steps: Sequence[str | int]) -> datetime:
 def _judgement(
     document: Document, steps: Steps, epoch: Mapping[str, Any], band: dict[str, Any]
 ) -> Judgement:
-    _check_match(document, [*steps, "match"], band["match"])
+    check_match(document, [*steps, "match"], band["match"])
     variable = band["match"].get("variable")
     units = set(VARIABLE_UNITS.values()) if variable is None else {VARIABLE_UNITS[variable]}
     if band["unit"] not in units:
@@ -193,7 +193,12 @@ def _judgement(
     )
 
 
-def _check_match(document: Document, steps: Steps, match: Mapping[str, object]) -> None:
+def check_match(document: Document, steps: Steps, match: Mapping[str, object]) -> None:
+    """Check the fields of a `match` and their values.
+
+    Raises:
+        FileError: a field is unknown, or has an impossible value.
+    """
     system = document.value["system"]
     for name, wanted in match.items():
         problem = None

@@ -9,6 +9,7 @@ import typer
 
 from iobands.commands.options import PerflogsOption, SystemOption, default_path, failure
 from iobands.judge.advise import advise as advise_on
+from iobands.model import ACCEPTANCE
 from iobands.source.perflog import read_perflogs
 from iobands.views.advice import advice_lines, advice_section
 from iobands.views.document import DocumentFormat, written
@@ -30,7 +31,7 @@ def advise(
     a setting, the output says so, and about how many more runs are needed.
     """
     directory = perflogs or default_path(Path("perflogs"))
-    histories = read_perflogs(directory, system).histories()
+    histories = read_perflogs(directory, system).without(ACCEPTANCE).histories()
     advised, cases = advise_on(histories)
     if not advised and not cases:
         raise failure(f"{directory}: no two series differ in only one setting")

@@ -9,6 +9,7 @@ import typer
 
 from iobands.commands.options import PerflogsOption, SystemOption, default_path, failure
 from iobands.judge.advise import compare as compared
+from iobands.model import ACCEPTANCE
 from iobands.snapshot import COMPARABLE
 from iobands.source.perflog import read_perflogs
 from iobands.views.advice import comparison_lines
@@ -37,7 +38,7 @@ def compare(
     if field not in COMPARABLE:
         raise failure(f"{field}: cannot be compared; give one of {', '.join(COMPARABLE)}")
     directory = perflogs or default_path(Path("perflogs"))
-    every = read_perflogs(directory, system).histories()
+    every = read_perflogs(directory, system).without(ACCEPTANCE).histories()
     histories = {key: each.routine for key, each in every.items()}
     found = compared(histories, field, against=against)
     lines = comparison_lines(list(found), field)

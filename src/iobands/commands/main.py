@@ -28,6 +28,7 @@ COMMANDS: Final = {
         "targets": ("targets", "targets", "find slow storage targets or nodes"),
         "notify": ("notify", "notify", "send news by mail, chat or issue tracker"),
         "schedule": ("schedule", "schedule", "print a cron line, or a script for other schedulers"),
+        "accept": ("accept", "accept", "measure until the promises of a contract are decided"),
         "compare": ("compare", "compare", "print the ratio of series that differ in one field"),
         "clean": ("clean", "clean", "remove what killed runs left on the file systems"),
         "alerts": ("ledger", "alerts", "list open and past alerts, and how each ended"),

@@ -80,14 +80,15 @@ def run(
     if dry_run:
         session.show_plan(options)
         return
-    how = session.How(_seconds(limit), dashboard, notify, verbose)
+    how = session.How(seconds_option(limit), dashboard, notify, verbose)
     if suspects:
         session.run_suspects(options, how)
     else:
         session.run_session(options, tag, system, tuple(extra or ()), how)
 
 
-def _seconds(text: str) -> float:
+def seconds_option(text: str) -> float:
+    """Return the seconds of `--limit`; end if it is no duration."""
     try:
         seconds = seconds_of(text)
     except ValueError:

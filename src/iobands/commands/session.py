@@ -95,8 +95,9 @@ def run_session(
 
     read = partial(read_site_file, root / "config" / "systems")
     try:
-        outcome = _listening(
-            how, lambda listener: measure(root, selection, read, how.limit, listener, judge)
+        outcome = listening(
+            how.verbose,
+            lambda listener: measure(root, selection, read, how.limit, listener, judge),
         )
     except typer.Exit as end:
         send_ping(people, "fail", str(end.__cause__ or ""))
@@ -119,7 +120,9 @@ def run_suspects(options: SiteOptions, how: How) -> None:
         return [each for each in planned if each.is_due(now)]
 
     people, problems = _people(options, how.notify)
-    again = _listening(how, lambda listener: measure_again(root, judge, read, how.limit, listener))
+    again = listening(
+        how.verbose, lambda listener: measure_again(root, judge, read, how.limit, listener)
+    )
     if again is None or not (again.measured or again.problems or again.notes):
         return
     problems += again.problems
@@ -228,16 +231,19 @@ def _say_again(site: Snapshot, measured: Sequence[Ask]) -> None:
     typer.echo(fitted(lines, MAIL_WIDTH), nl=False)
 
 
-def _listening(how: How, work: Callable[[Listener], _T]) -> _T:
-    """Do `work` with a progress line on a terminal, or with ReFrame's whole output."""
+def listening(verbose: bool, work: Callable[[Listener], _T], command: str = "iobands run") -> _T:
+    """Do `work` with a progress line on a terminal, or with ReFrame's whole output.
+
+    Ends with a message if nothing was measured.
+    """
     console = Console(stderr=True, highlight=False, markup=False)
     try:
-        if how.verbose:
+        if verbose:
             return work(Listener(line=typer.echo, step=lambda _: None))
-        with console.status("iobands run") as status:  # prints nothing unless on a terminal
+        with console.status(command) as status:  # prints nothing unless on a terminal
             listener = Listener(
                 line=lambda _: None,
-                step=lambda text: status.update(Text(f"iobands run: {text}")),
+                step=lambda text: status.update(Text(f"{command}: {text}")),
             )
             return work(listener)
     except SessionError as error:

@@ -5,7 +5,7 @@ ReFrame's own process imports this room: nothing here needs more than Python.
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -49,6 +49,14 @@ class Selection:
 def exactly(name: str) -> str:
     """Return the pattern of `reframe -n` for one check; ReFrame matches names without blanks."""
     return f"^{re.escape(name.replace(' ', ''))}$"
+
+
+def selection_of(
+    names: Iterable[str], place: str, environ: str, why: str, more: Sequence[str] = ()
+) -> Selection:
+    """Return the checks with these names on a partition, `system:partition`, in an environment."""
+    named = (word for name in dict.fromkeys(names) for word in ("-n", exactly(name)))
+    return Selection(None, place, (*named, "-p", f"^{re.escape(environ)}$", *more), why)
 
 
 @dataclass(frozen=True)

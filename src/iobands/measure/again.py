@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from iobands.measure import Listener, ReadSiteFile, Selection, exactly
+from iobands.measure import Listener, ReadSiteFile, Selection, selection_of
 from iobands.measure.perflogs import reconcile
 from iobands.measure.plan import Asked, Limits, affordable, limits_of, note_asked, read_plan, timed
 from iobands.measure.reframe import pause, run_checks
@@ -113,11 +112,10 @@ def _selections(asks: Sequence[Ask]) -> Iterator[tuple[Selection, list[Ask]]]:
     for ask in asks:
         together[ask.place, ask.environ, ask.purpose, ask.target, ask.node].append(ask)
     for (place, environ, purpose, target, node), own in together.items():
-        words = [word for ask in own for word in ("-n", exactly(ask.check))]
-        words += ["-p", f"^{re.escape(environ)}$"]
+        words: list[str] = []
         for kind, peer in ((TARGET, target), (NODE, node)):
             words += ["-S", f"{own[0].check.split()[0]}.{kind}={peer}"] if peer else []
-        yield Selection(tag=None, system=place, extra=tuple(words), why=purpose), own
+        yield selection_of([ask.check for ask in own], place, environ, purpose, words), own
 
 
 def _why_not(ask: Ask, reports: Iterable[Path]) -> str:

@@ -176,6 +176,43 @@ def measure_again(
     return replace(again, notes=(*notes, *again.notes))
 
 
+def measure_apart(
+    root: Path,
+    selections: Sequence[Selection],
+    read_site_file: ReadSiteFile,
+    limit: float,
+    listener: Listener,
+) -> list[SessionOutcome]:
+    """Run some checks in a session that leaves no record, and return how each selection ended.
+
+    The next session is due as if this one had not taken place.
+
+    Raises:
+        SessionError: another session runs, ReFrame did not run, or it was interrupted.
+    """
+    perflogs, end = root / "perflogs", time.monotonic() + limit
+    holder, notes = open_session(perflogs, "iobands accept")
+    outcomes: list[SessionOutcome] = []
+    try:
+        if clock := clock_problem(perflogs):
+            raise SessionError(clock)
+        for selection in selections:
+            left = end - time.monotonic()
+            outcome = _session(root, selection, read_site_file, holder.session, left, listener)
+            outcomes.append(replace(outcome, notes=(*notes, *outcome.notes)))
+            notes = []
+            if outcome.how != COMPLETED:
+                break
+    except OSError as error:
+        raise refusal(error, Path(error.filename or perflogs)) from error
+    finally:
+        close_session(perflogs, holder.session)
+    if any(outcome.how == INTERRUPTED for outcome in outcomes):
+        raise SessionError("; ".join(outcomes[-1].problems))
+    clean_up(root, (selections[0].system or "").partition(":")[0] or None, read_site_file)
+    return outcomes
+
+
 def _with(outcome: SessionOutcome, again: Again) -> SessionOutcome:
     """Return the outcome of a session with what was measured again at its end."""
     number = len(again.measured)
@@ -253,6 +290,8 @@ def _why_damaged(report: Path, perflogs: Path, error: ValueError) -> str:
 
 def _why_none(root: Path, selection: Selection) -> str:
     """Return why no check was selected, with the tag that is probably meant."""
+    if selection.tag is None:
+        return "no check was selected: it may be gone or renamed; `iobands reframe -- -L` lists all"
     everywhere = [each for each in selection.arguments()[2:] if each.startswith("--system=")]
     tags = {tag for check in describe(root, everywhere) for tag in check["tags"]}
     close = get_close_matches(selection.tag, sorted(tags), n=1)

@@ -25,6 +25,7 @@ from iobands.model.documents import (
 )
 from iobands.model.exit_status import CRITICAL, OK, UNKNOWN, WARNING, worst
 from iobands.model.fields import (
+    ACCEPTANCE,
     ASKED,
     CONTEXT,
     COVARIATES,

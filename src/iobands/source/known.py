@@ -6,7 +6,7 @@ Perflogs are one source; the layers above know nothing of their files.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from iobands.measure.plan import read_plan
 from iobands.measure.record import read_last_session
 from iobands.measure.run_reports import RunReports, read_run_reports
 from iobands.model import (
+    ACCEPTANCE,
     TIME,
     Ask,
     FileError,
@@ -116,7 +117,7 @@ def read_known(
     Raises:
         FileNotFoundError: there are no perflogs.
     """
-    samples = read_perflogs(perflogs, system)
+    samples = read_perflogs(perflogs, system).without(ACCEPTANCE)
     if as_of:
         samples = samples.until(now)
     later = samples.measured.filter(pl.col(TIME) > now + AHEAD).select(*KEY, TIME).iter_rows()
@@ -128,6 +129,8 @@ def read_known(
     recent = max(longest, OVERDUE)
     until = now if as_of else now + AHEAD
     reports = read_run_reports(perflogs, system, timedelta.max if as_of else recent, until)
+    runs = tuple(run for run in reports.runs if run.purpose != ACCEPTANCE)
+    reports = replace(reports, runs=runs)
     newest = reports.newest or now
     named = samples.with_sessions_of([r for r in reports.runs if newest - r.when <= recent])
     if named is not samples:

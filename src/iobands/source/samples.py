@@ -88,6 +88,12 @@ class Samples:
             speeds=self.speeds.filter(known),
         )
 
+    def without(self, purpose: str) -> Samples:
+        """Return the samples without those of a purpose. Speeds of targets and nodes stay."""
+        others = pl.col("purpose") != purpose
+        measured, missed = (frame.filter(others) for frame in (self.measured, self.missed))
+        return replace(self, measured=measured, missed=missed)
+
     def with_sessions_of(self, runs: Sequence[CheckRun]) -> Samples:
         """Return the samples with the session of their run, where the perflog has none.
 

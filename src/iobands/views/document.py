@@ -90,6 +90,11 @@ def written(blocks: Sequence[Block], form: DocumentFormat) -> str:
     return rendered(_TEMPLATES[form], blocks=[(type(each).__name__, each) for each in blocks])
 
 
+def markdown_text(text: str) -> str:
+    """Return a text whose characters mean nothing to Markdown."""
+    return printable(text).translate(_MARKDOWN)
+
+
 def rendered(template: str, **values: object) -> str:
     """Return a template with its values; in HTML they are escaped."""
     text = _environment(template.endswith(".html")).get_template(template).render(values)
@@ -109,7 +114,7 @@ def _environment(escapes: bool) -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        markdown=lambda text: printable(text).translate(_MARKDOWN),
+        markdown=markdown_text,
         rst=lambda text: printable(text).translate(_RST),
         printable=printable,
         underline=lambda heading: _UNDERLINES[heading.level - 1] * len(printable(heading.text)),

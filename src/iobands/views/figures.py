@@ -17,9 +17,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN
+from iobands.model import VALUE
 from iobands.snapshot import VERDICTS, Alert, Change, Series, Snapshot, Verdicts
+from iobands.snapshot.acceptance import AcceptedLine
 
 #: Marker and colour of each verdict; the shapes differ for those who cannot tell the colours
 #: (Okabe and Ito, "Color universal design", 2008).
@@ -104,6 +107,41 @@ def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes 
             axes.set_xlabel("time (UTC)" if axes is panels[-1] else "")
             _title(axes, series)
         return _rendered(figure, form)
+
+
+def acceptance_figure(accepted: AcceptedLine) -> bytes:
+    """Return a figure of a line of a contract, as SVG: the runs that count, and their evidence.
+
+    The upper panel has the rates with the promise and the promise less its tolerance. The lower one
+    has the evidence after each run, and what it takes to call the line met or missed.
+    """
+    promise, decision = accepted.line.promise, accepted.decision
+    at = range(1, decision.runs + 1)
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=_TALL, layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+        rates = [run[VALUE] for run in accepted.counted]
+        above.plot(at, rates, "o", color=MARKS[WITHIN][1], label="runs")
+        least = promise.rate * (1 - promise.tolerance)
+        above.axhline(promise.rate, color=_INK, linewidth=1.2, label="promised")
+        above.axhline(least, color=_INK, linewidth=1, linestyle="--", label="less the tolerance")
+        above.set_ylim(0, 1.12 * max([promise.rate, *rates]))
+        above.set_ylabel(f"{accepted.line.variable} in {promise.unit}")
+        below.plot(at, decision.evidence, "o-", color=_INK, linewidth=1, markersize=4)
+        for height, name, verdict in (
+            (decision.to_meet, "met", ABOVE),
+            (decision.to_miss, "missed", COLLAPSED),
+        ):
+            below.axhline(height, color=MARKS[verdict][1], linestyle="-.", label=name)
+        below.set_ylabel("evidence in nats")
+        below.set_xlabel("run")
+        below.xaxis.set_major_locator(MaxNLocator(integer=True))
+        for axes in (above, below):
+            axes.spines[["top", "right"]].set_visible(False)
+            _legend(axes)
+        name = shorten(accepted.line.name, _LONGEST, placeholder=" …").replace("$", r"\$")
+        above.set_title(f"{name}: {decision.outcome.value}", loc="left", fontsize=11, pad=2 * _LINE)
+        return _rendered(figure, "svg")
 
 
 def _rendered(figure: Figure, form: str) -> bytes:

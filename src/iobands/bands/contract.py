@@ -1,0 +1,134 @@
+"""Reads a contract (contract 10): what is promised of a file system, and the rule that decides."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from iobands.bands.file import check_match
+from iobands.model import (
+    VARIABLE_UNITS,
+    Document,
+    Steps,
+    canonical,
+    load_schema,
+    parse_yaml,
+    seconds_of,
+    unknown,
+)
+
+MEDIAN_QUANTILE: Final = 0.5
+_SCHEMA_FILE: Final = Path(__file__).with_name("contract.schema.yaml")
+_DEFAULTS: Final = {
+    "tolerance_percent": 10,
+    "site_risk_percent": 5,
+    "vendor_risk_percent": 5,
+    "spacing": "6h",
+    "lasting": "36h",
+}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A rate that is promised at a quantile of the runs, and the rule of its decision.
+
+    `tolerance` is a share of the rate. `site_risk` is the probability at most that a rate of the
+    promise less the tolerance is called met, `vendor_risk` that a rate as promised is called
+    missed. At most `runs` decide, `spacing_hours` apart; what they have in common lasts for
+    `lasting_hours`.
+    """
+
+    rate: float
+    unit: str
+    runs: int
+    quantile: float = MEDIAN_QUANTILE
+    tolerance: float = 0.10
+    site_risk: float = 0.05
+    vendor_risk: float = 0.05
+    spacing_hours: float = 6.0
+    lasting_hours: float = 36.0
+
+
+@dataclass(frozen=True)
+class ContractLine:
+    """One promise: its name, and the fields and the variable of the series that it is about."""
+
+    name: str
+    match: Mapping[str, object]
+    promise: Promise
+
+    @property
+    def variable(self) -> str:
+        """What is measured."""
+        return str(self.match["variable"])
+
+    def is_of(self, fields: Mapping[str, Any]) -> bool:
+        """Whether a check or a run with these fields has what the line names."""
+        return all(
+            canonical(fields.get(name)) == canonical(wanted)
+            for name, wanted in self.match.items()
+            if name not in {"variable", "case"}
+        ) and canonical(fields.get("case")) == canonical(self.match.get("case"))
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The promises for a system; `digest` is the SHA-256 of the file."""
+
+    system: str
+    title: str
+    lines: tuple[ContractLine, ...]
+    digest: str
+    document: Document
+
+
+def parse_contract(content: bytes, path: Path) -> Contract:
+    """Return the contract in `content`, the text of the file at `path`.
+
+    Raises:
+        FileError: it is not a contract; the message names the line and what is allowed.
+    """
+    document = parse_yaml(content, path)
+    document.check(load_schema(_SCHEMA_FILE))
+    said = document.value
+    shared = {**_DEFAULTS, **{name: said[name] for name in _DEFAULTS if name in said}}
+    lines = tuple(_line(document, number, shared) for number in range(len(said["lines"])))
+    names = [line.name for line in lines]
+    for number, name in enumerate(names):
+        if names.index(name) != number:
+            problem = f"is {name!r}, as of line {names.index(name) + 1}; names must differ"
+            raise document.error(["lines", number, "name"], problem)
+    digest = hashlib.sha256(content).hexdigest()
+    return Contract(said["system"], said["title"], lines, digest, document)
+
+
+def _line(document: Document, number: int, shared: Mapping[str, Any]) -> ContractLine:
+    steps: list[str | int] = ["lines", number]
+    said = document.value["lines"][number]
+    check_match(document, [*steps, "match"], said["match"])
+    unit = VARIABLE_UNITS[said["match"]["variable"]]
+    if said["unit"] != unit:
+        raise document.error([*steps, "unit"], unknown(said["unit"], [unit]))
+    rule = {**shared, **said}
+    hours = {}
+    for name in ("spacing", "lasting"):
+        where: Steps = [*steps, name] if name in said else [name]
+        try:
+            hours[name] = seconds_of(rule[name]) / 3600
+        except ValueError as error:
+            raise document.error(where, f"is {rule[name]!r}, {error}") from None
+    promise = Promise(
+        rate=float(said["rate"]),
+        unit=unit,
+        runs=said["runs"],
+        quantile=float(said.get("quantile", MEDIAN_QUANTILE)),
+        tolerance=rule["tolerance_percent"] / 100,
+        site_risk=rule["site_risk_percent"] / 100,
+        vendor_risk=rule["vendor_risk_percent"] / 100,
+        spacing_hours=hours["spacing"],
+        lasting_hours=hours["lasting"],
+    )
+    return ContractLine(said["name"], said["match"], promise)

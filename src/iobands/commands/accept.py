@@ -1,0 +1,442 @@
+"""The command `iobands accept`: measure until the lines of a contract are decided, and check it."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from iobands.bands.contract import Contract, ContractLine, parse_contract
+from iobands.commands.options import DryRunOption, RootOption, failure, root_of
+from iobands.commands.run import seconds_option
+from iobands.commands.session import listening
+from iobands.judge.acceptance import decide
+from iobands.measure import Listener, SessionError, selection_of
+from iobands.measure.cost import GIB_PER_TIB, Cost, costs_of
+from iobands.measure.perflogs import require_room
+from iobands.measure.reframe import describe
+from iobands.measure.session import SessionOutcome, measure_apart
+from iobands.model import (
+    ACCEPTANCE,
+    CRITICAL,
+    OK,
+    SERIES_FIELDS,
+    TIME,
+    UNKNOWN,
+    VALUE,
+    WARNING,
+    FileError,
+    canonical,
+    path_part,
+    read_content,
+    read_small,
+    replace_file,
+    unknown,
+    utc_text,
+    worst,
+)
+from iobands.snapshot.acceptance import Acceptance, AcceptedLine, Outcome
+from iobands.source.acceptance import (
+    BEGUN_NAME,
+    CONTRACT_NAME,
+    REPORT_NAME,
+    SUMS_NAME,
+    Begun,
+    MeasuredBy,
+    begin,
+    changed_since,
+    collect,
+    hash_of,
+    read_begun,
+    runs_of_lines,
+    seal,
+    sealed,
+)
+from iobands.source.site_file import read_site_file
+from iobands.version import __version__
+from iobands.views.acceptance import acceptance_lines, acceptance_report
+from iobands.views.format import plural, time_text
+from iobands.views.layout import blocks, fitted, output_width
+
+_STATUS: Final = {
+    Outcome.MET: OK,
+    Outcome.MISSED: CRITICAL,
+    Outcome.UNDECIDED: WARNING,
+}
+_FIGURES: Final = "figures"
+_Row = Mapping[str, Any]
+
+
+def accept(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="The contract.", show_default=False)
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            "--check", metavar="DIR", help="Compute the verdicts anew from DIR; needs no site."
+        ),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            "--results",
+            metavar="DIR",
+            help="The directory of the results. [default: acceptances/FILE in the site's]",
+        ),
+    ] = None,
+    root: RootOption = None,
+    limit: Annotated[
+        str,
+        typer.Option(
+            "--limit", metavar="TIME", help="Begin no run after this time, such as 90m or 4h."
+        ),
+    ] = "12h",
+    dry_run: DryRunOption = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show ReFrame's output.")
+    ] = False,
+) -> None:
+    """Measure until the lines of a contract are decided, and write the report.
+
+    First it prints the cost. Each line ends with the run that decides it. After an interruption, or
+    when more runs are due, the same command goes on. The exit status is 0 if all lines are met, 2
+    if one is missed, 1 if one is undecided, and 3 if something could not be measured or read.
+    """
+    if (file is None) == (check is None):
+        raise failure("accept: name either a contract, or --check and a directory of results")
+    if check is not None:
+        raise typer.Exit(_checked(check))
+    assert file is not None
+    seconds = seconds_option(limit)
+    content = read_content(file)
+    contract = parse_contract(content, file)
+    found = root_of(root)
+    if not (found / "config" / "systems" / f"{path_part(contract.system)}.py").is_file():
+        names = sorted(each.stem for each in (found / "config" / "systems").glob("[!_]*.py"))
+        raise contract.document.error(["system"], unknown(contract.system, names))
+    directory = (results or found / "acceptances" / file.stem).absolute()
+    try:
+        described = describe(found, ["-t", "full", f"--system={contract.system}"])
+    except SessionError as error:
+        raise failure(str(error)) from error
+    chosen = [_check_of(contract, number, described) for number in range(len(contract.lines))]
+    begun = _begun(directory, contract, content, tuple(by for by, _ in chosen), dry_run)
+    trusted = set(sealed(directory)) if (directory / SUMS_NAME).exists() else set()
+    for name in _changed(directory):
+        typer.echo(f"iobands: {name}: was changed; the site's perflogs count", err=True)
+    _Accepting(found, directory, contract, begun, trusted, dict(chosen)).run(
+        seconds, dry_run, verbose
+    )
+
+
+class _Accepting:
+    """An acceptance under way: what is measured next, and what is written after each round."""
+
+    def __init__(
+        self,
+        root: Path,
+        directory: Path,
+        contract: Contract,
+        begun: Begun,
+        trusted: set[str],
+        costs: Mapping[MeasuredBy, Cost],
+    ) -> None:
+        self._root, self._directory = root, directory
+        self._contract, self._begun = contract, begun
+        self._trusted, self._costs = trusted, costs
+        self._stuck: set[MeasuredBy] = set()
+
+    def run(self, seconds: float, dry_run: bool, verbose: bool) -> None:
+        """Print the cost, measure what is missing, and end with the exit status."""
+        now = self._judged(write=not dry_run)
+        typer.echo(self._cost(now), nl=False)
+        if dry_run:
+            return
+        require_room(self._directory)
+        until = time.monotonic() + seconds
+        problems: list[str] = []
+        while not problems and (missing := self._missing(now)):
+            left = until - time.monotonic()
+            wait = (min(missing.values()) - datetime.now(timezone.utc)).total_seconds()
+            if left <= max(wait, 0):
+                break
+            if wait > 0:
+                time.sleep(wait)
+                continue
+            before = self._runs_by_check(now)
+            problems = self._measure(missing, left, verbose)
+            now = self._judged(write=True)
+            after = self._runs_by_check(now)
+            due = [by for by, when in missing.items() if when <= datetime.now(timezone.utc)]
+            self._stuck |= {by for by in due if before[by] == after[by]}
+        self._end(now, problems)
+
+    def _judged(self, *, write: bool) -> Acceptance:
+        """Collect the runs, judge the lines and, with `write`, write checksums and report."""
+        directory = self._directory
+        if not write and not (directory / BEGUN_NAME).exists():
+            return _acceptance(self._contract, self._begun, directory)
+        if write:
+            collect(self._root / "perflogs", directory, self._begun, self._trusted)
+        found = _acceptance(self._contract, self._begun, directory)
+        if write:
+            figures = _figures(found, directory)
+            digest = seal(directory)
+            text = acceptance_report(found, digest, figures)
+            replace_file(directory / REPORT_NAME, text.encode())
+            self._trusted = set(sealed(directory))
+        return found
+
+    def _missing(self, now: Acceptance) -> dict[MeasuredBy, datetime]:
+        """Return the checks that have an undecided line, and from when on each may run."""
+        found: dict[MeasuredBy, datetime] = {}
+        for by, line in zip(self._begun.lines, now.lines, strict=True):
+            if not line.runs_left or by in self._stuck:
+                continue
+            gap = timedelta(hours=line.line.promise.spacing_hours)
+            due = line.runs[-1][TIME] + gap if line.runs else self._begun.since
+            found[by] = min(due, found.get(by, due))
+        return found
+
+    def _measure(
+        self, missing: Mapping[MeasuredBy, datetime], seconds: float, verbose: bool
+    ) -> list[str]:
+        """Run the checks that are due, and return what is wrong."""
+        together = defaultdict(list)
+        for by, when in missing.items():
+            if when <= datetime.now(timezone.utc):
+                together[by.partition, by.environ].append(by.check)
+        selections = [
+            selection_of(names, f"{self._begun.system}:{partition}", environ, ACCEPTANCE)
+            for (partition, environ), names in together.items()
+        ]
+        read = partial(read_site_file, self._root / "config" / "systems")
+
+        def work(listener: Listener) -> list[SessionOutcome]:
+            return measure_apart(self._root, selections, read, seconds, listener)
+
+        outcomes = listening(verbose, work, "iobands accept")
+        for note in (note for outcome in outcomes for note in outcome.notes):
+            typer.echo(f"iobands: {note}", err=True)
+        return [problem for outcome in outcomes for problem in outcome.problems]
+
+    def _runs_by_check(self, now: Acceptance) -> dict[MeasuredBy, int]:
+        found: defaultdict[MeasuredBy, int] = defaultdict(int)
+        for by, line in zip(self._begun.lines, now.lines, strict=True):
+            found[by] += len(line.runs)
+        return found
+
+    def _cost(self, now: Acceptance) -> str:
+        """Return what the runs that are left cost at most, by the check of some lines."""
+        left: dict[MeasuredBy, int] = {}
+        for by, line in zip(self._begun.lines, now.lines, strict=True):
+            left[by] = max(left.get(by, 0), line.runs_left)
+        rows = [("CHECK", "RUNS", "TiB", "h")]
+        total = [0, 0.0, 0.0]
+        for by, runs in left.items():
+            cost = self._costs[by]
+            each = (runs, runs * cost.written_gib / GIB_PER_TIB, runs * cost.node_hours)
+            total = [one + more for one, more in zip(total, each, strict=True)]
+            rows.append((by.check, f"{runs}", f"{each[1]:.3g}", f"{each[2]:.3g}"))
+        rows.append(("all", f"{total[0]}", f"{total[1]:.3g}", f"{total[2]:.3g}"))
+        lines = [
+            line for row in blocks(rows, output_width(), right=(1, 2, 3), indent="") for line in row
+        ]
+        lines += ["", "Upper bounds: most lines are decided sooner (h: node hours).", ""]
+        return fitted(lines)
+
+    def _end(self, now: Acceptance, problems: Sequence[str]) -> None:
+        """Print the verdicts and what comes next, and end with the exit status."""
+        said = [*acceptance_lines(now), ""]
+        stuck = [
+            f"{line.line.name}: {line.failures[-1] if line.failures else 'no run'}"
+            for by, line in zip(self._begun.lines, now.lines, strict=True)
+            if by in self._stuck and line.runs_left
+        ]
+        if missing := self._missing(now):
+            when = min(missing.values())
+            due = "now" if when <= datetime.now(timezone.utc) else f"at {time_text(when)} UTC"
+            said.append(f"{plural(len(missing), 'check')} left to run, due {due}: call it again.")
+        said += [f"Report: {self._directory / REPORT_NAME}", f"SHA-256: {hash_of(self._directory)}"]
+        typer.echo(fitted(said), nl=False)
+        for problem in (*problems, *(f"gave no rate: {each}" for each in stuck)):
+            typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
+        raise typer.Exit(worst([_status_of(now), UNKNOWN if problems or stuck else OK]))
+
+
+def _checked(directory: Path) -> int:
+    """Print the verdicts by the raw results, and what was changed; return the exit status."""
+    begun = read_begun(directory)
+    if begun is None:
+        raise failure(f"{directory}: has no results of an acceptance ({BEGUN_NAME} is missing)")
+    changed = changed_since(directory)
+    path = directory / CONTRACT_NAME
+    contract = parse_contract(read_content(path), path)
+    if (contract.digest, contract.system) != (begun.contract, begun.system):
+        changed.append(f"{CONTRACT_NAME}, since the acceptance began")
+    if len(contract.lines) != len(begun.lines):
+        raise failure(f"{path}: has other lines than {BEGUN_NAME}; restore both")
+    found, digest = _acceptance(contract, begun, directory), hash_of(directory)
+    figures = sorted(each.name for each in (directory / _FIGURES).glob("*.svg"))
+    text = acceptance_report(found, digest, _names(figures))
+    with suppress(FileNotFoundError):
+        if read_small(directory / REPORT_NAME).decode(errors="replace") == text:
+            text = ""
+    if text:
+        newer = "" if begun.version == __version__ else f" (written by iobands {begun.version}?)"
+        changed.append(f"{REPORT_NAME}: is not what the files give{newer}")
+    typer.echo(fitted([*acceptance_lines(found), "", f"SHA-256: {digest}"]), nl=False)
+    for each in changed:
+        typer.echo(f"IOBANDS UNKNOWN: changed: {each}", err=True)
+    if not changed:
+        typer.echo("No file has changed. Compare the SHA-256 with the one in your own report.")
+    return UNKNOWN if changed else _status_of(found)
+
+
+def _status_of(acceptance: Acceptance) -> int:
+    return worst(_STATUS[each.decision.outcome] for each in acceptance.lines)
+
+
+def _acceptance(contract: Contract, begun: Begun, directory: Path) -> Acceptance:
+    lines = []
+    every = runs_of_lines(directory, contract, begun)
+    for line, by, found in zip(contract.lines, begun.lines, every, strict=True):
+        hours = [(run[TIME] - begun.since).total_seconds() / 3600 for run in found.runs]
+        decision = decide([run[VALUE] for run in found.runs], hours, line.promise)
+        lines.append(
+            AcceptedLine(
+                line, by.check, by.partition, by.environ, decision, found.runs, found.failures
+            )
+        )
+    return Acceptance(contract, begun.began, begun.version, tuple(lines))
+
+
+def _figures(acceptance: Acceptance, directory: Path) -> list[str]:
+    """Draw a figure of each line and return their names; none if matplotlib is missing."""
+    try:
+        from iobands.views.figures import acceptance_figure  # noqa: PLC0415 (slow to load)
+    except ImportError:
+        return []
+    (directory / _FIGURES).mkdir(exist_ok=True)
+    names = [f"line-{number:03}.svg" for number in range(1, len(acceptance.lines) + 1)]
+    for name, line in zip(names, acceptance.lines, strict=True):
+        replace_file(directory / _FIGURES / name, acceptance_figure(line))
+    return _names(names)
+
+
+def _names(figures: Sequence[str]) -> list[str]:
+    return [f"{_FIGURES}/{name}" for name in figures]
+
+
+def _begun(
+    directory: Path, contract: Contract, content: bytes, lines: tuple[MeasuredBy, ...], dry: bool
+) -> Begun:
+    """Return what was fixed when the acceptance began, now or before; end if it has changed."""
+    begun = read_begun(directory)
+    if begun is None:
+        now = utc_text(datetime.now(timezone.utc).replace(microsecond=0))
+        begun = Begun(contract.system, now, contract.digest, __version__, lines)
+        if not dry:
+            begin(directory, begun, content)
+        return begun
+    if begun.system != contract.system:
+        raise failure(f"{directory}: has results of {begun.system}; name another with --results")
+    if begun.contract != contract.digest:
+        raise failure(
+            f"{contract.document.source}: has changed since the acceptance began at {begun.began}: "
+            f"{_difference(read_content(directory / CONTRACT_NAME), content)}; restore it, or "
+            "begin another acceptance with --results"
+        )
+    for line, now_by, was_by in zip(contract.lines, lines, begun.lines, strict=True):
+        if now_by != was_by:
+            raise failure(
+                f"{line.name}: was measured by {was_by.check} on {was_by.partition} with "
+                f"{was_by.environ}, and the site file now gives {now_by.check} on "
+                f"{now_by.partition} with {now_by.environ}; restore the site file, or begin "
+                "another acceptance with --results"
+            )
+    return begun
+
+
+def _changed(directory: Path) -> list[str]:
+    with suppress(FileNotFoundError):
+        return changed_since(directory)
+    return []
+
+
+def _difference(before: bytes, after: bytes) -> str:
+    """Return the first line in which two texts differ."""
+    old, new = (text.decode(errors="replace").splitlines() for text in (before, after))
+    pairs = zip([*old, *[""] * len(new)], [*new, *[""] * len(old)], strict=True)
+    for number, (was, now) in enumerate(pairs, 1):
+        if was != now:
+            return f"line {number} is {now.strip()!r} and was {was.strip()!r}"
+    return "in its line ends"
+
+
+def _check_of(
+    contract: Contract, number: int, described: Sequence[_Row]
+) -> tuple[MeasuredBy, Cost]:
+    """Return the one check that measures a line, and what a run of it costs.
+
+    Raises:
+        FileError: there is none, or more than one; the message says what to write.
+    """
+    line = contract.lines[number]
+    every = [
+        {**check, "partition": place.partition(":")[2], "environ": environ}
+        | {"valid_systems": [place], "valid_prog_environs": [environ]}
+        for check in described
+        if check.get("tool") and "gib" in check
+        for place in check["valid_systems"]
+        for environ in check["valid_prog_environs"]
+    ]
+    found = [each for each in every if line.is_of(each)]
+    if len(found) == 1:
+        (one,) = found
+        by = MeasuredBy(one["display_name"], one["partition"], one["environ"])
+        return by, costs_of(found)[0]
+    raise _several(contract, number, found) if found else _none(contract, number, line, every)
+
+
+def _several(contract: Contract, number: int, found: Sequence[_Row]) -> FileError:
+    open_ = [
+        f"{name} ({', '.join(values)})"
+        for name in SERIES_FIELDS
+        if len(values := sorted({_text(each.get(name)) for each in found})) > 1
+    ]
+    problem = f"selects {len(found)} measurements; also name {' and '.join(open_)}"
+    return contract.document.error(["lines", number, "match"], problem)
+
+
+def _none(contract: Contract, number: int, line: ContractLine, every: Sequence[_Row]) -> FileError:
+    """Return the error for a field with a value that no check has, or for their combination."""
+    steps: list[str | int] = ["lines", number, "match"]
+    others = [name for name in line.match if name != "variable"]
+    for name in others:
+        values = {_text(each.get(name)) for each in every}
+        if _text(line.match[name]) not in values:
+            return contract.document.error(
+                [*steps, name], unknown(line.match[name], sorted(values))
+            )
+
+    def lacking(each: _Row) -> list[str]:
+        return [name for name in others if canonical(each.get(name)) != canonical(line.match[name])]
+
+    near = min(every, key=lambda each: len(lacking(each)))
+    has = ", ".join(f"{name} {_text(near.get(name))}" for name in lacking(near) or ["case"])
+    problem = f"selects no measurement of this site; the nearest one has {has}"
+    return contract.document.error(steps, problem)
+
+
+def _text(value: object) -> str:
+    known = canonical(value)
+    return "null" if known is None else f"{known:g}" if isinstance(known, float) else known

@@ -1,0 +1,223 @@
+"""`iobands accept` with a real ReFrame on a trivial check, whose rates the test chooses."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.commands.calling import call
+from tests.commands.fake_root import measured
+
+pytestmark = pytest.mark.machine
+
+pytest.importorskip("reframe")
+
+CHECK = """
+
+@rfm.simple_test
+class Promised(Base):
+    tags = {{"full"}}
+    valid_systems = ["here:local"]
+    valid_prog_environs = ["builtin"]
+    file_system = "promised"
+    repeats = variable(int, value=1, loggable=True)
+    time_limit = "60s"
+    executable = "{root}/next-rate"
+
+
+@rfm.simple_test
+class Second(Promised):
+    pattern = "ssf"
+"""
+#: Prints the first line of a file and removes it there.
+NEXT = """\
+#!/bin/sh
+read -r rate <"{root}/rates" || exit 0
+sed -i 1d "{root}/rates"
+echo "write $rate"
+"""
+SITE = """\
+system = {"name": "here", "partitions": [{"name": "local", "extras": {"filesystems": {}}}]}
+"""
+CONTRACT = """\
+schema: 1
+system: here
+title: "Hostile <b>|title|</b> \\e[31m"
+spacing: 0s
+lasting: 0s
+lines:
+  - name: "writes $x_1$ | `id`"
+    match: {pattern: fpp, file_system: promised, variable: write_bw}
+    rate: 10
+    unit: GiB/s
+    runs: 8
+"""
+
+
+@pytest.fixture
+def promised(root: Path) -> Path:
+    with (root / "checks" / "trivial.py").open("a") as stream:
+        stream.write(CHECK.format(root=root))
+    script = root / "next-rate"
+    script.write_text(NEXT.format(root=root))
+    script.chmod(0o755)
+    (root / "config" / "systems" / "here.py").write_text(SITE)
+    (root / "contract.yaml").write_text(CONTRACT)
+    return root
+
+
+def accept(root: Path, *arguments: str, rates: str = "") -> tuple[int, str]:
+    if rates:
+        (root / "rates").write_text(rates.replace(" ", "\n") + "\n")
+    return call("accept", str(root / "contract.yaml"), "--site", str(root), *arguments)
+
+
+def results(root: Path) -> Path:
+    return root / "acceptances" / "contract"
+
+
+def test_a_line_is_measured_until_it_is_decided(promised: Path) -> None:
+    status, said = accept(promised, rates="10 10 10 10 10 10 10 10")
+    # 8 runs of 0.5 GiB, a node for a minute each
+    assert re.search(r"^all +8 +0\.00391 +0\.133$", said, re.MULTILINE), said
+    assert status == 0, said
+    # by tests/judge/test_acceptance.py, the fourth run decides
+    assert (promised / "rates").read_text().split() == ["10"] * 4
+    assert re.search(r"met +10 +10 GiB/s +4 of 8", said)
+    report = (results(promised) / "report.md").read_text()
+    assert "**1 met** of 1 line." in report
+    assert "Decided by run 4" in report
+    assert "\x1b" not in said + report
+    assert "# Acceptance: Hostile &lt;b>\\|title\\|&lt;/b> ?\\[31m" in report
+
+    # the hash in the report is that of the list, which has every file
+    sums = (results(promised) / "SHA256SUMS").read_bytes()
+    assert hashlib.sha256(sums).hexdigest() in report
+    names = {line.split("  ")[1] for line in sums.decode().splitlines()}
+    assert names >= {"contract.yaml", "begun.json", "perflogs/here/local/Promised.log"}
+    assert sum(name.startswith("perflogs/here/reports/") for name in names) == 4
+
+    # nothing else of iobands counts these runs, and nothing is measured a second time
+    assert not measured(promised).series
+    assert accept(promised)[0] == 0
+    assert (promised / "rates").read_text().split() == ["10"] * 4
+
+
+def test_what_was_missed_can_be_checked_elsewhere_and_an_edit_shows(
+    promised: Path, tmp_path: Path
+) -> None:
+    status, said = accept(promised, rates="9 9 9 9 9 9")
+    assert (status, "missed" in said) == (2, True), said
+    copy = tmp_path / "sent"
+    shutil.move(results(promised), copy)
+    shutil.rmtree(promised)
+    status, said = call("accept", "--check", str(copy))
+    assert (status, "No file has changed" in said) == (2, True), said
+
+    for name, before, after in (
+        ("SHA256SUMS", "0", "1"),
+        ("perflogs/here/local/Promised.log", "|9.0|", "|10.0|"),
+        ("contract.yaml", "rate: 10", "rate: 9"),
+        ("report.md", "**1 missed**", "**1 met**"),
+        ("begun.json", "Promised", "Promise"),
+    ):
+        whole = (copy / name).read_text()
+        assert before in whole, name
+        (copy / name).write_text(whole.replace(before, after))
+        status, said = call("accept", "--check", str(copy))
+        assert status == 3, said
+        found = "report.md" if name == "SHA256SUMS" else name  # which has the checksum of it
+        assert re.search(f"changed: {found}", said), said
+        (copy / name).write_text(whole)
+    (copy / "further").write_text("")
+    assert "changed: further" in call("accept", "--check", str(copy))[1]
+    (copy / "further").unlink()
+    assert call("accept", "--check", str(copy))[0] == 2
+
+
+def test_an_acceptance_goes_on_where_it_stopped(promised: Path) -> None:
+    status, said = accept(promised, rates="10 10")
+    assert status == 3, said
+    assert "gave no rate" in said
+    assert "2 of 8" in said
+    status, said = accept(promised, rates="10 10 10")
+    assert (status, "4 of 8" in said) == (0, True), said
+    report = (results(promised) / "report.md").read_text()
+    assert "1 run gave no rate" in report
+
+
+def test_changed_results_are_taken_from_the_perflogs_again(promised: Path) -> None:
+    accept(promised, rates="9 9")
+    log = results(promised) / "perflogs" / "here" / "local" / "Promised.log"
+    log.write_text(log.read_text().replace("|9.0|", "|99|"))
+    status, said = accept(promised, rates="9 9 9")
+    assert status == 2, said
+    assert "was changed" in said
+    assert "|99|" not in log.read_text()
+    assert call("accept", "--check", str(results(promised)))[0] == 2
+
+
+def test_a_contract_that_was_edited_is_refused(promised: Path) -> None:
+    accept(promised, "--limit", "1s", rates="9 9")
+    (promised / "contract.yaml").write_text(CONTRACT.replace("rate: 10", "rate: 8"))
+    status, said = accept(promised)
+    assert status == 3
+    assert "line 9 is 'rate: 8' and was 'rate: 10'" in said
+
+
+def test_what_a_line_selects_is_one_measurement(promised: Path) -> None:
+    def said_of(before: str, after: str) -> str:
+        (promised / "contract.yaml").write_text(CONTRACT.replace(before, after))
+        status, said = accept(promised)
+        assert (status, results(promised).exists()) == (3, False), said
+        return " ".join(said.split())
+
+    found = said_of("pattern: fpp", "pattern: fqp")
+    assert "contract.yaml, line 8: " in found
+    assert "pattern is 'fqp'; write one of fpp, ssf (did you mean fpp?)" in found
+    found = said_of("variable:", "nodes: 1, tasks: 8, variable:")
+    assert "tasks is 8; write one of 4" in found
+    third = '\n\n@rfm.simple_test\nclass Third(Promised):\n    hints = "cb-on"\n'
+    with (promised / "checks" / "trivial.py").open("a") as stream:
+        stream.write(third)
+    assert "selects 2 measurements; also name hints (cb-on, default)" in said_of("_", "_")
+    assert "system is 'there'; write one of here" in said_of("system: here", "system: there")
+
+
+def test_results_of_another_acceptance_are_refused(promised: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "results"
+    elsewhere.mkdir()
+    (elsewhere / "begun.json").write_text(
+        '{"schema": 1, "system": "there", "began": "2026-11-01T00:00:00Z", "contract": "",'
+        ' "version": "1", "lines": []}'
+    )
+    status, said = accept(promised, "--results", str(elsewhere))
+    assert (status, "has results of there" in said) == (3, True), said
+    (elsewhere / "begun.json").write_text("{")
+    assert "is damaged" in accept(promised, "--results", str(elsewhere))[1]
+    (elsewhere / "begun.json").rename(elsewhere / "other")
+    assert "has other files" in accept(promised, "--results", str(elsewhere))[1]
+    status, said = accept(promised, "--results", str(promised / "next-rate" / "x"))
+    assert (status, "Not a directory" in said) == (3, True), said
+
+
+def test_a_spent_budget_is_said(promised: Path) -> None:
+    (promised / "config" / "systems" / "here.py").write_text(
+        SITE.replace('"filesystems"', '"daily_budget": {"node_hours": 0.04}, "filesystems"')
+    )
+    status, said = accept(promised, rates="10 10 10 10")
+    # a minute each: 2 of 60 are within 0.04 hours
+    assert status == 3, said
+    assert "daily budget" in said
+    assert (promised / "rates").read_text().split() == ["10"] * 2
+
+
+def test_a_dry_run_writes_nothing(promised: Path) -> None:
+    status, said = accept(promised, "--dry-run")
+    assert (status, "8" in said, results(promised).exists()) == (0, True, False), said
+    assert call("accept")[0] == 3
+    assert call("accept", "--check", str(promised))[0] == 3
