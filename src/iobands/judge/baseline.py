@@ -8,7 +8,9 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from iobands.judge.designs import lower_mode
 from iobands.judge.scores import (
     SHIFTS,
     Array,
@@ -115,8 +117,8 @@ class Baseline:
         The outer fence, three interquartile ranges under the lower quartile (Tukey, "Exploratory
         data analysis", 1977, chapter 2).
         """
-        size = len(self._ordered)
-        lower, upper = self._ordered[[size // 4, 3 * size // 4]]
+        size = len(self.ordered)
+        lower, upper = self.ordered[size // 4], self.ordered[3 * size // 4]
         return float(lower - _FENCE * (upper - lower))
 
     @cached_property
@@ -126,14 +128,20 @@ class Baseline:
         It is far out, and a fifth under the median at the least. No run is deep where more than a
         few of the baseline would be: these are a mode and no outliers.
         """
-        size = len(self._ordered)
-        fence = min(self.far, float(self._ordered[size // 2] + np.log(_DEEP)))
-        below = int(np.searchsorted(self._ordered, fence))
+        size = len(self.ordered)
+        fence = min(self.far, float(self.ordered[size // 2] + np.log(_DEEP)))
+        below = int(self.ordered.searchsorted(fence))
         return fence if below <= _MOST_DEEP * size else -np.inf
 
     @cached_property
-    def _ordered(self) -> Array:
+    def ordered(self) -> Array:
+        """`level`, in rising order."""
         return np.sort(self.level())
+
+    @cached_property
+    def lower_mode(self) -> int:
+        """How many of `ordered` are in the lower one of two modes, 0 if there is one mode."""
+        return lower_mode(self.ordered)
 
     @cached_property
     def deep_runs(self) -> int:
@@ -143,13 +151,13 @@ class Baseline:
     @cached_property
     def deep_shares(self) -> Array:
         """The share of runs that each design change would make deep, of shape (designs,)."""
-        below = np.searchsorted(self._ordered, self.deep - SHIFTS)
-        return below.mean(axis=1) / len(self._ordered)
+        below = self.ordered.searchsorted(self.deep - SHIFTS)
+        return below.mean(axis=1) / len(self.ordered)
 
     @cached_property
     def middle(self) -> float:
         """The median of `level`."""
-        return median_of(self.level())
+        return median_of(self.ordered)
 
     def level(self) -> Array:
         """Return logarithms spread like healthy runs, of shape (n,); empty where unknown."""
@@ -176,26 +184,32 @@ def serial_correlation(values: Array) -> float:
     away is put back: for n runs a block the estimate is short by about (1 + 3 phi) / n (Kendall,
     "Note on bias in the estimation of autocorrelation", Biometrika 41, 1954).
     """
-    size = len(values)
-    blocks = max(1, round(size / _BLOCK))
-    ordered = np.sort(values)
-    ranks = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
-    starts = np.arange(blocks) * size // blocks
-    lengths = np.diff(starts, append=size)
-    centred = ranks - np.repeat(np.add.reduceat(ranks, starts) / lengths, lengths)
-    following = centred * np.append(centred[1:], 0.0)
+    size, ordered = len(values), np.sort(values)
+    ranks = ordered.searchsorted(values, "left") + ordered.searchsorted(values, "right")
+    starts, lengths = _blocks(size)
+    centred = ranks - (np.add.reduceat(ranks, starts) / lengths).repeat(lengths)
+    following = np.zeros(size)
+    following[:-1] = centred[:-1] * centred[1:]
     following[starts[1:] - 1] = 0.0  # the next run is of another block
     squares = np.add.reduceat(centred**2, starts)
     products = np.add.reduceat(following, starts) * lengths / np.maximum(lengths - 1, 1)
-    if blocks >= _BLOCKS_TO_SPARE:
-        kept = np.arange(blocks) != np.argmax(squares)
+    if len(starts) >= _BLOCKS_TO_SPARE:
+        kept = np.arange(len(starts)) != squares.argmax()
         squares, products = squares[kept], products[kept]
     square = float(squares.sum())
     if square == 0:
         return 0.0
-    found, length = float(products.sum()) / square, size / blocks
+    found, length = float(products.sum()) / square, size / len(starts)
     corrected = (found * length + 1) / (length - 3) if length > 4 else found  # noqa: PLR2004
     return float(corrected)
+
+
+@lru_cache
+def _blocks(size: int) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    """Return the first run and the number of runs of each block."""
+    blocks = max(1, round(size / _BLOCK))
+    starts = np.arange(blocks) * size // blocks
+    return starts, np.diff(starts, append=size)
 
 
 def inflation(correlation: float) -> float:

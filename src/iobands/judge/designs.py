@@ -12,6 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from iobands.snapshot import median_of
+
 Array = NDArray[np.float64]
 
 #: The designs of this module, after those that are shifts.
@@ -37,11 +39,12 @@ def lower_mode(ordered: Array) -> int:
     if size < 2 * least or ordered[0] == ordered[-1]:
         return 0
     counts = np.arange(least, size - least + 1)
-    lower = np.cumsum(ordered)[counts - 1]
-    total, mean = ordered.sum(), ordered.mean()
+    lower = ordered.cumsum()[least - 1 : size - least]
+    total = ordered.sum()
+    mean = total / size
     between = counts * (lower / counts - mean) ** 2
     between += (size - counts) * ((total - lower) / (size - counts) - mean) ** 2
-    best = int(np.argmax(between))
+    best = int(between.argmax())
     return int(counts[best]) if between[best] >= _TWO * size * ordered.var() else 0
 
 
@@ -53,9 +56,19 @@ def other_designs(
     `ordered` are the runs of the baseline, `edges` and `healthy` those of its cells, and `below`
     returns the probability of values below. In a baseline of one mode no mode can be lost.
     """
-    until = np.cumsum(healthy)
+    until = healthy.cumsum()
     lower = lower_mode(ordered) / (len(ordered) + 1)
     lost = np.minimum(until / lower, 1.0) if lower else until
-    middle = np.median(ordered)
-    wider = np.append(below(middle + (edges - middle) / _WIDER), 1.0)
-    return np.diff([lost, wider], axis=1, prepend=0.0)
+    middle = median_of(ordered)
+    wider = below(middle + (edges - middle) / _WIDER)
+    found = shares_of(np.array([lost[:-1], wider]))
+    found[0, -1] = lost[-1] - lost[-2]
+    return found
+
+
+def shares_of(until: Array) -> Array:
+    """Return the probability of each of k cells by those of all below k - 1 edges, as rows."""
+    found = np.empty((len(until), until.shape[1] + 1))
+    found[:, :-1], found[:, -1] = until, 1.0
+    found[:, 1:] -= until
+    return found

@@ -197,7 +197,7 @@ class _Detector:
             sums=self.sums,
             starts=self.starts,
             changes=tuple(self.changes),
-            scale=float(self.scales[self.month_of[-1]]),
+            scale=float(self.scales[self._months_of(slice(-1, None))[0]]),
             back=self._back(change) if change else 0.0,
             back_since=change.recovery_start if change else 0,
         )
@@ -218,23 +218,31 @@ class _Detector:
         """Judge by `baseline`, which has the usable runs before `joined`."""
         self.baseline, self.joined = baseline, joined
         self.baselines.append((self.at, baseline))
-        priors = [month.prior.correlation for month in self.months]
-        found = {each: baseline.correlation_by(each) for each in {*priors}}
-        self.correlations = np.array([found[each] for each in priors])
-        self.scales = self._scales([found[each] for each in priors], baseline.youth)
-        self.deep_rates: tuple[Array, Array] | None = None
+        self.scales, self.correlations, self.first, self.deep_scales = np.full(
+            (4, len(self.months)), np.nan
+        )
 
-    def _scales(self, correlations: Sequence[float], youth: float = 0.0) -> Array:
-        """Return the divisor of the scores in each month."""
-        pairs = zip(correlations, self.months, strict=True)
-        return np.array([scale_for(each, month.threshold, WATCH, youth) for each, month in pairs])
+    def _months_of(self, runs: slice) -> NDArray[np.int_]:
+        """Return the months of `runs`, after learning what the baseline gives in them."""
+        found, baseline = self.month_of[runs], self.baseline
+        for place in range(found[0], found[-1] + 1):
+            if np.isnan(self.scales[place]):
+                month = self.months[place]
+                correlation = baseline.correlation_by(month.prior.correlation)
+                self.correlations[place] = correlation
+                self.scales[place] = scale_for(correlation, month.threshold, WATCH, baseline.youth)
+        return found
 
     def _scored(self, stop: int) -> Array:
         """Return the scores of the runs up to `stop`, of shape (runs, designs)."""
         assert self.baseline.scores is not None
         begun = int(self.spacing.begun[self.at])
         runs = slice(begun, stop)
-        values, month, close = self.logarithms[runs], self.month_of[runs], self.spacing.close[runs]
+        values, month, close = (
+            self.logarithms[runs],
+            self._months_of(runs),
+            self.spacing.close[runs],
+        )
         scores = self.baseline.scores.scores(values) / self.scales[month, None]
         deep = values < self.baseline.deep
         if deep.any():
@@ -267,16 +275,19 @@ class _Detector:
         How often runs are deep is known from all series, and so is how they depend on each other.
         """
         baseline = self.baseline
-        if self.deep_rates is None:
-            own, sure = (baseline.deep_runs, len(baseline.runs)), baseline.sure_correlation
-            firsts = [each.prior.first_of(*own) for each in self.months]
-            priors = [each.prior.correlation for each in self.months]
-            known = [sure if c is None else min(max(c, 0.0), MOST_CORRELATION) for c in priors]
-            self.deep_rates = np.array(firsts), self._scales(known)
-        first, divisors = (each[month] for each in self.deep_rates)
+        for place in {*month.tolist()}:
+            if np.isnan(self.deep_scales[place]):
+                known = self.months[place]
+                prior = known.prior.correlation
+                sure = baseline.sure_correlation if prior is None else prior
+                correlation = min(max(sure, 0.0), MOST_CORRELATION)
+                own = baseline.deep_runs, len(baseline.runs)
+                self.first[place] = known.prior.first_of(*own)
+                self.deep_scales[place] = scale_for(correlation, known.threshold, WATCH)
+        first = self.first[month]
         rates = np.where(streak, np.maximum(self.again[month], first), first)
         found = np.log1p(baseline.deep_shares[SIDES[DOWN]] / rates[:, None])
-        return np.asarray(found / divisors[:, None], float)
+        return np.asarray(found / self.deep_scales[month, None], float)
 
     def _while_learning(self) -> None:
         wanted = FIRST_BASELINE - len(self.baseline.runs)
@@ -341,7 +352,7 @@ class _Detector:
             onset_low=start,
             onset_high=start,
             ratio=since,
-            baseline=float(np.median(before)),
+            baseline=self.baseline.middle,
             score=score,
             threshold=self._month(raised).threshold,
         )

@@ -10,7 +10,7 @@ from iobands.judge.baseline import Baseline
 from iobands.judge.chart import SIDES, direction_of
 from iobands.judge.designs import MODE, SPREAD, lower_mode
 from iobands.judge.scores import EVERY, WEIGHTS, Array
-from iobands.snapshot import DOWN, UP, State
+from iobands.snapshot import DOWN, UP, State, median_of
 
 #: After so many runs it is looked again what kind an open change is.
 AGAIN: Final = 10
@@ -48,7 +48,7 @@ def kind_of(
     levels = [column for side in sides for column in range(EVERY)[SIDES[side]]]
     now = design if design in _KINDS else max(levels, key=found.__getitem__)
     others = [SPREAD] if is_wider(baseline, newest, least) else []
-    if DOWN in sides and lower_mode(np.sort(baseline.level())):
+    if DOWN in sides and baseline.lower_mode:
         others.append(MODE)
     best = max([now, *levels, *others], key=found.__getitem__)
     leads = 0.0 if at_first else _LEADS * baseline.inflation**2
@@ -60,9 +60,8 @@ def kind_of(
 
 def is_wider(baseline: Baseline, runs: Array, least: float) -> bool:
     """Return whether `runs` vary by more than the baseline, on both sides, as much as matters."""
-    before = baseline.level()
-    middle = np.median(before)
-    now, usual = (float(np.median(np.abs(each - middle))) for each in (runs, before))
+    middle = baseline.middle
+    now, usual = (median_of(np.abs(each - middle)) for each in (runs, baseline.ordered))
     share = float((runs < middle).mean())
     return min(share, 1 - share) >= _BOTH and now >= max(_WIDER * usual, -np.log1p(-least))
 

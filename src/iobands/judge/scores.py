@@ -9,7 +9,7 @@ cell. May know: numpy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Final, Protocol
@@ -17,7 +17,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.designs import Array, other_designs
+from iobands.judge.designs import Array, other_designs, shares_of
 
 #: The changes that the chart looks for, as factors on every value.
 DROPS: Final = (0.9, 0.8, 0.7, 0.5)
@@ -200,7 +200,9 @@ def band_cells(band: Quartiles) -> Cells:
     """
     quartiles = _quartiles(band)
     distribution = _BandDistribution(quartiles, band.maximum)
-    return _cells(quartiles, np.full(4, 0.25), distribution, _RUNS_OF_A_BAND)
+    healthy = np.full(4, 0.25)
+    others = np.tile(healthy, (EVERY - len(DESIGNS), 1))
+    return _cells(quartiles, healthy, distribution, others, _RUNS_OF_A_BAND)
 
 
 def band_sample(band: Quartiles) -> Array:
@@ -221,15 +223,13 @@ def history_cells(history: Array, independent: float | None = None, youth: float
     """
     ordered = np.sort(history)
     size = len(ordered)
-    counts = cell_counts(size)
+    counts, healthy = cell_counts(size), _healthy(size)
     edges = ordered[counts - 1]
-    healthy = np.diff(np.concatenate(([0], counts, [size + 1]))) / (size + 1)
     if (ordered[1:] == ordered[:-1]).any():
         edges, healthy, ordered = _of_ties(ordered, counts)
     distribution = _HistoryDistribution(ordered)
-    cells = _cells(edges, healthy, distribution, independent or size, _ERRORS + youth)
     others = other_designs(ordered, edges, healthy, distribution.below)
-    return replace(cells, changed=np.concatenate((cells.changed[: len(DESIGNS)], others)))
+    return _cells(edges, healthy, distribution, others, independent or size, _ERRORS + youth)
 
 
 def _of_ties(ordered: Array, counts: NDArray[np.int_]) -> tuple[Array, Array, Array]:
@@ -263,6 +263,11 @@ def cell_counts(size: int) -> NDArray[np.int_]:
         step = min(2 * step, widest)
     lower = np.array(half)
     return np.unique(np.concatenate((lower, size + 1 - lower)))
+
+
+@lru_cache
+def _healthy(size: int) -> Array:
+    return np.diff(np.concatenate(([0], cell_counts(size), [size + 1]))) / (size + 1)
 
 
 def _quartiles(band: Quartiles) -> Array:
@@ -321,10 +326,9 @@ def _cells(
     edges: Array,
     healthy: Array,
     distribution: _Distribution,
+    others: Array,
     runs: float,
     errors: float = _ERRORS,
 ) -> Cells:
     below = distribution.below(edges - SHIFTS[:, :, None]).mean(axis=1)
-    until = np.vstack((below, np.tile(np.cumsum(healthy)[:-1], (EVERY - len(DESIGNS), 1))))
-    shares = np.diff(until, axis=1, prepend=0.0, append=1.0)
-    return Cells(edges, healthy, shares, runs, errors)
+    return Cells(edges, healthy, np.concatenate((shares_of(below), others)), runs, errors)
