@@ -112,6 +112,18 @@ class Records:
     places: Sequence[Place]
     _columns: dict[str, Array] = field(default_factory=dict)
     _shown: dict[tuple[SeriesKey, str], _Shown] = field(default_factory=dict)
+    _varying: dict[SeriesKey, frozenset[str]] = field(default_factory=dict)
+
+    def varying(self, runs: Runs) -> frozenset[str]:
+        """Return the columns that may show a cause whose values were ever others."""
+        key = runs.series.key
+        if key not in self._varying:
+            known = (
+                (name, self.of(Runs(runs.series, len(runs.series.rows)), name)[0])
+                for name in _COLUMNS
+            )
+            self._varying[key] = frozenset(name for name, each in known if (each != each[:1]).any())
+        return self._varying[key]
 
     def of(self, runs: Runs, name: str) -> _Shown:
         """Return the known values of a column, texts as codes, the runs and their sessions."""
@@ -191,7 +203,10 @@ def _cause(kind: CauseKind, what: str, since: datetime, odds: float) -> Cause:
 
 
 def _of_columns(onset: Onset, records: Records) -> Iterator[Cause]:
+    varied = {name for runs in onset.members for name in records.varying(runs)}
     for name, (kind, up) in _COLUMNS.items():
+        if name not in varied:
+            continue
         column = _Column(name, kind, up if onset.direction == DOWN else -up, records, onset)
         known = [(runs, column.changed(runs)) for runs in onset.members]
         moved = [(runs, place) for runs, place in known if place is not None and place >= 0]

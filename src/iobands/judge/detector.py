@@ -537,7 +537,8 @@ class _Detector:
         shift = np.log(ratio.low if ratio.low > 0 else ratio.value)
         correlation = self._month(begun).prior.correlation
         baseline = Baseline(change.before + shift, None, correlation)
-        months = [replace(each, first=max(each.first - begun, 0)) for each in self.months]
+        known = self.months[self.month_of[begun] : self.month_of[ended - 1] + 1]
+        months = [replace(each, first=max(each.first - begun, 0)) for each in known]
         runs_below = self.logarithms[begun:ended]
         spacing = self.spacing.between(begun, ended)
         return _Detector(runs_below, spacing, baseline, months, self.least).chart()

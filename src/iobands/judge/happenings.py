@@ -73,21 +73,14 @@ def _leanings(series: Series) -> Iterator[Happening]:
     if evidence is None or not (evidence.down >= _JOINS).any():
         return
     times, _ = series.judged
-    some = np.concatenate(([False], evidence.down > 0, [False]))
-    begins, ends = np.flatnonzero(np.diff(some.astype(int))).reshape(-1, 2).T
-    for begin, end in zip(begins, ends, strict=True):
-        speaks = np.flatnonzero(evidence.down[begin:end] >= _JOINS)
-        if speaks.size:
-            first = moment(times[begin])
-            raised = moment(times[begin + speaks[0]])
-            over = moment(times[end]) if end < len(times) else None
-            yield Happening(
-                series,
-                DOWN,
-                (slug(series.key),),
-                *(first, first, first, raised, over, over),
-                certain=False,
-            )
+    speaks = np.flatnonzero(evidence.down >= _JOINS)
+    zeros = np.concatenate(([-1], np.flatnonzero(evidence.down <= 0), [len(times)]))
+    after, places = np.unique(np.searchsorted(zeros, speaks), return_index=True)
+    for zero, place in zip(after, speaks[places], strict=True):
+        first, raised, end = moment(times[zeros[zero - 1] + 1]), moment(times[place]), zeros[zero]
+        over = moment(times[end]) if end < len(times) else None
+        span = (first, first, first, raised, over, over)
+        yield Happening(series, DOWN, (slug(series.key),), *span, certain=False)
 
 
 def _of_group(drop: GroupDrop) -> Happening:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -52,12 +53,12 @@ class Prior:
     continued: int = 0
     correlation: float | None = None
 
-    @property
+    @cached_property
     def first(self) -> float:
         """The rate of outliers after an ordinary run, as far as one run may say."""
         return max(self.rate, _LEAST)
 
-    @property
+    @cached_property
     def rate(self) -> float:
         """The rate at which trouble begins that ends by itself."""
         return (self.begun + _FIRST) / (self.runs + _ASSUMED_RUNS)
@@ -66,7 +67,7 @@ class Prior:
         """Return the rate for a series with `own` outliers in `runs` runs."""
         return max((self.first * _OWN_RUNS + own) / (_OWN_RUNS + runs), self.first)
 
-    @property
+    @cached_property
     def again(self) -> float:
         """The rate of outliers after an outlier: no more of them than the runs allow for."""
         of_outliers = (self.continued + _AGAIN) / (self.begun + self.continued + _OUTLIERS)

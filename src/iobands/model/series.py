@@ -6,7 +6,8 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from iobands.model.fields import SERIES_FIELDS, VARIABLE_UNITS
@@ -97,9 +98,10 @@ def path_part(name: str) -> str:
     return name
 
 
+@lru_cache(2**14)
 def slug(key: SeriesKey) -> str:
     """Return a file name for the series, independent of other series."""
-    *values, case = astuple(key)
+    *values, case = vars(key).values()
     values += [case] if case else []  # a field that came later: older names stay as they were
     text = "-".join("none" if value is None else _number(value) for value in values)
     readable = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in text)
