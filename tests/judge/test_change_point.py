@@ -104,6 +104,13 @@ def test_a_second_loss_under_an_open_drop_is_a_fall_of_it():
     assert change.ratio.value > 0.5
 
 
+def test_a_second_loss_under_a_drop_that_was_found_late_is_a_fall_too():
+    chart = follow(levels((200, 1), (150, 0.91), (40, 0.5), seed=2, spread=0.12))
+    change = chart.changes[0]
+    assert change.raised - change.onset > 30 and change.raised < 350
+    assert [abs(fall.onset - 350) <= 1 for fall in change.falls] == [True]
+
+
 def test_a_drop_that_keeps_its_level_falls_no_further():
     false = sum(
         len(change.falls)

@@ -511,8 +511,10 @@ class _Detector:
         begun, later = (max(change.point.raised + 1, change.first + runs) for runs in _LEVELS)
         if change.point.direction == UP or ended <= begun:
             return ()
+        if begun == later:  # a drop that was found late, whose level is known well
+            later = ended
         parts = [(begun, self._below(change, begun, min(later, ended)))]
-        if begun < later < ended:
+        if later < ended:
             quiet = parts[0][1].open_change is None and parts[0][1].down[-1] < _QUIET
             more = self._below(change, later if quiet else begun, ended)
             parts = [*parts, (later, more)] if quiet else [(begun, more)]
