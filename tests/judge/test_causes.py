@@ -171,3 +171,31 @@ def test_told_evening_by_evening_or_at_once_it_is_the_same(tmp_path: Path) -> No
     assert causes == [(each.when, each.cause) for each in at_once if each.kind == CAUSED]
     (alert,) = judge(known).snapshot.alerts
     assert alert.cause == causes[0][1]
+
+
+def test_a_further_fall_has_a_cause_of_its_own(tmp_path: Path) -> None:
+    def series(seed: int, second: float, **fields: object) -> list[str]:
+        values = 2 * np.exp(np.random.default_rng(seed).normal(0, 0.05, RUNS))
+        values[-55:-SLOW] *= 0.7
+        values[-SLOW:] *= 0.7 * second
+        spans = [slice(0, RUNS - 55), slice(RUNS - 55, RUNS - SLOW), slice(RUNS - SLOW, RUNS)]
+        changed = [
+            {"suite_version": "0.1.0", "targets_inactive": 0},
+            {"suite_version": "0.2.0", "targets_inactive": 0},
+            {"suite_version": "0.2.0", "targets_inactive": 1 if second < 1 else 0},
+        ]
+        return [
+            line
+            for span, has, last in zip(spans, changed, (55.25, 15.25, 0.25), strict=True)
+            for line in daily(values[span].tolist(), last=last, **fields, **has)
+        ]
+
+    fell = [series(1, 0.6, pattern="fpp"), series(2, 0.6, pattern="ssf")]
+    alert = only(site(tmp_path, *fell, series(3, 1.0, pattern="serial"), rows(4, file_system="b")))
+    assert alert.cause is not None
+    assert alert.cause.what == "suite version 0.2.0, was 0.1.0"
+    (second,) = [each for each in alert.events if each.kind == CAUSED and each.names]
+    assert second.cause is not None
+    assert second.cause.what == "1 of all targets out of service"
+    assert [name.split()[0] for name in second.names] == [*second.names]
+    assert second.when - (NOW - SLOW * DAY) < 5 * DAY

@@ -60,8 +60,10 @@ def told(
     return fold(happenings, logged, traits, called, lambda _: (when, "withdrawn"), when)
 
 
-def causes(story: Story, when: datetime) -> tuple[Cause, ...] | None:
+def causes(story: Story, when: datetime, fall: AlertEvent | None) -> tuple[Cause, ...] | None:
     """Return causes that depend on how many members an alert has, and on its age."""
+    if fall:
+        return None
     number = sum(joined <= when for joined in story.joined.values())
     kind = [*CauseKind][(number + (when - story.opened) // (5 * DAY)) % 5]
     return (Cause(kind, kind.value, when, 100 if number % 4 else 5),) if number != 2 else None

@@ -13,7 +13,16 @@ from iobands.notify.mail import as_mail
 from iobands.notify.message import message_of
 from iobands.notify.news import Topic
 from iobands.notify.settings import NOTIFIED
-from iobands.snapshot import ACKNOWLEDGE, RESOLVE, CauseKind, Certainty, Snapshot
+from iobands.snapshot import (
+    ACKNOWLEDGE,
+    CAUSED,
+    FELL,
+    RESOLVE,
+    AlertEvent,
+    CauseKind,
+    Certainty,
+    Snapshot,
+)
 from iobands.snapshot import Cause as FoundCause
 from tests.factory import NOW, case, daily, write_report
 from tests.sites import DAY, Growing, SiteFiles, levels, slow
@@ -184,6 +193,41 @@ def test_an_alert_that_becomes_certain_is_confirmed_once(tmp_path: Path) -> None
         said.append(sent.of(replace(site, alerts=(known,))))
     name = "degraded 1 a writes (4 of 4 series)"
     assert said == [[f"began: {name}"], [], [f"confirmed: {name}"], [], []]
+
+
+def test_what_becomes_known_of_a_cause_is_told_once(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
+    (alert,) = [each for each in site.alerts if each.number == 1]
+    cause = FoundCause(CauseKind.VERSION, "lustre 2.15.5", NOW - 12 * DAY, 96.6)
+    name = next(each.name for each in site.series)
+    steps = [
+        (),
+        (AlertEvent(NOW, 1, CAUSED, cause=cause),),
+        (),
+        (AlertEvent(NOW, 1, FELL, names=(name,)), AlertEvent(NOW, 1, CAUSED, cause=cause)),
+        (AlertEvent(NOW, 1, CAUSED),),
+    ]
+    topics: list[Topic] = []
+    told = []
+    for more in steps:
+        alert = replace(alert, events=(*alert.events, *more))
+        site = replace(site, alerts=(alert,))
+        topics, events = changes(topics, site, NOTIFIED)
+        texts = [message_of(event, site, "https://here/").text for event in events]
+        new = [line for text in texts for line in text.splitlines() if line.startswith("New: ")]
+        told.append(([event.kind for event in events], new))
+    known = "New: the cause: lustre 2.15.5 since 9 Nov (odds 96.6 to 1)"
+    fell = "New: 1 series fell again, seen on 21 Nov: a fpp ofi write_bw"
+    assert told == [
+        (["began"], []),
+        (["cause"], [known]),
+        ([], []),
+        (["worse"], [fell, known]),
+        (["cause"], ["New: the cause: no longer certain"]),
+    ]
+    # what an earlier version noted is not news
+    before = [replace(each, found=None) for each in topics]
+    assert changes(before, site, NOTIFIED)[1] == []
 
 
 def test_a_message_of_the_past_still_leads_to_its_alert(tmp_path: Path) -> None:

@@ -315,14 +315,14 @@ def test_days_on_which_series_only_joined_are_one_line(tmp_path: Path) -> None:
         event(20, GREW, "x"),
         event(19, GREW, "y", "z"),
         event(17, GREW, "u"),
-        event(15, FELL),
+        event(15, FELL, "x", "y"),
         event(14, GREW, "OST 7 of a"),
     )
     shown = explanation(site, replace(alert, events=events))
     assert shown.split("What happened\n")[1].split("\n\n")[0].splitlines() == [
         "  1 Nov: opened; 1 series joined",
         "  2 Nov to 4 Nov: 3 series joined",
-        "  6 Nov: members fell again",
+        "  6 Nov: 2 series fell again",
         "  7 Nov: OST 7 of a joined",
     ]
 

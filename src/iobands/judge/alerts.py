@@ -125,8 +125,8 @@ def alerts_of(
         if is_level and (story.closed is None or story.logged < len(story.events)):
             tell_causes(story, now, system.session_end, find)
         alert = _of_story(system, story)
-        told = [each.cause for each in alert.events if each.kind == CAUSED]
-        likely = () if story.closed or not is_level else find(story, now) or ()
+        told = [each.cause for each in alert.events if each.kind == CAUSED and not each.names]
+        likely = () if story.closed or not is_level else find(story, now, None) or ()
         found.append(replace(alert, cause=told[-1] if told else None, candidates=likely))
     return [each if each.ended else _acknowledged(system, each) for each in found]
 
@@ -158,16 +158,28 @@ def _with_state(series: Series, ways: Collection[str | None]) -> Series:
 
 
 def _candidates(
-    system: System, slow: Sequence[Happening], story: Story, when: datetime
+    system: System,
+    slow: Sequence[Happening],
+    story: Story,
+    when: datetime,
+    fall: AlertEvent | None,
 ) -> tuple[Cause, ...] | None:
-    """Return what may be the cause of an alert as it was at `when`, None if nothing can be said."""
+    """Return what may be the cause of an alert as it was at `when`, None if nothing can be said.
+
+    Of a further `fall`, if one is given: then what did not fall again has not moved.
+    """
     parts = [each for each in story.certain if each.raised <= when]
-    joined = {name for name, at in story.joined.items() if at <= when}
+    after, joined = None, {name for name, at in story.joined.items() if at <= when}
+    if fall:
+        after = max((each.high for each in parts if each.raised < fall.when), default=None)
+        parts = [each for each in parts if each.raised == fall.when]
+        joined = set(fall.names)
     mine = [each for name, each in system.series.items() if name in joined]
     if not parts or not mine:
         return None
     others = [e for name, e in system.series.items() if name not in joined and e.shares_causes]
-    onset = onset_of(mine, others, min(parts, key=lambda each: each.raised), when)
+    lead = min(parts, key=lambda each: each.raised)
+    onset = onset_of(mine, others, lead, when, after)
     known = [each for each in slow if each.raised <= when]
     return candidates(onset, system.records, known) if onset else None
 

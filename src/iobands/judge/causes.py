@@ -23,8 +23,10 @@ from iobands.model import FIELD, NODE, TARGET, TIME, PeerName, SeriesKey
 from iobands.snapshot import (
     CAUSED,
     DOWN,
+    FELL,
     GREW,
     OPENED,
+    AlertEvent,
     Cause,
     CauseKind,
     Place,
@@ -146,28 +148,35 @@ def tell_causes(
     story: Story,
     now: datetime,
     ends: Callable[[datetime], datetime],
-    find: Callable[[Story, datetime], tuple[Cause, ...] | None],
+    find: Callable[[Story, datetime, AlertEvent | None], tuple[Cause, ...] | None],
 ) -> None:
     """Add to an alert when its cause became known, was another one, or no longer certain.
 
     `ends` returns the end of the session of a time: all its runs tell of the cause. What the log
-    says of a time stays.
+    says of a time stays. The cause of a further fall has the names of what fell.
     """
-    times = {ends(e.when) for e in story.events[story.logged :] if e.kind in (OPENED, GREW)}
-    times |= {story.opened + each for each in _AGAIN}
+    falls = [each for each in story.events if each.kind == FELL]
     last = max((e.when for e in story.events[: story.logged] if e.kind == CAUSED), default=None)
-    told = next((e.cause for e in reversed(story.events) if e.kind == CAUSED), None)
-    for when in sorted(each for each in times if each <= min(now, story.closed or now)):
-        likely = find(story, when) if last is None or when > last else None
-        if likely is None:
-            continue
-        found = clear_cause(likely)
-        if found and (told is None or not _is_same(found, told)):
-            story.tell(when, CAUSED, cause=found)
-            told = found
-        elif told and not any(_is_same(each, told) for each in likely):
-            story.tell(when, CAUSED)
-            told = None
+    for fall in (None, *falls):
+        times = {ends(fall.when)} if fall else set()
+        grown = story.events[story.logged :] if fall is None else []
+        times |= {ends(e.when) for e in grown if e.kind in (OPENED, GREW)}
+        times |= {(fall.when if fall else story.opened) + each for each in _AGAIN}
+        about = fall.names if fall else ()
+        mine = [each for each in story.events if each.kind == CAUSED and each.names == about]
+        told = mine[-1].cause if mine else None
+        for when in sorted(each for each in times if each <= min(now, story.closed or now)):
+            is_new = (last is None or when > last) and not (fall and told)
+            likely = find(story, when, fall) if is_new else None
+            if likely is None:
+                continue
+            found = clear_cause(likely)
+            if found and (told is None or not _is_same(found, told)):
+                story.tell(when, CAUSED, names=about, cause=found)
+                told = found
+            elif told and not any(_is_same(each, told) for each in likely):
+                story.tell(when, CAUSED)
+                told = None
     story.events[story.logged :] = sorted(story.events[story.logged :], key=lambda e: e.when)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Final
@@ -32,10 +32,14 @@ _MAD_TO_SIGMA: Final = 1.4826
 
 @dataclass(frozen=True)
 class Runs:
-    """The first `number` runs of a series, which were known at a time."""
+    """The first `number` runs of a series, which were known at a time.
+
+    Those before session `begin` say nothing of the level, as the series had not fallen yet.
+    """
 
     series: Series
     number: int
+    begin: int = 0
 
     @cached_property
     def sessions(self) -> NDArray[np.int_]:
@@ -52,7 +56,8 @@ class Runs:
     def level(self, until: int) -> tuple[float, float] | None:
         """Return median and spread of the judged runs before a session, None of too few."""
         sessions, values = self.judged
-        before = values[: np.searchsorted(sessions, until)][-_LEVEL:]
+        first, last = np.searchsorted(sessions, (self.begin, until))
+        before = values[first:last][-_LEVEL:]
         if len(before) < _FEWEST:
             return None
         middle = median_of(before)
@@ -92,14 +97,20 @@ class Onset:
 
 
 def onset_of(
-    series: Sequence[Series], others: Sequence[Series], lead: Happening, when: datetime
+    series: Sequence[Series],
+    others: Sequence[Series],
+    lead: Happening,
+    when: datetime,
+    after: datetime | None = None,
 ) -> Onset | None:
     """Return how an alert of `series` began; `lead` is its first part. None if it cannot be told.
+
+    Of a further fall, `lead` is that, and levels are those since it fell before, `after`.
 
     The first session is the likeliest one by the runs of all members together. A series that
     joined and did not move then is no member, as a few join by chance.
     """
-    members = [each for each in _until(series, when) if each.number]
+    members = [each for each in _until(series, when, after) if each.number]
     begin = min((s for r in members if (s := r.session_at(lead.low)) is not None), default=None)
     if begin is None:
         return None
@@ -125,7 +136,7 @@ def onset_of(
     drop = median_of(drops)
     moved = [each for each in members if not _stayed(each, first, last, drop)]
     variables = {each.series.key.variable for each in moved}
-    alike = _until([each for each in others if each.key.variable in variables], when)
+    alike = _until([each for each in others if each.key.variable in variables], when, after)
     unmoved = [each for each in alike if _stayed(each, first, last, drop)]
     times = [time for each in moved if (time := each.time_of(best))]
     if not times:
@@ -133,9 +144,10 @@ def onset_of(
     return Onset(tuple(moved), tuple(unmoved), first, last, min(times), when, lead.direction)
 
 
-def _until(series: Sequence[Series], when: datetime) -> list[Runs]:
+def _until(series: Sequence[Series], when: datetime, after: datetime | None) -> list[Runs]:
     end = in_utc(when)
-    return [Runs(s, int(np.searchsorted(s.history.times, end, side="right"))) for s in series]
+    found = [Runs(s, int(np.searchsorted(s.history.times, end, side="right"))) for s in series]
+    return [replace(r, begin=r.session_at(after) or r.begin) for r in found] if after else found
 
 
 def _stayed(runs: Runs, first: int, last: int, drop: float) -> bool:

@@ -14,8 +14,29 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.notify.news import ALERT, BEGAN, CONFIRMED, ENDED, NEW_NAME, OPEN, WORSE, Event, Topic
-from iobands.snapshot import CLOCK, FELL, LASTING, Alert, Certainty, Severity, Snapshot
+from iobands.notify.news import (
+    ALERT,
+    BEGAN,
+    CONFIRMED,
+    ENDED,
+    NEW_CAUSE,
+    NEW_NAME,
+    OPEN,
+    WORSE,
+    Event,
+    Topic,
+)
+from iobands.snapshot import (
+    CAUSED,
+    CLOCK,
+    FELL,
+    LASTING,
+    Alert,
+    AlertEvent,
+    Certainty,
+    Severity,
+    Snapshot,
+)
 from iobands.views.alert_lines import subject
 from iobands.views.format import printable, worst_member
 
@@ -72,7 +93,9 @@ def changes(
         kind, after = _followed(cause, mine, site.now)
         if kind:
             after = _counted(after)
-            events.append(Event(kind, after, tuple(mine)))
+            news = _told(mine, FELL)[cause.falls :]
+            news += [] if cause.found is None else _told(mine, CAUSED)[cause.found :]
+            events.append(Event(kind, after, tuple(mine), tuple(news)))
         causes.append(after)
     for group in _grouped(new):
         begun = _begun(group, site.now)
@@ -143,7 +166,8 @@ def _begun(alerts: Sequence[Alert], now: datetime) -> Topic:
         high=high,
         sent=not quiet,
         quiet=quiet,
-        falls=_falls(alerts),
+        falls=len(_told(alerts, FELL)),
+        found=len(_told(alerts, CAUSED)),
         certain=_is_certain(alerts),
     )
 
@@ -152,13 +176,17 @@ def _followed(cause: Topic, alerts: Sequence[Alert], now: datetime) -> tuple[str
     """Return what is new about an open cause, if anything, and its current state."""
     members = _members(alerts)
     quiet = all(alert.is_quiet for alert in alerts)
-    after = replace(cause, members=tuple(sorted(members.union(cause.members))), quiet=quiet)
+    found = len(_told(alerts, CAUSED))
+    members_now = tuple(sorted(members.union(cause.members)))
+    after = replace(cause, members=members_now, quiet=quiet, found=found)
     if not quiet and _is_worse(cause, alerts):
         kept = {name: getattr(after, name) for name in _KEPT}
         kept["reminded"] = cause.reminded or now - cause.began >= _REMIND
         return WORSE, replace(_begun(alerts, now), **kept)
     if not quiet and cause.sent and not cause.certain and _is_certain(alerts):
         return CONFIRMED, replace(after, certain=True)
+    if not quiet and cause.sent and cause.found is not None and found > cause.found:
+        return NEW_CAUSE, replace(after, title=title(alerts))
     is_known = all(_numbered(each) in cause.members for each in alerts)
     if not quiet and cause.sent and is_known and title(alerts) != cause.title:
         return NEW_NAME, replace(after, title=title(alerts))
@@ -176,7 +204,7 @@ def _is_worse(cause: Topic, alerts: Sequence[Alert]) -> bool:
     """
     if _RANK[_worst(alerts)] < _RANK[cause.severity] or cause.quiet:
         return True
-    if _falls(alerts) > cause.falls:
+    if len(_told(alerts, FELL)) > cause.falls:
         return True
     if cause.kind in _COUNTED:
         return len(_members(alerts)) >= 2 * cause.number
@@ -186,8 +214,8 @@ def _is_worse(cause: Topic, alerts: Sequence[Alert]) -> bool:
     return high < cause.low
 
 
-def _falls(alerts: Iterable[Alert]) -> int:
-    return sum(each.kind == FELL for alert in alerts for each in alert.events)
+def _told(alerts: Iterable[Alert], kind: str) -> list[AlertEvent]:
+    return [each for alert in alerts for each in alert.events if each.kind == kind]
 
 
 def _is_certain(alerts: Iterable[Alert]) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 from iobands.notify.news import ALERT, ENDED, Event, Message, Topic
 from iobands.snapshot import Alert, Snapshot
 from iobands.views.address import address_of
-from iobands.views.alert_lines import cause_text, counted_members, details, subject
+from iobands.views.alert_lines import cause_text, counted_members, details, news_text, subject
 from iobands.views.format import (
     command_text,
     day_text,
@@ -25,7 +25,8 @@ _MOST_SERIES: Final = 20
 def message_of(event: Event, site: Snapshot, page: str) -> Message:
     """Return the message about an event."""
     cause = event.cause
-    lines = [line for alert in event.alerts[:_MOST_ALERTS] for line in _of_alert(alert, site)]
+    lines = [printable(f"New: {news_text(each, site)}") for each in event.news]
+    lines += [line for alert in event.alerts[:_MOST_ALERTS] for line in _of_alert(alert, site)]
     hidden = len(event.alerts) - _MOST_ALERTS
     lines += [f"and {hidden} more"] if hidden > 0 else []
     if event.kind == ENDED:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from iobands.snapshot import Alert
+from iobands.snapshot import Alert, AlertEvent
 
 #: The version of contract 9.
 MESSAGE_SCHEMA: Final = "iobands-message/1"
@@ -22,6 +22,8 @@ ENDED: Final = "recovered"
 OPEN: Final = "still open"
 
 NEW_NAME: Final = "renamed"
+
+NEW_CAUSE: Final = "cause"
 
 #: A member of a cause that is an alert: its system, a colon and its number are behind this.
 ALERT: Final = "alert:"
@@ -51,16 +53,21 @@ class Topic:
     reminded: bool = False
     events: int = 0
     falls: int = 0
+    found: int | None = None
     certain: bool = True
 
 
 @dataclass(frozen=True)
 class Event:
-    """A change of a cause, to be sent; `alerts` are its current alerts, empty if it is over."""
+    """A change of a cause, to be sent; `alerts` are its current alerts, empty if it is over.
+
+    `news` are the further falls of alerts, and what became known of causes, since the last message.
+    """
 
     kind: str
     cause: Topic
     alerts: tuple[Alert, ...] = ()
+    news: tuple[AlertEvent, ...] = ()
 
     @property
     def id(self) -> str:

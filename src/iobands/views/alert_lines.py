@@ -8,7 +8,7 @@ from textwrap import shorten, wrap
 from typing import Final
 
 from iobands.model import OK
-from iobands.snapshot import Alert, Certainty, Severity, Snapshot
+from iobands.snapshot import FELL, Alert, AlertEvent, Certainty, Severity, Snapshot
 from iobands.views.format import (
     acknowledgement_text,
     day_text,
@@ -16,12 +16,13 @@ from iobands.views.format import (
     level_text,
     odds_text,
     percent,
+    plural,
     printable,
     ratio_text,
     speed_text,
 )
 from iobands.views.layout import GAP, blocks, folded
-from iobands.views.related import sharing
+from iobands.views.related import sharing, some
 
 #: The headings of alerts.
 ATTENTION: Final = "Needs attention"
@@ -109,6 +110,17 @@ def cause_text(alert: Alert, site: Snapshot) -> str:
     """
     cause = alert.cause
     return "" if cause is None or alert.subject in cause.what else odds_text(cause, site.now)
+
+
+def news_text(event: AlertEvent, site: Snapshot) -> str:
+    """Return what a further fall, or what became known of a cause, is in a few words."""
+    labels = [each.label for each in site.series if each.name in event.names]
+    names = f": {some(labels)}" if labels else ""
+    day = day_text(event.when, site.now)
+    if event.kind == FELL:
+        return f"{plural(len(event.names), 'series')} fell again, seen on {day}{names}"
+    cause = odds_text(event.cause, site.now) if event.cause else "no longer certain"
+    return f"the cause{' of the further fall' if event.names else ''}: {cause}"
 
 
 def subject(alert: Alert) -> str:

@@ -58,11 +58,11 @@ from iobands.views.related import (
 _EVENTS: Final = {
     OPENED: "opened",
     RENAMED: "renamed",
-    FELL: "members fell again",
+    FELL: "{number} fell again",
     MERGED: "merged into {into}",
     CLOSED: "closed: {end}",
     REOPENED: "reopened",
-    CAUSED: "cause: {cause}",
+    CAUSED: "cause{of}: {cause}",
     TURNED: "now {state}",
 }
 _WHERE: Final = {
@@ -293,7 +293,14 @@ def _joined(counts: Counter[str]) -> str:
 def _event(event: AlertEvent, site: Snapshot) -> str:
     cause = event.cause.what if event.cause else "not certain"
     state = event.state.value if event.state else "another kind"
-    text = _EVENTS[event.kind].format(into=event.into, end=event.end, cause=cause, state=state)
+    text = _EVENTS[event.kind].format(
+        into=event.into,
+        end=event.end,
+        cause=cause,
+        state=state,
+        number=plural(len(event.names), "series"),
+        of=" of that" if event.names else "",
+    )
     if event.kind not in (OPENED, RENAMED) or not event.subject or site.is_public:
         return text  # a subject of the past may be a node
     return f"{text}{' as' if event.kind == OPENED else ''} {event.subject}"
