@@ -14,6 +14,7 @@
 #   make bench-reading  measure the cost of reading perflogs, and write docs/reading-costs.md
 #   make bench-report   measure the cost of the dashboard, and write docs/dashboard-costs.md
 #   make bench-alarms   measure the error rates of the alerts, and write docs/error-rates.md
+#   make docs           write the documentation site to build/docs, and the man pages to build/man
 #   make lint           check the Python, Fortran and shell sources
 #   make format         put them into their standard form
 #   make clean          remove the files of these commands, but never the perflogs
@@ -30,7 +31,7 @@ SHELL_SCRIPTS := setup/system-packages .ci/run tests/programs/cmake $(shell find
 
 export PYTHON
 
-.PHONY: help run demo check test test-faults soak minisite minisite-run minisite-down bench bench-reading bench-report bench-alarms lint format setup clean
+.PHONY: help run demo check test test-faults soak minisite minisite-run minisite-down bench bench-reading bench-report bench-alarms docs lint format setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -102,6 +103,12 @@ bench-alarms: $(VENV)-bench/.installed
 	@echo "Measuring the alerts, which takes a quarter of an hour"
 	@$(VENV)-bench/bin/python -m benchmarks.alarms --report docs $(BENCH_ARGUMENTS)
 
+# NO_MKDOCS_2_WARNING: a newer major version of mkdocs has no hooks; setup.cfg pins this one.
+docs: $(VENV)/.installed-test
+	@$(BIN)/python setup/man_pages.py build/man
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Documentation: $(CURDIR)/build/docs/index.html"
+
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -149,7 +156,7 @@ $(VENV)/.installed-test: $(VENV)/.installed-run
 $(VENV)/.installed-check: $(VENV)/.installed setup/system-packages
 	@setup/system-packages test || echo "Going on without: make check skips what needs them"
 	@echo "Python packages for the tests, in $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,test,lint]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,test,lint,docs]'
 	@touch $@
 
 # The compared detectors pin versions of packages that iobands needs, too, so they have their own

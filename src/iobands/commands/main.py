@@ -56,6 +56,7 @@ COMMANDS: Final = {
     "A site's directory": {
         "init": ("init", "init", "make one, filled in from this machine or from a clone"),
         "reframe": ("init", "reframe", "call ReFrame with the site's checks"),
+        "doctor": ("doctor", "doctor", "look at the installation and the site, say what to do"),
     },
     "Try it without measuring": {
         "demo": ("demo", "demo", "write a made-up site and its dashboard"),

@@ -1,0 +1,172 @@
+"""The command `iobands doctor`: what a session needs, a line each, with what to do."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+import iobands
+from iobands.commands.checkup import Level, Line, said_by, site_lines
+from iobands.commands.options import RootOption, find_root, is_site
+from iobands.measure import SessionError
+from iobands.measure.reframe import LOG, reframe_command
+from iobands.measure.suite import installed_suite
+from iobands.model import read_small, replace_file
+from iobands.notify.settings import scrubbed
+from iobands.version import __version__
+
+_LOG_BYTES: Final = 20_000  # of the last session's output in a report
+_REINSTALL: Final = "install it again: pip install --force-reinstall iobands"
+#: What is private whatever it is, and what stands in its place.
+_PRIVATE: Final = {
+    r"(://)[^/\s@]+@": r"\1…@",
+    r"(?i)\b(bearer|basic)\s+[\w.~+/=-]+": r"\1 …",
+    r"(?i)\b(\w*(?:token|password|passwd|secret|api[_-]?key))(['\"]?\s*[:=]\s*['\"]?)[^\s'\",;]+":
+        r"\1\2…",
+    r"(?i)/(?:home|users)/[^/\s:'\"]+|/root\b": "~",
+}  # fmt: skip
+
+
+def doctor(
+    root: RootOption = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Also write a report without secrets."),
+    ] = None,
+) -> None:
+    """Look at the installation and at the site: a line each, and what to do.
+
+    Nothing is measured, and no message is sent. The exit status is 0 if a session would run, 1 if
+    something should be looked at, and 3 if a session would fail.
+
+    The report has the findings, the versions of all packages, and the end of the output of the last
+    session. It leaves out passwords, tokens, credentials in addresses, and home directories; read
+    it before you send it.
+    """
+    site, found = root or find_root(Path.cwd()), []
+    for each in all_lines(site):
+        typer.echo(f"{each.level.name:4}  {each.what}: {each.found}")
+        if each.remedy:
+            typer.echo(f"      {each.remedy}")
+        found.append(each)
+    if report:
+        replace_file(report, report_of(found, site).encode())
+        typer.echo(f"Report: {report.resolve()}; read it before you send it")
+    raise typer.Exit(max(each.level for each in found))
+
+
+def all_lines(site: Path | None) -> Iterator[Line]:
+    """Yield what is found of the installation, and of the site's directory if there is one."""
+    yield Line("iobands", f"{__version__}, in {Path(iobands.__file__).parent}")
+    yield Line("Python", f"{platform.python_version()}, {sys.executable}")
+    if not (installed_suite() / "checks").is_dir():
+        yield Line("suite", f"{installed_suite()}: no checks", _REINSTALL, Level.FAIL)
+    yield from _copies()
+    yield _packages()
+    yield _reframe()
+    if site and is_site(site):
+        yield from site_lines(site.resolve())
+    else:
+        remedy = "cd to a site's directory, give --site DIR, or make one: iobands init DIR"
+        yield Line("site", f"{site or Path.cwd()}: no config/systems", remedy, Level.FAIL)
+
+
+def _copies() -> Iterator[Line]:
+    """Yield each other iobands that ReFrame or cron may import."""
+    here = Path(iobands.__file__).resolve().parent
+    entries = [*os.environ.get("PYTHONPATH", "").split(os.pathsep), *sys.path]
+    found = {Path(entry).resolve() / "iobands" for entry in entries if entry} - {here}
+    for other in sorted(each for each in found if (each / "version.py").is_file()):
+        remedy = "unset PYTHONPATH, or uninstall one of them"
+        yield Line("another iobands", str(other), remedy, Level.FAIL)
+
+
+def _packages() -> Line:
+    """Return what an interrupted upgrade leaves: another version, a package out of its range."""
+    try:
+        known = importlib.metadata.version("iobands")
+        wrong = [each for text in _requirements("") if (each := _mismatch(text))]
+    except importlib.metadata.PackageNotFoundError:
+        return Line("packages", "pip does not know iobands", _REINSTALL, Level.WARN)
+    if known != __version__:
+        wrong.insert(0, f"the package is {known}, its files are {__version__}: half upgraded")
+    if wrong:
+        return Line("packages", "; ".join(wrong), _REINSTALL, Level.FAIL)
+    return Line("packages", "all are in their ranges")
+
+
+def _requirements(extra: str) -> list[str]:
+    """Return the requirements of an extra, or of the core."""
+    wanted = f'extra == "{extra}"' if extra else ""
+    every = [text.replace("'", '"').partition(";") for text in _required()]
+    return [text.strip() for text, _, when in every if when.strip() == wanted]
+
+
+def _required() -> list[str]:
+    return importlib.metadata.requires("iobands") or []
+
+
+def _mismatch(requirement: str) -> str:
+    """Return how an installed package differs from a requirement such as `rich<16,>=13`."""
+    name = re.split(r"[<>=!~ ]", requirement)[0]
+    try:
+        version = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return f"{name} is missing"
+    return "" if is_within(version, requirement) else f"{name} {version} is not {requirement}"
+
+
+def is_within(version: str, requirement: str) -> bool:
+    """Whether a version is in a range of `>=` and `<`, the only signs in setup.cfg."""
+    number = _number(version)
+    bounds = re.findall(r"(>=|<)\s*([\d.]+)", requirement)
+    return all((number >= _number(end)) == (sign == ">=") for sign, end in bounds)
+
+
+def _number(version: str) -> list[int]:
+    return [*map(int, re.findall(r"\d+", version)), 0, 0, 0][:3]
+
+
+def _reframe() -> Line:
+    try:
+        program = reframe_command(Path.cwd())[0]
+    except SessionError as error:
+        return Line("ReFrame", "not found", str(error), Level.FAIL)
+    said = said_by(program, "--version")
+    version = re.match(r"\d+(\.\d+)+", said)
+    if not version:
+        return Line("ReFrame", f"{program} does not start", "install it again", Level.FAIL)
+    try:
+        tested = [each for each in _requirements("checks") if each.startswith("reframe")]
+    except importlib.metadata.PackageNotFoundError:
+        tested = []
+    text = f"{version[0]}, {program}"
+    if tested and not is_within(version[0], tested[0]):
+        return Line("ReFrame", text, f"not tested with it; tested is {tested[0]}", Level.WARN)
+    return Line("ReFrame", text)
+
+
+def report_of(found: list[Line], site: Path | None) -> str:
+    """Return a text to attach to a report, without secrets."""
+    every = importlib.metadata.distributions()
+    packages = sorted({f"{each.metadata['Name']} {each.version}" for each in every})
+    lines = [f"{each.level.name} {each.what}: {each.found}" for each in found]
+    blocks = ["\n".join(lines), platform.platform(), "\n".join(packages)]
+    for name in ("last-session.json", LOG) if site else ():
+        try:
+            content = read_small(site / "perflogs" / name)[-_LOG_BYTES:]  # type: ignore[operator]
+        except OSError:
+            continue
+        blocks.append(f"{name}:\n{content.decode(errors='replace')}")
+    text = scrubbed("\n\n".join(blocks))
+    for private, instead in {re.escape(str(Path.home())) + r"\b": "~", **_PRIVATE}.items():
+        text = re.sub(private, instead, text)
+    return text + "\n"

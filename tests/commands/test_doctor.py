@@ -1,0 +1,236 @@
+"""`iobands doctor`: each fault is there for real, and is named with what to do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from iobands.commands.checkup import Line
+from iobands.commands.doctor import is_within, report_of
+from tests.site_copy import ROOT
+
+pytestmark = pytest.mark.machine  # it calls ReFrame
+PACKAGE = ROOT / "src"
+
+
+def doctor(
+    site: Path, *options: str, before: Sequence[object] = (), **environment: str
+) -> tuple[int, str]:
+    """Call the command in a site; `before` are the words of a program that calls it."""
+    command = [*map(str, before), sys.executable, "-m", "iobands", "doctor", *options]
+    paths = [environment.pop("PYTHONPATH", ""), str(PACKAGE)]
+    done = subprocess.run(
+        command,
+        cwd=site,
+        env={**os.environ, "PYTHONPATH": ":".join(filter(None, paths)), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, " ".join(done.stdout.split())
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A new site of one machine, whose file systems are directories of the test."""
+    place = tmp_path / "site"
+    words = [sys.executable, "-m", "iobands", "init", place, "--from", "local"]
+    subprocess.run(words, cwd=tmp_path, check=True, env={**os.environ, "PYTHONPATH": str(PACKAGE)})
+    return place
+
+
+def change(site: Path, before: str, after: str) -> None:
+    path = site / "config" / "systems" / "local.py"
+    text = path.read_text("utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after), encoding="utf-8")
+
+
+def test_a_new_site_lacks_only_a_session_and_a_schedule(site: Path) -> None:
+    status, said = doctor(site)
+    assert status == 1
+    assert "OK site file: local, 2 smoke checks" in said
+    assert "OK environment mpi: /" in said
+    assert "WARN session: none yet measure once by hand: iobands run" in said
+    assert "WARN schedule: none of this user" in said
+    assert "FAIL" not in said
+
+
+def test_no_site(tmp_path: Path) -> None:
+    status, said = doctor(tmp_path)
+    assert status == 3
+    assert "no config/systems cd to a site's directory, give --site DIR, or make one" in said
+
+
+def test_a_site_with_many_faults_has_a_line_for_each(site: Path, tmp_path: Path) -> None:
+    change(site, '"ftn": "mpifort"', '"ftn": "no-such-compiler"')
+    change(site, '"/var/tmp"', f'"{tmp_path}/gone"')
+    other = tmp_path / "other" / "iobands"
+    other.mkdir(parents=True)
+    (other / "version.py").write_text('__version__ = "0.0.1"\n')
+    (other.parent / "sitecustomize.py").write_text(
+        "import errno, fcntl\n"
+        'def refuse(*_): raise OSError(errno.ENOSYS, "no locks here")\n'
+        "fcntl.flock = fcntl.lockf = refuse\n"
+    )
+    perflogs = site / "perflogs" / "local"
+    perflogs.mkdir(parents=True)
+    perflogs.chmod(0o777)
+    lock = '{"session": "x", "command": "iobands run", "user": "ada", "began": "2026-11-20", '
+    lock += f'"processes": [{{"host": "{socket.gethostname()}", "boot": "gone", "pid": 4, '
+    (site / "perflogs" / ".session.json").write_text(lock + '"started": 5}]}')
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (site / "config" / "notify.yaml").write_text(
+        "schema: 1\nchannels:\n"
+        f"  team: {{type: mail, from: a@b.org, to: [c@d.org], server: 127.0.0.1, port: {port}}}\n"
+        "  chat: {type: webhook, url: {env: NO_SUCH_VARIABLE}}\n"
+        "  script: {type: command, command: [/no/such/program]}\n"
+    )
+    paths = f"{PACKAGE}:{other.parent}"
+    status, said = doctor(site, PYTHONPATH=paths)
+    assert status == 3
+    for line in (
+        f"FAIL another iobands: {other} unset PYTHONPATH",
+        "FAIL environment mpi: no compiler no-such-compiler install it, or correct ftn",
+        f"WARN file system disk: {tmp_path}/gone: not on this host make it",
+        "WARN locks: the file system of the perflogs takes none",
+        "all users may write there: chmod -R o-w",
+        "WARN session: killed: ",
+        f"FAIL channel team: 127.0.0.1, port {port}: Connection refused",
+        "FAIL channel chat: the variable NO_SUCH_VARIABLE is empty or not set",
+        "FAIL channel script: /no/such/program: no such program",
+    ):
+        assert line in said, line
+
+
+def test_half_upgraded_and_an_unknown_reframe(site: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old" / "iobands-0.0.1.dist-info"
+    old.mkdir(parents=True)
+    (old / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: iobands\nVersion: 0.0.1\nRequires-Dist: rich<100,>=99\n"
+        "Requires-Dist: no-such-package>=1\nProvides-Extra: checks\n"
+        "Requires-Dist: reframe-hpc<4.3,>=4.2; extra == 'checks'\n"
+    )
+    status, said = doctor(site, PYTHONPATH=str(old.parent))
+    assert status == 3
+    assert "FAIL packages: the package is 0.0.1, its files are " in said
+    assert "half upgraded; rich " in said
+    assert "no-such-package is missing install it again" in said
+    assert "not tested with it; tested is reframe-hpc<4.3,>=4.2" in said
+
+
+def test_a_mistake_in_the_site_file(site: Path) -> None:
+    change(site, '"partitions": [', '"partition": [')
+    status, said = doctor(site)
+    assert status == 3
+    assert "FAIL site file: " in said
+    assert "local.py" in said
+
+
+@pytest.mark.needs("mounts", "mount namespaces")
+def test_a_read_only_installation_is_enough_and_read_only_perflogs_are_not(site: Path) -> None:
+    perflogs = site / "perflogs"
+    (perflogs / "local").mkdir(parents=True, exist_ok=True)
+    for place, wanted, text in (
+        (PACKAGE, 1, "OK perflogs: writable"),
+        (perflogs, 3, "FAIL perflogs: "),
+    ):
+        script = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+        before = ("unshare", "--mount", "sh", "-c", script, place)
+        status, said = doctor(site, before=before)
+        assert (status, text in said) == (wanted, True), said
+
+
+@pytest.mark.needs("mounts", "mount namespaces")
+def test_a_full_file_system(site: Path) -> None:
+    (site / "perflogs").mkdir(exist_ok=True)
+    script = 'mount -t tmpfs -o size=64k none "$0" && head -c 60k /dev/zero >"$0/x"; exec "$@"'
+    before = ("unshare", "--mount", "sh", "-c", script, site / "perflogs")
+    status, said = doctor(site, before=before)
+    assert status == 3
+    assert "FAIL perflogs: " in said
+    assert "free space there" in said
+
+
+@pytest.mark.skipif(shutil.which("faketime") is None, reason="faketime is not installed")
+def test_a_wrong_clock(site: Path) -> None:
+    (site / "perflogs" / "local").mkdir(parents=True, exist_ok=True)
+    before = ("faketime", "-f", "+2d")
+    status, said = doctor(site, before=before, NO_FAKE_STAT="1")
+    assert status == 3
+    assert "FAIL clock: the clock of" in said
+    assert "2 days ahead of" in said
+    assert "correct it: timedatectl" in said
+
+
+def test_a_schedule_and_a_channel_that_answers(site: Path, tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    crontab = programs / "crontab"
+    crontab.write_text(f"#!/bin/sh\necho '17 5 * * * cd {site} && iobands run --tag daily'\n")
+    crontab.chmod(0o755)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        url = f"http://127.0.0.1:{port}/hook"
+        text = f"schema: 1\nchannels: {{chat: {{type: webhook, url: '{url}'}}}}\n"
+        (site / "config" / "notify.yaml").write_text(text)
+        status, said = doctor(site, PATH=f"{programs}:{os.environ['PATH']}")
+    assert status == 1  # no session yet
+    assert "OK schedule: crontab: 17 5 * * *" in said
+    assert f"OK channel chat: 127.0.0.1, port {port}, answers" in said
+
+
+SECRETS = (
+    "s3cr3t-of-mail",
+    "hunter2",
+    "glpat-abcdef",
+    "eyJhbGciOi.xyz",
+    "/home/ada",
+    "k3y",
+)
+
+
+def test_a_report_has_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "gone" / "home"))
+    perflogs = tmp_path / "perflogs"
+    perflogs.mkdir()
+    (perflogs / "iobands-run.log").write_text(
+        "curl https://ada:hunter2@git.example.org/x\n"
+        "password: s3cr3t-of-mail\nGITLAB_TOKEN=glpat-abcdef\n"
+        "Authorization: Bearer eyJhbGciOi.xyz\n"
+        "/home/ada/iobands/checks: no such file\n"
+        f"{tmp_path}/gone/home/site: kept\n"
+        "{'api_key': 'k3y'}\n"
+        "scratch fpp write_bw 4.01 GiB/s\n"
+    )
+    text = report_of([Line("site", "/home/ada/site: no config/systems")], tmp_path)
+    assert [each for each in SECRETS if each in text] == []
+    assert "gone/home" not in text
+    assert "scratch fpp write_bw 4.01 GiB/s" in text
+    assert "~/site: no config/systems" in text
+    assert "https://…@git.example.org/x" in text
+
+
+@pytest.mark.parametrize(
+    ("version", "requirement", "wanted"),
+    [
+        ("4.10.4", "reframe-hpc<4.11,>=4.10", True),
+        ("4.10", "reframe-hpc<4.11,>=4.10", True),
+        ("4.11.0", "reframe-hpc<4.11,>=4.10", False),
+        ("4.9.2", "reframe-hpc<4.11,>=4.10", False),
+        ("2026.3", "tzdata>=2024.1", True),
+        ("4.11.0.dev1", "reframe-hpc<4.11,>=4.10", False),
+    ],
+)
+def test_ranges(version: str, requirement: str, wanted: bool) -> None:
+    assert is_within(version, requirement) is wanted

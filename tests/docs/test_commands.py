@@ -1,0 +1,127 @@
+"""Each command in the documents: it exists with its options, and works on the made-up site."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+import typer
+
+from iobands.commands.main import app
+from iobands.source.demo import write_demo
+from tests.site_copy import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [page for page in PAGES if "decisions" not in page.parts]
+#: What has its own tests: it measures, sends, reads other files or needs a terminal.
+ELSEWHERE = {"run", "notify", "init", "import", "clean", "cost", "schedule", "reframe", "demo"}
+ELSEWHERE |= {"doctor"}
+#: A word that stands for another one.
+PLACEHOLDER = re.compile(r"[<…]|\.\.\.$|\b[A-Z]{4,}\b|^[+-]")
+
+
+def commands(page: Path) -> list[list[str]]:
+    """The words of each `iobands` command of a page, in blocks and within the text."""
+    text = page.read_text("utf-8").replace("\\\n", " ")
+    lines, in_block = [], False
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            in_block = not in_block
+        elif in_block:
+            lines.append(line.strip())
+        else:
+            lines += re.findall(r"`(iobands [a-z][^`]*)`", line)
+    found = []
+    for line in lines:
+        if line.startswith("iobands ") and "|" not in line.partition("#")[0]:
+            words = shlex.split(line, comments=True)[1:]
+            found.append(words[: [*words, ">"].index(">")])
+    return found
+
+
+ALL = {
+    shlex.join(words): (words, page.relative_to(ROOT)) for page in PAGES for words in commands(page)
+}
+
+
+@pytest.mark.parametrize(("words", "page"), ALL.values(), ids=ALL)
+def test_the_command_and_its_options_exist(words: list[str], page: Path) -> None:
+    root = typer.main.get_command(app)
+    context = typer.Context(root, info_name="iobands")
+    if words[0].startswith("-"):
+        assert {words[0]} <= {"--version", "--help"}
+        return
+    command = root.get_command(context, words[0])
+    assert command is not None, f"{page}: iobands {words[0]}"
+    options = {name for each in command.get_params(context) for name in (*each.opts, "-h")}
+    given = [word.partition("=")[0] for word in words[1:] if word.startswith("-")]
+    own = given[: given.index("--")] if "--" in given else given
+    assert set(own) - options == set(), f"{page}: {shlex.join(words)}"
+
+
+def works_on_the_demo(words: list[str]) -> bool:
+    """Whether a command is complete, and of the site alone."""
+    return words[0] not in ELSEWHERE and not any(map(PLACEHOLDER.search, words))
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("docs") / "demo"
+    write_demo(root, datetime.now(timezone.utc))
+    return root
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The one of a user whose PATH begins with this iobands."""
+    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return {**os.environ, "PATH": programs, "HOME": str(home), "TERM": "dumb"}
+
+
+#: Those that need more than the site, with what they say without it.
+LACKS = {
+    "table --check docs/user-guide/io.md": "no such file",
+    "calibrate": "there is no terminal",
+    "discard": "no sample",
+    "compare": "no two series",
+}
+ALONE = {"status", "targets", "alerts", "table", "advise", "calibrate"}
+
+
+def is_whole(words: list[str]) -> bool:
+    """Whether a command is more than a mention."""
+    return len(words) > 1 or words[0] in ALONE
+
+
+#: One of those that have the same options.
+RUN = {
+    (words[0], *(word for word in words if word.startswith("-"))): words
+    for words, _ in ALL.values()
+    if works_on_the_demo(words) and is_whole(words)
+}
+
+
+@pytest.mark.parametrize("words", RUN.values(), ids=map(shlex.join, RUN))
+def test_it_works_on_the_made_up_site(words: list[str], demo: Path, tmp_path: Path) -> None:
+    place = tmp_path / "site"
+    shutil.copytree(demo, place)
+    done = subprocess.run(
+        [sys.executable, "-m", "iobands", *words],
+        cwd=place,
+        env=environment(tmp_path),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    assert "Traceback" not in said
+    if done.returncode == 3:
+        wanted = next(text for name, text in LACKS.items() if shlex.join(words).startswith(name))
+        assert wanted in said.lower()

@@ -1,0 +1,42 @@
+"""The tutorial, followed from its second command to its last."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.docs.test_commands import environment
+from tests.site_copy import ROOT
+
+TEXT = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```sh\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+#: The exit status of the digest follows the made-up alerts; of a machine it may be anything.
+ALLOWED = {"iobands status": {2}, "iobands doctor": {0, 1, 3}, "iobands run": {0}}
+
+
+@pytest.mark.machine
+def test_the_tutorial_can_be_followed(tmp_path: Path) -> None:
+    install, *steps = BLOCKS
+    assert "pip install 'iobands[all]'" in install  # tests/release installs the wheel
+    place, said = tmp_path, {}
+    for line in [line for block in steps for line in block.splitlines()]:
+        if line.startswith("cd "):
+            place = place / line.removeprefix("cd ")
+            continue
+        done = subprocess.run(
+            ["bash", "-c", line],
+            cwd=place,
+            env=environment(tmp_path),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode in ALLOWED.get(line, {0}), f"{line}: {done.stdout}{done.stderr}"
+        said.setdefault(line, []).append(done.stdout)
+    before, after = said["iobands status"]
+    assert "Acknowledged" not in before
+    assert "Acknowledged" in after
+    assert "Did not move" in said["iobands explain 2"][0]
+    assert "calibrating" in said["iobands run"][0]
