@@ -1,4 +1,4 @@
-"""What an action does: the bands after it, and the level that is acknowledged."""
+"""What an action does to the bands."""
 
 from __future__ import annotations
 
@@ -7,65 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-import numpy as np
-
 from iobands.bands import Band, Bands, Epoch, Span
-from iobands.judge.baseline import FIRST_BASELINE
-from iobands.judge.detection import Detection, change_of
-from iobands.judge.detector import follow
-from iobands.snapshot import (
-    DISCARD,
-    DOWN,
-    REBASELINE,
-    RESOLVE,
-    Action,
-    Change,
-    in_utc,
-    level_ratio,
-)
-
-
-def worse_since(detection: Detection, action: Action, threshold: float) -> Change | None:
-    """Return the drop of a series below its acknowledged level, or None.
-
-    The runs after the action are judged by a baseline at that level. The lower confidence bound of
-    the level is used, so that a tighter estimate does not re-open the alert.
-    """
-    assert action.since is not None and action.until is not None
-    begun = int(np.searchsorted(detection.times, in_utc(action.since)))
-    ended = int(np.searchsorted(detection.times, in_utc(action.until), side="right"))
-    baseline = detection.chart.baseline
-    level, seen = baseline.level(), np.log(detection.values[begun:ended])
-    factor = 1.0
-    if action.direction == DOWN and len(seen) and len(level):
-        ratio = level_ratio(level, seen)
-        factor = min(1.0, ratio.low if ratio.low > 0 else ratio.value)
-    own = len(baseline.runs) >= FIRST_BASELINE
-    chart = follow(
-        detection.values[ended:],
-        None if own else _scaled(baseline.band, factor),
-        history=factor * np.exp(level) if own else (),
-        threshold=threshold,
-        least=detection.chart.least,
-    )
-    point = chart.open_change
-    if point is None or point.direction != DOWN:
-        return None
-    return change_of(point, detection.times[ended:])
-
-
-def _scaled(band: object, factor: float) -> Band | None:
-    """Return a band with its figures multiplied by `factor`."""
-    if not isinstance(band, Band):
-        return None
-    return replace(
-        band,
-        lower_quartile=factor * band.lower_quartile,
-        median=factor * band.median,
-        upper_quartile=factor * band.upper_quartile,
-        maximum=None if band.maximum is None else factor * band.maximum,
-    )
-
+from iobands.snapshot import DISCARD, REBASELINE, RESOLVE, Action
 
 # Why the samples of an action are not judged.
 _LEFT_OUT: Final = {RESOLVE: "resolved: {}", DISCARD: "discarded: {}"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -12,10 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from iobands.judge.actions import worse_since
 from iobands.judge.budget import Budget
 from iobands.judge.causes import Records, candidates, tell_causes
-from iobands.judge.detection import Detection
 from iobands.judge.flaky import Flaky
 from iobands.judge.fold import NEAR, Happening, Story, fold
 from iobands.judge.groups import GroupDrop
@@ -74,7 +72,6 @@ class System:
     series: Mapping[str, Series]
     places: Sequence[Place]
     actions: Sequence[Action]
-    detections: Mapping[SeriesKey, Detection]
     budget: Budget
     false_alarms: float
     records: Records
@@ -365,8 +362,7 @@ def _acknowledged(system: System, alert: Alert) -> Alert:
     named |= {key for key in alert.keys for action in actions if action.names(key)}
     if 2 * len(named) <= len(alert.members):
         return alert
-    worse = next(_worse(system, alert, actions), None)
-    return replace(alert, acknowledgement=Acknowledgement(newest, worse))
+    return replace(alert, acknowledgement=Acknowledgement(newest))
 
 
 def _acknowledges(action: Action, alert: Alert) -> bool:
@@ -386,14 +382,3 @@ def _acknowledges(action: Action, alert: Alert) -> bool:
         return begun and action.names(alert.peer.name)
     near = alert.since_high is not None and action.since <= alert.since_high + NEAR
     return begun and near and any(action.names(key) for key in alert.keys)
-
-
-def _worse(system: System, alert: Alert, actions: Sequence[Action]) -> Iterator[Change]:
-    """Yield the drops of members below the level at which they were acknowledged."""
-    for member in alert.members:
-        key = member.series.key
-        mine = [each for each in actions if each.names(key)]
-        if mine and key in system.detections:
-            found = worse_since(system.detections[key], mine[-1], system.budget.threshold)
-            if found:
-                yield found

@@ -185,7 +185,7 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         state = f"its state is {own}" if own else "it is as fast as the others"
         raise RequestError(f"{subject.title} has no open alert: {state}{done}")
     known = alert.acknowledgement
-    same = known is not None and known.holds and _says(known.action) == _says(request)
+    same = known is not None and alert.is_quiet and _says(known.action) == _says(request)
     if request.kind == ACKNOWLEDGE and same:
         return None
     action = replace(action, direction=alert.direction, verdict=request.verdict)

@@ -234,7 +234,6 @@ def _systems(
     """Yield what the alerts of each system are judged by."""
     known = stage.known
     series = [each.series for each in judged.values()]
-    detections = {key: each.detection for key, each in judged.items() if each.detection}
     records = Records(known.samples.measured, known.samples.speeds, places)
     for name in sorted({each.key.system for each in series} | set(known.alert_log)):
         yield System(
@@ -242,7 +241,6 @@ def _systems(
             {slug(each.key): each for each in series if each.key.system == name},
             [each for each in places if each.system == name],
             in_force(known.logs[name].actions, known.now) if name in known.logs else (),
-            detections,
             budget,
             false_alarms,
             records,

@@ -12,24 +12,15 @@ from typing import Final
 
 from iobands.model import CRITICAL, OK, UNKNOWN, WARNING, PeerName, SeriesKey
 from iobands.snapshot.action import Action
-from iobands.snapshot.history import Change, Ratio, State
+from iobands.snapshot.history import Ratio, State
 from iobands.snapshot.series import Series
 
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """The action that acknowledged an alert; `worse` made the alert critical again.
-
-    The ratio of `worse` is the level since then over the acknowledged one.
-    """
+    """The action that acknowledged an alert."""
 
     action: Action
-    worse: Change | None = None
-
-    @property
-    def holds(self) -> bool:
-        """Whether the alert stays quiet."""
-        return self.worse is None
 
 
 class Severity(str, Enum):
@@ -242,10 +233,12 @@ class Alert:
     @property
     def is_quiet(self) -> bool:
         """Whether the alert is acknowledged and has not become worse."""
-        if self.acknowledgement is None or not self.acknowledgement.holds:
-            return False
-        since = self.acknowledgement.action.when
-        return not any(each.is_worse and each.when > since for each in self.events)
+        known = self.acknowledgement
+        return known is not None and self.worse_since(known.action.when) is None
+
+    def worse_since(self, when: datetime) -> AlertEvent | None:
+        """Return the first event after a time with which it became worse, or None."""
+        return next((each for each in self.events if each.is_worse and each.when > when), None)
 
     @property
     def ratio(self) -> float | None:

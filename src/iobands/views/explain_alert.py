@@ -235,7 +235,7 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
     if known and not site.is_public:
         has = {"Owner": known.action.owner, "Ticket": known.action.ticket}
         yield from (f"{name}: {value}" for name, value in has.items() if value)
-        if known.worse:
+        if not alert.is_quiet:
             yield acknowledgement_text(alert)
     if alert.since_low and alert.since_high and alert.since_low < alert.since_high:
         yield f"It began {between_text(alert.since_low, alert.since_high, site.now)}."

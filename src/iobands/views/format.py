@@ -278,12 +278,8 @@ def acknowledgement_text(alert: Alert) -> str:
     if known is None:
         return ""
     text = action_text(known.action)
-    if known.worse is None:
-        return text
-    worse = (
-        f"worse since {_date_text(known.worse.since)}: {known.worse.ratio.value:.2f} × the level"
-    )
-    return f"{worse} that was {text}"
+    worse = alert.worse_since(known.action.when)
+    return f"worse on {_date_text(worse.when)}, after it was {text}" if worse else text
 
 
 def summary(site: Snapshot) -> str:
