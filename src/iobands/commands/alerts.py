@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from enum import Enum
@@ -20,6 +18,7 @@ from iobands.commands.options import (
     SinceOption,
     SiteOptions,
     failure,
+    login_name,
     site_of,
     time_of,
 )
@@ -165,19 +164,11 @@ def _span_of(text: str) -> Span:
 
 
 def _request(kind: str, options: ActionOptions, since: str | None = None) -> Request:
-    reason, who = (" ".join(text.split()) for text in (options.reason, options.by or _login()))
+    reason, who = (" ".join(text.split()) for text in (options.reason, options.by or login_name()))
     for option, text in (("--reason", reason), ("--by", who)):
         if not text:
             raise failure(f"{option} is empty; the log needs it")
     return Request(kind, who, reason, time_of(since) if since else None)
-
-
-def _login() -> str:
-    """Return the login name, also behind sudo."""
-    try:
-        return os.environ.get("SUDO_USER") or getpass.getuser()
-    except (KeyError, OSError):  # the version of Python decides which
-        raise failure("your login name is unknown here; give your name with --by") from None
 
 
 def _log(request: Request, words: list[str], options: ActionOptions) -> None:

@@ -20,6 +20,7 @@ from iobands.commands.options import (
     YesOption,
     failure,
     judgement_of,
+    system_of,
     time_of,
 )
 from iobands.judge.calibrate import Learned, epoch_by_hand
@@ -90,7 +91,7 @@ def epoch(
     """
     places = SiteOptions(perflogs, config)
     directory = places.config_of("bands")
-    named = _system(system, places.perflogs_directory, directory)
+    named = system_of(system, places.perflogs_directory, directory)
     begin = time_of(since) if since else datetime.now(timezone.utc).replace(microsecond=0)
     known = load_bands(directory, named)
     for old in known.epochs:
@@ -104,20 +105,6 @@ def epoch(
                 "runs. To learn new ones: iobands calibrate."
             )
     _write(directory, [(named, found)], yes, dry_run)
-
-
-def _system(wanted: str | None, perflogs: Path, bands: Path) -> str:
-    """Return the chosen system, or end with a message that lists the known ones."""
-    ran = [path.name for path in perflogs.glob("*") if path.is_dir()]
-    learned = [path.stem for path in bands.glob("*") if path.is_dir() or path.suffix == ".yaml"]
-    known = sorted({*ran, *learned})
-    # The repository ships bands of other sites as examples.
-    meant = [wanted] if wanted else ran or known
-    if len(meant) != 1:
-        raise failure(f"give --system NAME; known systems: {', '.join(known) or 'none'}")
-    if ran and meant[0] not in known:
-        raise failure(f"there is no system {wanted}; known systems: {', '.join(known)}")
-    return meant[0]
 
 
 def _show(learned: Learned) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.options import SiteOptions, failure, site_of
+from iobands.commands.options import SiteOptions, failure, judgement_of
 from iobands.commands.report import report_to
 from iobands.model import MADE_UP, naming
 
@@ -32,7 +32,7 @@ def demo(
     with naming(directory):
         write_demo(directory, datetime.now(timezone.utc))
     options = SiteOptions(root=directory)
-    site = site_of(options)
-    typer.echo(f"A made-up site of {len(site.series)} series is in {directory}.")
-    report_to(directory / "dashboard", site, options.config_of("systems"))
+    judged = judgement_of(options)
+    typer.echo(f"A made-up site of {len(judged.snapshot.series)} series is in {directory}.")
+    report_to(directory / "dashboard", judged, options.config_of("systems"))
     typer.echo(f"Try other commands in {directory}, such as `iobands status`.")

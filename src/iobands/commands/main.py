@@ -49,6 +49,9 @@ COMMANDS: Final = {
         "calibrate": ("bands", "calibrate", "propose bands from the site's own history"),
         "epoch": ("bands", "epoch", "begin an epoch, as after an upgrade"),
     },
+    "Before and after": {
+        "maintenance": ("maintenance", "maintenance", "begin or end one; report what it changed"),
+    },
     "Other tools": {
         "import": ("importing", "import_", "convert results of other tools into perflogs"),
         "export": ("export", "export", "write samples or the state of the site for other tools"),
@@ -79,9 +82,11 @@ class _Commands(TyperGroup):
         if cmd_name in _OF_REPORT:
             require_report(f"iobands {cmd_name}")
         module, function, _ = _EVERY[cmd_name]
-        command = getattr(import_module(f"iobands.commands.{module}"), function)
+        found = getattr(import_module(f"iobands.commands.{module}"), function)
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-        alone.command(cmd_name)(with_site_options(command))
+        if isinstance(found, typer.Typer):
+            return typer.main.get_command(found)
+        alone.command(cmd_name)(with_site_options(found))
         return typer.main.get_command(alone)
 
     def format_commands(self, _ctx: Any, formatter: Any) -> None:  # noqa: ANN401

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
 import inspect
+import os
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Final, get_type_hints
 
 import typer
 
-from iobands.model import UNKNOWN, parse_time
+from iobands.model import UNKNOWN, parse_time, seconds_of
 
 if TYPE_CHECKING:
     from iobands.judge.site import JudgedSite
@@ -283,3 +286,36 @@ def time_of(text: str, option: str = "--since") -> datetime:
         return parse_time(text)
     except ValueError as error:
         raise failure(f"{option} {error}") from None
+
+
+def system_of(wanted: str | None, perflogs: Path, bands: Path) -> str:
+    """Return the chosen system, or end with a message that lists the known ones."""
+    ran = [path.name for path in perflogs.glob("*") if path.is_dir()]
+    learned = [path.stem for path in bands.glob("*") if path.is_dir() or path.suffix == ".yaml"]
+    known = sorted({*ran, *learned})
+    # The repository ships bands of other sites as examples.
+    meant = [wanted] if wanted else ran or known
+    if len(meant) != 1:
+        raise failure(f"give --system NAME; known systems: {', '.join(known) or 'none'}")
+    if ran and meant[0] not in known:
+        raise failure(f"there is no system {wanted}; known systems: {', '.join(known)}")
+    return meant[0]
+
+
+def login_name() -> str:
+    """Return the login name, also behind sudo."""
+    try:
+        return os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):  # the version of Python decides which
+        raise failure("your login name is unknown here; give your name with --by") from None
+
+
+def seconds_given(text: str, option: str = "--limit") -> float:
+    """Return the duration in `text`, in seconds."""
+    try:
+        seconds = seconds_of(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise failure(f"{option} {text}: not a duration; write for example 90m, 4h or 1d")
+    return seconds

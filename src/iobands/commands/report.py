@@ -11,8 +11,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from iobands.commands.options import PastSiteOptions, site_of
+from iobands.commands.options import PastSiteOptions, judgement_of
+from iobands.judge.account import accounts_of
 from iobands.judge.published import published_of
+from iobands.judge.site import JudgedSite
 from iobands.model import MADE_UP, mounts, naming, replace_file, slug
 from iobands.snapshot import Snapshot
 from iobands.snapshot import public as public_part
@@ -56,18 +58,20 @@ def report(
     are not written again. The exit status is 0 if the dashboard was written, whatever it shows, and
     3 if not.
     """
-    site = site_of(options, with_power=True)
+    judged = judgement_of(options, with_power=True)
+    site = judged.snapshot
     if output is ReportFormat.HTML:
         past = options.as_of is not None
-        report_to(directory, site, options.config_of("systems"), public=public, past=past)
+        report_to(directory, judged, options.config_of("systems"), public=public, past=past)
     else:
         _figures_to(directory, site, output.value)
 
 
 def report_to(
-    directory: Path, site: Snapshot, systems: Path, *, public: bool = False, past: bool = False
+    directory: Path, judged: JudgedSite, systems: Path, *, public: bool = False, past: bool = False
 ) -> None:
     """Write the dashboard to `directory` and print where it is; the site files are in `systems`."""
+    site = judged.snapshot
     paths = {
         (system, name): path
         for system in {each.key.system for each in site.series}
@@ -103,6 +107,7 @@ def report_to(
             paths=paths,
             past=past,
             users=users,
+            maintenances=() if public else accounts_of(judged),
             progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
     typer.echo(f"Dashboard: {written.page.resolve()} ({plural(written.replaced, 'file')} written)")

@@ -6,7 +6,6 @@ imported later.
 
 from __future__ import annotations
 
-import threading
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
@@ -23,9 +22,9 @@ from iobands.commands.options import (
     failure,
     require_report,
     root_of,
+    seconds_given,
 )
 from iobands.measure.plan import read_plan
-from iobands.model import seconds_of
 
 
 def run(
@@ -87,12 +86,3 @@ def run(
         session.run_session(options, tag, system, tuple(extra or ()), how)
 
 
-def seconds_option(text: str) -> float:
-    """Return the seconds of `--limit`; end if it is no duration."""
-    try:
-        seconds = seconds_of(text)
-    except ValueError:
-        seconds = 0
-    if not 0 < seconds <= threading.TIMEOUT_MAX:
-        raise failure(f"--limit {text}: not a duration; write for example 90m, 4h or 1d")
-    return seconds

@@ -209,7 +209,8 @@ def _told(
     site = judgement.site.snapshot
     show(site)
     if how.dashboard:
-        report_to(how.dashboard, site, options.config_of("systems"))
+        shown = replace(judged, snapshot=site)
+        report_to(how.dashboard, shown, options.config_of("systems"))
     for note in notes:
         typer.echo(f"iobands: {note}", err=True)
     for problem in problems:

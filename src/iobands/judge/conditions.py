@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from iobands.bands import COLLAPSED
@@ -12,6 +12,7 @@ from iobands.judge.budget import Budget
 from iobands.judge.subjects import certainty, subject_of
 from iobands.model import COMPLETED, RUNNING, LastSession, SeriesKey
 from iobands.snapshot import (
+    Action,
     Alert,
     Finding,
     Member,
@@ -21,6 +22,7 @@ from iobands.snapshot import (
     Severity,
     State,
     Transient,
+    begun,
     ratio_of,
 )
 
@@ -71,6 +73,20 @@ def of_session(last: LastSession, missed: timedelta | None = None) -> list[Alert
         late = f"no session for more than {2 * hours:g} h (scheduled every {hours:g} h)"
         reason = f"{late}; the last {reason}"
     return [Alert(Severity.FAILED, "last session", reason=reason)]
+
+
+def of_forgotten(actions: Iterable[Action], system: str, now: datetime) -> Iterator[Alert]:
+    """Yield an alert for each maintenance of a system that had to end by itself."""
+    for each in begun(actions):
+        if each.is_forgotten(now):
+            end = f"{each.window.end:%d %b %H:%M} UTC"
+            reason = (
+                f"{each.action.who} did not end it ({each.action.reason}); it ended by itself on "
+                f"{end}, and runs since then are judged: iobands maintenance end --system {system}"
+            )
+            yield Alert(
+                Severity.FAILED, f"maintenance of {system}", since=each.window.begin, reason=reason
+            )
 
 
 def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:

@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 from iobands.judge.alerts import System, alerts_of, with_states
 from iobands.judge.budget import Budget
 from iobands.judge.causes import Records
-from iobands.judge.conditions import of_failures, of_preflight, of_session, of_the_day
+from iobands.judge.conditions import (
+    of_failures,
+    of_forgotten,
+    of_preflight,
+    of_session,
+    of_the_day,
+)
 from iobands.judge.flaky import flaky_of
 from iobands.judge.fold import Happening
 from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
@@ -203,6 +209,11 @@ def _of_site(
     return [
         *of_preflight(stopped, len(partitions) > 1),
         *of_failures(stage.failed),
+        *(
+            alert
+            for name, log in known.logs.items()
+            for alert in of_forgotten(log.actions, name, known.now)
+        ),
         *(of_session(last, stage.missed_schedule) if last else ()),
         *([] if known.as_of else _of_clock(clock, stage.future, last, measured, known.now)),
     ]

@@ -32,6 +32,7 @@ from iobands.model.fields import (
     FIELD,
     FIELDS,
     LATER_FIELDS,
+    MAINTENANCE,
     MANUAL,
     MATCH_FIELDS,
     NULLS,

@@ -193,8 +193,8 @@ FIELDS: Final = (
           "the identifier of the session, shared by all runs of one `iobands run` or one "
           "`reframe -r`"),
     Field("purpose", "text", "run",
-          "why the run was made: `scheduled`, `repeat`, `suspect`, `recovery`, `acceptance` or "
-          "`manual`, as below"),
+          "why the run was made: `scheduled`, `repeat`, `suspect`, `recovery`, `maintenance`, "
+          "`acceptance` or `manual`, as below"),
     Field("case", "text", "series",
           "name and setting of a case, such as `csc-blocking unit`, if no other field "
           "distinguishes it from daily measurements; `null` otherwise, and if a perflog lacks "
@@ -250,9 +250,12 @@ RECOVERY: Final = "recovery"
 #: Of an acceptance: under conditions that a contract agrees on, which are not those of every day.
 #: Only the acceptance reads these runs.
 ACCEPTANCE: Final = "acceptance"
-#: The purposes of runs that an earlier run asked for: they are low more often than healthy runs,
-#: so nothing is learned from them. What a person selects, such as a case, is nobody's answer.
-ASKED: Final = frozenset({REPEAT, SUSPECT, RECOVERY})
+#: Why several runs are made in a row, just before and just after a maintenance.
+MAINTENANCE: Final = "maintenance"
+#: The purposes of runs beside the schedule, from which nothing is learned: an earlier run asked for
+#: them, and they are low more often than healthy runs, or they share the level of one day. What a
+#: person selects, such as a case, is nobody's answer.
+ASKED: Final = frozenset({REPEAT, SUSPECT, RECOVERY, MAINTENANCE})
 PURPOSES: Final = frozenset({SCHEDULED, MANUAL, ACCEPTANCE}) | ASKED
 #: The columns measured next to the rate.
 COVARIATES: Final = _names("covariate")

@@ -9,14 +9,19 @@ from iobands.snapshot.action import (
     ACKNOWLEDGE,
     ACTIONS,
     ANSWERS,
+    BEGIN,
     DISCARD,
+    END,
     FALSE,
+    LONGEST_MAINTENANCE,
     REAL,
     REBASELINE,
     RESOLVE,
     RETIRE,
     UNDO,
     Action,
+    Begun,
+    begun,
     in_force,
     is_future,
 )
@@ -68,6 +73,7 @@ from iobands.snapshot.alert import (
     ordered,
     ratio_of,
 )
+from iobands.snapshot.before_after import BeforeAfter, Beside, Outcome, Shift
 from iobands.snapshot.history import (
     ADOPTED,
     COMPARED,

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Final
 
+from iobands.bands.band import Window
 from iobands.model.fields import canonical
 from iobands.model.series import FIELD_OF, PeerName, SeriesKey
 
@@ -23,7 +24,11 @@ RETIRE: Final = "retire"
 
 DISCARD: Final = "discard"
 
-ACTIONS: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO, RETIRE, DISCARD)
+BEGIN: Final = "begin maintenance"
+
+END: Final = "end maintenance"
+
+ACTIONS: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO, RETIRE, DISCARD, BEGIN, END)
 
 #: A person's verdict on a resolved alert.
 REAL: Final = "real"
@@ -34,6 +39,9 @@ ANSWERS: Final = (REAL, FALSE)
 
 #: The largest accepted difference between the clocks of machines.
 CLOCKS: Final = timedelta(hours=1)
+
+#: After this time a maintenance ends by itself, unless it was begun with an end.
+LONGEST_MAINTENANCE: Final = timedelta(hours=12)
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,7 @@ class Action:
         if isinstance(key, PeerName):
             own = getattr(self, key.kind) == key.name
             return own and any(each.get(FIELD_OF[key.kind]) == key.where for each in self.series)
-        if self.target or self.node:
+        if self.target or self.node or self.kind in {BEGIN, END}:
             return False
         fields = _fields(key)
         return any(
@@ -103,4 +111,38 @@ def in_force(actions: Iterable[Action], now: datetime) -> tuple[Action, ...]:
             found = [each for each in found if each.when != action.of]
         else:
             found.append(action)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A maintenance that somebody began: its window, and when it was ended, None if not yet."""
+
+    action: Action
+    window: Window
+    ended: datetime | None
+
+    def is_open(self, now: datetime) -> bool:
+        """Return whether it lasts."""
+        return self.ended is None and now < self.window.end
+
+    def is_forgotten(self, now: datetime) -> bool:
+        """Return whether it had to end by itself."""
+        return self.ended is None and self.action.until is None and now >= self.window.end
+
+
+def begun(actions: Iterable[Action]) -> tuple[Begun, ...]:
+    """Return the maintenances that people began, by the log of actions, in the order of the log."""
+    every = [*actions]
+    ends = {each.of: each.until for each in every if each.kind == END}
+    found = []
+    for each in every:
+        if each.kind != BEGIN:
+            continue
+        last = ends.get(each.when)
+        begin = each.since or each.when
+        end = last or each.until or begin + LONGEST_MAINTENANCE
+        places = tuple(str(match["file_system"]) for match in each.series)
+        window = Window(begin, max(begin, end), each.reason, file_systems=places)
+        found.append(Begun(each, window, last))
     return tuple(found)

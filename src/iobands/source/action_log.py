@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,8 +23,10 @@ from iobands.snapshot import (
     ACKNOWLEDGE,
     ACTIONS,
     ANSWERS,
+    BEGIN,
     DISCARD,
     DOWN,
+    END,
     FLAKY,
     REBASELINE,
     RESOLVE,
@@ -48,6 +50,8 @@ _NEEDED: Final = {
     UNDO: ("of",),
     RETIRE: (),
     DISCARD: ("since", "until"),
+    BEGIN: (),
+    END: ("of", "until"),
 }
 # The actions of version 1; its lines stay valid.
 _FIRST: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO)
@@ -131,7 +135,8 @@ def parse(line: bytes) -> Action:
     if unknown:
         raise Unusable(f"unknown field {unknown[0]!r}")
     times: dict[str, Any] = {name: time_in(said, name) for name in _TIMES if name in said}
-    for name in ("when", "who", "reason", "series", *_NEEDED[kind]):
+    of_series = () if kind in {BEGIN, END} else ("series",)
+    for name in ("when", "who", "reason", *of_series, *_NEEDED[kind]):
         if not said.get(name):
             raise Unusable(f"{name} is missing")
     for name in ("who", "reason", "subject", "target", "node", "ticket", "owner"):
@@ -147,8 +152,15 @@ def parse(line: bytes) -> Action:
     if type(ratio) not in (int, float, type(None)) or not 0 < (ratio or 1) < _LARGEST_RATIO:
         raise Unusable(f"ratio is {shown(ratio)}, not a possible ratio")
     given = {name: said[name] for name in _FIELDS if name in said}
-    given |= {**times, "series": _matches(said["series"])}
-    return Action(kind, **given)
+    given |= {**times, "series": _matches(said.get("series", []))}
+    found = Action(kind, **given)
+    if kind == BEGIN and not all(each.keys() == {"file_system"} for each in found.series):
+        raise Unusable("series of a maintenance names more or less than file systems")
+    if kind == BEGIN and (found.until or datetime.max.replace(tzinfo=timezone.utc)) <= (
+        found.since or found.when
+    ):
+        raise Unusable("the maintenance ends before it begins")
+    return found
 
 
 def _matches(series: object) -> tuple[Mapping[str, object], ...]:

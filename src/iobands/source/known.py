@@ -30,7 +30,7 @@ from iobands.model import (
     SeriesKey,
     overdue,
 )
-from iobands.snapshot import AlertEvent, History
+from iobands.snapshot import AlertEvent, History, begun
 from iobands.source.action_log import Log, log_path, read_log
 from iobands.source.alert_log import alert_log, read_alert_log
 from iobands.source.missing_runs import overdue_after
@@ -139,15 +139,17 @@ def read_known(
     systems = {key.system for key in {*histories, *(key for key, _ in future)}}
     systems |= {*missed, *(run.system for run in reports.runs)}
     attempts = Attempts()
-    found = {
-        name: attempts.of(
-            f"bands of {name}", partial(_bands, bands, name, now), (Bands(name, ()), Maintenance())
-        )
-        for name in sorted(systems)
-    }
     logs = {
         name: attempts.of(
             log_path(alerts, name), partial(read_log, alerts, name, now, as_of=as_of), Log()
+        )
+        for name in sorted(systems)
+    }
+    found = {
+        name: attempts.of(
+            f"bands of {name}",
+            partial(_bands, bands, name, now, logs[name]),
+            _with_begun(Bands(name, ()), logs[name], now),
         )
         for name in sorted(systems)
     }
@@ -183,13 +185,18 @@ def _planned(perflogs: Path, system: str | None) -> tuple[Ask, ...]:
     return tuple(each for each in read_plan(perflogs).asks if system in {None, each.system})
 
 
-def _bands(directory: Path, system: str, now: datetime) -> tuple[Bands, Maintenance]:
-    """Return the bands of a system and its maintenances.
+def _bands(directory: Path, system: str, now: datetime, log: Log) -> tuple[Bands, Maintenance]:
+    """Return the bands of a system and its maintenances, declared and begun.
 
     Raises:
         FileError: a file cannot be used.
     """
-    found = load_bands(directory, system)
+    return _with_begun(load_bands(directory, system), log, now)
+
+
+def _with_begun(bands: Bands, log: Log, now: datetime) -> tuple[Bands, Maintenance]:
+    windows = (each.window for each in begun(log.actions))
+    found = replace(bands, maintenance=(*bands.maintenance, *windows))
     return found, maintenance_of(found, now)
 
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from iobands.model import naming, opened_below, read_regular, refuse_link, replace_file
-from iobands.snapshot import Snapshot, slowest
+from iobands.snapshot import BeforeAfter, Snapshot, slowest
 from iobands.views.dashboard.alert_page import alert_pages
 from iobands.views.dashboard.details import details_of
 from iobands.views.dashboard.heat_map import by_job
@@ -24,6 +24,7 @@ from iobands.views.dashboard.overview import overview
 from iobands.views.dashboard.runs import COLUMNS, packed, parts_of
 from iobands.views.document import Block
 from iobands.views.format import printable
+from iobands.views.maintenance import in_short, page_about, page_of_maintenance, title
 
 # Independent of the umask, as a web server reads them as another user.
 _READABLE: Final = 0o644
@@ -36,7 +37,7 @@ _DATA: Final = "data"
 #: How our data files begin; other files are never removed.
 _RECEIVE: Final = b"iobands.receive("
 #: The directories of files that come and go, with what they begin with, by how their names end.
-_OURS: Final = (_DATA, "alerts")
+_OURS: Final = (_DATA, "alerts", "maintenances")
 _BEGINNINGS: Final = {
     ".js": _RECEIVE,
     ".html": b'<!DOCTYPE html>\n<html lang="en" class="iobands-alert">',
@@ -60,13 +61,14 @@ def write_dashboard(
     paths: Mapping[tuple[str, str], str] = MappingProxyType({}),
     past: bool = False,
     users: Sequence[Block] = (),
+    maintenances: Sequence[BeforeAfter] = (),
     progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> Written:
     """Write the dashboard below `directory`; `paths` has the file systems' paths by system.
 
     `past` means that the site is shown as it was at an earlier time. `users` is what users of the
-    site read first. `progress` is called with the
-    number of parts written so far.
+    site read first, and each of `maintenances` has a page. `progress` is called with the number of
+    parts written so far.
 
     The page is written last, so that a reader finds all files that it names. Files of an earlier
     dashboard that do not belong to this one are removed.
@@ -77,7 +79,7 @@ def write_dashboard(
     with _alone(directory):
         made: set[Path] = set()
         replaced = 0
-        for name, content in _contents(site, paths, past, users, progress):
+        for name, content in _contents(site, paths, past, users, maintenances, progress):
             path = directory / name
             with opened_below(directory, PurePath(name).parts[:-1], _ENTERED) as parent:
                 replaced += replace_file(path, content, mode=_READABLE, directory=parent)
@@ -155,6 +157,7 @@ def _contents(
     paths: Mapping[tuple[str, str], str],
     past: bool,
     users: Sequence[Block],
+    maintenances: Sequence[BeforeAfter],
     progress: Callable[[int, int], None],
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the content of each file."""
@@ -177,7 +180,10 @@ def _contents(
         yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", about)
     for name, page in alert_pages(site):
         yield name, page.encode("utf-8", "replace")
+    for each in maintenances:
+        yield page_about(each), page_of_maintenance(each).encode("utf-8", "replace")
     found = overview(site, paths, past=past, users=users)
+    found["reports"] = [[in_short(each), title(each), page_about(each)] for each in maintenances]
     yield f"{_DATA}/site.js", _call("site", found)
     yield "index.html", (assets / "index.html").read_bytes()
     progress(len(groups), len(groups))

@@ -153,6 +153,8 @@
       iobands.peerMaps(site.places, false),
       fileSystems(site),
       lines("maintenance", "Maintenance", site.maintenance),
+      iobands.list("reports", "Before and after maintenance", site.reports.map(([says, title, page]) => () =>
+        element("li", {}, element("a", { href: page }, title), `: ${says}`)), 10),
       lines("not-measured", "Not measured", site.not_measured),
       lines("superseded", "Superseded series", site.superseded, "Their checks now run at another scale."),
       lines("left-behind", site.left_behind, site.leftovers, "iobands clean tries to remove them again."),

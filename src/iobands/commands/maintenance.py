@@ -1,0 +1,318 @@
+"""The commands `iobands maintenance begin`, `end` and `report`: before and after an upgrade."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from iobands.commands.options import (
+    SiteOptions,
+    failure,
+    judgement_of,
+    login_name,
+    require_report,
+    root_of,
+    seconds_given,
+    system_of,
+    time_of,
+    with_site_options,
+)
+from iobands.measure import Listener, Selection, SessionError, exactly
+from iobands.measure.session import measure as measure_session
+from iobands.model import LIMIT, MAINTENANCE, replace_file
+from iobands.snapshot import BEGIN, END, Action, Begun, Snapshot, begun
+from iobands.source.action_log import append, read_log
+from iobands.source.site_file import read_site_file
+from iobands.views.format import plural, printable
+from iobands.views.layout import blocks, fitted, output_width
+
+if TYPE_CHECKING:
+    from iobands.judge.site import JudgedSite
+
+maintenance = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    help="Begin or end a maintenance, and report what it changed.",
+)
+
+#: How many runs are measured in a row at most, before and after.
+_MOST_RUNS: Final = 20
+_FEWEST_RUNS: Final = 3
+#: The days after a maintenance for which `begin` says what will be visible.
+_AHEAD: Final = (0, 3, 7, 14)
+
+ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="What is done.")]
+ByOption = Annotated[
+    str | None, typer.Option("--by", metavar="NAME", help="Your name. [default: your login name]")
+]
+MeasureOption = Annotated[
+    bool, typer.Option("--measure", help="Measure several times in a row, at once.")
+]
+MostTimeOption = Annotated[
+    str, typer.Option("--time", metavar="TIME", help="With --measure: at most for this time.")
+]
+PowerOption = Annotated[
+    float,
+    typer.Option(
+        "--power", metavar="SHARE", min=0.5, max=0.99, help="The power to see a loss with."
+    ),
+]
+TagsOption = Annotated[str, typer.Option("--tag", help="With --measure: the checks with this tag.")]
+
+
+def begin(
+    reason: ReasonOption,
+    file_systems: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--file-systems", metavar="NAME", help="Only of this one; repeatable. [default: all]"
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="TIME", help="When it began. [default: now]"),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            "--until", metavar="TIME", help="When it ends. [default: with `end`, or after 12 h]"
+        ),
+    ] = None,
+    measure: MeasureOption = False,
+    most: MostTimeOption = "2h",
+    power: PowerOption = 0.9,
+    tag: TagsOption = "daily",
+    by: ByOption = None,
+    *,
+    options: SiteOptions,
+) -> None:
+    """Begin a maintenance: from now on samples are kept and not judged.
+
+    It ends with `iobands maintenance end`, at --until, or after 12 hours by itself, which is an
+    alert. With --measure the checks first run several times in a row, so that the report can
+    compare. It prints the smallest loss that the report will show, with odds of 9 to 1.
+    """
+    name = system_of(options.system, options.perflogs_directory, options.config_of("bands"))
+    now = datetime.now(timezone.utc)
+    first = time_of(since) if since else now
+    last = time_of(until, "--until") if until else None
+    if first > now:
+        raise failure("--since: in the future; declare it as maintenance in the bands file")
+    if last and last <= first:
+        raise failure(f"--until {until}: not after it begins")
+    who, words = by or login_name(), " ".join(reason.split())
+    if not words:
+        raise failure("--reason is empty; the log needs it")
+    if found := [each for each in _logged(options, name) if each.is_open(now)]:
+        raise failure(
+            f"a maintenance is open since {found[-1].window.begin:%d %b %H:%M} UTC "
+            f"({printable(found[-1].window.reason)}); end it first: iobands maintenance end"
+        )
+    judged = judgement_of(_only(options, name))
+    places = tuple(dict.fromkeys(file_systems or ()))
+    known = {str(each.key.file_system) for each in judged.snapshot.series}
+    if unknown := [each for each in places if each not in known]:
+        raise failure(
+            f"--file-systems {unknown[0]}: no series of it; there are {', '.join(sorted(known))}"
+        )
+    if measure:
+        _measured(options, name, places, tag, most)
+        judged = judgement_of(_only(options, name))
+        now = datetime.now(timezone.utc)
+        first = time_of(since) if since else now
+    matches = tuple({"file_system": each} for each in places)
+    given = time_of(since) if since else None
+    action = Action(BEGIN, now, who, words, matches, since=given, until=last)
+    path = append(options.config_of("alerts"), name, [action])
+    where = ", ".join(places) or "all file systems"
+    typer.echo(f"Maintenance of {name} began at {first:%d %b %H:%M} UTC: {where}.")
+    end = begun([action])[0].window.end
+    how = "" if last else " by itself; sooner with: iobands maintenance end"
+    typer.echo(f"It ends at {end:%d %b %H:%M} UTC{how}")
+    typer.echo(f"Logged in {path}; commit this file.")
+    _print_forecast(judged, places, power)
+
+
+def end(
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="TIME", help="When it ended. [default: now]"),
+    ] = None,
+    measure: MeasureOption = False,
+    most: MostTimeOption = "2h",
+    tag: TagsOption = "daily",
+    by: ByOption = None,
+    *,
+    options: SiteOptions,
+) -> None:
+    """End the maintenance that is open: samples are judged again from now on.
+
+    One that ended by itself is ended too, and counts until then; --at corrects when the newest one
+    ended. With --measure the checks run several times in a row, as they did before.
+    """
+    name = system_of(options.system, options.perflogs_directory, options.config_of("bands"))
+    now = datetime.now(timezone.utc)
+    logged = _logged(options, name)
+    found = [each for each in logged if each.is_open(now) or each.is_forgotten(now)]
+    found = found or (logged[-1:] if at else [])
+    if not found:
+        newest = f"; the newest ended at {logged[-1].window.end:%d %b %H:%M} UTC" if logged else ""
+        raise failure(f"no maintenance of {name} is open{newest}")
+    when = time_of(at, "--at") if at else now
+    if when > now:
+        raise failure(f"--at {at}: in the future")
+    actions = []
+    for each in found:
+        start = each.window.begin
+        if when <= start:
+            raise failure(
+                f"{when:%d %b %H:%M} UTC is before the maintenance began ({start:%d %b %H:%M}); "
+                "set the clock, or give --at"
+            )
+        last = when if at else min(when, each.window.end)
+        action = each.action
+        who = by or login_name()
+        actions.append(Action(END, now, who, action.reason, (), until=last, of=action.when))
+        said = f"Maintenance of {name} from {start:%d %b %H:%M} to {last:%d %b %H:%M} UTC"
+        late = "; it had ended by itself: --at corrects this" if last < when else ""
+        typer.echo(f"{said}: {printable(action.reason)}{late}")
+    typer.echo(f"Logged in {append(options.config_of('alerts'), name, actions)}; commit this file.")
+    if measure:
+        places = tuple(dict.fromkeys(p for each in found for p in each.window.file_systems))
+        _measured(options, name, places, tag, most)
+    typer.echo("What it changed: iobands maintenance report")
+
+
+def report(
+    wanted: Annotated[
+        str,
+        typer.Argument(metavar="[ID]", help="The day it began. [default: the newest]"),
+    ] = "",
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="Write the page to FILE.")
+    ] = None,
+    *,
+    options: SiteOptions,
+) -> None:
+    """Print what a maintenance changed, as a page in Markdown.
+
+    Each series and group is slower, faster, without a change larger than x %, or has not enough
+    runs. All rows together make a false claim in at most one report of twenty. Declared
+    maintenances have a report, too. The exit status is 0, whatever it says.
+    """
+    require_report("iobands maintenance report")
+    from iobands.judge.account import account_of, maintenances_of  # noqa: PLC0415 (slow to load)
+    from iobands.judge.before_after import POWER  # noqa: PLC0415
+    from iobands.views.document import DocumentFormat, written  # noqa: PLC0415
+    from iobands.views.maintenance import account  # noqa: PLC0415
+
+    judged = judgement_of(options)
+    known = maintenances_of(judged.snapshot)
+    found = [each for each in known if each.name.startswith(wanted)]
+    if not found:
+        names = ", ".join(each.name for each in known[-10:]) or "none"
+        raise failure(
+            f"no maintenance {wanted}; known: {names}"
+            if known
+            else "no maintenance so far; name one of the past with "
+            "`iobands maintenance begin --since TIME --until TIME`"
+        )
+    text = written(account(account_of(judged, found[-1], POWER)), DocumentFormat.MARKDOWN)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        replace_file(output, text.encode())
+        typer.echo(f"Written: {output}")
+
+
+for _verb in (begin, end, report):
+    maintenance.command(_verb.__name__)(with_site_options(_verb))
+
+
+def _only(options: SiteOptions, name: str) -> SiteOptions:
+    return replace(options, system=name)
+
+
+def _logged(options: SiteOptions, name: str) -> list[Begun]:
+    """Return the maintenances in the log of actions, and name what in it does not count."""
+    log = read_log(options.config_of("alerts"), name, datetime.now(timezone.utc))
+    for line in log.rejected:
+        typer.echo(f"iobands: {line}", err=True)
+    return [*begun(log.actions)]
+
+
+def _measured(
+    options: SiteOptions, name: str, places: tuple[str, ...], tag: str, most: str
+) -> None:
+    """Run the checks several times in a row: as often as it helps, and as there is time."""
+    from iobands.judge.account import runs_that_help  # noqa: PLC0415 (slow to load)
+
+    root, limit = root_of(options.root), seconds_given(most, "--time")
+    judged = judgement_of(_only(options, name))
+    wanted = runs_that_help(judged, places, (_FEWEST_RUNS, _MOST_RUNS))
+    extra = _names(judged.snapshot, places) if places else ()
+    selection = Selection(tag, options.system, extra, why=MAINTENANCE)
+    read: Any = partial(read_site_file, root / "config" / "systems")
+    began, done, longest = time.monotonic(), 0, 0.0
+    listener = Listener(line=lambda _: None, step=lambda _: None)
+    while done < wanted and (left := limit - (time.monotonic() - began)) > longest:
+        start = time.monotonic()
+        try:
+            outcome = measure_session(root, selection, read, left, listener)
+        except SessionError as error:
+            raise failure(f"nothing was logged, as measuring failed: {error}") from error
+        longest = max(longest, time.monotonic() - start)
+        for problem in outcome.problems:
+            typer.echo(f"iobands: {problem}", err=True)
+        if outcome.how == LIMIT:
+            break
+        done += 1
+        typer.echo(f"Measured {done} of {wanted} times, in {longest / 60:.0f} min each")
+    if done < wanted:
+        typer.echo(f"{plural(done, 'run')} in the time given; {wanted} would say more")
+
+
+def _names(site: Snapshot, places: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the arguments that select the checks of some file systems."""
+    names = {
+        str(each.history.newest.get("display_name"))
+        for each in site.series
+        if each.key.file_system in places and len(each.history)
+    }
+    return tuple(word for name in sorted(names) for word in ("-n", exactly(name)))
+
+
+def _print_forecast(judged: JudgedSite, places: tuple[str, ...], power: float) -> None:
+    """Print which losses a report will show, by the runs so far."""
+    from iobands.judge.account import forecasts  # noqa: PLC0415
+
+    odds = f"{power / (1 - power):.0f} to 1"
+    rows = forecasts(judged, places, power, _AHEAD)
+    if not rows:
+        typer.echo("The report needs runs on five days before; there are not enough yet.")
+        return
+    typer.echo(f"\nThe smallest loss that the report will show, with odds of {odds}:")
+    headings = ("", "SERIES", "AT ONCE", *(f"+{days} DAYS" for days in _AHEAD[1:]))
+    table = [
+        (
+            printable(name),
+            str(members),
+            *(f"{100 * loss:.0f} %" if loss else "-" for loss in losses),
+        )
+        for name, members, losses in rows
+    ]
+    right = range(1, len(headings))
+    lines = [
+        line for row in blocks([headings, *table], output_width(), right=right) for line in row
+    ]
+    typer.echo(fitted(lines), nl=False)
+    typer.echo(
+        "At once: with `iobands maintenance end --measure`. +3 days: with three daily runs more."
+    )

@@ -1,0 +1,398 @@
+"""Before and after a change: the shift of a level, its interval, and which shifts are claimed.
+
+The runs of a series are a level, what lasts from run to run, and what is new in each run, as in
+`spacing.py`. Generalized least squares with these covariances give the step between the two sides.
+So a burst of runs says little more than its day, and an evening no more than days differ. Values
+far from their side's level are drawn in to three standard deviations. A group is measured as a
+series of its own: the mean of its members, session by session, whatever they have in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+
+from iobands.judge.propose import correlation_of
+from iobands.judge.scores import Array
+from iobands.judge.spacing import LIFE, NEW
+from iobands.snapshot import MARGIN, Flags, Outcome, Ratio
+
+#: At most one report in twenty makes a false claim, all of its rows together.
+ERROR: Final = 0.05
+#: The power of the losses that are called visible.
+POWER: Final = 0.9
+
+_FEWEST_DAYS: Final = 5
+_DAY: Final = 24.0
+_CLIP: Final = 3.0
+_LEAST_SPREAD: Final = 0.003
+# The correlation of a series with fewer runs is mostly that of the others.
+_ASSUMED_RUNS: Final = 20
+_CORRELATION: Final = 0.3
+_MOST: Final = 0.95
+_SAID: Final = 4
+_LEAST_NEW: Final = 0.02
+_UNSURE: Final = 1.1
+# Of the runs before so many count, the newest.
+_NEAREST: Final = 60
+# few, as the tails are heavier than those of a normal distribution
+_FREEDOM: Final = (3.0, 15.0)
+# A bad day: beyond three standard deviations, and half the shift. One in 200 is assumed where none
+# was seen, and three in ten are followed by another.
+_BAD_DAYS: Final = (0.5, 100.0)
+_AGAIN: Final = 0.3
+_FUTURE: Final = (1, 2, 3, 4, 5, 6, 7, 10, 14, 21, 30, 45, 60)
+_NORMAL: Final = NormalDist()
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The runs of a series or a group: `hours` since any time, in order, and `logs` of values.
+
+    Of what varies, a share of at most `new` is new in each run. A change is none if it is within
+    a factor `margin`.
+    """
+
+    hours: Array
+    logs: Array
+    is_after: Flags
+    new: float = NEW
+    margin: float = MARGIN
+
+    def until(self, hour: float) -> Unit:
+        """Return the runs by then."""
+        kept = self.hours <= hour
+        return replace(
+            self, hours=self.hours[kept], logs=self.logs[kept], is_after=self.is_after[kept]
+        )
+
+    @property
+    def counts(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """How many runs and days each side has."""
+        sides = (self.hours[~self.is_after], self.hours[self.is_after])
+        return tuple((len(each), len(_days(each))) for each in sides)  # type: ignore[return-value]
+
+
+def _days(hours: Array) -> Array:
+    """Return the day of the first run of each day: runs within 12 hours are of one."""
+    return hours[np.diff(hours, prepend=-np.inf) > _DAY / 2]
+
+
+@dataclass(frozen=True)
+class Usual:
+    """How a unit varied before: its `level`, `spread`, serial `correlation`, and days.
+
+    `new` is the share of the variance that is new in each run, and `residuals` are of days.
+    """
+
+    level: float
+    spread: float
+    correlation: float
+    new: float
+    gap: float
+    residuals: Array
+
+    @classmethod
+    def of(cls, unit: Unit, correlation: float = _CORRELATION) -> Usual | None:
+        """Return how it varied; None with too few days. `correlation` is that of other series."""
+        correlation *= (1 - unit.new) / (1 - NEW)
+        hours, logs = unit.hours[~unit.is_after], unit.logs[~unit.is_after]
+        of_day = np.cumsum(np.diff(hours, prepend=-np.inf) > _DAY / 2) - 1
+        number = int(of_day[-1]) + 1 if len(hours) else 0
+        if number < _FEWEST_DAYS:
+            return None
+        days = np.array([np.median(logs[of_day == day]) for day in range(number)])
+        level = float(np.median(days))
+        residuals = days - level
+        rough = max(1.4826 * float(np.median(np.abs(residuals))), _LEAST_SPREAD)
+        drawn = np.clip(residuals, -_CLIP * rough, _CLIP * rough)
+        spread = max(float(np.sqrt(np.mean(drawn**2))), _LEAST_SPREAD)
+        own = correlation_of(np.exp(residuals))
+        shared = (number * own + _ASSUMED_RUNS * correlation) / (number + _ASSUMED_RUNS)
+        first = _days(hours)
+        gap = max(float(np.median(np.diff(first))), 1.0)
+        found = cls(level, spread, shared, _new_share(unit, spread), gap, residuals)
+        # the level comes from the same days, and the more so the longer a day's level lasts
+        hidden = float(np.mean(found.covariance(first))) / spread**2
+        return replace(found, spread=spread / math.sqrt(max(1 - hidden, 0.2)))
+
+    @cached_property
+    def kept(self) -> float:
+        """The correlation of what lasts, at the usual gap."""
+        known = self.correlation / (1 - self.new)
+        return min(max(known, math.exp(-self.gap / LIFE)), _MOST)
+
+    @property
+    def freedom(self) -> float:
+        """The degrees of freedom of the spread."""
+        worth = len(self.residuals) * (1 - self.correlation) / (1 + self.correlation)
+        return min(max(worth - 1, _FREEDOM[0]), _FREEDOM[1])
+
+    def covariance(self, hours: Array) -> Array:
+        """Return the covariances of runs at `hours`."""
+        lasting = np.exp(math.log(self.kept) / self.gap * np.abs(hours[:, None] - hours))
+        found: Array = self.spread**2 * ((1 - self.new) * lasting + self.new * np.eye(len(hours)))
+        return found
+
+    def bad_days(self, shift: float) -> float:
+        """Return how often a day is as bad, or as good, as a shift and does not last."""
+        depth = max(_CLIP * self.spread, abs(shift) / 2)
+        seen = np.count_nonzero(np.sign(shift) * self.residuals >= depth)
+        return float((seen + _BAD_DAYS[0]) / (len(self.residuals) + _BAD_DAYS[1]))
+
+
+def _new_share(unit: Unit, spread: float) -> float:
+    """Return the share that is new in each run: less than usual where the bursts vary less."""
+    squares, freedom = 0.0, 0
+    for side in (~unit.is_after, unit.is_after):
+        hours, logs = unit.hours[side], unit.logs[side]
+        of_day = np.cumsum(np.diff(hours, prepend=-np.inf) > _DAY / 2)
+        for day in np.unique(of_day):
+            burst = logs[of_day == day]
+            if len(burst) > 1:
+                squares += float(np.sum((burst - burst.mean()) ** 2))
+                freedom += len(burst) - 1
+    # as if some more runs had said the usual
+    found = (squares / spread**2 + _SAID * unit.new) / (freedom + _SAID)
+    return float(np.clip(found, _LEAST_NEW, unit.new))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The step of a unit, as logarithm, and its standard error; `days` are those after it."""
+
+    usual: Usual
+    step: float
+    error: float
+    days: int
+
+    @cached_property
+    def p(self) -> float:
+        """How often chance gives such a step, if nothing changed: by noise, or by bad days."""
+        noise = 2 * _NORMAL.cdf(-_as_normal(abs(self.step) / self.error, self.usual.freedom))
+        return min(1.0, noise + self.mistaken)
+
+    @property
+    def mistaken(self) -> float:
+        """How often most of the days after are bad by chance, each as far as the step."""
+        return self.usual.bad_days(self.step) * _AGAIN ** (self.days // 2)
+
+    def half_width(self, error: float) -> float:
+        """Return the half-width of the interval that is wrong with probability `error`."""
+        return _quantile(error, self.usual.freedom) * self.error
+
+
+def _as_normal(t: float, freedom: float) -> float:
+    """Return the normal deviate of Student's t (Wallace, Ann. Math. Statist. 30, 1959)."""
+    factor = (8 * freedom + 1) / (8 * freedom + 3)
+    return factor * math.sqrt(freedom * math.log1p(t * t / freedom))
+
+
+def _quantile(error: float, freedom: float) -> float:
+    """Return the two-sided quantile of Student's t, the inverse of `_as_normal`."""
+    normal = -_NORMAL.inv_cdf(max(error, 1e-12) / 2) * (8 * freedom + 3) / (8 * freedom + 1)
+    return math.sqrt(freedom * math.expm1(min(normal * normal / freedom, 700.0)))
+
+
+def fit(unit: Unit, usual: Usual) -> Fit:
+    """Return the step of a unit that has runs after."""
+    after = unit.logs[unit.is_after]
+    hours = unit.hours[unit.is_after]
+    of_day = np.cumsum(np.diff(hours, prepend=-np.inf) > _DAY / 2)
+    days = [float(np.median(after[of_day == day])) for day in np.unique(of_day)]
+    # of the middle days the one nearer to the level before: one bad day of two is no level
+    nearest = sorted(days, key=lambda each: abs(each - usual.level))
+    centre = nearest[0] if len(days) == 2 else float(np.median(days))  # noqa: PLR2004
+    reach = _CLIP * usual.spread
+    logs = np.clip(
+        unit.logs,
+        np.where(unit.is_after, centre, usual.level) - reach,
+        np.where(unit.is_after, centre, usual.level) + reach,
+    )
+    step, error = _solved(usual, unit.hours, unit.is_after, logs - usual.level)
+    return Fit(usual, step, error, len(days))
+
+
+def _solved(usual: Usual, hours: Array, is_after: Flags, logs: Array) -> tuple[float, float]:
+    kept = slice(max(int(np.count_nonzero(~is_after)) - _NEAREST, 0), None)
+    hours, is_after, logs = hours[kept], is_after[kept], logs[kept]
+    design = np.stack([np.ones(len(hours)), is_after.astype(float)], axis=1)
+    # the error is raised for what the correlation may be off by
+    solved = np.linalg.solve(_UNSURE**2 * usual.covariance(hours), np.column_stack([design, logs]))
+    inverse = np.linalg.inv(design.T @ solved[:, :2])
+    return float((inverse @ (design.T @ solved[:, 2]))[1]), float(math.sqrt(inverse[1, 1]))
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What is said of a unit; its row may be wrong with probability `error`."""
+
+    unit: Unit
+    fit: Fit
+    error: float
+    outcome: Outcome
+
+    @property
+    def ratio(self) -> Ratio:
+        """After over before, with an interval that holds for this row alone."""
+        wide = self.fit.half_width(ERROR)
+        return Ratio(*(math.exp(self.fit.step + each) for each in (0, -wide, wide)))
+
+    @property
+    def bound(self) -> float:
+        """The largest change that is left open, as a share."""
+        return math.expm1(abs(self.fit.step) + self.fit.half_width(self.error))
+
+    def visible(self, power: float) -> float | None:
+        """Return the smallest loss that these runs show with a `power`, as a share."""
+        return _visible(self.fit.usual, self.fit.error, self.fit.days, self.error, power)
+
+    def more(self) -> int | None:
+        """Return how many more days with a run decide; None if sixty do not."""
+        step = abs(self.fit.step)
+        for days in _FUTURE:
+            usual, unit = self.fit.usual, _continued(self.unit, days)
+            error = _solved(usual, unit.hours, unit.is_after, unit.logs)[1]
+            wide = _quantile(self.error, usual.freedom) * error
+            known = usual.bad_days(self.fit.step) * _AGAIN ** ((self.fit.days + days) // 2)
+            if step + wide <= math.log(self.unit.margin) or (
+                step > wide and known < self.error / 2
+            ):
+                return days
+        return None
+
+
+def usual_of(units: Mapping[str, Unit]) -> dict[str, Usual]:
+    """Return how the units varied before, those with enough days."""
+    own = (Usual.of(each) for each in units.values())
+    known = [each.correlation for each in own if each]
+    typical = float(np.median(known)) if known else _CORRELATION
+    found = {name: Usual.of(each, typical) for name, each in units.items()}
+    return {name: each for name, each in found.items() if each}
+
+
+def rule(
+    units: Mapping[str, Unit], shares: Mapping[str, float], usual: Mapping[str, Usual]
+) -> dict[str, Ruling]:
+    """Return the rulings on all units of a report, whose claims share the error of it.
+
+    A unit has the share of the error in `shares`, relative to the others, and of a claim the error
+    goes to the rest (Holm, "A simple sequentially rejective multiple test procedure", Scand. J.
+    Statist. 6, 1979, with weights). Units without enough days before, or a run after, have none.
+    """
+    ready = [name for name in usual if units[name].is_after.any()]
+    found = {name: fit(units[name], usual[name]) for name in ready}
+    left = sum(shares[name] for name in found)
+    rulings, claims = {}, True
+    for name in sorted(found, key=lambda each: found[each].p / shares[each]):
+        one, error = found[name], ERROR * shares[name] / left
+        claims = claims and one.p <= error
+        if claims:
+            outcome = Outcome.SLOWER if one.step < 0 else Outcome.FASTER
+            left -= shares[name]
+        else:
+            small = abs(one.step) + one.half_width(error) <= math.log(units[name].margin)
+            outcome = Outcome.NO_CHANGE if small else Outcome.UNDECIDED
+        rulings[name] = Ruling(units[name], one, error, outcome)
+    return {name: rulings[name] for name in units if name in rulings}
+
+
+def since_alone(unit: Unit, hour: float, usual: Usual, direction: float) -> bool:
+    """Return whether the runs after `hour` alone show a step in a direction, with error 2.5 %."""
+    kept = ~unit.is_after | (unit.hours > hour)
+    later = replace(
+        unit, hours=unit.hours[kept], logs=unit.logs[kept], is_after=unit.is_after[kept]
+    )
+    if not later.is_after.any():
+        return False
+    alone = fit(later, usual)
+    return direction * alone.step > alone.half_width(ERROR)
+
+
+def forecast(unit: Unit, error: float, runs: int, days: int, power: float = POWER) -> float | None:
+    """Return the smallest loss that would be seen, as a share; None if none.
+
+    After the change, in twelve hours, there are so many `runs` in a row, and from the next day on
+    one on each of `days`. `unit` has the runs before.
+    """
+    usual = Usual.of(unit)
+    if usual is None:
+        return None
+    wrong = step_error(unit, usual, runs, days)
+    return _visible(usual, wrong, days + (runs > 0), error, power)
+
+
+def step_error(unit: Unit, usual: Usual, runs: int, days: int) -> float:
+    """Return the standard error of the step to come; see `forecast`."""
+    begin = unit.hours[-1] + _DAY / 2
+    hours = np.concatenate([begin + np.arange(runs) / 10, begin + _DAY * np.arange(1, days + 1)])
+    every = np.append(unit.hours, hours)
+    is_after = np.arange(len(every)) >= len(unit.hours)
+    return _solved(usual, every, is_after, np.zeros(len(every)))[1]
+
+
+def _visible(usual: Usual, wrong: float, days: int, error: float, power: float) -> float | None:
+    loss = 0.0
+    for _ in range(3):  # rarer bad days are as bad as a larger loss
+        rest = error - usual.bad_days(-loss or -1e-9) * _AGAIN ** (days // 2)
+        if rest <= error / 10:
+            if loss:
+                return None
+            rest = error / 10
+        loss = (_quantile(rest, usual.freedom) + _NORMAL.inv_cdf(power)) * wrong
+    return -math.expm1(-loss)
+
+
+def _continued(unit: Unit, days: int) -> Unit:
+    later = unit.hours[-1] + _DAY * np.arange(1, days + 1)
+    return Unit(
+        np.append(unit.hours, later),
+        np.zeros(len(unit.hours) + days),
+        np.append(unit.is_after, np.ones(days, bool)),
+    )
+
+
+def grouped(units: Sequence[Unit], rounds: Sequence[Array]) -> Unit | None:
+    """Return a group as a unit: the weighted mean of its members in each round.
+
+    `rounds` has the number of the round of each run. A round counts if half of the members are in
+    it. The steadier a member, the more it counts; its level before is its zero.
+    """
+    usual = [Usual.of(each) for each in units]
+    several = [(u, r, k) for u, r, k in zip(units, rounds, usual, strict=True) if k]
+    if any(each[0].is_after.any() for each in several):
+        several = [each for each in several if each[0].is_after.any()]
+    if len(several) < 2:  # noqa: PLR2004
+        return None
+    typical = float(np.median([known.spread for _, _, known in several])) ** 2
+    # what most members do: one that has a bad day is drawn in
+    steps = [
+        float(np.median(unit.logs[unit.is_after])) - known.level
+        for unit, _, known in several
+        if unit.is_after.any()
+    ]
+    common = float(np.median(steps)) if steps else 0.0
+    parts = []
+    for unit, numbers, known in several:
+        reach = _CLIP * known.spread
+        logs = unit.logs - known.level - np.where(unit.is_after, common, 0.0)
+        drawn = np.clip(logs, -reach, reach) + np.where(unit.is_after, common, 0.0)
+        weight = np.full(len(drawn), 1 / (known.spread**2 + typical))
+        parts.append(np.stack([numbers, unit.hours, drawn, unit.is_after, weight]))
+    number, hours, logs, is_after, weights = np.concatenate(parts, axis=1)
+    key = 2 * number + is_after
+    rounds_of, place, counts = np.unique(key, return_inverse=True, return_counts=True)
+    total = np.bincount(place, weights)
+    when = np.bincount(place, hours) / counts
+    mean = np.bincount(place, weights * logs) / total
+    order = np.argsort(when, kind="stable")
+    order = order[counts[order] >= len(several) / 2]
+    # what the members do not share, a mean of them has less of
+    new = max(NEW / len(several), _LEAST_NEW)
+    return Unit(when[order], mean[order], rounds_of[order] % 2 == 1, new)
