@@ -59,6 +59,9 @@ def pages() -> Iterator[Page]:
             command = root.get_command(context, name)
             inner = typer.Context(command, info_name=name, parent=context)
             yield _page(inner, f"iobands {name}")
+            for verb, part in getattr(command, "commands", {}).items():
+                below = typer.Context(part, info_name=verb, parent=inner)
+                yield _page(below, f"iobands {name} {verb}")
 
 
 def _page(context: Any, name: str, synopsis: str = "") -> Page:  # noqa: ANN401

@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from iobands.model import PeerName
-from iobands.snapshot import ACTIONS, in_force
+from iobands.snapshot import ACTIONS, begun, in_force
 from iobands.source.action_log import ACTIONS_SCHEMA, as_line, read_log
 from tests.contracts.documented import DOCUMENT, first_column
 
@@ -46,7 +46,12 @@ def test_what_version_3_added():
 
 
 def test_what_version_4_added():
-    (action,) = read_log(GOLDEN, "golden-4", NOW).actions
+    action, begin, end = read_log(GOLDEN, "golden-4", NOW).actions
+    assert (begin.kind, begin.since, begin.until) == ("begin maintenance", utc(23, 6), None)
+    assert (end.kind, end.of, end.until) == ("end maintenance", begin.when, utc(23, 17))
+    (lasted,) = begun([action, begin, end])
+    assert (lasted.window.begin, lasted.window.end) == (utc(23, 6), utc(23, 17))
+    assert (lasted.window.file_systems, lasted.window.reason) == (("work",), "Lustre 2.17")
     assert (action.alert, action.owner) == (17, "storage team")
     assert action.ticket == "https://tickets.example.org/4711"
 

@@ -18,7 +18,9 @@ from iobands.model import Unusable
 from iobands.snapshot import (
     ACKNOWLEDGE,
     ACTIONS,
+    BEGIN,
     DISCARD,
+    END,
     REBASELINE,
     RESOLVE,
     RETIRE,
@@ -54,18 +56,19 @@ MATCHES = st.dictionaries(
 @st.composite
 def actions(draw: st.DrawFn) -> Action:
     kind = draw(st.sampled_from(ACTIONS))
-    is_change = kind in (ACKNOWLEDGE, RESOLVE, DISCARD)
+    is_change = kind in (ACKNOWLEDGE, RESOLVE, DISCARD, END)
+    places = st.fixed_dictionaries({"file_system": TEXTS})
     return Action(
         kind,
         draw(TIMES),
         draw(TEXTS),
         draw(TEXTS),
-        tuple(draw(st.lists(MATCHES, min_size=1, max_size=3))),
-        since=None if kind in (UNDO, RETIRE) else draw(TIMES),
+        tuple(draw(st.lists(places if kind == BEGIN else MATCHES, min_size=1, max_size=3))),
+        since=None if kind in (UNDO, RETIRE, BEGIN) else draw(TIMES),
         until=draw(TIMES) if is_change else None,
         direction=draw(st.sampled_from(["down", "up"])) if kind == ACKNOWLEDGE else None,
         ratio=draw(st.none() | st.floats(0, 10)) if is_change else None,
-        of=draw(TIMES) if kind == UNDO else None,
+        of=draw(TIMES) if kind in (UNDO, END) else None,
     )
 
 

@@ -126,10 +126,10 @@ def begin(
         _measured(options, name, places, tag, most)
         judged = judgement_of(_only(options, name))
         now = datetime.now(timezone.utc)
-        first = time_of(since) if since else now
+        first = first if since else now
     matches = tuple({"file_system": each} for each in places)
-    given = time_of(since) if since else None
-    action = Action(BEGIN, now, who, words, matches, since=given, until=last)
+    first = first.replace(microsecond=0)  # so that it has begun for who looks in this second
+    action = Action(BEGIN, now, who, words, matches, since=first, until=last)
     path = append(options.config_of("alerts"), name, [action])
     where = ", ".join(places) or "all file systems"
     typer.echo(f"Maintenance of {name} began at {first:%d %b %H:%M} UTC: {where}.")
@@ -208,7 +208,7 @@ def report(
     maintenances have a report, too. The exit status is 0, whatever it says.
     """
     require_report("iobands maintenance report")
-    from iobands.judge.account import account_of, maintenances_of  # noqa: PLC0415 (slow to load)
+    from iobands.judge.account import account_of_maintenance, maintenances_of  # noqa: PLC0415 (slow to load)
     from iobands.judge.before_after import POWER  # noqa: PLC0415
     from iobands.views.document import DocumentFormat, written  # noqa: PLC0415
     from iobands.views.maintenance import account  # noqa: PLC0415
@@ -224,7 +224,9 @@ def report(
             else "no maintenance so far; name one of the past with "
             "`iobands maintenance begin --since TIME --until TIME`"
         )
-    text = written(account(account_of(judged, found[-1], POWER)), DocumentFormat.MARKDOWN)
+    text = written(
+        account(account_of_maintenance(judged, found[-1], POWER)), DocumentFormat.MARKDOWN
+    )
     if output is None:
         typer.echo(text, nl=False)
     else:

@@ -84,5 +84,3 @@ def run(
         session.run_suspects(options, how)
     else:
         session.run_session(options, tag, system, tuple(extra or ()), how)
-
-

@@ -209,8 +209,7 @@ def _told(
     site = judgement.site.snapshot
     show(site)
     if how.dashboard:
-        shown = replace(judged, snapshot=site)
-        report_to(how.dashboard, shown, options.config_of("systems"))
+        report_to(how.dashboard, judgement.site, options.config_of("systems"))
     for note in notes:
         typer.echo(f"iobands: {note}", err=True)
     for problem in problems:

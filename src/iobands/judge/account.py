@@ -109,15 +109,14 @@ class _Side:
     rows: Array
 
 
-def account_of(judged: JudgedSite, held: Held, power: float) -> BeforeAfter:
+def account_of_maintenance(judged: JudgedSite, held: Held, power: float) -> BeforeAfter:
     """Return the account of a maintenance; `visible` is with a `power`."""
     site = judged.snapshot
     sides, left = _sides(judged, held)
     rows = _Rows.of(sides)
     newest = rows.ruled(None)
-    days = rows.days()
-    ruled = {day: rows.ruled(hour) for day, hour in days.items()}
-    shifts = [rows.shift(name, one, ruled, days, power, held) for name, one in newest.items()]
+    ruled = {hour: rows.ruled(hour) for hour in rows.looks()}
+    shifts = [rows.shift(name, one, ruled, power, held) for name, one in newest.items()]
     return BeforeAfter(
         held.name,
         held.system,
@@ -143,7 +142,9 @@ def accounts_of(judged: JudgedSite) -> tuple[BeforeAfter, ...]:
         for each in maintenances_of(judged.snapshot)
         if now - each.end <= _AFTER and not each.window.repeat
     ]
-    return tuple(account_of(judged, each, POWER) for each in recent[-_MOST_PAGES:][::-1])
+    return tuple(
+        account_of_maintenance(judged, each, POWER) for each in recent[-_MOST_PAGES:][::-1]
+    )
 
 
 def forecasts(
@@ -292,14 +293,13 @@ class _Rows:
         many = Counter(self.kinds.values())
         return {name: SHARES[kind] / many[kind] for name, kind in self.kinds.items()}
 
-    def days(self) -> dict[date, float]:
-        """Return the end of each day with runs after, in hours; of many days some."""
+    def looks(self) -> list[float]:
+        """Return the ends of the days with runs after, in hours; of many days some."""
         hours = [each.hours[each.is_after] for each in self.units.values()]
         found = np.unique(np.floor(np.concatenate([*hours, np.empty(0)]) / _DAY))
         ends = [float(each + 1) * _DAY for each in found]
         # looked at each day, a site would see more by chance
-        few = [end for place, end in enumerate(ends, 1) if place in _LOOKS or end == ends[-1]]
-        return {date.fromordinal(round(each / _DAY) + 1): each for each in few}
+        return [end for place, end in enumerate(ends, 1) if place in _LOOKS or end == ends[-1]]
 
     def ruled(self, hour: float | None) -> dict[str, Ruling]:
         """Return the rulings by the runs until then."""
@@ -310,8 +310,7 @@ class _Rows:
         self,
         name: str,
         one: Ruling,
-        ruled: Mapping[date, Mapping[str, Ruling]],
-        days: Mapping[date, float],
+        ruled: Mapping[float, Mapping[str, Ruling]],
         power: float,
         held: Held,
     ) -> Shift:
@@ -329,25 +328,21 @@ class _Rows:
             one.more() if undecided else None,
             before,
             after,
-            tuple(self._story(name, ruled, days, held)),
+            tuple(self._story(name, ruled, held)),
         )
 
     def _story(
-        self,
-        name: str,
-        ruled: Mapping[date, Mapping[str, Ruling]],
-        days: Mapping[date, float],
-        held: Held,
+        self, name: str, ruled: Mapping[float, Mapping[str, Ruling]], held: Held
     ) -> Iterator[tuple[date, str, int]]:
         """Yield what became of a claim, as it would have been said on each day."""
         claimed: Outcome | None = None
         first, confirmed = 0.0, False
         unit = self.units[name]
-        for day, hour in days.items():
-            one = ruled[day].get(name)
+        for hour, rulings in ruled.items():
+            one = rulings.get(name)
             if one is None:
                 continue
-            when = (held.begin + timedelta(hours=hour - _DAY)).date()
+            when = (held.begin + timedelta(hours=float(one.unit.hours[-1]))).date()
             runs = one.unit.counts[1][0]
             is_claim = one.outcome in {Outcome.SLOWER, Outcome.FASTER}
             if claimed and one.outcome is not claimed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -29,6 +29,7 @@ _MOST_QUIET: Final = 12
 _MOST_CLAIMS: Final = 20
 _MOST_PARTS: Final = 12
 _FEW: Final = 5
+_NAMED: Final = 3
 _WHOLE: Final = 0.5
 _WORST: Final = (Outcome.SLOWER, Outcome.FASTER, Outcome.UNDECIDED, Outcome.NO_CHANGE)
 
@@ -37,7 +38,7 @@ def account(of: BeforeAfter) -> list[Block]:
     """Return the account as a page."""
     times = f"{of.begin:%d %b %Y %H:%M} to {of.end:%d %b %H:%M} UTC"
     blocks: list[Block] = [
-        Heading(title(of), 1),
+        Heading(title_of_maintenance(of), 1),
         Paragraph(f"{of.reason}. {times}; as known on {of.now:%d %b %Y %H:%M} UTC."),
         Paragraph(in_short(of)),
     ]
@@ -73,7 +74,7 @@ def _left_out(of: BeforeAfter) -> Iterator[str]:
         yield f"{why}: {', '.join(labels[:_FEW])}{more}"
 
 
-def title(of: BeforeAfter) -> str:
+def title_of_maintenance(of: BeforeAfter) -> str:
     """Return what a maintenance is called."""
     where = f": {listed(of.file_systems)}" if of.file_systems else ""
     return f"Maintenance {of.name} of {of.system}{where}"
@@ -89,7 +90,7 @@ def page_of_maintenance(of: BeforeAfter) -> str:
     content = written(account(of), DocumentFormat.HTML)
     return rendered(
         "maintenance.html",
-        title=f"{title(of)} · I/O performance",
+        title=f"{title_of_maintenance(of)} · I/O performance",
         system=of.system,
         content=content,
         version=__version__,
@@ -152,9 +153,13 @@ def _row(each: Shift) -> tuple[str, ...]:
         f"{each.ratio.value:.2f}",
         f"{each.ratio.low:.2f} to {each.ratio.high:.2f}",
         "none yet" if each.visible is None else _share(each.visible),
-        f"{each.before[0]} on {plural(each.before[1], 'day')}, "
-        f"{each.after[0]} on {plural(each.after[1], 'day')}",
+        f"{_runs(each.before)} before, {_runs(each.after)} after",
     )
+
+
+def _runs(side: tuple[int, int]) -> str:
+    runs, days = side
+    return plural(days, "day") if runs == days else f"{runs} on {plural(days, 'day')}"
 
 
 def _verdict(each: Shift) -> str:
@@ -175,10 +180,15 @@ def _rest(of: BeforeAfter) -> Iterator[Block]:
 
 
 def _stories(of: BeforeAfter) -> Iterator[Block]:
+    alike: defaultdict[str, list[str]] = defaultdict(list)
+    for each in (*of.groups, *of.series):
+        alike["; ".join(_told(each.story))].append(each.name)
+    alike.pop("", None)
     lines = [
-        f"{each.name}: " + "; ".join(_told(each.story))
-        for each in (*of.groups, *of.series)
-        if each.story
+        f"{', '.join(names[:_NAMED])}"
+        + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        + f": {story}"
+        for story, names in alike.items()
     ]
     if lines:
         yield Bullets(tuple(lines[:_MOST_QUIET]))

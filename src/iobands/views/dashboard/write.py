@@ -24,7 +24,12 @@ from iobands.views.dashboard.overview import overview
 from iobands.views.dashboard.runs import COLUMNS, packed, parts_of
 from iobands.views.document import Block
 from iobands.views.format import printable
-from iobands.views.maintenance import in_short, page_about, page_of_maintenance, title
+from iobands.views.maintenance import (
+    in_short,
+    page_about,
+    page_of_maintenance,
+    title_of_maintenance,
+)
 
 # Independent of the umask, as a web server reads them as another user.
 _READABLE: Final = 0o644
@@ -183,7 +188,9 @@ def _contents(
     for each in maintenances:
         yield page_about(each), page_of_maintenance(each).encode("utf-8", "replace")
     found = overview(site, paths, past=past, users=users)
-    found["reports"] = [[in_short(each), title(each), page_about(each)] for each in maintenances]
+    found["reports"] = [
+        [in_short(each), title_of_maintenance(each), page_about(each)] for each in maintenances
+    ]
     yield f"{_DATA}/site.js", _call("site", found)
     yield "index.html", (assets / "index.html").read_bytes()
     progress(len(groups), len(groups))

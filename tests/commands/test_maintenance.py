@@ -1,0 +1,173 @@
+"""`iobands maintenance`: begin, end and report, as a person types them, and what is odd."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.commands.calling import call
+from tests.factory import line, write_bands, write_perflog
+
+DAYS = 40
+
+
+def utc(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@pytest.fixture
+def now() -> datetime:
+    return datetime.now(timezone.utc).replace(microsecond=0)
+
+
+def site(root: Path, now: datetime, factor: float = 1.0, since: float = 8.5) -> Path:
+    """Six series of a run a day; `since` days ago their level changed by `factor`."""
+    random, rows = np.random.default_rng(3), []
+    for ago in range(DAYS, -1, -1):
+        for tasks in range(1, 7):
+            value = 1.5 * np.exp(0.04 * random.standard_normal()) * (factor if ago < since else 1)
+            when = utc(now - timedelta(days=ago, minutes=10))
+            size = "4194304" if ago < since else "1048576"
+            rows.append(
+                line(job_completion_time=when, tasks=tasks, perf_value=value, stripe_size=size)
+            )
+    write_bands(root / "config" / "bands")
+    (root / "config" / "systems").mkdir(parents=True)
+    write_perflog(root / "perflogs", rows)
+    return root
+
+
+def at(root: Path, *words: str) -> tuple[int, str]:
+    return call("maintenance", *words, "--site", str(root))
+
+
+def past(root: Path, now: datetime) -> None:
+    begin, end = (utc(now - timedelta(days=8.5, hours=each)) for each in (6, 0))
+    done = at(root, "begin", "--reason", "Lustre 2.17", "--since", begin, "--until", end)
+    assert done[0] == 0, done[1]
+
+
+def test_a_loss_after_an_upgrade_is_said_with_what_changed_and_an_epoch(
+    tmp_path: Path, now: datetime
+) -> None:
+    root = site(tmp_path, now, 0.8)
+    past(root, now)
+    status, said = at(root, "report")
+    assert status == 0
+    assert "Changed: disk slower (−2" in " ".join(said.split())
+    assert "stripe\\_size: 1048576 → 4194304 (6 of 6 series)" in said
+    assert "iobands epoch maintenance-" in said
+    assert "said slower on" in said and "confirmed on" in said
+    (day,) = (f"{now - timedelta(days=8.5, hours=6):%Y-%m-%d}",)
+    assert at(root, "report", day)[1] == said
+    page = tmp_path / "page.md"
+    assert at(root, "report", "--output", str(page))[0] == 0
+    assert page.read_text("utf-8").splitlines()[0] == said.splitlines()[0]
+    done = call("epoch", *_epoch(said), "--perflogs", str(root / "perflogs"),
+                "--config", str(root / "config"), "--yes")  # fmt: skip
+    assert done[0] == 0, done[1]
+    assert "Epochs that began with it: maintenance-" in at(root, "report")[1]
+
+
+def _epoch(said: str) -> list[str]:
+    (command,) = [each for each in said.splitlines() if each.startswith("iobands epoch")]
+    name, since = command.split()[2], command.split()[4]
+    return [name, "--since", since, "--system", "here", "--reason", "Lustre 2.17"]
+
+
+def test_a_sham_upgrade_says_how_large_a_change_is_left(tmp_path: Path, now: datetime) -> None:
+    root = site(tmp_path, now)
+    past(root, now)
+    said = at(root, "report")[1]
+    assert "No change larger than" in said
+    assert "iobands epoch" not in said
+
+
+def test_begin_end_and_what_they_refuse(tmp_path: Path, now: datetime) -> None:
+    root = site(tmp_path, now)
+    status, said = at(root, "end")
+    assert (status, "no maintenance of here is open" in said) == (3, True)
+    assert (
+        "no series of it; there are disk"
+        in at(root, "begin", "--reason", "x", "--file-systems", "y")[1]
+    )
+    status, said = at(root, "begin", "--reason", "new disks", "--file-systems", "disk")
+    assert status == 0, said
+    assert "The smallest loss that the report will show, with odds of 9 to 1" in said
+    status, again = at(root, "begin", "--reason", "more")
+    assert (status, "(new disks); end it first: iobands maintenance end" in again) == (3, True)
+    assert "Maintenance" in call("status", "--site", str(root))[1]
+    early = utc(now - timedelta(hours=1))
+    assert "before the maintenance began" in at(root, "end", "--at", early)[1]
+    assert at(root, "end")[0] == 0
+    assert at(root, "end")[0] == 3
+    log = (root / "config" / "alerts" / "here.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(each)["action"] for each in log] == ["begin maintenance", "end maintenance"]
+    status, said = at(root, "report")
+    assert "no run after it" in said
+
+
+def test_a_forgotten_end_is_an_alert_and_silences_nothing(tmp_path: Path, now: datetime) -> None:
+    root = site(tmp_path, now)
+    begin = now - timedelta(days=3)
+    assert at(root, "begin", "--reason", "OSTs", "--since", utc(begin))[0] == 0
+    status, said = call("status", "--site", str(root))
+    flat = " ".join(said.split())
+    assert status == 3
+    assert "did not end it (OSTs); it ended by itself on" in flat
+    site_now = json.loads(call("status", "--site", str(root), "--format", "json")[1])
+    assert site_now["series"][0]["status"]["left_out"] == ""
+    assert at(root, "end")[0] == 0
+    assert call("status", "--site", str(root))[0] == 0
+    late = utc(begin + timedelta(hours=14))
+    assert at(root, "end", "--at", late)[0] == 0
+    windows = json.loads(call("status", "--site", str(root), "--format", "json")[1])["maintenance"]
+    assert datetime.fromisoformat(windows["here"][0]["end"]) == begin + timedelta(hours=14)
+
+
+def test_odd_sites(tmp_path: Path, now: datetime) -> None:
+    assert at(tmp_path, "report")[0] == 3
+    root = site(tmp_path / "one", now)
+    status, said = at(root, "report")
+    assert (status, "no maintenance so far" in said) == (3, True)
+    future = utc(now + timedelta(days=2))
+    assert at(root, "begin", "--reason", "x", "--since", future)[0] == 3
+    assert at(root, "begin", "--reason", "x", "--until", utc(now - timedelta(days=1)))[0] == 3
+    # a clock that went back: what it logged does not count yet, and is named
+    ahead = utc(now + timedelta(hours=3))
+    alerts = root / "config" / "alerts"
+    alerts.mkdir(exist_ok=True)
+    (alerts / "here.jsonl").write_text(
+        f'{{"schema": 4, "action": "begin maintenance", "when": "{ahead}", "who": "x", '
+        '"reason": "y", "series": []}\n'
+    )
+    status, said = at(root, "end")
+    assert status == 3
+    assert "is in the future and does not count yet" in said
+
+
+def test_a_series_on_one_side_only_is_named(tmp_path: Path, now: datetime) -> None:
+    root = site(tmp_path, now)
+    rows = [
+        line(job_completion_time=utc(now - timedelta(days=ago)), tasks=99, perf_value=2)
+        for ago in (3, 2, 1)
+    ]
+    write_perflog(root / "perflogs", rows, name="New.log")
+    past(root, now)
+    said = at(root, "report")[1]
+    assert "## Not compared" in said
+    assert "no run before it: " in said
+
+
+def test_the_dashboard_has_a_page_of_it(tmp_path: Path, now: datetime) -> None:
+    root = site(tmp_path, now, 0.8)
+    past(root, now)
+    assert call("report", str(tmp_path / "page"), "--site", str(root))[0] == 0
+    (page,) = (tmp_path / "page" / "maintenances").glob("*.html")
+    text = page.read_text("utf-8")
+    assert "Changed: disk slower" in text
+    assert "<table>" in text
