@@ -18,7 +18,7 @@ from iobands.judge.before_after import (
     since_alone,
     usual_of,
 )
-from iobands.snapshot import Outcome
+from iobands.snapshot import ShiftVerdict
 
 
 def daily(values, after, *, first=0.0):
@@ -70,13 +70,13 @@ def test_runs_of_one_evening_say_little_more_than_one():
 def test_a_large_loss_of_a_week_is_slower_and_a_gain_faster():
     before, after = healthy(60), healthy(8, seed=2)
     found = ruled(loss=daily(before, 0.75 * after), gain=daily(before, 1.3 * after))
-    assert [each.outcome for each in found.values()] == [Outcome.SLOWER, Outcome.FASTER]
+    assert [each.outcome for each in found.values()] == [ShiftVerdict.SLOWER, ShiftVerdict.FASTER]
     assert found["loss"].ratio.low < 0.75 < found["loss"].ratio.high < 1
 
 
 def test_nothing_changed_says_how_much_is_left_open():
     one = ruled(a=daily(healthy(60), healthy(20, seed=3)))["a"]
-    assert one.outcome is Outcome.NO_CHANGE
+    assert one.outcome is ShiftVerdict.NO_CHANGE
     assert 0 < one.bound < 0.1
 
 
@@ -87,15 +87,15 @@ def test_one_bad_evening_is_no_claim_where_such_days_happen():
     # three such days of 60, and half of one in 100 assumed: 3.5 / 160
     evening = ruled(a=daily(values, [0.5]), **others)["a"]
     assert evening.fit.mistaken == pytest.approx(3.5 / 160)
-    assert evening.outcome is Outcome.UNDECIDED
+    assert evening.outcome is ShiftVerdict.UNDECIDED
     week = ruled(a=daily(values, [0.5] * 7), **others)["a"]
     assert week.fit.mistaken == pytest.approx(3.5 / 160 * 0.3**3)
-    assert week.outcome is Outcome.SLOWER
+    assert week.outcome is ShiftVerdict.SLOWER
 
 
 def test_one_bad_day_of_two_and_of_three_is_no_claim():
     for after in ([0.3, 1.0], [1.0, 0.3, 1.0]):
-        assert ruled(a=daily(healthy(60), after))["a"].outcome is not Outcome.SLOWER
+        assert ruled(a=daily(healthy(60), after))["a"].outcome is not ShiftVerdict.SLOWER
 
 
 def test_a_claim_passes_its_error_to_the_rest():
@@ -116,7 +116,7 @@ def test_more_days_decide_and_the_forecast_falls_with_them():
     assert all(losses) and losses == sorted(losses, reverse=True)
     assert forecast(daily(healthy(3), []), 0.01, 5, 3) is None
     short = ruled(a=daily(healthy(60), [0.97]))["a"]
-    assert short.outcome is Outcome.UNDECIDED
+    assert short.outcome is ShiftVerdict.UNDECIDED
     assert 1 <= short.more() <= 21
 
 

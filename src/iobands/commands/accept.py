@@ -14,8 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from iobands.bands.contract import Contract, ContractLine, parse_contract
-from iobands.commands.options import DryRunOption, RootOption, failure, root_of
-from iobands.commands.run import seconds_option
+from iobands.commands.options import DryRunOption, RootOption, failure, root_of, seconds_option
 from iobands.commands.session import listening
 from iobands.judge.acceptance import decide
 from iobands.measure import Listener, SessionError, selection_of

@@ -18,7 +18,7 @@ from iobands.commands.options import (
     login_name,
     require_report,
     root_of,
-    seconds_given,
+    seconds_option,
     system_of,
     time_of,
     with_site_options,
@@ -26,7 +26,7 @@ from iobands.commands.options import (
 from iobands.measure import Listener, Selection, SessionError, exactly
 from iobands.measure.session import measure as measure_session
 from iobands.model import LIMIT, MAINTENANCE, replace_file
-from iobands.snapshot import BEGIN, END, Action, Begun, Snapshot, begun
+from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, Snapshot, begun
 from iobands.source.action_log import append, read_log
 from iobands.source.site_file import read_site_file
 from iobands.views.format import plural, printable
@@ -67,7 +67,7 @@ PowerOption = Annotated[
 TagsOption = Annotated[str, typer.Option("--tag", help="With --measure: the checks with this tag.")]
 
 
-def begin(
+def begin_maintenance(
     reason: ReasonOption,
     file_systems: Annotated[
         list[str] | None,
@@ -140,7 +140,7 @@ def begin(
     _print_forecast(judged, places, power)
 
 
-def end(
+def end_maintenance(
     at: Annotated[
         str | None,
         typer.Option("--at", metavar="TIME", help="When it ended. [default: now]"),
@@ -190,7 +190,7 @@ def end(
     typer.echo("What it changed: iobands maintenance report")
 
 
-def report(
+def report_maintenance(
     wanted: Annotated[
         str,
         typer.Argument(metavar="[ID]", help="The day it began. [default: the newest]"),
@@ -234,15 +234,15 @@ def report(
         typer.echo(f"Written: {output}")
 
 
-for _verb in (begin, end, report):
-    maintenance.command(_verb.__name__)(with_site_options(_verb))
+for _verb in (begin_maintenance, end_maintenance, report_maintenance):
+    maintenance.command(_verb.__name__.partition("_")[0])(with_site_options(_verb))
 
 
 def _only(options: SiteOptions, name: str) -> SiteOptions:
     return replace(options, system=name)
 
 
-def _logged(options: SiteOptions, name: str) -> list[Begun]:
+def _logged(options: SiteOptions, name: str) -> list[BegunMaintenance]:
     """Return the maintenances in the log of actions, and name what in it does not count."""
     log = read_log(options.config_of("alerts"), name, datetime.now(timezone.utc))
     for line in log.rejected:
@@ -256,7 +256,7 @@ def _measured(
     """Run the checks several times in a row: as often as it helps, and as there is time."""
     from iobands.judge.account import runs_that_help  # noqa: PLC0415 (slow to load)
 
-    root, limit = root_of(options.root), seconds_given(most, "--time")
+    root, limit = root_of(options.root), seconds_option(most, "--time")
     judged = judgement_of(_only(options, name))
     wanted = runs_that_help(judged, places, (_FEWEST_RUNS, _MOST_RUNS))
     extra = _names(judged.snapshot, places) if places else ()

@@ -310,7 +310,7 @@ def login_name() -> str:
         raise failure("your login name is unknown here; give your name with --by") from None
 
 
-def seconds_given(text: str, option: str = "--limit") -> float:
+def seconds_option(text: str, option: str = "--limit") -> float:
     """Return the duration in `text`, in seconds."""
     try:
         seconds = seconds_of(text)

@@ -22,7 +22,7 @@ from iobands.commands.options import (
     failure,
     require_report,
     root_of,
-    seconds_given,
+    seconds_option,
 )
 from iobands.measure.plan import read_plan
 

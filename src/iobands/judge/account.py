@@ -34,9 +34,9 @@ from iobands.snapshot import (
     BeforeAfter,
     Beside,
     Flags,
-    Outcome,
     Series,
     Shift,
+    ShiftVerdict,
     Snapshot,
     in_utc,
 )
@@ -316,7 +316,7 @@ class _Rows:
     ) -> Shift:
         """Return the row of a unit."""
         before, after = one.unit.counts
-        undecided = one.outcome is Outcome.UNDECIDED
+        undecided = one.outcome is ShiftVerdict.UNDECIDED
         return Shift(
             self.kinds[name],
             name,
@@ -335,7 +335,7 @@ class _Rows:
         self, name: str, ruled: Mapping[float, Mapping[str, Ruling]], held: Held
     ) -> Iterator[tuple[date, str, int]]:
         """Yield what became of a claim, as it would have been said on each day."""
-        claimed: Outcome | None = None
+        claimed: ShiftVerdict | None = None
         first, confirmed = 0.0, False
         unit = self.units[name]
         for hour, rulings in ruled.items():
@@ -344,7 +344,7 @@ class _Rows:
                 continue
             when = (held.begin + timedelta(hours=float(one.unit.hours[-1]))).date()
             runs = one.unit.counts[1][0]
-            is_claim = one.outcome in {Outcome.SLOWER, Outcome.FASTER}
+            is_claim = one.outcome in {ShiftVerdict.SLOWER, ShiftVerdict.FASTER}
             if claimed and one.outcome is not claimed:
                 yield when, WITHDRAWN, runs
                 claimed = None

@@ -21,7 +21,7 @@ import numpy as np
 from iobands.judge.propose import correlation_of
 from iobands.judge.scores import Array
 from iobands.judge.spacing import LIFE, NEW
-from iobands.snapshot import MARGIN, Flags, Outcome, Ratio
+from iobands.snapshot import MARGIN, Flags, Ratio, ShiftVerdict
 
 #: At most one report in twenty makes a false claim, all of its rows together.
 ERROR: Final = 0.05
@@ -236,7 +236,7 @@ class Ruling:
     unit: Unit
     fit: Fit
     error: float
-    outcome: Outcome
+    outcome: ShiftVerdict
 
     @property
     def ratio(self) -> Ratio:
@@ -294,11 +294,11 @@ def rule(
         one, error = found[name], ERROR * shares[name] / left
         claims = claims and one.p <= error
         if claims:
-            outcome = Outcome.SLOWER if one.step < 0 else Outcome.FASTER
+            outcome = ShiftVerdict.SLOWER if one.step < 0 else ShiftVerdict.FASTER
             left -= shares[name]
         else:
             small = abs(one.step) + one.half_width(error) <= math.log(units[name].margin)
-            outcome = Outcome.NO_CHANGE if small else Outcome.UNDECIDED
+            outcome = ShiftVerdict.NO_CHANGE if small else ShiftVerdict.UNDECIDED
         rulings[name] = Ruling(units[name], one, error, outcome)
     return {name: rulings[name] for name in units if name in rulings}
 

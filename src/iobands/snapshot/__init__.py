@@ -20,7 +20,7 @@ from iobands.snapshot.action import (
     RETIRE,
     UNDO,
     Action,
-    Begun,
+    BegunMaintenance,
     begun,
     in_force,
     is_future,
@@ -73,7 +73,7 @@ from iobands.snapshot.alert import (
     ordered,
     ratio_of,
 )
-from iobands.snapshot.before_after import BeforeAfter, Beside, Outcome, Shift
+from iobands.snapshot.before_after import BeforeAfter, Beside, Shift, ShiftVerdict
 from iobands.snapshot.history import (
     ADOPTED,
     COMPARED,

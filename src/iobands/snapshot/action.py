@@ -115,7 +115,7 @@ def in_force(actions: Iterable[Action], now: datetime) -> tuple[Action, ...]:
 
 
 @dataclass(frozen=True)
-class Begun:
+class BegunMaintenance:
     """A maintenance that somebody began: its window, and when it was ended, None if not yet."""
 
     action: Action
@@ -131,7 +131,7 @@ class Begun:
         return self.ended is None and self.action.until is None and now >= self.window.end
 
 
-def begun(actions: Iterable[Action]) -> tuple[Begun, ...]:
+def begun(actions: Iterable[Action]) -> tuple[BegunMaintenance, ...]:
     """Return the maintenances that people began, by the log of actions, in the order of the log."""
     every = [*actions]
     ends = {each.of: each.until for each in every if each.kind == END}
@@ -144,5 +144,5 @@ def begun(actions: Iterable[Action]) -> tuple[Begun, ...]:
         end = last or each.until or begin + LONGEST_MAINTENANCE
         places = tuple(str(match["file_system"]) for match in each.series)
         window = Window(begin, max(begin, end), each.reason, file_systems=places)
-        found.append(Begun(each, window, last))
+        found.append(BegunMaintenance(each, window, last))
     return tuple(found)

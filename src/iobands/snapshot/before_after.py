@@ -9,7 +9,7 @@ from enum import Enum
 from iobands.snapshot.history import Ratio
 
 
-class Outcome(str, Enum):
+class ShiftVerdict(str, Enum):
     """The verdict on a series or a group after a maintenance."""
 
     SLOWER = "slower"
@@ -32,7 +32,7 @@ class Shift:
     kind: str
     name: str
     members: int
-    outcome: Outcome
+    outcome: ShiftVerdict
     ratio: Ratio
     bound: float
     visible: float | None
@@ -44,7 +44,7 @@ class Shift:
     @property
     def is_claim(self) -> bool:
         """Whether something changed."""
-        return self.outcome in {Outcome.SLOWER, Outcome.FASTER}
+        return self.outcome in {ShiftVerdict.SLOWER, ShiftVerdict.FASTER}
 
 
 @dataclass(frozen=True)

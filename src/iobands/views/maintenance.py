@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from iobands.model import path_part
-from iobands.snapshot import BeforeAfter, Outcome, Shift
+from iobands.snapshot import BeforeAfter, Shift, ShiftVerdict
 from iobands.version import __version__
 from iobands.views.document import (
     Block,
@@ -31,7 +31,12 @@ _MOST_PARTS: Final = 12
 _FEW: Final = 5
 _NAMED: Final = 3
 _WHOLE: Final = 0.5
-_WORST: Final = (Outcome.SLOWER, Outcome.FASTER, Outcome.UNDECIDED, Outcome.NO_CHANGE)
+_WORST: Final = (
+    ShiftVerdict.SLOWER,
+    ShiftVerdict.FASTER,
+    ShiftVerdict.UNDECIDED,
+    ShiftVerdict.NO_CHANGE,
+)
 
 
 def account(of: BeforeAfter) -> list[Block]:
@@ -112,7 +117,7 @@ def in_short(of: BeforeAfter) -> str:
         return f"Changed: {listed(told)}{more}."
     top = of.groups[0] if of.groups else of.series[0]
     top = next((each for each in of.groups if each.name == "all"), top)
-    if top.outcome is Outcome.NO_CHANGE:
+    if top.outcome is ShiftVerdict.NO_CHANGE:
         return f"No change larger than {_share(top.bound)}, over {_name(top)}."
     more = f"; about {plural(top.more, 'more day')} of runs decide" if top.more else ""
     return f"Not enough runs to say whether {_name(top)} changed{more}."
@@ -163,9 +168,9 @@ def _runs(side: tuple[int, int]) -> str:
 
 
 def _verdict(each: Shift) -> str:
-    if each.outcome is Outcome.NO_CHANGE:
+    if each.outcome is ShiftVerdict.NO_CHANGE:
         return f"no change larger than {_share(each.bound)}"
-    if each.outcome is Outcome.UNDECIDED:
+    if each.outcome is ShiftVerdict.UNDECIDED:
         more = f"about {each.more} more" if each.more else "many more"
         return f"{each.outcome.value} ({more})"
     return each.outcome.value
