@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -308,6 +309,91 @@ def test_of_two_hosts_one_measures(
     allow(root, every="4h")
     ask_again(iobands, root)
     assert purposes(root) == ["scheduled", "repeat"]
+
+
+def test_a_repeat_that_waits_longer_than_the_interval_is_submitted_once(
+    root: Path, rate: Callable[[float], None], iobands: Command
+) -> None:
+    rate(0.7)
+    iobands("run", cwd=root)
+    (root / "slow").touch()
+    time.sleep(1.1)
+    command = [sys.executable, "-m", "iobands", "run", "--suspects"]
+    with subprocess.Popen(command, cwd=root) as first:
+        while not (root / "begun").exists():
+            time.sleep(0.1)
+        # two more hours pass
+        for _ in range(2):
+            done = ask_again(iobands, root)
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        asked = plan_of(root)["asked"]
+        assert [each["check"][2] for each in asked] == ["Varying"] * 2  # the repeat, and this one
+        (root / "slow").unlink()
+        # its host goes down: the next one ends the job, and asks again
+        first.kill()
+    done = ask_again(iobands, root)
+    assert "a session was killed" in done.stderr
+    assert purposes(root) == ["scheduled", "repeat", "suspect"]
+
+
+def test_two_hourly_lines_at_the_same_time(
+    root: Path, rate: Callable[[float], None], iobands: Command
+) -> None:
+    rate(0.7)
+    iobands("run", cwd=root)
+    allow(root, every="0h20s")
+    time.sleep(21)
+    command = [sys.executable, "-m", "iobands", "run", "--suspects"]
+    both = [subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert {each.wait() for each in both} <= {0, 2}
+    assert purposes(root) == ["scheduled", "repeat", "suspect"]
+
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d\d:\d\d|Z)")
+UNIX = re.compile(r'(?<=_unix": )\d+\.\d+')
+
+
+def hours_pass(root: Path, hours: float) -> None:
+    """Move all that is recorded into the past."""
+
+    def earlier(found: re.Match[str]) -> str:
+        moment = datetime.fromisoformat(found[0].replace("Z", "+00:00"))
+        return (moment - timedelta(hours=hours)).isoformat()
+
+    for path in (root / "perflogs").rglob("*"):
+        if path.suffix in {".log", ".json", ".jsonl"} and path.name != "iobands-run.log":
+            text = TIME.sub(earlier, path.read_text())
+            path.write_text(UNIX.sub(lambda each: str(float(each[0]) - hours * 3600), text))
+
+
+def test_a_recovery_is_asked_for_until_the_alert_is_over(
+    root: Path, rate: Callable[[float], None], iobands: Command
+) -> None:
+    allow(root, every="4h", repeat_after="1s")
+    rate(0.7)
+    iobands("run", cwd=root)
+    for _ in range(12):
+        hours_pass(root, 4.1)
+        if iobands("run", "--suspects", cwd=root).stdout.startswith("IOBANDS CRITICAL"):
+            break
+    assert "1 degraded" in iobands("status", cwd=root).stdout
+    # repaired: the daily session finds it healthy
+    rate(1.5)
+    hours_pass(root, 4.1)
+    iobands("run", cwd=root)
+    (ask,) = plan_of(root)["asks"]
+    assert (ask["purpose"], ask["why"]) == ("recovery", "alert 1 may be over")
+    for _ in range(12):
+        hours_pass(root, 4.1)
+        said = iobands("run", "--suspects", cwd=root)
+        if not plan_of(root)["asks"]:
+            break
+    assert "recovery" in purposes(root), said.stdout + said.stderr
+    assert said.returncode == 0
+    listed = iobands("alerts", cwd=root).stdout
+    assert " open" not in listed
+    repaired = next(when for _, value, when in samples(root) if value == 1.5)
+    assert samples(root)[-1][2] - repaired < timedelta(hours=30)
 
 
 @pytest.mark.parametrize("text", ["", '{"schema": 1, "asks": [{}]}', '{"schema": 9}', "\0"])

@@ -38,18 +38,22 @@ def test_a_repeat_and_what_is_planned_next(tmp_path: Path) -> None:
     assert ("Next repeat", "04:30: low since 20 Nov") in said
     assert dict(said)["Newest"].endswith("measured again (repeat)")
     (note,) = [
-        each for each in remarks_of(site, rejected=False) if each.heading == "To be measured again"
+        each
+        for each in remarks_of(site, rejected=False)
+        if each.heading.startswith("To be measured again")
     ]
     assert note.lines == ["disk fpp write_bw: next repeat 04:30 (low since 20 Nov)"]
     due = replace(site, planned=(replace(ask, due=NOW),))
     assert ("Next repeat", "within the hour: low since 20 Nov") in [*facts(due, series)]
     tomorrow = replace(site, planned=(replace(ask, due=NOW + timedelta(hours=30)),))
     assert ("Next repeat", "22 Nov 07:30: low since 20 Nov") in [*facts(tomorrow, series)]
+    late = replace(site, planned=(replace(ask, due=NOW - timedelta(hours=3)),))
+    assert ("Next repeat", "due since 20 Nov 22:30: low since 20 Nov") in [*facts(late, series)]
     pinned = replace(ask, node="nid7", series=(), why="node nid7 of local may be slow")
     (note,) = [
         each
         for each in remarks_of(replace(site, planned=(pinned,)), rejected=False)
-        if each.heading == "To be measured again"
+        if each.heading.startswith("To be measured again")
     ]
     assert note.lines == ["disk on node nid7: next repeat 04:30 (node nid7 of local may be slow)"]
     # a smaller mark of the same colour

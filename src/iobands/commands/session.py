@@ -34,7 +34,7 @@ from iobands.measure.plan import (
 from iobands.measure.session import measure, measure_again
 from iobands.model import OK, UNKNOWN, Ask, FileError, slug, worst
 from iobands.notify.settings import Settings
-from iobands.snapshot import Snapshot
+from iobands.snapshot import Snapshot, State
 from iobands.source.site_file import read_site_file
 from iobands.views.digest import MAIL_WIDTH
 from iobands.views.format import due_text, figure, printable, summary
@@ -153,14 +153,11 @@ def show_plan(options: SiteOptions) -> None:
     for place, own in limits.items():
         spent = sum(each.node_hours for each in asked if each.check[0] == place)
         if own.allow:
-            said = f"every {own.every:g} h while in doubt, a check at most {own.per_day} times"
-            hours = f"at most {own.node_hours_per_day:g} node hours, {spent:g} of them spent"
-            lines += ["", f"{place}: {said} in 24 hours; {hours}"]
+            hours = f"{own.node_hours_per_day:g} node hours in 24 hours, {spent:.3g} of them spent"
+            text = f"every {own.every:.3g} h, at most {own.per_day} runs of a check and {hours}"
         else:
-            lines += [
-                "",
-                f"{place}: in doubt, but `suspects` in the site file switches repeats off",
-            ]
+            text = "in doubt, but `suspects` in the site file switches repeats off"
+        lines += ["", f"{place}: {text}"]
     typer.echo(fitted(lines if rows[1:] else lines[1:], MAIL_WIDTH), nl=False)
 
 
@@ -227,7 +224,8 @@ def _say_again(site: Snapshot, measured: Sequence[Ask]) -> None:
         status = each.status
         if slug(each.key) in names and status.value is not None:
             value = f"{figure(status.value)} {each.key.unit}"
-            lines.append(f"Measured again: {each.label}, {value}: {status.state.value}")
+            says = status.verdict if status.state is State.HEALTHY else status.state.value
+            lines.append(f"Measured again: {each.label}, {value}: {says}")
     typer.echo(fitted(lines, MAIL_WIDTH), nl=False)
 
 

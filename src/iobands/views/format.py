@@ -35,6 +35,8 @@ from iobands.snapshot import (
 
 #: More recent times are written without their year.
 THIS_YEAR: Final = timedelta(days=300)
+#: A repeat that is due for so long was not taken.
+_LATE: Final = timedelta(hours=2)
 #: What the exit statuses are called.
 WORDS: Final = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
 
@@ -133,11 +135,14 @@ def _date_text(when: datetime) -> str:
 
 
 def due_text(ask: Ask, now: datetime) -> str:
-    """Return when something is measured again: `within the hour`, `08:00`, `22 Nov 08:00`."""
-    if ask.due is None or ask.is_due(now):
+    """Return when something is measured again: `within the hour`, `08:00`, `22 Nov 08:00`.
+
+    Nothing measures it if its time was hours ago.
+    """
+    if ask.due is None or (ask.is_due(now) and now - ask.due < _LATE):
         return "within the hour"
     day = "" if ask.due.date() == now.date() else f"{day_text(ask.due, now)} "
-    return f"{day}{ask.due:%H:%M}"
+    return f"{'due since ' if ask.is_due(now) else ''}{day}{ask.due:%H:%M}"
 
 
 def day_text(when: datetime, now: datetime) -> str:

@@ -45,7 +45,7 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
     """Yield what there is to note of a site, the most urgent first."""
     lines = [": ".join(each) for each in unevenly_placed(site)]
     yield Remark("Uneven placement of files on storage targets", lines)
-    yield Remark("To be measured again", [*_planned(site)])
+    yield Remark("To be measured again by the hourly `iobands run --suspects`", [*_planned(site)])
     lines = [": ".join(each) for each in not_measured(site)]
     yield Remark("Not measured", lines)
     yield Remark("Maintenance", [": ".join(each) for each in maintenance_lines(site)])
