@@ -58,8 +58,11 @@ make_run_directory() {
     local unsafe
     noted_directory=$(<run_directory.txt)
     ! unsafe=$(writable_by_others) || refuse "$unsafe"
-    noted_directory=$(make_marked "$noted_directory" 2>/dev/null) ||
-        refuse "no directory can be made there: does it exist, and may you write to it?"
+    noted_directory=$(make_marked "$noted_directory" 2>mkdir.txt) || {
+        unsafe=$(tail -n 1 mkdir.txt)
+        refuse "no directory can be made there (${unsafe##*: }):" \
+            "does it exist, and may you write to it?"
+    }
     remove_at_the_end
     run_directory=$noted_directory/data
     mkdir -- "$run_directory" || refuse "no directory can be made there"

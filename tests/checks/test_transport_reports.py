@@ -7,7 +7,7 @@ Intel have the form that their users published.
 import pytest
 
 from checks.base.failure import reason_in
-from checks.base.transport import in_effect
+from checks.base.transport_reports import in_effect
 
 OPENMPI_OFI = """\
 [n1:231] mca: base: components_open: found loaded component cm

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from checks.base.site import _TRANSPORTS
-from checks.base.transport import REPORT_VARIABLES
+from checks.base.transport_reports import REPORT_VARIABLES
 from checks.filesystems import BACKENDS, Asked
 from config.validation import SCHEMA, check_environment, check_site, refuse_edit, warnings
 from iobands.model import FileError

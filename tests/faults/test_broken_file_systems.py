@@ -54,8 +54,8 @@ UNFIT = {
 
 # What the job script says of one that came to be so since then.
 REFUSALS = {
-    "absent": "no directory can be made there: does it exist, and may you write to it?",
-    "readonly": "no directory can be made there: does it exist, and may you write to it?",
+    "absent": "no directory can be made there (No such file or directory): does it exist, and may",
+    "readonly": "no directory can be made there (Read-only file system): does it exist, and may",
     "small": "4096 KiB are free; this run needs 0.0078125 GiB",
     "guarded": "KiB are free; this run needs 1.00781 GiB: it writes 0.0078125",
 }

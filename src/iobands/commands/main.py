@@ -31,6 +31,7 @@ COMMANDS: Final = {
         "accept": ("accept", "accept", "measure until the promises of a contract are decided"),
         "compare": ("compare", "compare", "print the ratio of series that differ in one field"),
         "clean": ("clean", "clean", "remove what killed runs left on the file systems"),
+        "canary": ("canary", "canary", "check this node's file systems, as in a prolog"),
         "alerts": ("ledger", "alerts", "list open and past alerts, and how each ended"),
     },
     "For the users of the file systems": {

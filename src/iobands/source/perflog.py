@@ -42,7 +42,7 @@ _NAME: Final = re.compile(
 _OPEN: Final = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _NOT_UNPACKED: Final = frozenset({".zst", ".Z"})
 _DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError)
-_NO_PERFLOGS: Final = frozenset({"reports", "leftovers"})
+_NO_PERFLOGS: Final = frozenset({"canaries", "leftovers", "reports"})
 #: Rows that agree in these belong to one run, in any file.
 _SAME: Final = (TIME, VALUE, "jobid", "result", *SERIES_FIELDS, VARIABLE)
 

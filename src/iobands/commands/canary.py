@@ -1,0 +1,236 @@
+"""The command `iobands canary`: whether the file systems of one node are fit."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Annotated
+
+import typer
+
+from iobands.commands.options import AsSystemOption, RootOption, find_root, is_site
+from iobands.judge.canary import FEWEST_SAMPLES, Held
+from iobands.measure import SessionError
+from iobands.measure.canary import (
+    Look,
+    Nest,
+    await_session,
+    become_owner,
+    environment_built,
+    look,
+    rows_of,
+    within,
+)
+from iobands.measure.canary_log import (
+    Row,
+    add_rows,
+    held_log,
+    log_of,
+    rows_of_peers,
+    samples_of_peers,
+)
+from iobands.model import CRITICAL, MANUAL, OK, REPEAT, UNKNOWN, path_part, worst
+from iobands.source.site_file import SiteFile, read_site_file
+from iobands.views.format import printable
+
+_WORDS = {OK: "FIT", CRITICAL: "UNFIT", UNKNOWN: "UNKNOWN"}
+_VERBS = {"write_bw": "writes", "read_bw": "reads"}
+_LEAST = 3.0  # seconds for a run
+_BESIDE = 4.0  # seconds for what is beside the program, and to end one that hangs
+
+
+def canary(
+    root: RootOption = None,
+    system: AsSystemOption = None,
+    partition: Annotated[
+        str | None,
+        typer.Option("--partition", metavar="NAME", help="[default: the first with a benchio]"),
+    ] = None,
+    environment: Annotated[
+        str | None,
+        typer.Option("--environment", metavar="NAME", help="[default: the first with a benchio]"),
+    ] = None,
+    file_systems: Annotated[
+        list[str] | None,
+        typer.Option("--file-system", metavar="NAME", help="Repeatable. [default: all]"),
+    ] = None,
+    node: Annotated[
+        str | None,
+        typer.Option(
+            "--node", help="Its name in the samples. [default: as Slurm or the host says]"
+        ),
+    ] = None,
+    mib: Annotated[int, typer.Option("--mib", help="MiB to write at a time.", min=1)] = 32,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="SECONDS", help="Measure no longer.", min=10)
+    ] = 60,
+    wait: Annotated[
+        int, typer.Option("--wait", metavar="SECONDS", help="Wait so long for a session.", min=0)
+    ] = 30,
+) -> None:
+    """Look at the file systems of this node: mounted, writable, data verified, as fast as peers.
+
+    It runs the benchio that the last session used, with one process, and needs no scheduler. Called
+    by root, it runs as the owner of the site's directory. It prints one line. The exit status is 0
+    if the node is fit, 2 if it is unfit, and 3 if that is unknown.
+    """
+
+    def work() -> tuple[int, str]:
+        name = node or os.environ.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0]
+        try:
+            site = root or find_root(Path.cwd())
+            if site is None:
+                raise SessionError("no config/systems here or above; give --site DIR")
+            become_owner(site)
+            nest = _nest(site.resolve(), system, partition, environment, name, file_systems)
+            return _judged(nest, mib, limit, wait)
+        except (SessionError, ValueError) as error:
+            return UNKNOWN, _line(name, UNKNOWN, [str(error)])
+        except OSError as error:
+            return UNKNOWN, _line(name, UNKNOWN, [f"{error.filename}: {error.strerror}"])
+        except Exception as error:
+            traceback.print_exc()
+            return UNKNOWN, _line(name, UNKNOWN, [f"{type(error).__name__}: {error}"])
+
+    status, line = within(limit + wait + 15, work)
+    typer.echo(line)
+    raise typer.Exit(status)
+
+
+def _nest(
+    site: Path,
+    system: str | None,
+    partition: str | None,
+    environment: str | None,
+    node: str,
+    wanted: Sequence[str] | None,
+) -> Nest:
+    """Return where to run, by the site file and the builds that sessions have kept."""
+    if not is_site(site):
+        raise SessionError(f"{site}: no config/systems there")
+    systems = site / "config" / "systems"
+    names = [system] if system else sorted({each.name for each in (site / "perflogs").glob("*/")})
+    found: dict[str, tuple[str, str, SiteFile]] = {}
+    for name in names:
+        if not (systems / f"{path_part(name)}.py").is_file():
+            continue
+        site_file = read_site_file(systems, name)
+        environments = [environment] if environment else [*site_file.environments]
+        for part in [partition] if partition else site_file.partitions:
+            built = environment_built(site, name, part, environments)
+            if built and part in site_file.partitions and built in site_file.environments:
+                found.setdefault(name, (part, built, site_file))
+    if not found:
+        raise SessionError("no session has kept a benchio for it; run `iobands run` first")
+    if len(found) > 1:
+        raise SessionError(f"give --system: {', '.join(found)}")
+    ((name, (part, built, site_file)),) = found.items()
+    here = site_file.partitions[part].get("filesystems", {})
+    for each in wanted or ():
+        if each not in here:
+            raise SessionError(f"no file system {each} in {part}; it has {', '.join(here)}")
+    chosen = {each: here[each] for each in wanted or here}
+    return Nest(site, name, part, built, node, chosen, site_file.environments[built])
+
+
+def _judged(nest: Nest, mib: int, limit: int, wait: int) -> tuple[int, str]:
+    """Look at each file system, and return the status and the line."""
+    perflogs = nest.site / "perflogs"
+    until = time.monotonic() + wait
+    own = log_of(perflogs, nest.system, nest.node)
+    await_session(perflogs, until, lambda said: typer.echo(f"{nest.node} {said}", err=True))
+    with held_log(own, until) as log:
+        end = time.monotonic() + limit
+        peers = rows_of_peers(own, len(nest.file_systems) * len(_VERBS))
+        found = []
+        for number, name in enumerate(nest.file_systems):
+            share = (end - time.monotonic()) / (len(nest.file_systems) - number)
+            found.append((name, *_judged_one(nest, name, mib, share, peers, log)))
+    status = worst(each for _, each, _ in found)
+    order = sorted(found, key=lambda each: (each[1] != CRITICAL, each[1] != UNKNOWN))
+    return status, _line(nest.node, status, [f"{name}: {said}" for name, _, said in order])
+
+
+def _judged_one(
+    nest: Nest, name: str, mib: int, share: float, peers: Mapping[str, Sequence[Row]], log: int
+) -> tuple[int, str]:
+    """Look at a file system within `share` seconds, again if it is not fit; add the samples."""
+    end = time.monotonic() + share
+    runs: list[Look] = []
+    held: list[Held] = []
+    also: set[str] = set()
+    found: tuple[int, str] | None = UNKNOWN, "no time was left"
+    asked = 0
+    for purpose in (MANUAL, REPEAT):
+        left = end - time.monotonic() - (share / 2 if purpose == MANUAL else 0)
+        if left < _LEAST:
+            break
+        run, asked = look(nest, name, mib, max(2, int(left - _BESIDE))), asked + 1
+        if not run.rates and run.at_most is None:
+            found = run.status, run.why
+            if run.is_unstarted and _ran_on(peers, nest.environ, name):
+                found = CRITICAL, f"{run.why}; it runs on peers"
+            continue
+        found = None
+        runs.append(run)
+        held, also = _held(runs, peers)
+        if run.rates:
+            add_rows(log, rows_of(run, purpose, {each.variable: each.verdict for each in held}))
+        if all(each.verdict != "collapsed" for each in held):
+            break
+    if found:
+        twice = asked > 1 or found[0] != CRITICAL
+        return found if twice else (UNKNOWN, f"{found[1]}; no time was left to ask again")
+    said = _shown(held)
+    if any(each.is_slow for each in held):
+        where = f"slow, as on {min(also)}, so the node is not to blame" if also else "slow"
+        return (UNKNOWN if also else CRITICAL), f"{where}: {said}"
+    if not runs[-1].rates:
+        return UNKNOWN, runs[-1].why
+    if any(each.verdict == "collapsed" for each in held):
+        return UNKNOWN, f"slow once, with no time to ask again: {said}"
+    return OK, said
+
+
+def _ran_on(peers: Mapping[str, Sequence[Row]], environ: str, file_system: str) -> bool:
+    """Whether benchio ran on another node in this environment."""
+    return any(
+        (each.get("environ"), each.get("file_system")) == (environ, file_system)
+        for rows in peers.values()
+        for each in rows
+    )
+
+
+def _held(runs: Sequence[Look], peers: Mapping[str, Sequence[Row]]) -> tuple[list[Held], set[str]]:
+    """Return the rates of the runs beside those of the peers, and the peers that are slow, too."""
+    found, also = [], set()
+    for variable in _VERBS:
+        rates = [run.rates.get(variable, run.at_most) for run in runs]
+        known = [rate for rate in rates if rate is not None]
+        if len(known) == len(rates):
+            row = {**runs[-1].columns, "perf_var": variable}
+            samples, slow = samples_of_peers(peers, row)
+            found.append(Held(variable, known, samples))
+            also |= {*slow} if found[-1].is_slow else set()
+    return found, also
+
+
+def _shown(held: Sequence[Held]) -> str:
+    """Return the newest rates, beside the median of the peers where there is a band."""
+    said = []
+    for each in held:
+        peers = f" (peers {median(each.samples):.3g})" if each.floor is not None else ""
+        said.append(f"{_VERBS[each.variable]} {each.rates[-1]:.3g}{peers}")
+    fewest = min(len(each.samples) for each in held)
+    without = any(each.floor is None for each in held)
+    yet = f", no band yet ({fewest} of {FEWEST_SAMPLES} runs of peers)" if without else ""
+    return f"{', '.join(said)} GiB/s{yet}"
+
+
+def _line(node: str, status: int, said: Sequence[str]) -> str:
+    return printable(f"IOBANDS {_WORDS[status]}: {node}: {'; '.join(said)}").replace("|", "/")

@@ -1,0 +1,352 @@
+"""A canary: one node looks at its file systems by itself, without a scheduler and ReFrame.
+
+It runs one process of the benchio that sessions have kept, with the guards and the run directory of
+a job. A process that hangs on a file system cannot be ended, so nobody waits for one.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import select
+import shutil
+import signal
+import stat
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from iobands.measure import SessionError
+from iobands.measure.builds import has_build, take_build
+from iobands.measure.canary_log import CASE
+from iobands.measure.lock import STOPPED, lock_path, read_holder
+from iobands.measure.notes import is_live, new_note, notes_of, read_notes
+from iobands.measure.suite import suite_of
+from iobands.measure.sweep import sweep
+from iobands.model import CRITICAL, MANUAL, OK, TIME, UNKNOWN, VARIABLE_UNITS
+from iobands.version import __version__
+
+_CHECK: Final = "Canary"
+_GRACE: Final = 2.0  # seconds for the script beside the program, and to end it
+_TOO_LATE: Final = (3, 124)  # the exit statuses of benchio and timeout(1) at their limits
+_SIGNAL: Final = 128
+_OPERATIONS: Final = ("write", "read")
+_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+#: What is wrong, by words of the reason.
+_NAMES: Final = {
+    "stale": ("Stale file handle", "not connected"),
+    "read-only": ("Read-only",),
+    "full": ("No space left", "KiB are free", "quota exceeded"),
+    "unmounted": ("mounted there", "No such file or directory"),
+}
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Where canaries run: a node of a partition, in a programming environment of a site."""
+
+    site: Path
+    system: str
+    partition: str
+    environ: str
+    node: str
+    file_systems: Mapping[str, Mapping[str, Any]]
+    environment: Mapping[str, Any]
+
+    @property
+    def transport(self) -> str:
+        """The MPI transport that the environment demands, or `default`."""
+        features = self.environment.get("features", ())
+        return next((each for each in ("ofi", "ucx") if each in features), "default")
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one run found on a file system: the status, the reason if it is not fit, and its rates.
+
+    `at_most` is a rate that the run was certainly below, if it was too slow to end.
+    """
+
+    status: int
+    why: str = ""
+    rates: Mapping[str, float] = field(default_factory=dict)
+    columns: Mapping[str, object] = field(default_factory=dict)
+    at_most: float | None = None
+    is_unstarted: bool = False
+
+
+def within(seconds: float, work: Callable[[], tuple[int, str]]) -> tuple[int, str]:
+    """Return what `work` returns in a child, which may hang: it is given up after `seconds`."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(ours)
+        try:
+            status, line = work()
+            os.write(theirs, f"{status}{line}".encode())
+        finally:
+            sys.stderr.flush()
+            os._exit(0)
+    os.close(theirs)
+    answered = bool(select.select([ours], [], [], seconds)[0])
+    said = os.read(ours, 1 << 16).decode() if answered else ""
+    os.close(ours)
+    if said:
+        return int(said[0]), said[1:]
+    with suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    why = (
+        "it ended" if answered else f"no answer within {seconds:g} s; is the site's directory hung?"
+    )
+    return UNKNOWN, f"IOBANDS UNKNOWN: canary: {why}"
+
+
+def become_owner(site: Path) -> None:
+    """Give up the rights of root for the ones of the owner of the site's directory, for good.
+
+    Nothing in the directory is used before, and no link in its place is followed.
+
+    Raises:
+        SessionError: this user is neither root nor the owner, or others may write there.
+        OSError: there is no such directory, or a link.
+    """
+    if site.is_symlink():
+        raise SessionError(f"{site} is a link; name the directory itself")
+    descriptor = os.open(site, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    about = os.fstat(descriptor)
+    os.close(descriptor)
+    if about.st_uid not in {os.geteuid(), 0} and os.geteuid() == 0:
+        owner = pwd.getpwuid(about.st_uid)
+        os.initgroups(owner.pw_name, owner.pw_gid)
+        os.setresgid(*[owner.pw_gid] * 3)
+        os.setresuid(*[owner.pw_uid] * 3)
+        os.environ.update(HOME=owner.pw_dir, USER=owner.pw_name, LOGNAME=owner.pw_name)
+        os.chdir(site)
+    elif about.st_uid != os.geteuid():
+        raise SessionError(
+            f"{site} belongs to user {about.st_uid}; run it as that user, or as root"
+        )
+    elif os.geteuid() == 0 and about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise SessionError(f"{site}: others may write there; root runs nothing of it")
+
+
+def await_session(perflogs: Path, until: float, say: Callable[[str], None]) -> None:
+    """Wait while a session measures, which `say` is told once.
+
+    Raises:
+        SessionError: it still measures at the monotonic time `until`.
+    """
+    waits = False
+    while (holder := read_holder(perflogs)) and not holder.is_stale:
+        with suppress(OSError):
+            if (
+                holder.is_out_of_sight
+                and time.time() - lock_path(perflogs).stat().st_mtime > STOPPED
+            ):
+                return
+        if time.monotonic() > until:
+            raise SessionError(f"a session is measuring: {holder}")
+        if not waits:
+            say(f"waits: a session is measuring: {holder}")
+        waits = True
+        time.sleep(min(1.0, max(0.05, until - time.monotonic())))
+
+
+def environment_built(site: Path, system: str, partition: str, names: list[str]) -> str | None:
+    """Return the first environment for which sessions have kept a build."""
+    return next((name for name in names if has_build(site, system, partition, name)), None)
+
+
+def look(nest: Nest, name: str, mib: int, seconds: int) -> Look:
+    """Run a canary of `mib` MiB on a file system, for at most `seconds`.
+
+    Raises:
+        SessionError: there is no benchio that can be used.
+        OSError: nothing can be written in the site's directory.
+    """
+    settings = nest.file_systems[name]
+    suite = suite_of(nest.site)
+    types = _of_suite(suite, "checks.filesystems")
+    names = types.mount_names(settings, types.BACKENDS[settings["type"]])
+    stage = nest.site / "stage" / f"canary-{nest.node}"
+    shutil.rmtree(stage, ignore_errors=True)  # of a canary that was killed
+    stage.mkdir(mode=0o700, parents=True)
+    notes, root = notes_of(nest.site / "perflogs", nest.system), Path(settings["path"])
+    try:
+        place = (nest.system, nest.partition, nest.environ)
+        env = take_build(nest.site, place, stage / "benchio")
+        note = new_note(root, _CHECK, "local", None)
+        note.write(notes)
+        (stage / "run_directory.txt").write_text(f"{note.path}\n", "utf-8")
+        room = mib / 1024 + settings.get("min_free_gib", 0)
+        words = [root, settings["type"], mib, room, seconds, *names]
+        reports = _of_suite(suite, "checks.base.transport_reports").REPORT_VARIABLES
+        mpi = nest.environment.get("extras", {}).get("mpi")
+        base = {
+            name: os.environ[name] for name in ("HOME", "USER", "LOGNAME") if name in os.environ
+        }
+        with (stage / "output.txt").open("wb") as output:
+            script = subprocess.Popen(
+                ["bash", str(suite / "checks/base/canary.sh"), *map(str, words)],
+                cwd=stage,
+                env={"PATH": _PATH} | base | reports.get(mpi, {}) | env,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        note.submitted(str(script.pid)).write(notes)
+        has_ended = _ended(script, seconds + _GRACE)
+        removed = stage / "removed_directories.txt"
+        if has_ended and (removed.exists() or not (stage / "making").exists()):
+            (notes / note.name).unlink(missing_ok=True)
+        if not has_ended:
+            return Look(CRITICAL, f"hung: no answer within {seconds} s")
+        sweep_killed(notes, {root: names})
+        return _found(nest, name, mib, seconds, script.returncode, stage)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def sweep_killed(notes: Path, roots: Mapping[Path, Any]) -> None:
+    """Remove what killed canaries of this machine left on file systems that answer."""
+    own = {
+        note.name
+        for _, note in read_notes(notes)
+        if note
+        and f"-{_CHECK}-" in note.name
+        and note.path.parent in roots
+        and note.process.is_alive() is False
+        and not is_live(note)
+    }
+    if own:
+        sweep(notes, roots, own=own)
+
+
+def _ended(script: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Wait for a script, then end it; return whether it ended by itself."""
+    try:
+        script.wait(seconds)
+    except subprocess.TimeoutExpired:
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError):
+                os.killpg(script.pid, how)
+            with suppress(subprocess.TimeoutExpired):
+                script.wait(1)
+        script.returncode = script.returncode or 1  # nobody waits for one that cannot be ended
+        return False
+    return True
+
+
+def _found(nest: Nest, name: str, mib: int, seconds: int, status: int, stage: Path) -> Look:
+    """Judge the files that a run left in its stage directory."""
+    suite, columns = suite_of(nest.site), _columns(nest, name, mib)
+    said = (stage / "output.txt").read_text("utf-8", "replace")
+    begun = (stage / "begun").exists()
+    if not begun or status not in {0, *_TOO_LATE}:
+        reason = _of_suite(suite, "checks.base.failure").reason_in(said) or f"exit status {status}"
+        own = reason.removeprefix(f"iobands: {nest.file_systems[name]['path']}: ")
+        if status == 1 and "not sticky" not in own and (begun is reason.startswith("benchio:")):
+            return Look(CRITICAL, _named(own))
+        by_signal = status < 0 or status > _SIGNAL
+        is_unstarted = begun and not by_signal
+        return Look(UNKNOWN, f"no run: {own}", columns=columns, is_unstarted=is_unstarted)
+    results = _of_suite(suite, "checks.tools.benchio.result")
+    proof = _of_suite(suite, "checks.base.proof")
+    file = stage / "result.jsonl"
+    phases = results.phases(results.read_result(file) if file.exists() else [])
+    counts = Counter(each.repeat for each in phases)
+    # at a limit, the last repeat may lack its read, and its files are gone
+    phases = [each for each in phases if not status or counts[each.repeat] == len(_OPERATIONS)]
+    if not phases:
+        why = f"{mib} MiB were not written and read within {seconds} s"
+        return Look(UNKNOWN, why, columns=columns, at_most=2 * mib / 1024 / seconds)
+    asked = {"layer": "proc", "processes": 1, "bytes": mib << 20, "files": 1}
+    repeats = max(each.repeat for each in phases)
+    listed = (stage / "files.txt").read_text("utf-8")
+    problems = [
+        *proof.unproven(phases, results.asked(asked, fsync=True), repeats),
+        *([] if status else proof.misplaced_files(listed, 1, mib << 20)),
+    ]
+    if problems:
+        return Look(CRITICAL, f"failed: {problems[0]}")
+    mpi = nest.environment.get("extras", {}).get("mpi")
+    libraries = (stage / "libraries.txt").read_text("utf-8", "replace")
+    seen = _of_suite(suite, "checks.base.transport_reports").in_effect(mpi, said, libraries)
+    if nest.transport not in {"default", seen}:
+        why = f"{nest.transport} requested, in effect: {seen or 'none known'}"
+        return Look(CRITICAL if seen else UNKNOWN, f"wrong transport: {why}")
+    cache = results.cache_of_reads([each.fields for each in phases])
+    # a read from memory says nothing of the file system
+    operations = _OPERATIONS if cache != "none" else _OPERATIONS[:1]
+    used, free = map(int, (stage / "df.txt").read_text("utf-8").split("\n")[1].split()[2:4])
+    columns |= {
+        "transport_in_effect": seen or "null",
+        "tool_version": phases[0].fields["version"],
+        "cache": cache,
+        "fullness_percent": f"{100 * used / max(1, used + free):.2f}",
+    }
+    rates = {f"{each}_bw": statistics.median(proof.rates(phases, each)) for each in operations}
+    return Look(OK, rates=rates, columns=columns)
+
+
+def _columns(nest: Nest, name: str, mib: int) -> dict[str, object]:
+    """Return the columns of contract 2 that each sample of a canary has."""
+    settings = nest.file_systems[name]
+    return {
+        TIME: datetime.now(timezone.utc).isoformat(timespec="microseconds"),
+        "result": "pass",
+        "display_name": _CHECK,
+        "system": nest.system,
+        "partition": nest.partition,
+        "environ": nest.environ,
+        "job_nodelist": nest.node,
+        "suite_version": __version__,
+        "tool": "benchio",
+        "pattern": "fpp",
+        "interface": "posix",
+        "file_system": name,
+        "medium": settings["medium"],
+        "file_system_type": settings["type"],
+        "transport": nest.transport,
+        "hints": "default",
+        "fsync": "true",
+        "nodes": 1,
+        "tasks": 1,
+        "gib": mib / 1024,
+        "attempt": 1,
+        "purpose": MANUAL,
+        "case": CASE,
+    }
+
+
+def rows_of(run: Look, purpose: str, verdicts: Mapping[str, str]) -> list[dict[str, object]]:
+    """Return the rows of a run for the file of its node."""
+    verdict = ",".join(f"{name}={said}" for name, said in verdicts.items())
+    return [
+        {**run.columns, "purpose": purpose, "band_verdict": verdict, "perf_var": name,
+         "perf_value": f"{rate:.6g}", "perf_unit": VARIABLE_UNITS[name]}
+        for name, rate in run.rates.items()
+    ]  # fmt: skip
+
+
+def _named(reason: str) -> str:
+    """Return a reason with what is wrong before it."""
+    found = (name for name, words in _NAMES.items() if any(each in reason for each in words))
+    return f"{next(found, 'failed')}: {reason}"
+
+
+def _of_suite(suite: Path, module: str) -> Any:  # noqa: ANN401
+    """Return a module of the checks that needs no ReFrame."""
+    if str(suite) not in sys.path:
+        sys.path.append(str(suite))
+    return import_module(module)
