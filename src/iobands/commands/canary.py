@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from iobands.commands.options import AsSystemOption, RootOption, find_root, is_site
-from iobands.judge.canary import FEWEST_SAMPLES, Held
+from iobands.judge.canary import FEWEST_SAMPLES, AgainstPeers
 from iobands.measure import SessionError
 from iobands.measure.canary import (
     Look,
@@ -23,11 +23,11 @@ from iobands.measure.canary import (
     become_owner,
     environment_built,
     look,
-    rows_of,
+    rows_of_run,
     within,
 )
 from iobands.measure.canary_log import (
-    Row,
+    CanaryRow,
     add_rows,
     held_log,
     log_of,
@@ -157,12 +157,17 @@ def _judged(nest: Nest, mib: int, limit: int, wait: int) -> tuple[int, str]:
 
 
 def _judged_one(
-    nest: Nest, name: str, mib: int, share: float, peers: Mapping[str, Sequence[Row]], log: int
+    nest: Nest,
+    name: str,
+    mib: int,
+    share: float,
+    peers: Mapping[str, Sequence[CanaryRow]],
+    log: int,
 ) -> tuple[int, str]:
     """Look at a file system within `share` seconds, again if it is not fit; add the samples."""
     end = time.monotonic() + share
     runs: list[Look] = []
-    held: list[Held] = []
+    held: list[AgainstPeers] = []
     also: set[str] = set()
     found: tuple[int, str] | None = UNKNOWN, "no time was left"
     asked = 0
@@ -180,7 +185,7 @@ def _judged_one(
         runs.append(run)
         held, also = _held(runs, peers)
         if run.rates:
-            add_rows(log, rows_of(run, purpose, {each.variable: each.verdict for each in held}))
+            add_rows(log, rows_of_run(run, purpose, {each.variable: each.verdict for each in held}))
         if all(each.verdict != "collapsed" for each in held):
             break
     if found:
@@ -197,7 +202,7 @@ def _judged_one(
     return OK, said
 
 
-def _ran_on(peers: Mapping[str, Sequence[Row]], environ: str, file_system: str) -> bool:
+def _ran_on(peers: Mapping[str, Sequence[CanaryRow]], environ: str, file_system: str) -> bool:
     """Whether benchio ran on another node in this environment."""
     return any(
         (each.get("environ"), each.get("file_system")) == (environ, file_system)
@@ -206,7 +211,9 @@ def _ran_on(peers: Mapping[str, Sequence[Row]], environ: str, file_system: str) 
     )
 
 
-def _held(runs: Sequence[Look], peers: Mapping[str, Sequence[Row]]) -> tuple[list[Held], set[str]]:
+def _held(
+    runs: Sequence[Look], peers: Mapping[str, Sequence[CanaryRow]]
+) -> tuple[list[AgainstPeers], set[str]]:
     """Return the rates of the runs beside those of the peers, and the peers that are slow, too."""
     found, also = [], set()
     for variable in _VERBS:
@@ -215,12 +222,12 @@ def _held(runs: Sequence[Look], peers: Mapping[str, Sequence[Row]]) -> tuple[lis
         if len(known) == len(rates):
             row = {**runs[-1].columns, "perf_var": variable}
             samples, slow = samples_of_peers(peers, row)
-            found.append(Held(variable, known, samples))
+            found.append(AgainstPeers(variable, known, samples))
             also |= {*slow} if found[-1].is_slow else set()
     return found, also
 
 
-def _shown(held: Sequence[Held]) -> str:
+def _shown(held: Sequence[AgainstPeers]) -> str:
     """Return the newest rates, beside the median of the peers where there is a band."""
     said = []
     for each in held:

@@ -15,7 +15,7 @@ _LOSS: Final = 0.65
 
 
 @dataclass(frozen=True)
-class Held:
+class AgainstPeers:
     """The rates of a node's runs, one or two, held against samples of its peers by node."""
 
     variable: str

@@ -329,7 +329,7 @@ def _columns(nest: Nest, name: str, mib: int) -> dict[str, object]:
     }
 
 
-def rows_of(run: Look, purpose: str, verdicts: Mapping[str, str]) -> list[dict[str, object]]:
+def rows_of_run(run: Look, purpose: str, verdicts: Mapping[str, str]) -> list[dict[str, object]]:
     """Return the rows of a run for the file of its node."""
     verdict = ",".join(f"{name}={said}" for name, said in verdicts.items())
     return [

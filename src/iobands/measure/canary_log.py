@@ -41,7 +41,7 @@ _RECENT: Final = 24 * 3600
 #: From so many nodes on, collapsed samples are what is normal now.
 _MANY: Final = 3
 
-Row = Mapping[str, str]
+CanaryRow = Mapping[str, str]
 
 
 def log_of(perflogs: Path, system: str, node: str) -> Path:
@@ -95,7 +95,7 @@ def add_rows(descriptor: int, rows: Sequence[Mapping[str, object]]) -> None:
     os.write(descriptor, "".join(f"{line}\n" for line in kept).encode())
 
 
-def rows_in(text: str) -> Iterator[Row]:
+def rows_in(text: str) -> Iterator[CanaryRow]:
     """Yield the complete lines of a file by column; others do not count."""
     head, _, rest = text.partition("\n")
     names = head.split("|")
@@ -105,12 +105,12 @@ def rows_in(text: str) -> Iterator[Row]:
             yield dict(zip(names, cells, strict=True))
 
 
-def rows_of_peers(own: Path, series: int) -> dict[str, list[Row]]:
+def rows_of_peers(own: Path, series: int) -> dict[str, list[CanaryRow]]:
     """Return rows of other nodes by node, the oldest first: enough for that many series.
 
     The nodes that measured last come first.
     """
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[CanaryRow]] = {}
     with suppress(OSError):
         paths = [Path(each) for each in os.scandir(own.parent) if each.name.endswith(".log")]
         for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
@@ -124,7 +124,7 @@ def rows_of_peers(own: Path, series: int) -> dict[str, list[Row]]:
 
 
 def samples_of_peers(
-    peers: Mapping[str, Sequence[Row]], row: Mapping[str, object]
+    peers: Mapping[str, Sequence[CanaryRow]], row: Mapping[str, object]
 ) -> tuple[dict[str, list[float]], tuple[str, ...]]:
     """Return samples of the peers by node, of the series of `row`, and the nodes that are slow.
 
@@ -156,11 +156,11 @@ def _series(row: Mapping[str, object]) -> list[object]:
     return [canonical(row.get(name)) for name in (*SERIES_FIELDS, VARIABLE)]
 
 
-def _is_low(row: Row) -> bool:
+def _is_low(row: CanaryRow) -> bool:
     return f"{row[VARIABLE]}=collapsed" in row.get("band_verdict", "").split(",")
 
 
-def _age(row: Row) -> float:
+def _age(row: CanaryRow) -> float:
     try:
         return time.time() - datetime.fromisoformat(row[TIME]).timestamp()
     except ValueError:
