@@ -11,6 +11,7 @@ import typer
 from iobands.commands.options import (
     PastSiteOptions,
     SiteOptions,
+    failure,
     judgement_of,
     known_of,
     site_of,
@@ -45,6 +46,8 @@ def alerts(
     perflogs/<system>/alerts.jsonl keeps their numbers; --rebuild makes it from the perflogs and
     the log of actions, and keeps the old one beside it.
     """
+    if rebuild and options.store:
+        raise failure("--rebuild writes the log of the site itself; run it there, without --store")
     if rebuild:
         _rebuild(options)
     site = site_of(options)

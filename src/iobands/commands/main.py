@@ -55,6 +55,8 @@ COMMANDS: Final = {
     },
     "Other tools": {
         "import": ("importing", "import_", "convert results of other tools into perflogs"),
+        "push": ("push", "push", "send what is new to a store that many clusters share"),
+        "pull": ("push", "pull", "copy a store into a directory"),
         "export": ("export", "export", "write samples or the state of the site for other tools"),
     },
     "A site's directory": {

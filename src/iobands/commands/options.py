@@ -33,7 +33,7 @@ class SiteOptions:
     """Where the files of a site are and how it is judged; the fields with options are options.
 
     The default paths are below `root`, or else here or in the site around. `as_of` is a time in the
-    past, or None for now.
+    past, or None for now. `store` is the URL of a store that is read instead of perflogs.
     """
 
     perflogs: PerflogsOption = None
@@ -41,6 +41,7 @@ class SiteOptions:
     system: SystemOption = None
     false_alarms: FalseAlarmsOption = 1
     as_of: str | None = None
+    store: str | None = None
     root: RootOption = None
 
     @property
@@ -61,6 +62,7 @@ class PastSiteOptions(SiteOptions):
     """The same for a site that can also be shown as it was in the past."""
 
     as_of: AsOfOption = None
+    store: StoreOption = None
 
 
 def with_site_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -117,11 +119,11 @@ def judgement_of(options: SiteOptions, *, with_power: bool = False) -> JudgedSit
     found = judge(
         known_of(options),
         false_alarms=options.false_alarms,
-        clock=None if options.as_of else _clock_problem(perflogs),
+        clock=None if options.as_of or options.store else _clock_problem(perflogs),
         with_power=with_power,
     )
     site = found.snapshot
-    if options.system and not (site.series or site.alerts):
+    if options.system and not options.store and not (site.series or site.alerts):
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
         raise failure(f"{perflogs}: no perflogs of system {options.system}; systems there: {known}")
     return found
@@ -132,14 +134,28 @@ def known_of(options: SiteOptions) -> Known:
     from iobands.source.known import read_known  # noqa: PLC0415 (slow to load)
 
     as_of = time_of(options.as_of, "--as-of") if options.as_of else None
+    now = as_of or datetime.now(timezone.utc).replace(microsecond=0)
+    if options.store:
+        return _stored(options.store, now, options.system, as_of=as_of is not None)
     return read_known(
         options.perflogs_directory,
         options.config_of("bands"),
         options.config_of("alerts"),
-        now=as_of or datetime.now(timezone.utc).replace(microsecond=0),
+        now=now,
         system=options.system,
         as_of=as_of is not None,
     )
+
+
+def _stored(url: str, now: datetime, system: str | None, *, as_of: bool) -> Known:
+    from iobands.source.push import open_store  # noqa: PLC0415 (slow to load)
+    from iobands.source.store import StoreError, read_stored  # noqa: PLC0415
+
+    try:
+        with open_store(url) as store:
+            return read_stored(store, now=now, system=system, as_of=as_of)
+    except (StoreError, FileNotFoundError) as error:
+        raise failure(str(error)) from None
 
 
 def _clock_problem(perflogs: Path) -> str | None:
@@ -215,6 +231,11 @@ FalseAlarmsOption = Annotated[
         min=0.001,
         help="False alarms a year to accept, over all series together.",
     ),
+]
+
+StoreOption = Annotated[
+    str | None,
+    typer.Option("--store", metavar="URL", help="Read this store instead of the site's own files."),
 ]
 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]

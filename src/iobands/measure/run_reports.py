@@ -50,6 +50,15 @@ _REFUSED: Final = {
     "reservation": "IOBANDS_RESERVATION",
     "qos": "IOBANDS_QOS",
 }
+#: The parts of a report that are read here, beside the fields of a series.
+# fmt: off
+_READ: Final = frozenset({
+    "build_stderr", "dependencies_actual", "display_name", "examines", "fail_phase",
+    "fail_reason", "file_system", "fixture", "interval_days", "job_completion_time_unix", "name",
+    "nodes", "not_run", "perfvalues", "purpose", "result", "session", "size_gib", "skip_reason",
+    "stagedir", "time_limit", "unique_name",
+})
+# fmt: on
 #: A test case in a report, or another part of it.
 Part = Mapping[str, Any]
 _Key = tuple[str, ...]  # name, system with partition, and environment
@@ -315,6 +324,19 @@ def report_files(
         for path in entries(place / "reports", failed)
         if path.suffix == ".json"
     ]
+
+
+def reduced_report(path: Path) -> bytes:
+    """Return a run report without what is not read here, some thirtieth of it.
+
+    Raises:
+        Unusable: it cannot be read, or is no run report.
+    """
+    report = load_report(path)
+    wanted = _READ | {*SERIES_FIELDS}
+    cases = [{k: v for k, v in each.items() if k in wanted} for each in entries_of(report)]
+    said = {k: v for k, v in session_of(report).items() if k in {"time_end_unix", "cmdline"}}
+    return json.dumps({"session_info": said, "runs": [{"testcases": cases}]}).encode()
 
 
 def load_report(path: Path) -> Part:

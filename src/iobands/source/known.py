@@ -5,7 +5,7 @@ Perflogs are one source; the layers above know nothing of their files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -108,8 +108,9 @@ def read_known(
     now: datetime,
     system: str | None = None,
     as_of: bool = False,
+    samples: Samples | None = None,
 ) -> Known:
-    """Read everything; `bands` and `alerts` are directories.
+    """Read everything; `bands` and `alerts` are directories, and `samples` are read elsewhere.
 
     What cannot be read is a problem and affects nothing else. If the bands of a system cannot be
     used, it has none.
@@ -117,7 +118,7 @@ def read_known(
     Raises:
         FileNotFoundError: there are no perflogs.
     """
-    samples = read_perflogs(perflogs, system).without(ACCEPTANCE)
+    samples = (samples or read_perflogs(perflogs, system)).without(ACCEPTANCE)
     if as_of:
         samples = samples.until(now)
     later = samples.measured.filter(pl.col(TIME) > now + AHEAD).select(*KEY, TIME).iter_rows()
@@ -125,8 +126,7 @@ def read_known(
     if future or len(samples.missed):
         samples = samples.until(now + AHEAD)
     histories = samples.histories()
-    longest = max(filter(None, map(overdue_after, histories.values())), default=OVERDUE)
-    recent = max(longest, OVERDUE)
+    recent = recent_of(histories.values())
     until = now if as_of else now + AHEAD
     reports = read_run_reports(perflogs, system, timedelta.max if as_of else recent, until)
     runs = tuple(run for run in reports.runs if run.purpose != ACCEPTANCE)
@@ -179,6 +179,11 @@ def read_known(
         rejected=tuple(rejected),
         problems=tuple(attempts.problems),
     )
+
+
+def recent_of(histories: Iterable[History]) -> timedelta:
+    """Return after what time the last of some series is overdue: older run reports say no more."""
+    return max([OVERDUE, *filter(None, map(overdue_after, histories))])
 
 
 def _planned(perflogs: Path, system: str | None) -> tuple[Ask, ...]:

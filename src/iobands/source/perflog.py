@@ -13,6 +13,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,12 +48,59 @@ _NO_PERFLOGS: Final = frozenset({"canaries", "leftovers", "reports"})
 _SAME: Final = (TIME, VALUE, "jobid", "result", *SERIES_FIELDS, VARIABLE)
 
 
+@dataclass(frozen=True)
+class Parsed:
+    """The lines of perflogs as typed rows, with their origin; what `Samples` are made of.
+
+    `rows` has the columns of `ROWS`, `said` those of `SAID`. `paths` has the files by number, and
+    `rejected` the lines that are no rows; `unread` are files that could not be read.
+    """
+
+    rows: pl.DataFrame
+    said: pl.DataFrame
+    paths: list[Path]
+    rejected: Rejections
+    unread: list[Rejected]
+
+    def samples(self) -> Samples:
+        """Return the samples; a run on two equal lines counts once."""
+        rows = self.rows.sort(TIME, maintain_order=True)
+        rows = rows.with_columns(pl.col("purpose").fill_null(SCHEDULED))
+        # a build has no variable; a run that passes without a value was a dry run
+        proved = pl.col(VALUE).is_not_null() | (pl.col("result") != "pass")
+        is_run = rows.select(pl.col(VARIABLE).is_not_null() & proved).to_series()
+        repeats = _repeats(rows, is_run)
+        for file, line, first_file, first_line in repeats.select(pl.exclude("row")).iter_rows():
+            self.rejected.add(file, line, f"repeats {self.paths[first_file]}:{first_line}")
+        kept = is_run.scatter(repeats["row"], values=False)
+        has_value = rows[VALUE].is_not_null()
+        speeds, wrong = speeds_of(self.said, rows.filter(kept & has_value))
+        for each in wrong:
+            self.rejected.add(*each)
+        rows = rows.drop(FILE, LINE)
+        return Samples(
+            rows.filter(kept & has_value),
+            rows.filter(kept & ~has_value),
+            (*self.unread, *self.rejected.of(self.paths)),
+            speeds,
+        )
+
+
 def read_perflogs(directory: Path, system: str | None = None) -> Samples:
-    """Read all perflogs below `directory`, or only those of `system`.
+    """Return the samples in the perflogs below `directory`, as `parse_perflogs` reads them.
+
+    Raises:
+        FileNotFoundError: there is no such directory. Bad content never raises.
+    """
+    return parse_perflogs(directory, system).samples()
+
+
+def parse_perflogs(directory: Path, system: str | None = None) -> Parsed:
+    """Parse all perflogs below `directory`, or only those of `system`.
 
     Rotated files (`*.log.h0`, which ReFrame leaves when the columns change; `*.log.1`,
-    `*.log-20261122.gz`, ... of logrotate) are read too. A run on two equal lines, as in a copy
-    of a file, counts once. A file or directory that cannot be read is rejected as unread.
+    `*.log-20261122.gz`, ... of logrotate) are read too. A file or directory that cannot be read
+    is rejected as unread.
 
     Raises:
         FileNotFoundError: there is no such directory. Bad content never raises.
@@ -77,26 +125,8 @@ def read_perflogs(directory: Path, system: str | None = None) -> Samples:
     rows = pl.concat([pl.DataFrame(schema=ROWS), *(each.rows() for each in layouts.values())])
     if len(layouts) > 1:
         rows = rows.sort(FILE, LINE)
-    rows = rows.sort(TIME, maintain_order=True).with_columns(pl.col("purpose").fill_null(SCHEDULED))
-    # a build has no variable; a run that passes without a value was a dry run
-    proved = pl.col(VALUE).is_not_null() | (pl.col("result") != "pass")
-    is_run = rows.select(pl.col(VARIABLE).is_not_null() & proved).to_series()
-    repeats = _repeats(rows, is_run)
-    for file, line, first_file, first_line in repeats.select(pl.exclude("row")).iter_rows():
-        rejected.add(file, line, f"repeats {paths[first_file]}:{first_line}")
-    kept = is_run.scatter(repeats["row"], values=False)
-    has_value = rows[VALUE].is_not_null()
     said = pl.concat([pl.DataFrame(schema=SAID), *(each.speeds() for each in layouts.values())])
-    speeds, wrong = speeds_of(said, rows.filter(kept & has_value))
-    for each in wrong:
-        rejected.add(*each)
-    rows = rows.drop(FILE, LINE)
-    return Samples(
-        rows.filter(kept & has_value),
-        rows.filter(kept & ~has_value),
-        (*unread, *rejected.of(paths)),
-        speeds,
-    )
+    return Parsed(rows, said, paths, rejected, unread)
 
 
 def perflog_files(

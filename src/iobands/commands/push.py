@@ -1,0 +1,107 @@
+"""The commands `iobands push` and `iobands pull`: to a store of many clusters, and from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import Annotated, Any, Final
+
+import typer
+
+from iobands.commands.options import SiteOptions, failure
+from iobands.model import parse_yaml, read_content
+from iobands.source.push import copy, open_store, push_new, read_pushed, write_pushed
+from iobands.source.store import StoreError
+from iobands.views.format import age_text, plural
+
+_SETTINGS: Final = "store.yaml"
+_SCHEMA: Final[dict[str, Any]] = {
+    "description": "the store of the site",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["url"],
+    "properties": {"url": {"description": "a directory or a URL", "type": "string"}},
+}
+
+
+def push(
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store", metavar="URL", help="The store. [default: url in config/store.yaml]"
+        ),
+    ] = None,
+    *,
+    options: SiteOptions,
+) -> None:
+    """Push samples, logs, bands and run reports to a store, as far as it does not have them.
+
+    The store is a directory or a bucket (s3://BUCKET/PATH), where Parquet files are kept, or a
+    PostgreSQL database (postgresql://HOST/DATABASE). `iobands run` pushes after each session where
+    config/store.yaml names a store. What fails is pushed the next time.
+    """
+    url = store or store_of(options)
+    if url is None:
+        raise failure(
+            f"{options.config_of(_SETTINGS)}: no such file; write `url: …`, or give --store"
+        )
+    try:
+        typer.echo(pushed_to(url, options))
+    except StoreError as error:
+        raise failure(str(error)) from None
+
+
+def pull(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The store to copy from.")],
+    to: Annotated[str, typer.Argument(metavar="DIR", help="The directory, or another store.")],
+    system: Annotated[
+        str | None,
+        typer.Option("--system", metavar="NAME", help="This system only. [default: all]"),
+    ] = None,
+) -> None:
+    """Copy what a store has into a directory of Parquet files, or into another store."""
+    try:
+        with open_store(url) as source, open_store(to) as target:
+            for name in source.systems():
+                if system in {None, name}:
+                    typer.echo(f"{name}: {plural(copy(source, target, name), 'sample')}")
+    except StoreError as error:
+        raise failure(str(error)) from None
+
+
+def store_of(options: SiteOptions) -> str | None:
+    """Return the URL of the site's store, None if it has none.
+
+    Raises:
+        FileError: the settings cannot be used.
+    """
+    path = options.config_of(_SETTINGS)
+    if not path.exists():
+        return None
+    document = parse_yaml(read_content(path), path)
+    document.check(_SCHEMA)
+    return str(document.value["url"])
+
+
+def pushed_to(url: str, options: SiteOptions) -> str:
+    """Push what is new to the store at `url`, and return what was done.
+
+    Raises:
+        StoreError: the store did not take it; the message says since when it lacks what is new.
+    """
+    perflogs, now = options.perflogs_directory, datetime.now(timezone.utc).replace(microsecond=0)
+    before = read_pushed(perflogs, url)
+    try:
+        with open_store(url) as store:
+            config = options.config_of("bands").parent
+            after, rows, documents = push_new(store, perflogs, config, before, now)
+    except StoreError as error:
+        since = (
+            f"the last push was {age_text(now - before.when)} ago"
+            if before.when
+            else "never pushed"
+        )
+        write_pushed(perflogs, replace(before, failed=str(error)))
+        raise StoreError(f"{error}; {since}, and the next one sends it all") from error
+    write_pushed(perflogs, after)
+    return f"Pushed {plural(rows, 'sample')} and {plural(documents, 'document')}"

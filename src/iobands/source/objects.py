@@ -1,0 +1,166 @@
+"""A store of Parquet files, in a directory or an object store.
+
+    samples/system=NAME/month=2026-11/SHA256.parquet
+    documents/system=NAME/PATH/TIME-SHA256
+
+A file is never changed: its name is the hash of its content, so that whoever puts the same rows
+twice makes one file, and an edit shows. Rows that are in two files count once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+import obstore
+import polars as pl
+from obstore.exceptions import BaseError
+from obstore.store import LocalStore, from_url
+
+from iobands.model import TIME, Rejected
+from iobands.source.store import SAMPLES, STORE_SCHEMA, Document, StoreError
+
+_VERSION: Final = "iobands-store"
+_TOGETHER: Final = 16  # files of a month that are made one
+_ATTEMPTS: Final = 3
+_CONTENT: Final = [name for name in SAMPLES if name not in {"file", "line"}]
+
+
+class _Damaged(Exception):
+    """Why a file is not what was put there."""
+
+
+class ObjectStore:
+    """The store at a URL such as `s3://BUCKET/PATH`, or in a directory."""
+
+    def __init__(self, url: str) -> None:
+        """Open the store, which is made if missing.
+
+        Raises:
+            StoreError: it cannot be opened, or has a newer schema.
+        """
+        self._url = url
+        with self._errors():
+            is_local = "://" not in url
+            self._files: Any = LocalStore(url, mkdir=True) if is_local else from_url(url)
+            try:
+                said = self._get(_VERSION).decode(errors="replace").strip()
+            except FileNotFoundError:
+                said = str(STORE_SCHEMA)
+                self._put(_VERSION, f"{said}\n".encode())
+        if not said.isdigit() or int(said) > STORE_SCHEMA:
+            raise StoreError(
+                f"{url}: a store of schema {said!r}; this version knows up to {STORE_SCHEMA}: "
+                "install the newer iobands"
+            )
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+    def systems(self) -> Sequence[str]:
+        """Return the systems that have samples or documents."""
+        with self._errors():
+            found = obstore.list_with_delimiter(self._files, "samples")["common_prefixes"]
+        return sorted(unquote(path.partition("system=")[2]) for path in found)
+
+    def add(self, system: str, samples: pl.DataFrame, documents: Sequence[Document]) -> None:
+        """Put a file for each month, and one for each document; see `Store`."""
+        months = samples.with_columns(_month=pl.col(TIME).dt.strftime("%Y-%m"))
+        with self._errors():
+            for (month,), rows in months.group_by("_month", maintain_order=True):
+                place = f"samples/system={quote(system)}/month={month}"
+                self._put_rows(place, rows.drop("_month"))
+                self._join(place)
+            for each in documents:
+                place = f"documents/system={quote(system)}/{quote(each.path)}"
+                name = f"{place}/{each.changed.timestamp():017.6f}-{each.digest}"
+                self._put(name, each.content)
+                older = [path for path in self._list(f"{place}/") if path < name]
+                self._remove(older)
+
+    def samples(self, system: str) -> tuple[pl.DataFrame, Sequence[Rejected]]:
+        """Return the rows of a system; a file that does not match its name is rejected."""
+        for _ in range(_ATTEMPTS):
+            frames: list[pl.DataFrame] = [pl.DataFrame(schema=SAMPLES)]
+            rejected: list[Rejected] = []
+            with self._errors(), suppress(FileNotFoundError):  # joined by another host meanwhile
+                for path in self._list(f"samples/system={quote(system)}/"):
+                    try:
+                        frames.append(self._rows(path))
+                    except _Damaged as error:
+                        rejected.append(Rejected(Path(path), 0, str(error)))
+                return pl.concat(frames), rejected
+        raise StoreError(f"{self._url}: files vanish while they are read; try again")
+
+    def documents(self, system: str, reports_since: datetime) -> Sequence[Document]:
+        """Return the documents of a system; see `Store`."""
+        top, found = f"documents/system={quote(system)}/", []
+        with self._errors():
+            for path in self._list(top):
+                place, _, name = path.removeprefix(top).rpartition("/")
+                seconds, _, digest = name.partition("-")
+                changed = datetime.fromtimestamp(float(seconds), timezone.utc)
+                if "/reports/" in unquote(place) and changed < reports_since:
+                    continue
+                document = Document(unquote(place), changed, self._get(path))
+                if document.digest != digest:
+                    raise StoreError(f"{path}: does not match its name; push it again")
+                found.append(document)
+        return found
+
+    def _put_rows(self, place: str, rows: pl.DataFrame) -> str:
+        stream = io.BytesIO()
+        rows.sort(TIME, "file", "line").write_parquet(stream, compression="zstd")
+        name = f"{place}/{hashlib.sha256(stream.getvalue()).hexdigest()}.parquet"
+        self._put(name, stream.getvalue())
+        return name
+
+    def _join(self, place: str) -> None:
+        """Make one file of a month's many, which is there before they go."""
+        paths = self._list(f"{place}/")
+        if len(paths) < _TOGETHER:
+            return
+        with suppress(_Damaged, FileNotFoundError):  # readers say which; another host joins them
+            rows = pl.concat([self._rows(path) for path in paths])
+            rows = rows.sort(TIME, "file", "line").unique(_CONTENT, keep="first")
+            joined = self._put_rows(place, rows)
+            self._remove([path for path in paths if path != joined])
+
+    def _rows(self, path: str) -> pl.DataFrame:
+        content = self._get(path)
+        if hashlib.sha256(content).hexdigest() != PurePosixPath(path).stem:
+            raise _Damaged("does not match its name: it was edited or cut off")
+        try:
+            return pl.read_parquet(content).select(pl.col(n).cast(t) for n, t in SAMPLES.items())
+        except pl.exceptions.PolarsError as error:
+            raise _Damaged(f"not a file of samples: {error}".splitlines()[0]) from None
+
+    def _list(self, prefix: str) -> list[str]:
+        return sorted(each["path"] for some in obstore.list(self._files, prefix) for each in some)
+
+    def _get(self, path: str) -> bytes:
+        return bytes(obstore.get(self._files, path).bytes())
+
+    def _put(self, path: str, content: bytes) -> None:
+        obstore.put(self._files, path, content)
+
+    def _remove(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            with suppress(FileNotFoundError):  # by another host
+                obstore.delete(self._files, path)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Say what the store's library says as a `StoreError`."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except (BaseError, OSError, ValueError) as error:
+            raise StoreError(f"{self._url}: {str(error).splitlines()[0]}") from error

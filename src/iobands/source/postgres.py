@@ -1,0 +1,189 @@
+"""A store in PostgreSQL: two tables, which psql and Grafana read too.
+
+A row's identity is the hash of its content, which the server computes: a row that comes twice is
+one, and a row that somebody edited does not match. TimescaleDB needs nothing else; `samples` may
+be made its hypertable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+import polars as pl
+from adbc_driver_manager.dbapi import Connection, Error
+from adbc_driver_postgresql import dbapi
+
+from iobands.model import TIME, Rejected
+from iobands.source.store import SAMPLES, STORE_SCHEMA, Document, StoreError
+
+_TYPES: Final[Mapping[str, str]] = {
+    "String": "text",
+    "Int64": "bigint",
+    "Float64": "double precision",
+    "Datetime": "timestamptz",
+}
+_SCHEMA: Final = "iobands"
+_CONTENT: Final = ", ".join(f'"{name}"' for name in SAMPLES if name not in {"file", "line"})
+_COLUMNS: Final = ", ".join(f'"{name}"' for name in SAMPLES)
+#: The identity of a row: PostgreSQL's text of its cells, hashed.
+_IDENTITY: Final = f"sha256(convert_to(ROW({_CONTENT})::text, 'UTF8'))"
+_TABLES: Final = (
+    f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}",
+    f"CREATE TABLE IF NOT EXISTS {_SCHEMA}.about (schema integer PRIMARY KEY)",
+    f"INSERT INTO {_SCHEMA}.about SELECT {STORE_SCHEMA} "
+    f"WHERE NOT EXISTS (SELECT FROM {_SCHEMA}.about)",
+    f"CREATE TABLE IF NOT EXISTS {_SCHEMA}.samples ("
+    + ", ".join(f'"{name}" {_TYPES[str(t).partition("(")[0]]}' for name, t in SAMPLES.items())
+    + f", id bytea NOT NULL, PRIMARY KEY (system, {TIME}, id))",
+    f"CREATE TABLE IF NOT EXISTS {_SCHEMA}.documents (system text, path text, "
+    "changed timestamptz NOT NULL, digest text NOT NULL, content bytea NOT NULL, "
+    "PRIMARY KEY (system, path))",
+)
+_ADD: Final = (
+    f"INSERT INTO {_SCHEMA}.samples SELECT {_COLUMNS}, {_IDENTITY} FROM pushed_samples "
+    "ON CONFLICT DO NOTHING",
+    f"INSERT INTO {_SCHEMA}.documents SELECT DISTINCT ON (system, path) * FROM pushed_documents "
+    "ORDER BY system, path, changed DESC, digest DESC "
+    "ON CONFLICT (system, path) DO UPDATE SET changed = EXCLUDED.changed, "
+    "digest = EXCLUDED.digest, content = EXCLUDED.content "
+    "WHERE (documents.changed, documents.digest) < (EXCLUDED.changed, EXCLUDED.digest)",
+)
+
+
+class PostgresStore:
+    """The store in the database at a URL of libpq, such as `postgresql://HOST/DATABASE`.
+
+    The password comes from libpq: `~/.pgpass`, PGPASSFILE, or a certificate.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Connect.
+
+        Raises:
+            StoreError: the database cannot be used, or has a newer schema.
+        """
+        self._name = without_password(url)
+        with self._errors():
+            self._connection: Connection = dbapi.connect(url)
+            self._do("SET timezone TO 'UTC'", "SET datestyle TO ISO")  # the text that is hashed
+            known = self._fetch(f"SELECT to_regclass('{_SCHEMA}.about') IS NOT NULL AS there")[
+                "there"
+            ][0]
+            if not known:
+                self._do(*_TABLES)
+            schema = self._fetch(f"SELECT max(schema) AS schema FROM {_SCHEMA}.about")["schema"][0]
+        if schema > STORE_SCHEMA:
+            self.close()
+            raise StoreError(
+                f"{self._name}: a store of schema {schema}; this version knows up to "
+                f"{STORE_SCHEMA}: install the newer iobands"
+            )
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+    def systems(self) -> Sequence[str]:
+        """Return the systems that have samples."""
+        # a walk over the index, as DISTINCT reads every row
+        return self._read(
+            "WITH RECURSIVE s(system) AS ("
+            f"SELECT min(system) FROM {_SCHEMA}.samples UNION ALL "
+            f"SELECT (SELECT min(system) FROM {_SCHEMA}.samples WHERE system > s.system) FROM s "
+            "WHERE system IS NOT NULL) "
+            "SELECT system FROM s WHERE system IS NOT NULL ORDER BY system"
+        )["system"].to_list()
+
+    def add(self, system: str, samples: pl.DataFrame, documents: Sequence[Document]) -> None:
+        """Add everything in one transaction; see `Store`."""
+        table = pl.DataFrame(
+            [(system, each.path, each.changed, each.digest, each.content) for each in documents],
+            schema={
+                "system": pl.String(),
+                "path": pl.String(),
+                "changed": pl.Datetime("us", "UTC"),
+                "digest": pl.String(),
+                "content": pl.Binary(),
+            },
+            orient="row",
+        )
+        with self._errors():
+            with self._connection.cursor() as cursor:
+                for name, rows in (("pushed_samples", samples), ("pushed_documents", table)):
+                    cursor.execute(f"DROP TABLE IF EXISTS pg_temp.{name}")
+                    cursor.adbc_ingest(name, rows, mode="create", temporary=True)
+                for command in _ADD:
+                    cursor.execute(command)
+            self._connection.commit()
+
+    def samples(self, system: str) -> tuple[pl.DataFrame, Sequence[Rejected]]:
+        """Return the rows of a system that match their identity; the others are rejected."""
+        rows = self._read(
+            f"SELECT {_COLUMNS}, id <> {_IDENTITY} AS edited FROM {_SCHEMA}.samples "
+            "WHERE system = $1",
+            system,
+        )
+        edited = rows.filter("edited")
+        rejected = [
+            Rejected(
+                Path(str(file)), line or 0, "edited in the store: it does not match its identity"
+            )
+            for file, line in edited.select("file", "line").iter_rows()
+        ]
+        return rows.filter(~pl.col("edited")).select(
+            pl.col(n).cast(t) for n, t in SAMPLES.items()
+        ), rejected
+
+    def documents(self, system: str, reports_since: datetime) -> Sequence[Document]:
+        """Return the documents of a system; see `Store`."""
+        rows = self._read(
+            f"SELECT path, changed, content, digest FROM {_SCHEMA}.documents WHERE system = $1 "
+            "AND (path NOT LIKE '%/reports/%' OR changed >= $2)",
+            system,
+            reports_since,
+        )
+        found = []
+        for path, changed, content, digest in rows.iter_rows():
+            document = Document(path, changed, content)
+            if document.digest != digest:
+                raise StoreError(f"{self._name}: {path} was edited; push it again")
+            found.append(document)
+        return found
+
+    def _read(self, command: str, *values: object) -> pl.DataFrame:
+        with self._errors():
+            return self._fetch(command, *values)
+
+    def _fetch(self, command: str, *values: object) -> pl.DataFrame:
+        with self._connection.cursor() as cursor:
+            cursor.execute(command, values or None)
+            found = pl.DataFrame(cursor.fetch_arrow())
+        self._connection.rollback()
+        return found
+
+    def _do(self, *commands: str) -> None:
+        with self._connection.cursor() as cursor:
+            for command in commands:
+                cursor.execute(command)
+        self._connection.commit()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Say what the driver says as a `StoreError`, without a password."""
+        try:
+            yield
+        except Error as error:
+            reason = str(error).partition("Query was:")[0]
+            raise StoreError(f"{self._name}: {' '.join(reason.split())}") from error
+
+
+def without_password(url: str) -> str:
+    """Return a URL without its password, for messages."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=re.sub(r":[^@]*@", "@", parts.netloc), query=""))

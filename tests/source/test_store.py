@@ -1,0 +1,221 @@
+"""A store gives the digest that the files give, whatever it was given, and when."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from iobands.judge.site import judge
+from iobands.snapshot.stored import to_json
+from iobands.source.known import Known, read_known
+from iobands.source.push import Pushed, copy, open_store, push_new, read_pushed, write_pushed
+from iobands.source.store import SAMPLES, Document, Store, StoreError, gather, read_stored
+from tests.factory import (
+    NOW,
+    case,
+    daily,
+    line,
+    write_bands,
+    write_perflog,
+    write_report,
+    write_session,
+)
+from tests.source.engines import ENGINES, directory
+
+NOTHING = Pushed("")
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def engine(request):
+    with ENGINES[request.param]() as url:
+        yield url
+
+
+@pytest.fixture
+def store(engine) -> Iterator[Store]:
+    with open_store(engine) as opened:
+        empty(opened)
+        yield opened
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch) -> Path:
+    """Make a site with a fall, bands, a failure, a damaged line, actions and targets' speeds."""
+    write_site(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write_site(root: Path, system: str = "here") -> None:
+    values = [1.5 + 0.01 * (n % 7) for n in range(60)] + [0.8 + 0.01 * n for n in range(6)]
+    speeds = "write_bw=0:1.02,1:0.5,2:1.0"
+    rows = daily(values, system=system, target_bandwidths=speeds)
+    rows += daily(values, system=system, pattern="ssf", perf_var="read_bw")
+    rows += [line(system=system, perf_value="-1"), rows[5], "cut off"]
+    write_perflog(root / "perflogs", rows, system=system)
+    write_bands(root / "config" / "bands")
+    write_report(root / "perflogs", [case(system=system, display_name="Other")], days=0.2)
+    write_session(root / "perflogs", NOW - timedelta(hours=6))
+    log = root / "config" / "alerts" / f"{system}.jsonl"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    said = {
+        "schema": 1,
+        "action": "acknowledge",
+        "when": (NOW - timedelta(hours=1)).isoformat(),
+        "who": "ada",
+        "reason": "a disk is replaced; | and ' and \u2028 stay",
+        "series": [{"pattern": "fpp"}],
+        "since": (NOW - timedelta(days=6)).isoformat(),
+        "until": NOW.isoformat(),
+        "direction": "down",
+    }
+    log.write_text(json.dumps(said) + "\n")
+
+
+def from_files(root: Path, now: datetime = NOW, *, as_of: bool = False) -> str:
+    config = Path("config")
+    return shown(
+        read_known(Path("perflogs"), config / "bands", config / "alerts", now=now, as_of=as_of)
+    )
+
+
+def from_store(store: Store, now: datetime = NOW, *, as_of: bool = False) -> str:
+    return shown(read_stored(store, now=now, as_of=as_of))
+
+
+def shown(known: Known) -> str:
+    site = judge(known).snapshot
+    assert site.series and site.alerts and site.rejected
+    return to_json(site, summary="")
+
+
+def push(store: Store, before: Pushed = NOTHING) -> Pushed:
+    return push_new(store, Path("perflogs"), Path("config"), before, datetime.now(timezone.utc))[0]
+
+
+def empty(store: Store) -> None:
+    """Begin with nothing, as the engine lives for the module."""
+    files, connection = getattr(store, "_files", None), getattr(store, "_connection", None)
+    if files is not None:
+        import obstore  # noqa: PLC0415
+
+        for path in store._list(""):
+            obstore.delete(files, path)
+        store._put("iobands-store", b"1\n")
+    if connection is not None:
+        store._do(
+            "TRUNCATE iobands.samples",
+            "TRUNCATE iobands.documents",
+            "UPDATE iobands.about SET schema = 1",
+        )
+
+
+def test_the_snapshot_is_that_of_the_files(store, site):
+    push(store)
+    assert from_store(store) == from_files(site)
+    past = NOW - timedelta(days=3)
+    assert from_store(store, past, as_of=True) == from_files(site, past, as_of=True)
+
+
+def test_what_comes_twice_late_or_in_another_order_is_there_once(store, site):
+    every = gather(Path("perflogs"), Path("config"))
+    rows, documents = (
+        every.samples.sample(fraction=1, shuffle=True, seed=1),
+        every.documents["here"],
+    )
+    for part in (rows[40:], rows[:90], rows[:0], rows[20:60]):
+        store.add("here", part, documents[: len(part)])
+    store.add(
+        "here",
+        rows,
+        [
+            Document(each.path, each.changed - timedelta(days=1), b"old")
+            for each in documents
+            if "/alerts/" in each.path
+        ],
+    )
+    assert from_store(store) == from_files(site)
+    content = [name for name in SAMPLES if name not in {"file", "line"}]
+    assert store.samples("here")[0].n_unique(content) == rows.n_unique(content)
+
+
+def test_a_later_session_adds_what_is_new(store, site):
+    first = push(store)
+    path = site / "perflogs" / "here" / "local" / "BenchioFPP.log"
+    with path.open("a") as perflog:
+        perflog.write(line(perf_value="0.7", job_completion_time=NOW.isoformat()) + "\n")
+    (site / "config" / "alerts" / "here.jsonl").unlink()
+    files, now = (Path("perflogs"), Path("config")), datetime.now(timezone.utc)
+    after, rows, _ = push_new(store, *files, first, now)
+    assert rows == 1
+    assert from_store(store) == from_files(site)
+    assert push_new(store, *files, after, now)[1:] == (0, 0)
+
+
+def test_a_copy_of_a_store_says_the_same(store, site):
+    push(store)
+    with directory() as other, open_store(other) as target:
+        assert copy(store, target, "here") == len(store.samples("here")[0])
+        assert from_store(target) == from_files(site)
+
+
+def test_an_edited_row_is_rejected_and_said(store, site):
+    push(store)
+    before = len(store.samples("here")[0])
+    if hasattr(store, "_connection"):
+        store._do("UPDATE iobands.samples SET perf_value = 99 WHERE line = 7 AND pattern = 'fpp'")
+        lost, said = 1, "edited in the store"
+    else:
+        path = store._list("samples/")[0]
+        frame = store._rows(path)
+        stream = io.BytesIO()
+        frame.with_columns(perf_value=99.0).write_parquet(stream)
+        store._put(path, stream.getvalue())
+        lost, said = len(frame), "does not match its name"
+    rows, rejected = store.samples("here")
+    assert len(rows) == before - lost
+    assert said in str(rejected[0])
+    assert said in from_store(store)
+
+
+def test_no_cluster_writes_another_ones_documents(store, site):
+    push(store)
+    when = NOW + timedelta(days=1)
+    is_database = hasattr(store, "_connection")  # a bucket takes no such path
+    store.add(
+        "here",
+        pl.DataFrame(schema=SAMPLES),
+        [
+            Document("config/bands/there.yaml", when, b"not: [bands"),
+            Document("perflogs/there/alerts.jsonl", when, b"{}"),
+            *([Document("perflogs/here/../../../escaped", when, b"x")] if is_database else []),
+        ],
+    )
+    assert from_store(store) == from_files(site)
+
+
+def test_a_newer_store_is_left_alone(engine, store):
+    if hasattr(store, "_connection"):
+        store._do("UPDATE iobands.about SET schema = 99")
+    else:
+        store._put("iobands-store", b"99\n")
+    with pytest.raises(StoreError, match="99"), open_store(engine):
+        pass
+    empty(store)
+
+
+def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):
+    url = "postgresql://host/database"
+    whole = Pushed(read_pushed(tmp_path, url).store, {"a.log": 3}, {"here": {"b": "c"}}, NOW)
+    write_pushed(tmp_path, whole)
+    assert read_pushed(tmp_path, url) == whole
+    assert read_pushed(tmp_path, "postgresql://other/database").lines == {}
+    for text in ("{", "[]", '{"schema": 1}', '{"schema": 1, "lines": {"a.log": "3"}}', "null"):
+        (tmp_path / "pushed.json").write_text(text)
+        assert read_pushed(tmp_path, url).lines == {}
