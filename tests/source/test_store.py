@@ -15,7 +15,7 @@ from iobands.judge.site import judge
 from iobands.snapshot.stored import to_json
 from iobands.source.known import Known, read_known
 from iobands.source.push import Pushed, copy, open_store, push_new, read_pushed, write_pushed
-from iobands.source.store import SAMPLES, Document, Store, StoreError, gather, read_stored
+from iobands.source.store import SAMPLES, Document, Store, StoreError, gather, read_stored, sites_of
 from tests.factory import (
     NOW,
     case,
@@ -86,7 +86,7 @@ def from_files(root: Path, now: datetime = NOW, *, as_of: bool = False) -> str:
 
 
 def from_store(store: Store, now: datetime = NOW, *, as_of: bool = False) -> str:
-    return shown(read_stored(store, now=now, as_of=as_of))
+    return shown(read_stored(store, store.systems(), now=now, as_of=as_of))
 
 
 def shown(known: Known) -> str:
@@ -198,6 +198,16 @@ def test_no_cluster_writes_another_ones_documents(store, site):
         ],
     )
     assert from_store(store) == from_files(site)
+
+
+def test_two_sites_with_one_name_are_told_apart(store, site):
+    first = push(store)
+    assert sites_of(store) == [["here"]]
+    (site / "perflogs" / "site.id").write_text("another\n")
+    with pytest.raises(StoreError, match="'here' of another site"):
+        push(store)
+    # who has pushed before is known
+    assert push(store, first).documents["here"]
 
 
 def test_a_newer_store_is_left_alone(engine, store):

@@ -6,8 +6,8 @@ import getpass
 import inspect
 import os
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime, timezone
 from functools import wraps
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from iobands.judge.site import JudgedSite
     from iobands.snapshot import Snapshot
     from iobands.source.known import Known
+    from iobands.source.store import Store
 
 #: The modules that `iobands[report]` installs beyond the core.
 REPORT_MODULES: Final = ("jinja2", "matplotlib", "pandas", "scipy", "uplot")
@@ -136,7 +137,7 @@ def known_of(options: SiteOptions) -> Known:
     as_of = time_of(options.as_of, "--as-of") if options.as_of else None
     now = as_of or datetime.now(timezone.utc).replace(microsecond=0)
     if options.store:
-        return _stored(options.store, now, options.system, as_of=as_of is not None)
+        return _stored(options, now, as_of=as_of is not None)
     return read_known(
         options.perflogs_directory,
         options.config_of("bands"),
@@ -147,15 +148,48 @@ def known_of(options: SiteOptions) -> Known:
     )
 
 
-def _stored(url: str, now: datetime, system: str | None, *, as_of: bool) -> Known:
+def _stored(options: SiteOptions, now: datetime, *, as_of: bool) -> Known:
+    from iobands.source.store import read_stored, sites_of  # noqa: PLC0415 (slow to load)
+
+    with _open_store(options.store or "") as store:
+        sites = sites_of(store)
+        if options.system is None and len(sites) > 1:
+            names = ", ".join(name for site in sites for name in site)
+            raise failure(f"the store has {len(sites)} sites; choose with --system: {names}")
+        systems = [name for site in sites for name in site]
+        return read_stored(store, systems, now=now, system=options.system, as_of=as_of)
+
+
+@contextmanager
+def _open_store(url: str) -> Iterator[Store]:
     from iobands.source.push import open_store  # noqa: PLC0415 (slow to load)
-    from iobands.source.store import StoreError, read_stored  # noqa: PLC0415
+    from iobands.source.store import StoreError  # noqa: PLC0415
 
     try:
         with open_store(url) as store:
-            return read_stored(store, now=now, system=system, as_of=as_of)
+            yield store
     except (StoreError, FileNotFoundError) as error:
         raise failure(str(error)) from None
+
+
+def sites_in_store(options: PastSiteOptions) -> Iterator[tuple[str, JudgedSite]]:
+    """Judge the sites of a store one by one; yield each with its name.
+
+    Nothing if the options name a system, or the store has one site.
+    """
+    from iobands.judge.site import judge  # noqa: PLC0415 (slow to load)
+    from iobands.source.store import read_stored, sites_of  # noqa: PLC0415
+
+    if options.store is None or options.system is not None:
+        return
+    as_of = time_of(options.as_of, "--as-of") if options.as_of else None
+    now = as_of or datetime.now(timezone.utc).replace(microsecond=0)
+    with _open_store(options.store) as store:
+        sites = sites_of(store)
+        for systems in sites if len(sites) > 1 else ():
+            known = read_stored(store, systems, now=now, as_of=as_of is not None)
+            judged = judge(known, false_alarms=options.false_alarms, with_power=False)
+            yield ", ".join(systems), judged
 
 
 def _clock_problem(perflogs: Path) -> str | None:

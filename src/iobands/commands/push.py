@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from iobands.commands.options import SiteOptions, failure
-from iobands.model import parse_yaml, read_content
+from iobands.model import FileError, parse_yaml, read_content
 from iobands.source.push import copy, open_store, push_new, read_pushed, write_pushed
 from iobands.source.store import StoreError
 from iobands.views.format import age_text, plural
@@ -40,13 +40,13 @@ def push(
     PostgreSQL database (postgresql://HOST/DATABASE). `iobands run` pushes after each session where
     config/store.yaml names a store. What fails is pushed the next time.
     """
-    url = store or store_of(options)
+    url = store or _store_of(options)
     if url is None:
         raise failure(
             f"{options.config_of(_SETTINGS)}: no such file; write `url: …`, or give --store"
         )
     try:
-        typer.echo(pushed_to(url, options))
+        typer.echo(_push_to(url, options))
     except StoreError as error:
         raise failure(str(error)) from None
 
@@ -69,7 +69,16 @@ def pull(
         raise failure(str(error)) from None
 
 
-def store_of(options: SiteOptions) -> str | None:
+def push_after(options: SiteOptions) -> None:
+    """Push after a session, if the site has a store; a failure is said, and costs nothing else."""
+    try:
+        if url := _store_of(options):
+            _push_to(url, options)
+    except (StoreError, FileError, OSError) as error:
+        typer.echo(f"iobands: not pushed: {error}", err=True)
+
+
+def _store_of(options: SiteOptions) -> str | None:
     """Return the URL of the site's store, None if it has none.
 
     Raises:
@@ -83,7 +92,7 @@ def store_of(options: SiteOptions) -> str | None:
     return str(document.value["url"])
 
 
-def pushed_to(url: str, options: SiteOptions) -> str:
+def _push_to(url: str, options: SiteOptions) -> str:
     """Push what is new to the store at `url`, and return what was done.
 
     Raises:

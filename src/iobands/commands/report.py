@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from iobands.commands.options import PastSiteOptions, judgement_of
+from iobands.commands.options import PastSiteOptions, judgement_of, sites_in_store
 from iobands.judge.account import accounts_of
 from iobands.judge.published import published_of
 from iobands.judge.site import JudgedSite
@@ -19,7 +21,8 @@ from iobands.model import MADE_UP, mounts, naming, replace_file, slug
 from iobands.snapshot import Snapshot
 from iobands.snapshot import public as public_part
 from iobands.source.site_file import read_site_file
-from iobands.views.dashboard.write import write_dashboard
+from iobands.views.dashboard.clusters import cluster_of
+from iobands.views.dashboard.write import write_clusters, write_dashboard
 from iobands.views.document import Block
 from iobands.views.format import plural
 from iobands.views.users import users_section
@@ -58,13 +61,31 @@ def report(
     are not written again. The exit status is 0 if the dashboard was written, whatever it shows, and
     3 if not.
     """
+    past = options.as_of is not None
+    if _clusters_to(directory, options, public=public, past=past):
+        return
     judged = judgement_of(options, with_power=True)
     site = judged.snapshot
     if output is ReportFormat.HTML:
-        past = options.as_of is not None
         report_to(directory, judged, options.config_of("systems"), public=public, past=past)
     else:
         _figures_to(directory, site, output.value)
+
+
+def _clusters_to(directory: Path, options: PastSiteOptions, *, public: bool, past: bool) -> bool:
+    """Write a dashboard for each site of a store and the page of all; whether there are several."""
+    clusters = []
+    for name, judged in sites_in_store(options):
+        site = judged.snapshot
+        below = hashlib.sha256(name.encode()).hexdigest()[:12] if "/" in name else name
+        report_to(directory / below, judged, options.config_of("systems"), public=public, past=past)
+        seen = public_part(site) if public else site
+        clusters.append(cluster_of(name, f"{quote(below)}/", seen))
+        now = site.now
+    if clusters:
+        page = write_clusters(directory, clusters, now)
+        typer.echo(f"All sites: {page.resolve()}")
+    return bool(clusters)
 
 
 def report_to(

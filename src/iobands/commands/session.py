@@ -17,6 +17,7 @@ from rich.text import Text
 from iobands.commands.ledger import log_news
 from iobands.commands.notify import send_ping, settings_of, tell_of
 from iobands.commands.options import SiteOptions, failure, judgement_of
+from iobands.commands.push import push_after
 from iobands.commands.report import report_to
 from iobands.commands.status import print_digest
 from iobands.judge.site import JudgedSite
@@ -212,6 +213,7 @@ def _told(
     for problem in problems:
         typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
     status = OK if people is _NOBODY else tell_of(site, people, options)
+    push_after(options)
     return site, status
 
 

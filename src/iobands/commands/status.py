@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
 
-from iobands.commands.options import PastSiteOptions, site_of
+from iobands.commands.options import PastSiteOptions, failure, site_of, sites_in_store
+from iobands.model import WORST_FIRST, worst
 from iobands.snapshot import Snapshot
 from iobands.snapshot.stored import to_json
 from iobands.views.digest import digest_text
-from iobands.views.format import summary
+from iobands.views.format import printable, summary
 from iobands.views.layout import MAIL_WIDTH
 from iobands.views.plugin import plugin_line
 
@@ -43,6 +45,8 @@ def status(
     The exit status is 0 if all is well, 1 for an acknowledged drop or a directory left behind, 2
     for degraded and 3 for no data.
     """
+    if clusters := [(name, judged.snapshot) for name, judged in sites_in_store(options)]:
+        _print_clusters(clusters, output)
     site = site_of(options, with_power=output is StatusFormat.JSON)
     if output is StatusFormat.JSON:
         typer.echo(to_json(site, summary=summary(site)))
@@ -51,6 +55,15 @@ def status(
     else:
         print_digest(site, every=every, rejected=rejected)
     raise typer.Exit(site.exit_status)
+
+
+def _print_clusters(clusters: Sequence[tuple[str, Snapshot]], output: StatusFormat) -> NoReturn:
+    """Print a line for each site of a store, the ones with trouble first, and exit."""
+    if output is StatusFormat.JSON:
+        raise failure("a store of several sites: choose one with --system")
+    for name, site in sorted(clusters, key=lambda each: WORST_FIRST.index(each[1].exit_status)):
+        typer.echo(f"{printable(name)}: {printable(summary(site))}")
+    raise typer.Exit(worst(site.exit_status for _, site in clusters))
 
 
 def print_digest(site: Snapshot, *, every: bool = False, rejected: bool = False) -> None:

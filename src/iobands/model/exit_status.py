@@ -8,7 +8,8 @@ from typing import Final
 #: Exit statuses of a monitoring plug-in.
 OK, WARNING, CRITICAL, UNKNOWN = range(4)
 
-_WORST_FIRST: Final = (CRITICAL, UNKNOWN, WARNING, OK)
+#: Exit statuses, the worst first: a missing sample may hide a loss, a known loss hides nothing.
+WORST_FIRST: Final = (CRITICAL, UNKNOWN, WARNING, OK)
 
 
 def worst(statuses: Iterable[int]) -> int:
@@ -18,4 +19,4 @@ def worst(statuses: Iterable[int]) -> int:
     that the next runs settle.
     """
     found = set(statuses)
-    return next((status for status in _WORST_FIRST if status in found), OK)
+    return next((status for status in WORST_FIRST if status in found), OK)

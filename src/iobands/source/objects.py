@@ -98,19 +98,22 @@ class ObjectStore:
                 return pl.concat(frames), rejected
         raise StoreError(f"{self._url}: files vanish while they are read; try again")
 
-    def documents(self, system: str, reports_since: datetime) -> Sequence[Document]:
+    def documents(
+        self, system: str, reports_since: datetime, path: str | None = None
+    ) -> Sequence[Document]:
         """Return the documents of a system; see `Store`."""
         top, found = f"documents/system={quote(system)}/", []
+        prefix = f"{top}{quote(path)}/" if path else top
         with self._errors():
-            for path in self._list(top):
-                place, _, name = path.removeprefix(top).rpartition("/")
+            for stored in self._list(prefix):
+                place, _, name = stored.removeprefix(top).rpartition("/")
                 seconds, _, digest = name.partition("-")
                 changed = datetime.fromtimestamp(float(seconds), timezone.utc)
                 if "/reports/" in unquote(place) and changed < reports_since:
                     continue
-                document = Document(unquote(place), changed, self._get(path))
+                document = Document(unquote(place), changed, self._get(stored))
                 if document.digest != digest:
-                    raise StoreError(f"{path}: does not match its name; push it again")
+                    raise StoreError(f"{stored}: does not match its name; push it again")
                 found.append(document)
         return found
 

@@ -140,19 +140,22 @@ class PostgresStore:
             pl.col(n).cast(t) for n, t in SAMPLES.items()
         ), rejected
 
-    def documents(self, system: str, reports_since: datetime) -> Sequence[Document]:
+    def documents(
+        self, system: str, reports_since: datetime, path: str | None = None
+    ) -> Sequence[Document]:
         """Return the documents of a system; see `Store`."""
         rows = self._read(
             f"SELECT path, changed, content, digest FROM {_SCHEMA}.documents WHERE system = $1 "
-            "AND (path NOT LIKE '%/reports/%' OR changed >= $2)",
+            "AND (path NOT LIKE '%/reports/%' OR changed >= $2) AND ($3 = '' OR path = $3)",
             system,
             reports_since,
+            path or "",
         )
         found = []
-        for path, changed, content, digest in rows.iter_rows():
-            document = Document(path, changed, content)
+        for name, changed, content, digest in rows.iter_rows():
+            document = Document(name, changed, content)
             if document.digest != digest:
-                raise StoreError(f"{self._name}: {path} was edited; push it again")
+                raise StoreError(f"{self._name}: {name} was edited; push it again")
             found.append(document)
         return found
 

@@ -19,7 +19,16 @@ from typing import Final
 import polars as pl
 
 from iobands.model import parse_time, read_small, replace_file, utc_text
-from iobands.source.store import EVER, Document, Gathered, Store, StoreError, gather
+from iobands.source.store import (
+    EVER,
+    SITE,
+    Document,
+    Gathered,
+    Store,
+    StoreError,
+    gather,
+    site_of_system,
+)
 
 _SCHEMA: Final = 1
 _NAME: Final = "pushed.json"
@@ -99,6 +108,12 @@ def push_new(
     for system, documents in site.documents.items():
         known = before.documents.get(system)
         if known is None:
+            theirs = site_of_system(store, system)
+            if theirs and theirs != next(e.content for e in documents if e.path == SITE):
+                raise StoreError(
+                    f"the store has a system {system!r} of another site; rename one of the two, or "
+                    "push to another store"
+                )
             known = {each.path: each.digest for each in store.documents(system, EVER)}
         has[system] = {each.path: each.digest for each in documents}
         changed = [each for each in documents if known.get(each.path) != each.digest]

@@ -11,12 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
+from uuid import uuid4
 
 import polars as pl
 
@@ -41,7 +44,9 @@ SAMPLES: Final[Mapping[str, Any]] = {
 }
 _CONTENT: Final = [name for name in SAMPLES if name not in {"file", "line"}]
 _REJECTED: Final = "rejected.json"
-_SITE_WIDE: Final = ("perflogs/last-session.json", "perflogs/plan.json")
+#: The document that names the site.
+SITE: Final = "perflogs/site.id"
+_SITE_WIDE: Final = (SITE, "perflogs/last-session.json", "perflogs/plan.json")
 #: Before every document.
 EVER: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MOST_DAMAGED: Final = 2**16  # bytes of a run report that no reader can use
@@ -88,8 +93,10 @@ class Store(Protocol):
             StoreError: the store cannot be read.
         """
 
-    def documents(self, system: str, reports_since: datetime) -> Sequence[Document]:
-        """Return the documents of a system; run reports that changed since then only.
+    def documents(
+        self, system: str, reports_since: datetime, path: str | None = None
+    ) -> Sequence[Document]:
+        """Return the documents of a system, or the one at `path`; run reports since then only.
 
         Raises:
             StoreError: the store cannot be read.
@@ -131,21 +138,27 @@ def samples_of(table: pl.DataFrame, rejected: Iterable[Rejected]) -> Samples:
 
 
 def read_stored(
-    store: Store, *, now: datetime, system: str | None = None, as_of: bool = False
+    store: Store,
+    systems: Sequence[str],
+    *,
+    now: datetime,
+    system: str | None = None,
+    as_of: bool = False,
 ) -> Known:
-    """Return what a store knows, as `read_known` does of files.
+    """Return what a store knows of the systems of a site, or of one of them, as `read_known` does.
 
     Raises:
         StoreError: the store cannot be read.
         FileNotFoundError: it has no samples.
     """
-    systems = [name for name in store.systems() if system in {None, name}]
+    systems = [system] if system else systems
     found = [store.samples(name) for name in systems]
     table = pl.concat([pl.DataFrame(schema=SAMPLES), *(each for each, _ in found)])
     if table.is_empty():
         there = ", ".join(store.systems()) or "none"
         raise FileNotFoundError(
-            f"the store has no samples of {system or 'any system'}; systems there: {there}"
+            f"the store has no samples of {', '.join(systems) or 'any system'}; systems there: "
+            f"{there}"
         )
     samples = samples_of(table, ())
     recent = recent_of(samples.histories().values())
@@ -216,6 +229,28 @@ def _named_as_the_files(known: Known, scratch: str) -> Known:
     )
 
 
+def sites_of(store: Store) -> Sequence[Sequence[str]]:
+    """Return the systems of each site: what one site pushed is judged together.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    sites: defaultdict[bytes, list[str]] = defaultdict(list)
+    for system in store.systems():
+        sites[site_of_system(store, system) or system.encode()].append(system)
+    return [*sites.values()]
+
+
+def site_of_system(store: Store, system: str) -> bytes:
+    """Return the identity of the site that pushed a system, empty if there is none.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    found = _newest(store.documents(system, EVER, SITE))
+    return next((each.content for each in found), b"")
+
+
 @dataclass(frozen=True)
 class Gathered:
     """What the files of a site hold: rows, and the documents of each system."""
@@ -227,11 +262,18 @@ class Gathered:
 def gather(perflogs: Path, config: Path) -> Gathered:
     """Return everything that is known of a site's systems, for a store.
 
+    The first time, the site gets its identity, by which a store tells two of one name apart.
+
     Raises:
         FileNotFoundError: there are no perflogs.
         OSError: a file cannot be read.
     """
     parsed, root = parse_perflogs(perflogs), perflogs.parent
+    with (
+        suppress(FileExistsError),
+        (perflogs / Path(SITE).name).open("x", encoding="ascii") as identity,
+    ):
+        identity.write(f"{uuid4().hex}\n")
     table = table_of(parsed, root)
     names = sorted({each.name for each in perflogs.iterdir() if each.is_dir()})
     lines = parsed.samples().rejected

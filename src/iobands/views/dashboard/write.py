@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from errno import EAGAIN, EEXIST
 from importlib.resources import files
 from pathlib import Path, PurePath
@@ -18,6 +19,7 @@ from typing import Final
 from iobands.model import naming, opened_below, read_regular, refuse_link, replace_file
 from iobands.snapshot import BeforeAfter, Snapshot, slowest
 from iobands.views.dashboard.alert_page import alert_pages
+from iobands.views.dashboard.clusters import Cluster, clusters_page
 from iobands.views.dashboard.details import details_of
 from iobands.views.dashboard.heat_map import by_job
 from iobands.views.dashboard.overview import overview
@@ -93,6 +95,23 @@ def write_dashboard(
             with opened_below(directory, [name], _ENTERED) as below:
                 _remove_others(directory / name, below, made)
     return Written(directory / "index.html", len(made), replaced)
+
+
+def write_clusters(directory: Path, clusters: Sequence[Cluster], now: datetime) -> Path:
+    """Write the page of several sites, whose dashboards are below `directory`; return the page.
+
+    Raises:
+        OSError: the directory cannot be written, or is not a dashboard.
+    """
+    style = files("iobands.views.dashboard") / "assets" / "dashboard.css"
+    contents = {
+        "clusters.css": style.read_bytes(),
+        "index.html": clusters_page(clusters, now).encode("utf-8", "replace"),
+    }
+    with _alone(directory), opened_below(directory, (), _ENTERED) as parent:
+        for name, content in contents.items():
+            replace_file(directory / name, content, mode=_READABLE, directory=parent)
+    return directory / "index.html"
 
 
 def prepare_directory(directory: Path) -> None:

@@ -1,0 +1,69 @@
+"""The commands that push to a store and read one, as somebody types them."""
+
+from __future__ import annotations
+
+import re
+
+import duckdb
+
+from tests.commands.small_site import site, unknown
+from tests.site_copy import ROOT
+
+
+def test_a_cluster_pushes_and_anybody_reads(iobands, tmp_path):
+    site(tmp_path)
+    (tmp_path / "config" / "store.yaml").write_text(f"url: {tmp_path}/store\n")
+    first = iobands("push")
+    assert first.stdout == "Pushed 10 samples and 3 documents\n"
+    assert iobands("push").stdout == "Pushed 0 samples and 0 documents\n"
+    read = iobands("status", "--store", f"{tmp_path}/store")
+    assert (read.returncode, read.stdout) == (0, iobands("status").stdout)
+    assert iobands("pull", f"{tmp_path}/store", f"{tmp_path}/copy").stdout == "here: 10 samples\n"
+    assert iobands("status", "--store", f"{tmp_path}/copy").stdout == read.stdout
+
+
+def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(iobands, tmp_path):
+    store = f"{tmp_path}/store"
+    for name in ("one", "two"):
+        root = site(tmp_path / name)
+        (root / "perflogs" / "here").rename(root / "perflogs" / name)
+        log = root / "perflogs" / name / "local" / "BenchioFPP.log"
+        log.write_text(log.read_text().replace("|here|", f"|{name}|"))
+        if name == "two":  # what fell by three quarters
+            log.write_text(re.sub(r"\|1\.5\|(?=[^\n]*\n\Z)", "|0.1|", log.read_text()))
+        assert iobands("push", "--store", store, cwd=root).returncode == 0
+    done = iobands("status", "--store", store)
+    assert [line.split(" IOBANDS ")[0] for line in done.stdout.splitlines()] == ["one:", "two:"]
+    assert iobands("status", "--store", store, "--system", "one").stdout.startswith("IOBANDS OK")
+    said = unknown(iobands("explain", "fpp", "--store", store))
+    assert "2 sites; choose with --system: one, two" in said.stderr
+    assert iobands("report", "pages", "--store", store).returncode == 0
+    page = (tmp_path / "pages" / "index.html").read_text()
+    assert all(f'<a href="{name}/index.html">{name}</a>' in page for name in ("one", "two"))
+    assert "benchio fpp posix write_bw" in page
+    assert (tmp_path / "pages" / "two" / "index.html").exists()
+
+
+def test_what_cannot_be_pushed_is_said_once_with_its_age(iobands, tmp_path):
+    site(tmp_path)
+    (tmp_path / "file").write_text("")
+    assert "no such file; write `url: …`" in unknown(iobands("push")).stderr
+    said = unknown(iobands("push", "--store", f"{tmp_path}/file"))
+    assert "never pushed, and the next one sends it all" in said.stderr
+    assert iobands("push", "--store", f"{tmp_path}/store").returncode == 0
+    secret = "postgresql://me:very-secret@localhost:1/io?connect_timeout=1"
+    said = unknown(iobands("push", "--store", secret))
+    assert "postgresql://me@localhost:1/io: " in said.stderr
+    assert "secret" not in said.stderr + (tmp_path / "perflogs" / "pushed.json").read_text()
+    (tmp_path / "config" / "store.yaml").write_text("uri: x\n")
+    assert "store.yaml, line 1" in unknown(iobands("push")).stderr
+
+
+def test_duckdb_reads_the_files_as_the_howto_says(iobands, tmp_path, monkeypatch):
+    site(tmp_path)
+    iobands("push", "--store", f"{tmp_path}/results")
+    text = (ROOT / "docs" / "howto" / "keep-in-a-store.md").read_text()
+    query = re.search(r"```sql\n(SELECT .*?)```", text, re.DOTALL)[1]
+    monkeypatch.chdir(tmp_path)
+    (row,) = duckdb.sql(query).fetchall()
+    assert row == ("here", "disk", "fpp", "write_bw", 10, 1.5)
