@@ -15,7 +15,15 @@ from iobands.judge.site import judge
 from iobands.snapshot.stored import to_json
 from iobands.source.known import Known, read_known
 from iobands.source.push import Pushed, copy, open_store, push_new, read_pushed, write_pushed
-from iobands.source.store import SAMPLES, Document, Store, StoreError, gather, read_stored, sites_of
+from iobands.source.store import (
+    SAMPLES,
+    Store,
+    StoredDocument,
+    StoreError,
+    gather,
+    read_stored,
+    sites_of,
+)
 from tests.factory import (
     NOW,
     case,
@@ -135,7 +143,7 @@ def test_what_comes_twice_late_or_in_another_order_is_there_once(store, site):
         "here",
         rows,
         [
-            Document(each.path, each.changed - timedelta(days=1), b"old")
+            StoredDocument(each.path, each.changed - timedelta(days=1), b"old")
             for each in documents
             if "/alerts/" in each.path
         ],
@@ -192,9 +200,13 @@ def test_no_cluster_writes_another_ones_documents(store, site):
         "here",
         pl.DataFrame(schema=SAMPLES),
         [
-            Document("config/bands/there.yaml", when, b"not: [bands"),
-            Document("perflogs/there/alerts.jsonl", when, b"{}"),
-            *([Document("perflogs/here/../../../escaped", when, b"x")] if is_database else []),
+            StoredDocument("config/bands/there.yaml", when, b"not: [bands"),
+            StoredDocument("perflogs/there/alerts.jsonl", when, b"{}"),
+            *(
+                [StoredDocument("perflogs/here/../../../escaped", when, b"x")]
+                if is_database
+                else []
+            ),
         ],
     )
     assert from_store(store) == from_files(site)

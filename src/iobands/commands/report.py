@@ -21,7 +21,7 @@ from iobands.model import MADE_UP, mounts, naming, replace_file, slug
 from iobands.snapshot import Snapshot
 from iobands.snapshot import public as public_part
 from iobands.source.site_file import read_site_file
-from iobands.views.dashboard.clusters import cluster_of
+from iobands.views.dashboard.clusters import about_cluster
 from iobands.views.dashboard.write import write_clusters, write_dashboard
 from iobands.views.document import Block
 from iobands.views.format import plural
@@ -80,7 +80,7 @@ def _clusters_to(directory: Path, options: PastSiteOptions, *, public: bool, pas
         below = hashlib.sha256(name.encode()).hexdigest()[:12] if "/" in name else name
         report_to(directory / below, judged, options.config_of("systems"), public=public, past=past)
         seen = public_part(site) if public else site
-        clusters.append(cluster_of(name, f"{quote(below)}/", seen))
+        clusters.append(about_cluster(name, f"{quote(below)}/", seen))
         now = site.now
     if clusters:
         page = write_clusters(directory, clusters, now)

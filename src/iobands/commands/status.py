@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from iobands.commands.options import PastSiteOptions, failure, site_of, sites_in_store
-from iobands.model import WORST_FIRST, worst
+from iobands.model import WORST_STATUS_FIRST, worst
 from iobands.snapshot import Snapshot
 from iobands.snapshot.stored import to_json
 from iobands.views.digest import digest_text
@@ -61,7 +61,9 @@ def _print_clusters(clusters: Sequence[tuple[str, Snapshot]], output: StatusForm
     """Print a line for each site of a store, the ones with trouble first, and exit."""
     if output is StatusFormat.JSON:
         raise failure("a store of several sites: choose one with --system")
-    for name, site in sorted(clusters, key=lambda each: WORST_FIRST.index(each[1].exit_status)):
+    for name, site in sorted(
+        clusters, key=lambda each: WORST_STATUS_FIRST.index(each[1].exit_status)
+    ):
         typer.echo(f"{printable(name)}: {printable(summary(site))}")
     raise typer.Exit(worst(site.exit_status for _, site in clusters))
 

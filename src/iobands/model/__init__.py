@@ -23,7 +23,7 @@ from iobands.model.documents import (
     unknown,
     utc_text,
 )
-from iobands.model.exit_status import CRITICAL, OK, UNKNOWN, WARNING, WORST_FIRST, worst
+from iobands.model.exit_status import CRITICAL, OK, UNKNOWN, WARNING, WORST_STATUS_FIRST, worst
 from iobands.model.fields import (
     ACCEPTANCE,
     ASKED,

@@ -9,7 +9,7 @@ from typing import Final
 OK, WARNING, CRITICAL, UNKNOWN = range(4)
 
 #: Exit statuses, the worst first: a missing sample may hide a loss, a known loss hides nothing.
-WORST_FIRST: Final = (CRITICAL, UNKNOWN, WARNING, OK)
+WORST_STATUS_FIRST: Final = (CRITICAL, UNKNOWN, WARNING, OK)
 
 
 def worst(statuses: Iterable[int]) -> int:
@@ -19,4 +19,4 @@ def worst(statuses: Iterable[int]) -> int:
     that the next runs settle.
     """
     found = set(statuses)
-    return next((status for status in WORST_FIRST if status in found), OK)
+    return next((status for status in WORST_STATUS_FIRST if status in found), OK)

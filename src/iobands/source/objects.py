@@ -24,7 +24,7 @@ from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
 
 from iobands.model import TIME, Rejected
-from iobands.source.store import SAMPLES, STORE_SCHEMA, Document, StoreError
+from iobands.source.store import SAMPLES, STORE_SCHEMA, StoredDocument, StoreError
 
 _VERSION: Final = "iobands-store"
 _TOGETHER: Final = 16  # files of a month that are made one
@@ -69,7 +69,7 @@ class ObjectStore:
             found = obstore.list_with_delimiter(self._files, "samples")["common_prefixes"]
         return sorted(unquote(path.partition("system=")[2]) for path in found)
 
-    def add(self, system: str, samples: pl.DataFrame, documents: Sequence[Document]) -> None:
+    def add(self, system: str, samples: pl.DataFrame, documents: Sequence[StoredDocument]) -> None:
         """Put a file for each month, and one for each document; see `Store`."""
         months = samples.with_columns(_month=pl.col(TIME).dt.strftime("%Y-%m"))
         with self._errors():
@@ -100,7 +100,7 @@ class ObjectStore:
 
     def documents(
         self, system: str, reports_since: datetime, path: str | None = None
-    ) -> Sequence[Document]:
+    ) -> Sequence[StoredDocument]:
         """Return the documents of a system; see `Store`."""
         top, found = f"documents/system={quote(system)}/", []
         prefix = f"{top}{quote(path)}/" if path else top
@@ -111,7 +111,7 @@ class ObjectStore:
                 changed = datetime.fromtimestamp(float(seconds), timezone.utc)
                 if "/reports/" in unquote(place) and changed < reports_since:
                     continue
-                document = Document(unquote(place), changed, self._get(stored))
+                document = StoredDocument(unquote(place), changed, self._get(stored))
                 if document.digest != digest:
                     raise StoreError(f"{stored}: does not match its name; push it again")
                 found.append(document)

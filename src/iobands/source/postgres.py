@@ -20,7 +20,7 @@ from adbc_driver_manager.dbapi import Connection, Error
 from adbc_driver_postgresql import dbapi
 
 from iobands.model import TIME, Rejected
-from iobands.source.store import SAMPLES, STORE_SCHEMA, Document, StoreError
+from iobands.source.store import SAMPLES, STORE_SCHEMA, StoredDocument, StoreError
 
 _TYPES: Final[Mapping[str, str]] = {
     "String": "text",
@@ -100,7 +100,7 @@ class PostgresStore:
             "SELECT system FROM s WHERE system IS NOT NULL ORDER BY system"
         )["system"].to_list()
 
-    def add(self, system: str, samples: pl.DataFrame, documents: Sequence[Document]) -> None:
+    def add(self, system: str, samples: pl.DataFrame, documents: Sequence[StoredDocument]) -> None:
         """Add everything in one transaction; see `Store`."""
         table = pl.DataFrame(
             [(system, each.path, each.changed, each.digest, each.content) for each in documents],
@@ -142,7 +142,7 @@ class PostgresStore:
 
     def documents(
         self, system: str, reports_since: datetime, path: str | None = None
-    ) -> Sequence[Document]:
+    ) -> Sequence[StoredDocument]:
         """Return the documents of a system; see `Store`."""
         rows = self._read(
             f"SELECT path, changed, content, digest FROM {_SCHEMA}.documents WHERE system = $1 "
@@ -153,7 +153,7 @@ class PostgresStore:
         )
         found = []
         for name, changed, content, digest in rows.iter_rows():
-            document = Document(name, changed, content)
+            document = StoredDocument(name, changed, content)
             if document.digest != digest:
                 raise StoreError(f"{self._name}: {name} was edited; push it again")
             found.append(document)

@@ -22,9 +22,9 @@ from iobands.model import parse_time, read_small, replace_file, utc_text
 from iobands.source.store import (
     EVER,
     SITE,
-    Document,
     Gathered,
     Store,
+    StoredDocument,
     StoreError,
     gather,
     site_of_system,
@@ -117,7 +117,7 @@ def push_new(
             known = {each.path: each.digest for each in store.documents(system, EVER)}
         has[system] = {each.path: each.digest for each in documents}
         changed = [each for each in documents if known.get(each.path) != each.digest]
-        changed += [Document(path, now, b"") for path in known.keys() - has[system].keys()]
+        changed += [StoredDocument(path, now, b"") for path in known.keys() - has[system].keys()]
         mine = new.filter(pl.col("system") == system)
         if len(mine) or changed:
             store.add(system, mine, changed)

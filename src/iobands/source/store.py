@@ -57,7 +57,7 @@ class StoreError(Exception):
 
 
 @dataclass(frozen=True)
-class Document:
+class StoredDocument:
     """A file of a system, by its path below the site's directory; empty if it was removed."""
 
     path: str
@@ -79,7 +79,7 @@ class Store(Protocol):
     def systems(self) -> Sequence[str]:
         """Return the systems that it knows, in order."""
 
-    def add(self, system: str, samples: pl.DataFrame, documents: Sequence[Document]) -> None:
+    def add(self, system: str, samples: pl.DataFrame, documents: Sequence[StoredDocument]) -> None:
         """Add rows of `SAMPLES` and documents; of two with one path, the last changed counts.
 
         Raises:
@@ -95,7 +95,7 @@ class Store(Protocol):
 
     def documents(
         self, system: str, reports_since: datetime, path: str | None = None
-    ) -> Sequence[Document]:
+    ) -> Sequence[StoredDocument]:
         """Return the documents of a system, or the one at `path`; run reports since then only.
 
         Raises:
@@ -192,8 +192,8 @@ def read_stored(
     return _named_as_the_files(known, f"{root}/")
 
 
-def _newest(documents: Iterable[Document]) -> Iterable[Document]:
-    by_path: dict[str, Document] = {}
+def _newest(documents: Iterable[StoredDocument]) -> Iterable[StoredDocument]:
+    by_path: dict[str, StoredDocument] = {}
     for each in sorted(documents, key=lambda each: (each.changed, each.digest)):
         by_path[each.path] = each
     return [each for each in by_path.values() if each.content]
@@ -256,7 +256,7 @@ class Gathered:
     """What the files of a site hold: rows, and the documents of each system."""
 
     samples: pl.DataFrame
-    documents: Mapping[str, Sequence[Document]]
+    documents: Mapping[str, Sequence[StoredDocument]]
 
 
 def gather(perflogs: Path, config: Path) -> Gathered:
@@ -277,7 +277,7 @@ def gather(perflogs: Path, config: Path) -> Gathered:
     table = table_of(parsed, root)
     names = sorted({each.name for each in perflogs.iterdir() if each.is_dir()})
     lines = parsed.samples().rejected
-    documents: dict[str, Sequence[Document]] = {}
+    documents: dict[str, Sequence[StoredDocument]] = {}
     for name in names:
         mine = [each for each in lines if each.path.is_relative_to(perflogs / name)]
         changed = max(
@@ -290,8 +290,8 @@ def gather(perflogs: Path, config: Path) -> Gathered:
     return Gathered(table, documents)
 
 
-def _files_of(perflogs: Path, config: Path, system: str) -> Iterator[Document]:
-    logs, part = perflogs / system, path_part(system)
+def _files_of(perflogs: Path, config: Path, system: str) -> Iterator[StoredDocument]:
+    logs, part = perflogs / path_part(system), path_part(system)
     files = {
         **{name: perflogs / Path(name).name for name in _SITE_WIDE},
         f"perflogs/{system}/alerts.jsonl": logs / "alerts.jsonl",
@@ -302,18 +302,18 @@ def _files_of(perflogs: Path, config: Path, system: str) -> Iterator[Document]:
         files[f"perflogs/{system}/leftovers/{note.name}"] = note
     for name, path in files.items():
         if path.is_file():
-            yield Document(name, _changed(path), path.read_bytes())
+            yield StoredDocument(name, _changed(path), path.read_bytes())
     for path in report_files(perflogs, system):
         try:
             content = reduced_report(path)
         except Unusable:
             content = path.read_bytes()[:_MOST_DAMAGED]  # its reader says what is wrong
-        yield Document(f"perflogs/{system}/reports/{path.name}", _changed(path), content)
+        yield StoredDocument(f"perflogs/{system}/reports/{path.name}", _changed(path), content)
 
 
 def _rejected_document(
     system: str, lines: Sequence[Rejected], root: Path, changed: datetime
-) -> Document:
+) -> StoredDocument:
     said = [
         [
             each.path.relative_to(root).as_posix(),
@@ -324,10 +324,10 @@ def _rejected_document(
         ]
         for each in lines
     ]
-    return Document(f"perflogs/{system}/{_REJECTED}", changed, json.dumps(said).encode())
+    return StoredDocument(f"perflogs/{system}/{_REJECTED}", changed, json.dumps(said).encode())
 
 
-def _rejected_in(document: Document) -> list[Rejected]:
+def _rejected_in(document: StoredDocument) -> list[Rejected]:
     try:
         return [
             Rejected(Path(str(path)), int(line), str(reason), int(lines), bool(unread))

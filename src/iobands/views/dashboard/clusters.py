@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from iobands.model import WORST_FIRST
+from iobands.model import WORST_STATUS_FIRST
 from iobands.snapshot import Series, Snapshot, in_utc
 from iobands.version import __version__
 from iobands.views.address import page_of
@@ -57,7 +57,7 @@ class Cluster:
     rates: Mapping[tuple[str, str], Sequence[Rate]]
 
 
-def cluster_of(name: str, href: str, site: Snapshot) -> Cluster:
+def about_cluster(name: str, href: str, site: Snapshot) -> Cluster:
     """Return what the front page says of a site, whose dashboard is at `href`."""
     urgent = sections(site)[ATTENTION]
     alerts = [
@@ -82,7 +82,7 @@ def cluster_of(name: str, href: str, site: Snapshot) -> Cluster:
 
 def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
     """Return the page; the sites with trouble come first."""
-    ordered = sorted(clusters, key=lambda each: WORST_FIRST.index(each.exit_status))
+    ordered = sorted(clusters, key=lambda each: WORST_STATUS_FIRST.index(each.exit_status))
     jobs: defaultdict[tuple[str, str], list[Rate]] = defaultdict(list)
     for each in clusters:
         for job, rates in each.rates.items():
