@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Final
 
@@ -22,7 +23,7 @@ from iobands.model import naming
 from iobands.snapshot import Ledger, LedgerEntry
 from iobands.source.alert_log import alert_log, append_events
 from iobands.source.known import read_known
-from iobands.views.format import percent, plural, printable
+from iobands.views.format import day_text, percent, plural, printable
 from iobands.views.layout import blocks, fitted, output_width
 
 _OLD: Final = ".old"
@@ -54,11 +55,16 @@ def alerts(
     found = site.ledger
     shown = found.entries if every else found.entries[:_SHOWN]
     heading, *rows = blocks(
-        [_HEADINGS, *map(_row, shown)], output_width(), wrapped=(5,), right=(0, 4), indent=""
+        [_HEADINGS, *(_row(each, site.now) for each in shown)],
+        output_width(),
+        wrapped=(5,),
+        right=(0, 4),
+        indent="",
     )
     lines = [*heading]
     for entry, row in zip(shown, rows, strict=True):
-        cause = f"{_BELOW}cause: {printable(entry.cause.what)}" if entry.cause else ""
+        what = entry.cause.what if entry.cause and entry.subject not in entry.cause.what else ""
+        cause = f"{_BELOW}cause: {printable(what)}" if what else ""
         by = f"{_BELOW}{entry.ending}" if entry.who else ""  # who ended it, and why
         lines += [*row, *filter(None, (cause, by))]
     lines = lines if shown else ["No alert so far."]
@@ -67,9 +73,9 @@ def alerts(
     typer.echo(fitted([*lines, "", _figures(found)]), nl=False)
 
 
-def _row(entry: LedgerEntry) -> tuple[str, ...]:
+def _row(entry: LedgerEntry, now: datetime) -> tuple[str, ...]:
     times = (entry.since, entry.raised, entry.ended)
-    days = (f"{each:%Y-%m-%d}" if each else "-" for each in times)
+    days = (day_text(each, now) if each else "-" for each in times)
     change = percent(entry.ratio) if entry.ratio else "-"
     return (
         str(entry.number or "-"),
@@ -119,7 +125,7 @@ def _rebuild(options: PastSiteOptions) -> None:
 def _figures(found: Ledger) -> str:
     judged = found.real + found.false
     precision = (
-        f"precision {found.real / judged:.0%} of {plural(judged, 'verdict')}"
+        f"precision {100 * found.real / judged:.0f} % of {plural(judged, 'verdict')}"
         if judged
         else "no verdict yet; give one with `iobands resolve --verdict real|false`"
     )

@@ -15,7 +15,7 @@ def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
     If no name matches, return the series that have the words as values of their fields.
     """
     numbered = [each for each in (*site.alerts, *site.past) if each.number and wanted == each.name]
-    if numbered:
+    if numbered or wanted.isdecimal():  # such as 7, which is no part of a name
         return [*numbered]
     alerts = {
         each.subject: each for each in reversed(site.alerts) if len(each.members) != 1 or each.peer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -151,7 +151,7 @@ def account_given_of(site: Snapshot, alert: Alert) -> Account:
         state=_state(site, alert),
         facts=tuple(_facts(site, alert)),
         happened=tuple(_happened(site, alert)),
-        count=counted_members(alert, site) or plural(len(alert.members), "series"),
+        count=counted_members(alert, site).removesuffix(" series") or str(len(alert.members)),
         maybe=tuple(odds_text(each, site.now) for each in maybe),
         moved=tuple(moved),
         still=(*still, *_elsewhere(others, field, alert)) if onset else (),
@@ -227,7 +227,9 @@ def _state(site: Snapshot, alert: Alert) -> str:
 def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
     if cause := cause_text(alert, site):
         yield f"Cause: {cause}"
-    elif alert.certainty and alert.ended is None and not alert.peer:
+    elif alert.peer:
+        yield f"Cause: {alert.subject} is slow"
+    elif alert.certainty and alert.ended is None:
         yield "Cause: unknown"
     if alert.reason:
         yield f"Why: {alert.reason}"
@@ -240,28 +242,28 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
     if alert.since_low and alert.since_high and alert.since_low < alert.since_high:
         yield f"It began {between_text(alert.since_low, alert.since_high, site.now)}."
     if alert.peer and alert.ended is None:
-        own = {name: f"before, {each:.2f} ×" for name, each in alert.peer.own.items()}
+        own = {name: f"{each:.2f} × before" for name, each in alert.peer.own.items()}
         yield from (
-            f"{name}: {ratio_text(each)} the others; {own.get(name, 'from its first sessions on')}"
+            f"{name}: {ratio_text(each)} the others, {own.get(name, 'from its first sessions on')}"
             for name, each in sorted(alert.peer.ratios.items())
         )
-        yield f"Evidence that it is slow: {alert.score:.1f} nats"
 
 
 def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
     """Yield the days on which something happened, with the events and what people did.
 
-    Days on which series joined and nothing else happened are one line.
+    Days on which series joined and nothing else happened are one line. Of the names that an alert
+    got on a day, as the runs of a session ended, the last one is told.
     """
     acted = [(each.when, action_text(each)) for each in _actions(site, alert)]
-    told = [(each.when, _event(each, site)) for each in alert.events if each.kind != GREW]
+    told = [(each.when, _event(each, site)) for each in _named_once(alert, site)]
     days: dict[str, dict[str, None]] = {}
     grown: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for event in alert.events:
         day = day_text(event.when, site.now)
         for name in event.names if event.kind == GREW else ():
             is_peer = " " in name  # no name of a series in files has a blank
-            if not (is_peer and site.is_public):
+            if not (is_peer and (site.is_public or name == alert.subject)):
                 grown[day][f"{name} joined" if is_peer else "series"] += 1
     when_of = {day_text(each.when, site.now): each.when for each in alert.events}
     told += [(when_of[day], "") for day in grown]
@@ -281,6 +283,17 @@ def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
             waiting, joined = [], Counter()
         if day:
             yield day, "; ".join(filter(None, [*said, _joined(grown[day])]))
+
+
+def _named_once(alert: Alert, site: Snapshot) -> Iterator[AlertEvent]:
+    """Yield the events without growth, with one name for each day."""
+    named: dict[str, AlertEvent] = {}
+    for each in alert.events:
+        if each.kind in (OPENED, RENAMED):
+            day = day_text(each.when, site.now)
+            named[day] = replace(named.get(day, each), subject=each.subject)
+    yield from named.values()
+    yield from (each for each in alert.events if each.kind not in (OPENED, RENAMED, GREW))
 
 
 def _joined(counts: Counter[str]) -> str:
