@@ -234,7 +234,11 @@ def test_the_site_limits_what_is_measured_again(
     assert purposes(root) == ["scheduled", "repeat"], first.stdout + first.stderr
     allow(root, **limit)
     done = ask_again(iobands, root)
-    assert (done.returncode, purposes(root)) == (0, ["scheduled", "repeat"]), done.stderr
+    assert (done.returncode, done.stderr, purposes(root)) == (0, "", ["scheduled", "repeat"])
+    dry = iobands("run", "--suspects", "--dry-run", cwd=root).stdout
+    is_off = 0 in limit.values() or "0h" in limit.values()
+    assert ("switches repeats off" in dry) == is_off
+    assert ("varying fpp write_bw" in dry) != is_off
 
 
 def test_a_check_that_is_gone(root: Path, rate: Callable[[float], None], iobands: Command) -> None:
@@ -246,7 +250,7 @@ def test_a_check_that_is_gone(root: Path, rate: Callable[[float], None], iobands
     assert ask_again(iobands, root).stderr == ""  # not due
     allow(root)
     done = ask_again(iobands, root)
-    assert "Varying was not measured again: ReFrame finds no such check; if it is" in done.stderr
+    assert "not measured again: Varying: ReFrame finds no such check; if it is" in done.stderr
     assert purposes(root) == ["scheduled", "repeat"]
 
 
@@ -262,7 +266,7 @@ def test_a_file_system_that_becomes_unfit_is_asked_until_it_is_fit(
     (root / "unfit").touch()
     for _ in range(2):
         done = ask_again(iobands, root)
-        assert "Varying was not measured again: not mounted at /varying" in done.stderr
+        assert "not measured again: Varying: not mounted at /varying" in done.stderr
     (root / "unfit").unlink()
     ask_again(iobands, root)
     assert purposes(root) == ["scheduled", "repeat", "suspect"]

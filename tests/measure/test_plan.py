@@ -20,6 +20,7 @@ from iobands.measure.plan import (
     note_asked,
     read_plan,
     timed,
+    within_hours,
     write_plan,
 )
 from iobands.model import Ask
@@ -97,6 +98,18 @@ def test_what_the_node_hours_of_a_day_leave_room_for() -> None:
     # another partition has its own budget
     other = replace(ASK, partition="gpu")
     assert affordable([other], asked(2, 3, cost=10), {other: Limits()}, NOW) == [other]
+
+
+def test_what_has_no_node_hours_left_waits_for_the_oldest_run_to_be_a_day_old() -> None:
+    first, second = replace(ASK, due=NOW), replace(ASK, check="second", due=NOW)
+    later = replace(ASK, check="third", due=hours(2))
+    asks = [first, second, later]
+    limits = dict.fromkeys(asks, Limits(node_hours_per_day=20))
+    found = within_hours(asks, asked(7, 3, cost=5), limits, NOW)  # 10 + 8, but not 8 more
+    assert [each.due for each in found] == [NOW, hours(17), hours(2)]
+    # one that costs more than a day has is looked at once a day
+    (alone,) = within_hours([first], [], {first: Limits(node_hours_per_day=7)}, NOW)
+    assert alone.due == hours(24)
 
 
 def test_a_clock_that_jumps() -> None:

@@ -24,12 +24,13 @@ from iobands.judge.site import JudgedSite
 from iobands.judge.suspects import asks_of, repeats_of
 from iobands.measure import Listener, Selection, SessionError
 from iobands.measure.plan import (
+    Limits,
     Plan,
-    affordable,
     inputs_of,
     limits_of,
     read_plan,
     timed,
+    within_hours,
     write_plan,
 )
 from iobands.measure.session import measure, measure_again
@@ -143,14 +144,12 @@ def show_plan(options: SiteOptions) -> None:
     read = partial(read_site_file, options.config_of("systems"))
     limits = {place: limits_of(read, place) for place in places}
     asks, asked = _timed(options, judged), read_plan(options.perflogs_directory).asked
-    limits_of_ask = {ask: limits[ask.place] for ask in asks}
-    allowed = affordable(asks, asked, limits_of_ask, now)
     rows = [("NEXT (UTC)", "WHAT", "WHY")]
     for ask in asks:
         if ask.due is None or ask.due - now < _DAY:
-            when = due_text(ask, now) if ask in allowed else "no hours left"
-            rows.append((when, printable(asked_text(site, ask)), printable(ask.why)))
-    lines = [*chain(*blocks(rows, MAIL_WIDTH, wrapped=(1, 2), indent=""))] if rows[1:] else []
+            rows.append((due_text(ask, now), printable(asked_text(site, ask)), printable(ask.why)))
+    lines = [*chain(*blocks(rows, MAIL_WIDTH, wrapped=(1, 2), indent=""))]
+    lines = lines if rows[1:] else ["Nothing is measured again in the next 24 hours."]
     for place, own in limits.items():
         spent = sum(each.node_hours for each in asked if each.check[0] == place)
         if own.allow:
@@ -159,14 +158,14 @@ def show_plan(options: SiteOptions) -> None:
         else:
             text = "in doubt, but `suspects` in the site file switches repeats off"
         lines += ["", f"{place}: {text}"]
-    typer.echo(fitted(lines if rows[1:] else lines[1:], MAIL_WIDTH), nl=False)
+    typer.echo(fitted(lines, MAIL_WIDTH), nl=False)
 
 
 def _timed(options: SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:
     site, now = judged.snapshot, datetime.now(timezone.utc)
     read = partial(read_site_file, options.config_of("systems"))
     asked = read_plan(options.perflogs_directory).asked
-    found = []
+    limits: dict[Ask, Limits] = {}
     for ask in asks_of(site, judged.runs):
         windows = [
             each for each in site.maintenance.get(ask.system, ()) if each.is_of(ask.file_system)
@@ -174,8 +173,10 @@ def _timed(options: SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:
         spans = [*(each.following(now) for each in windows)]
         spans += [span for each in windows for span in each.spans(now)[-1:]]
         quiet = [(span.begin, span.end) for span in spans if span]
-        found.append(timed(ask, asked, limits_of(read, ask.place), quiet, now))
-    return tuple(filter(None, found))
+        own = limits_of(read, ask.place)
+        if found := timed(ask, asked, own, quiet, now):
+            limits[found] = own
+    return tuple(within_hours([*limits], asked, limits, now))
 
 
 def _root(options: SiteOptions) -> Path:

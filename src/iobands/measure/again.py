@@ -60,6 +60,7 @@ def ask_again(
         wait = min((begin - now).total_seconds(), max(limits[ask].repeat for ask in chosen) * 3600)
         how = pause(root, wait, limit, listener)
     problems: list[str] = []
+    failed: defaultdict[str, list[str]] = defaultdict(list)
     measured: list[Ask] = []
     reports: list[Path] = []
     for selection, own in _selections(chosen):
@@ -77,7 +78,8 @@ def ask_again(
             if not why:
                 measured.append(ask)
             elif how == COMPLETED:
-                notes.append(f"{ask.check} was not measured again: {why}")
+                failed[why].append(ask.check)
+    notes += [f"not measured again: {', '.join(each)}: {why}" for why, each in failed.items()]
     if how != COMPLETED:
         what = "reached its time limit" if how == LIMIT else "was interrupted"
         done = f"{len(measured)} of {len(chosen)} were measured"

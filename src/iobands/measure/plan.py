@@ -159,6 +159,19 @@ def affordable(
     return found
 
 
+def within_hours(
+    asks: Sequence[Ask], asked: Sequence[Asked], limits: Mapping[Ask, Limits], now: datetime
+) -> list[Ask]:
+    """Return the asks; what is due but has no node hours left waits until some are free again."""
+    due = [ask for ask in asks if ask.is_due(now)]
+    waiting = {*due} - {*affordable(due, asked, limits, now)}
+    oldest = {each.check[0]: each.when for each in reversed(asked) if abs(now - each.when) < _DAY}
+    return [
+        replace(ask, due=min(oldest.get(ask.place, now), now) + _DAY) if ask in waiting else ask
+        for ask in asks
+    ]
+
+
 def read_plan(perflogs: Path) -> Plan:
     """Return the plan, one that calls for another if it is missing, damaged or of a newer iobands.
 
