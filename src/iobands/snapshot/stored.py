@@ -1,4 +1,4 @@
-"""The snapshot as text and as files: its typed part is JSON, its columns are Arrow.
+"""The snapshot as text: its typed part as JSON.
 
 Equality compares the typed part. A column, an array or a frame, is a field that equality leaves
 out. Contract 6 describes the JSON.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -20,9 +19,8 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from iobands.model import FileError, SeriesKey, read_small, replace_file
+from iobands.model import FileError, SeriesKey
 from iobands.snapshot import Alert, Incident, Member, Series, Snapshot
 
 #: The version of the JSON; another one is refused.
@@ -37,10 +35,7 @@ DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
     Incident: ("name", "is_open"),
 }
 
-_TYPED: Final = "snapshot.json"
-_ARRAYS: Final = "arrays.arrow"
-_FRAMES: Final = ("samples", "speeds")
-_LARGEST: Final = 1 << 30
+_EMPTY: Final = {"samples": pl.DataFrame(), "speeds": pl.DataFrame()}
 
 
 def to_json(site: Snapshot, **texts: str) -> str:
@@ -54,59 +49,11 @@ def from_json(text: str | bytes, source: str = "status") -> Snapshot:
     Raises:
         FileError: it is damaged, or of another version; the message begins with `source`.
     """
-    return _read(text, source, _Reader(None, {}))
-
-
-def write_snapshot(site: Snapshot, directory: Path) -> None:
-    """Write a snapshot to a directory, which is made if necessary.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    directory.mkdir(parents=True, exist_ok=True)
-    writer = _Writer()
-    text = writer.text(site)
-    for name in _FRAMES:
-        getattr(site, name).write_ipc(directory / f"{name}.arrow", compression="zstd")
-    rows = [(each.dtype.str, list(each.shape), each.tobytes()) for each in writer.arrays]
-    arrays = pl.DataFrame(
-        rows,
-        {"dtype": pl.String, "shape": pl.List(pl.Int64), "data": pl.Binary},
-        orient="row",
-    )
-    arrays.write_ipc(directory / _ARRAYS, compression="zstd")
-    replace_file(directory / _TYPED, text.encode())
-
-
-def read_snapshot(directory: Path) -> Snapshot:
-    """Return the snapshot that a directory has.
-
-    Raises:
-        FileError: it is missing, damaged, or of another version.
-    """
-    path = directory / _TYPED
-    try:
-        text = read_small(path, _LARGEST)
-        frames = {name: pl.read_ipc(directory / f"{name}.arrow") for name in _FRAMES}
-        arrays = deque(
-            np.frombuffer(data, dtype).reshape(shape)
-            for dtype, shape, data in pl.read_ipc(directory / _ARRAYS).iter_rows()
-        )
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
-        raise FileError(f"{directory}: not a snapshot: {error}") from error
-    return _read(text, str(path), _Reader(arrays, frames))
-
-
-def _read(text: str | bytes, source: str, reader: _Reader) -> Snapshot:
     try:
         typed = json.loads(text)
         if typed.get("schema") != STATUS_SCHEMA:
             raise ValueError(f"its schema is not {STATUS_SCHEMA}")
-        site: Snapshot = reader.value(Snapshot, typed)
-        if reader.arrays:
-            raise ValueError(f"{len(reader.arrays)} arrays too many")
+        site: Snapshot = _Reader().value(Snapshot, typed)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise FileError(f"{source}: not a snapshot: {error}") from error
     return site
@@ -117,7 +64,6 @@ class _Writer:
 
     def __init__(self) -> None:
         self.labels: dict[SeriesKey, str] = {}
-        self.arrays: list[NDArray[Any]] = []
 
     def text(self, site: Snapshot, **texts: str) -> str:
         typed = {"schema": STATUS_SCHEMA, **texts, **self.fields_of(site)}
@@ -127,11 +73,8 @@ class _Writer:
         derived = DERIVED.get(type(value), ())
         found = {name: self.value(getattr(value, name)) for name in derived}
         for each in fields(value):
-            content = getattr(value, each.name)
             if each.compare:
-                found[each.name] = self.value(content)
-            elif isinstance(content, np.ndarray):
-                self.arrays.append(content)
+                found[each.name] = self.value(getattr(value, each.name))
         return found
 
     def value(self, value: Any) -> object:  # noqa: ANN401, PLR0911 (one a type)
@@ -162,12 +105,9 @@ class _Writer:
 
 
 class _Reader:
-    """Values from JSON, by the types that are declared. Without arrays, all of them are empty."""
+    """Values from JSON, by the types that are declared. Columns are empty."""
 
-    def __init__(
-        self, arrays: deque[NDArray[Any]] | None, frames: Mapping[str, pl.DataFrame]
-    ) -> None:
-        self.arrays, self.frames = arrays, frames
+    def __init__(self) -> None:
         self.series: dict[str, Series] = {}
 
     def value(self, hint: Any, value: Any) -> Any:  # noqa: ANN401, PLR0911 (one a type)
@@ -199,7 +139,7 @@ class _Reader:
             **{
                 each.name: self.value(hints[each.name], value[each.name])
                 if each.compare
-                else self._column(each.name)
+                else _EMPTY.get(each.name, np.empty(0))
                 for each in fields(kind)
                 if each.name in value or not each.compare  # a later field has a default
             }
@@ -207,11 +147,6 @@ class _Reader:
         if isinstance(found, Series):
             self.series[found.label] = found
         return found
-
-    def _column(self, name: str) -> NDArray[Any] | pl.DataFrame:
-        if name in _FRAMES:
-            return self.frames.get(name, pl.DataFrame())
-        return np.empty(0) if self.arrays is None else self.arrays.popleft()
 
 
 @cache
