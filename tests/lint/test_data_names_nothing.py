@@ -26,6 +26,8 @@ STARTS = {
     "src/iobands/measure/jobs.py": {"subprocess"},
     # the scheduler and MPI of this machine, once, for a new site file
     "src/iobands/measure/machine.py": {"subprocess"},
+    # the programs that a site file names, by `iobands doctor`
+    "src/iobands/commands/checkup.py": {"subprocess"},
     # ReFrame, by hand
     "src/iobands/commands/init.py": {"execv"},
     # site files by their names in config/systems

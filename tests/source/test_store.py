@@ -122,6 +122,9 @@ def empty(store: Store) -> None:
             "TRUNCATE iobands.documents",
             "UPDATE iobands.about SET schema = 1",
         )
+    if data := getattr(store, "_data", None):  # the engine of docs/howto/add-an-engine.md
+        data.execute("DELETE FROM samples")
+        data.execute("DELETE FROM documents")
 
 
 def test_the_snapshot_is_that_of_the_files(store, site):
