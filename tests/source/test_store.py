@@ -244,3 +244,53 @@ def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):
     for text in ("{", "[]", '{"schema": 1}', '{"schema": 1, "lines": {"a.log": "3"}}', "null"):
         (tmp_path / "pushed.json").write_text(text)
         assert read_pushed(tmp_path, url).lines == {}
+
+
+class Gone(Exception):
+    """The process or the engine ends here."""
+
+
+def stopping_after(store: Store, calls: int, patch: pytest.MonkeyPatch) -> None:
+    """Let the engine end after so many of its own calls, as a killed process does."""
+    left = iter([True] * calls)
+
+    def counted(work):
+        def call(*arguments, **options):
+            if not next(left, False):
+                raise Gone
+            return work(*arguments, **options)
+
+        return call
+
+    if (connection := getattr(store, "_connection", None)) is None:
+        for name in ("_put", "_remove", "_list", "_get"):
+            patch.setattr(store, name, counted(getattr(store, name)))
+    else:
+        cursor = connection.cursor
+
+        def opened():
+            found = cursor()
+            for name in ("execute", "adbc_ingest"):
+                setattr(found, name, counted(getattr(found, name)))
+            return found
+
+        patch.setattr(connection, "cursor", opened)
+        patch.setattr(connection, "commit", counted(connection.commit))
+
+
+def test_what_ends_at_any_instant_loses_and_doubles_nothing(store, site):
+    whole = gather(Path("perflogs"), Path("config")).samples
+    content = [name for name in SAMPLES if name not in {"file", "line"}]
+    for instant in range(200):
+        with pytest.MonkeyPatch.context() as patch:
+            stopping_after(store, instant, patch)
+            try:
+                push(store)
+                break
+            except Gone:
+                if connection := getattr(store, "_connection", None):
+                    connection.rollback()  # the server does so when the client is gone
+    assert instant > 4
+    push(store)
+    assert from_store(store) == from_files(site)
+    assert store.samples("here")[0].n_unique(content) == whole.n_unique(content)
