@@ -50,6 +50,12 @@ def test_labels_of_transports_hints_and_scales() -> None:
         openmpi: "disk fpp openmpi-ucx write_bw",
         mpich: "disk fpp mpich-ucx write_bw",
     }
+    # a case that somebody measured renames no daily series
+    pinned = replace(KEY, case="node n2")
+    assert labels([KEY, pinned]) == {
+        KEY: "disk fpp write_bw",
+        pinned: "disk fpp case=node n2 write_bw",
+    }
     assert labels([KEY, wide]) == {
         KEY: "disk fpp nodes=1 write_bw",
         wide: "disk fpp nodes=16 write_bw",

@@ -75,7 +75,8 @@ class SeriesKey:
 def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
     """Return a short name for each series, such as `disk fpp write_bw`.
 
-    A further field is named only if series would otherwise share a name.
+    A further field is named only if series would otherwise share a name, and a case only where
+    there is one: the name of a daily series stays when somebody measures a case of it.
     """
     alike: defaultdict[tuple[object, ...], list[SeriesKey]] = defaultdict(list)
     for key in keys:
@@ -111,7 +112,7 @@ def slug(key: SeriesKey) -> str:
 
 def _label(key: SeriesKey, telling: Sequence[str]) -> str:
     words = [key.file_system or "none", key.pattern or "none"]
-    words += [_word(name, getattr(key, name)) for name in telling]
+    words += [_word(name, getattr(key, name)) for name in telling if name != "case" or key.case]
     return " ".join([*words, key.variable])
 
 
