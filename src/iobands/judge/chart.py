@@ -74,6 +74,13 @@ class Chart:
                 levels[first if np.isfinite(levels).any() else 0 :] = baseline.middle
         return self.logarithms - levels
 
+    @cached_property
+    def by_itself(self) -> Array:
+        """How much each run says for a drop by itself, in nats, of shape (runs,)."""
+        if self.baseline.scores is None:
+            return np.zeros(self.runs)
+        return self.baseline.scores.scores(self.logarithms)[:, SIDES[DOWN]].max(axis=1)
+
     @property
     def open_change(self) -> ChangePoint | None:
         """The change that lasts, or None."""
@@ -173,19 +180,12 @@ def onset_interval(scores: Array, raised: int) -> tuple[int, int, int]:
 SIDES: Final = {DOWN: slice(0, len(DROPS)), UP: slice(len(DROPS), len(DESIGNS))}
 
 
-def by_itself(chart: Chart) -> Array:
-    """Return how much each run says for a drop by itself, in nats, of shape (runs,)."""
-    if chart.baseline.scores is None:
-        return np.zeros(chart.runs)
-    return chart.baseline.scores.scores(chart.logarithms)[:, SIDES[DOWN]].max(axis=1)
-
-
 def doubtful(chart: Chart) -> NDArray[np.bool_]:
     """Return after which runs a drop is suspected, of shape (runs,), where no change is open.
 
     The run is far down, or it is low and not the first.
     """
-    says = by_itself(chart)
+    says = chart.by_itself
     return (says >= FAR_DOWN) | ((chart.down >= SUSPECTED_FROM) & (says >= LOW))
 
 

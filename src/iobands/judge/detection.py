@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from iobands.bands import Band
 from iobands.judge.budget import FAR_DOWN, LOW
-from iobands.judge.chart import SIDES, ChangePoint, Chart, by_itself, doubtful
+from iobands.judge.chart import SIDES, ChangePoint, Chart, doubtful
 from iobands.judge.detector import LEAST, follow
 from iobands.judge.prior import Months
 from iobands.judge.scores import Array
@@ -82,7 +82,7 @@ class Detection:
     @cached_property
     def transients(self) -> tuple[Transient, ...]:
         """What was low, was measured again, and was over before the next run was due."""
-        spacing, says, found = self.spacing, by_itself(self.chart), []
+        spacing, says, found = self.spacing, self.chart.by_itself, []
         for begin in np.flatnonzero(np.diff(spacing.close.astype(int)) == 1).tolist():
             runs = np.flatnonzero(spacing.begun == begin)
             low = runs[(says[runs] >= LOW) & ~self.in_drop[runs]]

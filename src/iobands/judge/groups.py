@@ -323,14 +323,15 @@ class _Terms:
             sessions, [each.sessions[0] for each in members if len(each.sessions)]
         )
         known = np.searchsorted(np.sort(begins), places, "right")
-        ways = _ways(len(members))[known]
+        sizes, size_of = np.unique(known, return_inverse=True)
+        ways = _ways(sizes, len(members))[size_of]
         return cls(residuals[-NEWEST:], thresholds[month_of], discounts[month_of], ways)
 
 
-def _ways(size: int) -> Array:
-    """Return the logarithm of the ways to choose 1, 2, … of 0, 1, … `size` series."""
-    factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, size + 1)))))
-    of, chosen = np.arange(size + 1)[:, None], np.arange(1, size + 1)
+def _ways(sizes: NDArray[np.int_], most: int) -> Array:
+    """Return the logarithm of the ways to choose 1, 2, … `most` of each number of series."""
+    factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, most + 1)))))
+    of, chosen = sizes[:, None], np.arange(1, most + 1)
     rest = factorials[np.maximum(of - chosen, 0)]
     return np.where(of < chosen, np.inf, factorials[of] - factorials[chosen] - rest)
 

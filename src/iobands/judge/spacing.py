@@ -63,7 +63,7 @@ class Spacing:
         found = np.zeros(len(self.hours))
         if len(routine) > _GAPS:
             windows = sliding_window_view(np.diff(self.hours[routine]), _GAPS)
-            medians = np.median(windows, axis=1)
+            medians = np.sort(windows, axis=1)[:, _GAPS // 2]
             known = np.searchsorted(routine, np.arange(len(self.hours))) - 1 - _GAPS
             found[known >= 0] = medians[known[known >= 0]]
         return found

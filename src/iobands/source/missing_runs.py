@@ -89,9 +89,8 @@ def _learned(times: Times) -> timedelta | None:
             break
     if len(visits) <= _ENOUGH_GAPS:
         return None
-    gaps = -np.diff(np.array(visits)) / np.timedelta64(1, "s")
-    seconds = np.quantile(gaps, _QUANTILE, method="nearest")
-    return timedelta(seconds=round(float(seconds)))
+    gaps = np.sort(-np.diff(np.array(visits)) / np.timedelta64(1, "s"))
+    return timedelta(seconds=round(float(gaps[round(_QUANTILE * (len(gaps) - 1))])))
 
 
 @dataclass(frozen=True)
