@@ -87,12 +87,12 @@ class Baseline:
     def _own_correlation(self) -> float:
         return serial_correlation(self.runs)
 
-    @property
+    @cached_property
     def youth(self) -> float:
         """How young the baseline is: 1 without runs, 0 from `LARGEST_BASELINE` on."""
         return max(0.0, 1 - len(self.runs) / LARGEST_BASELINE)
 
-    @property
+    @cached_property
     def inflation(self) -> float:
         """The factor by which intervals are widened for the serial correlation."""
         return inflation(self.correlation)

@@ -42,10 +42,11 @@ def lower_mode(ordered: Array) -> int:
     lower = ordered.cumsum()[least - 1 : size - least]
     total = ordered.sum()
     mean = total / size
+    centred = ordered - mean
     between = counts * (lower / counts - mean) ** 2
     between += (size - counts) * ((total - lower) / (size - counts) - mean) ** 2
     best = int(between.argmax())
-    return int(counts[best]) if between[best] >= _TWO * size * ordered.var() else 0
+    return int(counts[best]) if between[best] >= _TWO * (centred @ centred) else 0
 
 
 def other_designs(
