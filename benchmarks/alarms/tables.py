@@ -23,6 +23,7 @@ from benchmarks.alarms import (
     simulate,
     slow,
     together,
+    upgrades,
 )
 from benchmarks.alarms.figures import Delays, Rate, table, verdict
 from benchmarks.alarms.simulate import LARGE
@@ -284,6 +285,20 @@ def _accepted(case: Case, found: Found) -> list[object]:
     return [*world, *counts, fixed, f"{share:.0%}", "≤ 60 %", verdict(share <= 0.6)]  # noqa: PLR2004
 
 
+def _shams(case: Case, found: Found) -> list[object]:
+    reports = [sum(each) for each in zip(*found, strict=True)]
+    share = sum(reports) / (len(reports) * len(found))
+    counts = [f"{each} of {len(found)}" for each in reports]
+    return [*case, *counts, f"{share:.1%}", "≤ 5 %", verdict(share <= 0.05)]  # noqa: PLR2004
+
+
+def _blind(case: Case, found: Found) -> list[object]:
+    (each,) = found
+    met = not each.wrong and each.decided >= 0.75 * each.upgrades
+    upgrades_of = f"{each.upgrades}, {each.real}"
+    return [*case, upgrades_of, each.wrong, "0", each.decided, "¾", verdict(met), each.days]
+
+
 _OUTLIERS: Final = (0.005, 0.02, 0.05)
 TABLES: Final[Mapping[str, Table]] = {
     "years": Table(
@@ -381,6 +396,20 @@ TABLES: Final[Mapping[str, Table]] = {
         "runs at 0.9|at 1|at 1.05|fixed number|share|aim|",
         _accepted,
         number=lambda effort, _: 50 * effort.changed,
+    ),
+    "shams": Table(
+        upgrades.shams,
+        list(product(("log-normal", "heavy tail"), (0.0, 0.3))),
+        "values|correlation|" + "|".join(f"after {d} days" for d in upgrades.REPORTS) + "|all|aim|",
+        _shams,
+        repeats=lambda effort, _: 10 * effort.sites,
+    ),
+    "blind": Table(
+        upgrades.blind,
+        list(product(("log-normal", "heavy tail"), (0.0, 0.3))),
+        "values|correlation|upgrades, real|wrong|aim|decided|aim||days announced",
+        _blind,
+        number=lambda effort, _: 40 * effort.sites,
     ),
     "groups_false": Table(
         together.false_drops,

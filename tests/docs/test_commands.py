@@ -93,6 +93,7 @@ LACKS = {
     "discard": "no sample",
     "compare": "no two series",
     "maintenance end": "is open",
+    "maintenance begin": "missing option",
 }
 ALONE = {"status", "targets", "alerts", "table", "advise", "calibrate"}
 
@@ -102,9 +103,11 @@ def is_whole(words: list[str]) -> bool:
     return len(words) > 1 or words[0] in ALONE
 
 
+#: Those with commands of their own.
+VERBS = {"maintenance"}
 #: One of those that have the same options.
 RUN = {
-    (words[0], *(word for word in words if word.startswith("-"))): words
+    (*words[: 1 + (words[0] in VERBS)], *(word for word in words if word.startswith("-"))): words
     for words, _ in ALL.values()
     if works_on_the_demo(words) and is_whole(words)
 }
