@@ -31,11 +31,6 @@ class Group:
     variable: str
     keys: tuple[SeriesKey, ...]
 
-    @property
-    def cause(self) -> tuple[str, str, str]:
-        """What the series have in common: system, field and value."""
-        return self.system, self.shared, self.value
-
 
 @dataclass(frozen=True)
 class GroupDrop:

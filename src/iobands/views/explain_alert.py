@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import groupby
 from typing import Final
 
 from iobands.model import NODE, PeerName, SeriesKey
@@ -255,52 +256,32 @@ def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
     Days on which series joined and nothing else happened are one line. Of the names that an alert
     got on a day, as the runs of a session ended, the last one is told.
     """
-    acted = [(each.when, action_text(each)) for each in _actions(site, alert)]
-    told = [(each.when, _event(each, site)) for each in _named_once(alert, site)]
-    days: dict[str, dict[str, None]] = {}
-    grown: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for event in alert.events:
-        day = day_text(event.when, site.now)
-        for name in event.names if event.kind == GREW else ():
-            is_peer = " " in name  # no name of a series in files has a blank
-            if not (is_peer and (site.is_public or name == alert.subject)):
-                grown[day][f"{name} joined" if is_peer else "series"] += 1
-    when_of = {day_text(each.when, site.now): each.when for each in alert.events}
-    told += [(when_of[day], "") for day in grown]
-    for when, text in sorted([*told, *acted], key=lambda each: each[0]):
-        said = days.setdefault(day_text(when, site.now), {})
-        said.update({text: None} if text else {})
-    waiting: list[str] = []
-    joined: Counter[str] = Counter()
-    for day, said in [*days.items(), ("", {})]:
-        if day and not said:
-            waiting.append(day)
-            joined += grown[day]
-            continue
-        if waiting:
-            span = waiting[0] if len(waiting) == 1 else f"{waiting[0]} to {waiting[-1]}"
-            yield span, _joined(joined)
-            waiting, joined = [], Counter()
-        if day:
-            yield day, "; ".join(filter(None, [*said, _joined(grown[day])]))
-
-
-def _named_once(alert: Alert, site: Snapshot) -> Iterator[AlertEvent]:
-    """Yield the events without growth, with one name for each day."""
+    told = [(each.when, "", action_text(each)) for each in _actions(site, alert)]
     named: dict[str, AlertEvent] = {}
     for each in alert.events:
+        day = day_text(each.when, site.now)
         if each.kind in (OPENED, RENAMED):
-            day = day_text(each.when, site.now)
             named[day] = replace(named.get(day, each), subject=each.subject)
-    yield from named.values()
-    yield from (each for each in alert.events if each.kind not in (OPENED, RENAMED, GREW))
-
-
-def _joined(counts: Counter[str]) -> str:
-    """Return what joined an alert: how many series, and which targets and nodes."""
-    number = counts["series"]
-    peers = [name for name in counts if name != "series"]
-    return "; ".join([*([f"{plural(number, 'series')} joined"] if number else []), *peers])
+        elif each.kind != GREW:
+            told.append((each.when, "", _event(each, site)))
+        for name in each.names if each.kind == GREW else ():
+            is_peer = " " in name  # no name of a series in files has a blank
+            if not is_peer or not (site.is_public or name == alert.subject):
+                told.append((each.when, name, f"{name} joined" if is_peer else ""))
+    told = [*((each.when, "", _event(each, site)) for each in named.values()), *told]
+    days: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for when, name, text in sorted(told, key=lambda each: (each[0], each[1])):
+        days[day_text(when, site.now)].append((name, text))
+    for is_growth, group in groupby(days, key=lambda day: all(name for name, _ in days[day])):
+        near = [*group]
+        for span in [near] if is_growth else [[day] for day in near]:
+            said = [each for day in span for each in days[day]]
+            number = sum(not text for _, text in said)
+            texts = dict.fromkeys(text for name, text in said if text and not name)
+            peers = dict.fromkeys(text for name, text in said if text and name)
+            joined = [f"{plural(number, 'series')} joined"] if number else []
+            shown = span[0] if len(span) == 1 else f"{span[0]} to {span[-1]}"
+            yield shown, "; ".join([*texts, *joined, *peers])
 
 
 def _event(event: AlertEvent, site: Snapshot) -> str:
