@@ -290,7 +290,7 @@ def test_an_hourly_run_that_is_interrupted(
         else:
             hourly.terminate()
         _, said = hourly.communicate()
-    assert "measuring again was interrupted: 0 of 1 were measured" in said
+    assert "the repeats were interrupted; 0 of 1 are done" in said
     assert "gone" not in said
     assert purposes(root)[:2] == ["scheduled", "repeat"]
     # and it is asked again
@@ -313,6 +313,28 @@ def test_of_two_hosts_one_measures(
     allow(root, every="4h")
     ask_again(iobands, root)
     assert purposes(root) == ["scheduled", "repeat"]
+
+
+def test_a_session_that_is_interrupted_before_its_repeats_is_complete(
+    root: Path, rate: Callable[[float], None], iobands: Command
+) -> None:
+    allow(root, repeat_after="5m")
+    rate(0.7)
+    command = [sys.executable, "-m", "iobands", "run"]
+    with subprocess.Popen(
+        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as session:
+        while not (root / "perflogs" / "plan.json").exists():
+            time.sleep(0.1)
+        time.sleep(2)
+        session.terminate()
+        digest, said = session.communicate()
+    assert "the repeats were interrupted; 0 of 1 are done" in said
+    assert "varying fpp" in digest
+    record = json.loads((root / "perflogs" / "last-session.json").read_text())
+    assert (record["how"], record["reason"]) == ("completed", None)
+    # what was not repeated is no part of the account
+    assert plan_of(root)["asked"] == []
 
 
 def test_a_repeat_that_waits_longer_than_the_interval_is_submitted_once(

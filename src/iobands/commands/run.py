@@ -48,11 +48,16 @@ def run(
     ] = False,
     suspects: Annotated[
         bool,
-        typer.Option("--suspects", help="Measure only what is in doubt and due; for every hour."),
+        typer.Option(
+            "--suspects", help="Measure again only what is in doubt and due. Start it every hour."
+        ),
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="With --suspects: show what is due in the next 24 hours."),
+        typer.Option(
+            "--dry-run",
+            help="With --suspects: show what it measures in the next 24 hours, and why.",
+        ),
     ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show ReFrame's output.")

@@ -52,11 +52,13 @@ def ask_again(
         return Again(problems=(str(error),))
     chosen = _allowed(asks, read_plan(perflogs).asked, limits, now)
     left = ", ".join(dict.fromkeys(ask.check for ask in asks if ask not in chosen))
-    notes = [f"not measured again, as it would exceed the limits of the site: {left}"] * bool(left)
+    notes = [f"not repeated, as `suspects` in the site file allows no more today: {left}"] * bool(
+        left
+    )
     begin = max((ask.measured + timedelta(hours=limits[ask].repeat) for ask in chosen), default=now)
     how = COMPLETED
     if chosen and chosen[0].purpose == REPEAT and begin > now:
-        listener.step(f"waiting until {begin.astimezone():%H:%M} to repeat {len(chosen)}")
+        listener.step(f"waiting until {begin.astimezone():%H:%M} for the repeats")
         wait = min((begin - now).total_seconds(), max(limits[ask].repeat for ask in chosen) * 3600)
         how = pause(root, wait, limit, listener)
     problems: list[str] = []
@@ -81,9 +83,8 @@ def ask_again(
                 failed[why].append(ask.check)
     notes += [f"not measured again: {', '.join(each)}: {why}" for why, each in failed.items()]
     if how != COMPLETED:
-        what = "reached its time limit" if how == LIMIT else "was interrupted"
-        done = f"{len(measured)} of {len(chosen)} were measured"
-        notes.append(f"measuring again {what}: {done}")
+        what = "reached the time limit" if how == LIMIT else "were interrupted"
+        notes.append(f"the repeats {what}; {len(measured)} of {len(chosen)} are done")
     reconciled = reconcile(reports, perflogs)
     return Again(
         tuple(measured),
