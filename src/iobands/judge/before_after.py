@@ -80,8 +80,23 @@ class Unit:
 
 
 def _days(hours: Array) -> Array:
-    """Return the day of the first run of each day: runs within 12 hours are of one."""
+    """Return the hour of the first run of each day: runs within 12 hours are of one."""
     return hours[np.diff(hours, prepend=-np.inf) > _DAY / 2]
+
+
+def _levels(hours: Array, logs: Array) -> tuple[Array, float, int]:
+    """Return the median of each day, and the squares of the runs around their day's mean.
+
+    Also the degrees of freedom of these squares.
+    """
+    of_day = np.cumsum(np.diff(hours, prepend=-np.inf) > _DAY / 2) - 1
+    ordered = logs[np.lexsort((logs, of_day))]
+    counts = np.bincount(of_day)
+    first = np.cumsum(counts) - counts
+    medians = (ordered[first + (counts - 1) // 2] + ordered[first + counts // 2]) / 2
+    means = np.bincount(of_day, logs) / counts
+    squares = float(np.sum((logs - means[of_day]) ** 2))
+    return medians, squares, len(logs) - len(counts)
 
 
 @dataclass(frozen=True)
@@ -103,11 +118,11 @@ class Usual:
         """Return how it varied; None with too few days. `correlation` is that of other series."""
         correlation *= (1 - unit.new) / (1 - NEW)
         hours, logs = unit.hours[~unit.is_after], unit.logs[~unit.is_after]
-        of_day = np.cumsum(np.diff(hours, prepend=-np.inf) > _DAY / 2) - 1
-        number = int(of_day[-1]) + 1 if len(hours) else 0
+        first = _days(hours)
+        number = len(first)
         if number < _FEWEST_DAYS:
             return None
-        days = np.array([np.median(logs[of_day == day]) for day in range(number)])
+        days, squares, freedom = _levels(hours, logs)
         level = float(np.median(days))
         residuals = days - level
         rough = max(1.4826 * float(np.median(np.abs(residuals))), _LEAST_SPREAD)
@@ -115,9 +130,14 @@ class Usual:
         spread = max(float(np.sqrt(np.mean(drawn**2))), _LEAST_SPREAD)
         own = correlation_of(np.exp(residuals))
         shared = (number * own + _ASSUMED_RUNS * correlation) / (number + _ASSUMED_RUNS)
-        first = _days(hours)
+        if unit.is_after.any():
+            _, more, further = _levels(unit.hours[unit.is_after], unit.logs[unit.is_after])
+            squares, freedom = squares + more, freedom + further
+        # as if some more runs had said the usual
+        new = (squares / spread**2 + _SAID * unit.new) / (freedom + _SAID)
+        new = min(max(new, _LEAST_NEW), unit.new)
         gap = max(float(np.median(np.diff(first))), 1.0)
-        found = cls(level, spread, shared, _new_share(unit, spread), gap, residuals)
+        found = cls(level, spread, shared, new, gap, residuals)
         # the level comes from the same days, and the more so the longer a day's level lasts
         hidden = float(np.mean(found.covariance(first))) / spread**2
         return replace(found, spread=spread / math.sqrt(max(1 - hidden, 0.2)))
@@ -145,22 +165,6 @@ class Usual:
         depth = max(_CLIP * self.spread, abs(shift) / 2)
         seen = np.count_nonzero(np.sign(shift) * self.residuals >= depth)
         return float((seen + _BAD_DAYS[0]) / (len(self.residuals) + _BAD_DAYS[1]))
-
-
-def _new_share(unit: Unit, spread: float) -> float:
-    """Return the share that is new in each run: less than usual where the bursts vary less."""
-    squares, freedom = 0.0, 0
-    for side in (~unit.is_after, unit.is_after):
-        hours, logs = unit.hours[side], unit.logs[side]
-        of_day = np.cumsum(np.diff(hours, prepend=-np.inf) > _DAY / 2)
-        for day in np.unique(of_day):
-            burst = logs[of_day == day]
-            if len(burst) > 1:
-                squares += float(np.sum((burst - burst.mean()) ** 2))
-                freedom += len(burst) - 1
-    # as if some more runs had said the usual
-    found = (squares / spread**2 + _SAID * unit.new) / (freedom + _SAID)
-    return float(np.clip(found, _LEAST_NEW, unit.new))
 
 
 @dataclass(frozen=True)
@@ -204,8 +208,7 @@ def fit(unit: Unit, usual: Usual) -> Fit:
     """Return the step of a unit that has runs after."""
     after = unit.logs[unit.is_after]
     hours = unit.hours[unit.is_after]
-    of_day = np.cumsum(np.diff(hours, prepend=-np.inf) > _DAY / 2)
-    days = [float(np.median(after[of_day == day])) for day in np.unique(of_day)]
+    days = _levels(hours, after)[0]
     # of the middle days the one nearer to the level before: one bad day of two is no level
     nearest = sorted(days, key=lambda each: abs(each - usual.level))
     centre = nearest[0] if len(days) == 2 else float(np.median(days))  # noqa: PLR2004
