@@ -123,7 +123,7 @@ def begin_maintenance(
             f"--file-systems {unknown[0]}: no series of it; there are {', '.join(sorted(known))}"
         )
     if measure:
-        _measured(options, name, places, tag, most)
+        _measured(options, name, places, tag, most, "and no maintenance began")
         judged = judgement_of(_only(options, name))
         now = datetime.now(timezone.utc)
         first = first if since else now
@@ -134,8 +134,9 @@ def begin_maintenance(
     where = ", ".join(places) or "all file systems"
     typer.echo(f"Maintenance of {name} began at {first:%d %b %H:%M} UTC: {where}.")
     end = begun([action])[0].window.end
-    how = "" if last else " by itself; sooner with: iobands maintenance end"
-    typer.echo(f"It ends at {end:%d %b %H:%M} UTC{how}")
+    verb = "ended" if end <= now else "ends"
+    how = "" if last or end <= now else " by itself; sooner with: iobands maintenance end"
+    typer.echo(f"It {verb} at {end:%d %b %H:%M} UTC{how}")
     typer.echo(f"Logged in {path}; commit this file.")
     _print_forecast(judged, places, power)
 
@@ -186,7 +187,7 @@ def end_maintenance(
     typer.echo(f"Logged in {append(options.config_of('alerts'), name, actions)}; commit this file.")
     if measure:
         places = tuple(dict.fromkeys(p for each in found for p in each.window.file_systems))
-        _measured(options, name, places, tag, most)
+        _measured(options, name, places, tag, most, "after the end was logged")
     typer.echo("What it changed: iobands maintenance report")
 
 
@@ -251,7 +252,7 @@ def _logged(options: SiteOptions, name: str) -> list[BegunMaintenance]:
 
 
 def _measured(
-    options: SiteOptions, name: str, places: tuple[str, ...], tag: str, most: str
+    options: SiteOptions, name: str, places: tuple[str, ...], tag: str, most: str, logged: str
 ) -> None:
     """Run the checks several times in a row: as often as it helps, and as there is time."""
     from iobands.judge.account import runs_that_help  # noqa: PLC0415 (slow to load)
@@ -269,7 +270,7 @@ def _measured(
         try:
             outcome = measure_session(root, selection, read, left, listener)
         except SessionError as error:
-            raise failure(f"nothing was logged, as measuring failed: {error}") from error
+            raise failure(f"measuring failed, {logged}: {error}") from error
         longest = max(longest, time.monotonic() - start)
         for problem in outcome.problems:
             typer.echo(f"iobands: {problem}", err=True)

@@ -417,7 +417,8 @@ def _differing(frame: pl.DataFrame, is_after: Flags) -> Iterator[tuple[str, str,
             middle = float(np.median(new))
             margin = _MATTERS * float(np.median(np.abs(old)))
             if not old.min() - margin <= middle <= old.max() + margin:
-                yield name, f"{old.min():.3g} to {old.max():.3g}", f"{middle:.3g}"
+                low, high = f"{old.min():.3g}", f"{old.max():.3g}"
+                yield name, low if low == high else f"{low} to {high}", f"{middle:.3g}"
 
 
 def _finite(numbers: Array) -> Array:
