@@ -18,16 +18,18 @@ from benchmarks.alarms.simulate import LARGE, YEAR, threshold_of
 from benchmarks.alarms.worlds import WORLDS, Array, Random
 from iobands.judge.chart import Chart, doubtful
 from iobands.judge.detector import follow
-from iobands.judge.prior import Month, Prior, prior_of
+from iobands.judge.prior import Measured, Month, Prior, priors_of
 from iobands.judge.spacing import Spacing
 from iobands.snapshot import DOWN
 
 #: Runs a day at most, the daily one included.
 A_DAY: Final = 6
 _PAST: Final = 200
+_FURTHER: Final = 20 * A_DAY
 _QUIET: Final = 20
 _LONGEST: Final = 100
 _LEARNED_FROM: Final = 60
+_FAR: Final = math.log(0.6)
 # The share of what varies that is new in each run, by the correlation from day to day, and the
 # hours after which the rest has faded where no day is like the one before.
 _NEW: Final = {0.0: 0.4, 0.3: 0.4, 0.6: 0.2}
@@ -78,23 +80,32 @@ def _followed(
     With `again` it is measured again while there is a reason, with `stop` no more after an alarm.
     """
     known = (Month(0, threshold, prior),)
-    places = np.arange(0, len(values), A_DAY)
+    every, until = np.arange(0, len(values), A_DAY), len(values)
     while True:
-        spacing = Spacing(places * 24.0 / A_DAY, places % A_DAY > 0)
-        history = np.exp(past)
-        chart = follow(np.exp(values[places]), history=history, months=known, spacing=spacing)
+        places = every[every < until]
+        chart = follow(
+            np.exp(values[places]), history=np.exp(past), months=known, spacing=_spacing(places)
+        )
         raised = next((each.raised for each in chart.changes if each.direction == DOWN), None)
-        if not again or (stop and raised == 0):
-            return chart, places
-        wanted = places[_doubted(chart)] + 1
-        wanted = np.setdiff1d(wanted[wanted < len(values)], places)
         if stop and raised is not None:
-            wanted = wanted[wanted < places[raised]]
-        if not len(wanted):
+            until = int(places[raised]) + 1
+        elif until < len(values):  # what was asked put the alarm off
+            until = min(until + _FURTHER, len(values))
+            continue
+        wanted = places[_doubted(chart)] + 1
+        wanted = np.setdiff1d(wanted[wanted < until], places)
+        if not again or not len(wanted):
             return chart, places
         # what is asked depends on what was asked shortly before
         first = np.append(True, np.diff(wanted) > 3 * A_DAY)
-        places = np.union1d(places, wanted[first])
+        every = np.union1d(every, wanted[first])
+
+
+def _spacing(places: Array) -> Spacing:
+    """Return the spacing of runs of a series that has been measured every day for long."""
+    spacing = Spacing(places * 24.0 / A_DAY, places % A_DAY > 0)
+    spacing.__dict__["usual"] = np.full(len(places), 24.0)
+    return spacing
 
 
 def _doubted(chart: Chart) -> Array:
@@ -110,7 +121,16 @@ def _doubted(chart: Chart) -> Array:
 def prior_for(world: str, correlation: float, trouble: float, random: Random) -> Prior:
     """Return what a file system says after a while."""
     weather = Weather.drawn(random, world, correlation, trouble, _LEARNED_FROM, _PAST)
-    return prior_of(list(weather.values[:, ::A_DAY]))
+    grid = np.arange(_PAST * A_DAY)
+    times = np.datetime64("2026-01-01", "ns") + grid * np.timedelta64(24 // A_DAY, "h")
+    series = []
+    for values in weather.values:
+        # a run far down is measured again until one is not
+        low, kept = values < np.median(values) + _FAR, grid % A_DAY == 0
+        for place in np.flatnonzero(low[:-1]):
+            kept[place + 1] |= kept[place]
+        series.append(Measured(times[kept], values[kept], grid[kept] % A_DAY > 0))
+    return priors_of(series, times[-1:] + np.timedelta64(1, "D"))[0]
 
 
 def delays(
@@ -177,7 +197,7 @@ def recoveries(
             places = np.arange(0, _QUIET * A_DAY + 1, A_DAY)
             ended = NEVER
             while places[-1] < len(values) - A_DAY:
-                spacing = Spacing(places * 24.0 / A_DAY, places % A_DAY > 0)
+                spacing = _spacing(places)
                 measured = np.exp(values[places])
                 chart = follow(measured, history=np.exp(past), months=known, spacing=spacing)
                 if not chart.changes or chart.changes[-1].direction != DOWN:

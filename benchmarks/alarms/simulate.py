@@ -22,7 +22,7 @@ from benchmarks.alarms.worlds import (
 )
 from iobands.judge.budget import WATCH, Budget
 from iobands.judge.detector import follow
-from iobands.judge.prior import Month, Prior, prior_of, priors_of
+from iobands.judge.prior import Measured, Month, Prior, prior_of, priors_of
 from iobands.snapshot import DOWN, UP
 
 
@@ -104,8 +104,8 @@ def outliers(rate: float, pairs: bool, series: int, seed: int) -> int:
 def _raised(values: Array, threshold: float) -> list[tuple[int, str]]:
     """Return the run and the direction of each alarm of a site with a run a day."""
     days = np.datetime64("2025-01-01", "ns") + np.arange(values.shape[1]) * np.timedelta64(1, "D")
-    firsts = np.arange(0, values.shape[1], _MONTH)
-    priors = priors_of([(days, each) for each in values], days[firsts])
+    nobody, firsts = np.zeros(len(days), dtype=bool), np.arange(0, len(days), _MONTH)
+    priors = priors_of([Measured(days, each, nobody) for each in values], days[firsts])
     months = [
         Month(int(first), threshold, prior) for first, prior in zip(firsts, priors, strict=True)
     ]

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from iobands.judge.detection import Detection, detect
-from iobands.judge.prior import Months, Prior
-from iobands.judge.spacing import LIFE, Spacing
+from iobands.judge.episodes import Life
+from iobands.judge.prior import Measured, Months, Prior, priors_of
+from iobands.judge.spacing import Spacing
 from iobands.snapshot import MAYBE_OVER, SUSPECTED, UNCERTAIN, Doubt, History
 from tests.judge.series import levels
 
@@ -50,23 +51,31 @@ def daily_then(low: float, hours: list[float], after: int = 0) -> tuple[np.ndarr
     return np.concatenate((values, healthy)), np.concatenate((times, later))
 
 
-def weights(hours: list[float], correlation: float) -> np.ndarray:
-    """Return the weights of the last runs of a daily series, with more at these hours."""
+def foreseen(hours: list[float], values: list[float], correlation: float) -> tuple[np.ndarray, ...]:
+    """Return weights, news and shares of a run and of those at these hours after it."""
     times = np.concatenate((24.0 * np.arange(20), 24.0 * 19 + np.array(hours)))
     spacing = Spacing(times, times % 24 != 0)
-    every = slice(0, len(times))
-    return spacing.weights(every, np.full(len(times), correlation))[-len(hours) :]
+    every = np.concatenate((np.zeros(19), values))
+    found = spacing.foreseen(slice(0, len(times)), every, np.full(len(times), correlation))
+    return tuple(each[-len(hours) :] for each in found)
 
 
 def test_a_run_says_less_the_sooner_it_follows_another():
-    # two runs with the correlation c tell what 2 / (1 + c) independent ones do
-    at_once, by_day = 2 / 1.6 - 1, 2 / 1.3 - 1
-    assert weights([0.001], 0.3)[0] == pytest.approx(at_once / by_day, rel=1e-3)
-    assert weights([24], 0.3)[0] == weights([13], 0.3)[0] == 1
-    one, four, eight = (weights([hours], 0.3)[0] for hours in (1, 4, 8))
-    assert at_once / by_day < one < four < eight < 1
-    # however many follow at once, together they tell less than two at the usual gap
-    assert 1 < weights([n / 1000 for n in range(1, 50)], 0.3).sum() < 2
+    # At once the share 0.6 is the same in both: the second is foreseen with 0.6 of the first, and
+    # varies by 1 - 0.6 ** 2 = 0.64. A change by 1 shows as 0.4 / 0.8, so it counts 0.25 times 2.2,
+    # the variance of the mean of a long series in which half of these 0.6 are left after a day.
+    (weight,), (new,), (shown,) = foreseen([0.0001], [-1.0, -1.4], 0.3)
+    assert new == pytest.approx((-1.4 + 0.6) / 0.8, rel=1e-3)
+    assert shown == pytest.approx(0.5, rel=1e-3)
+    assert weight == pytest.approx(0.25 * 2.2, rel=1e-3)
+    # after half a day and more a run counts in full, as the divisor of all scores has the rest
+    for hours in (13, 24):
+        assert [each[0] for each in foreseen([hours], [-1.0, -1.4], 0.3)] == [1, -1.4, 1]
+    one, four, eight = (foreseen([hours], [0.0, 0.0], 0.3)[0][0] for hours in (1, 4, 8))
+    assert 0.55 < one < four < eight < 1
+    # at six runs a day each soon counts a fifth: together they tell 1.24 times as much as one
+    many = foreseen([4.0 * n for n in range(1, 60)], [0.0] * 60, 0.3)[0]
+    assert many[-6:].sum() == pytest.approx(1.24, abs=0.02)
 
 
 def test_what_was_measured_twenty_times_in_an_hour_is_no_alert():
@@ -75,13 +84,67 @@ def test_what_was_measured_twenty_times_in_an_hour_is_no_alert():
 
 
 def test_trouble_that_ends_within_the_day_is_no_alert():
-    found = detected(*daily_then(0.3, [24, 28, 32, 36], 3))
+    found = detected(*daily_then(0.3, [24, 28, 32], 3))
     assert not found.changes
     assert found.doubt is None
     assert found.transients == ()  # no repeat showed that it was over
     # what may just last tells no more than how rarely it begins, and how seldom it lasts so long
-    most = -math.log(Prior().rate) + 12 / LIFE
-    assert 2.5 < found.chart.down[203] < most + 1
+    most = -math.log(Prior().rate) - math.log(Prior().lasts(8))
+    assert 2.5 < found.chart.down[202] < most + 1
+
+
+def runs_of(values: list[float], hours: list[float]) -> Measured:
+    """Return 40 runs a day at 1, and more so many hours after the 20th."""
+    days = 24.0 * np.arange(40)
+    every = np.concatenate((days, 19 * 24.0 + np.array(hours)))
+    order = np.argsort(every)
+    rates = np.concatenate((np.exp(0.01 * np.sin(days)), values))[order]
+    return Measured(at(every[order]), np.log(rates), (every % 24 != 0)[order])
+
+
+def life_after(values: list[float], hours: list[float]) -> Life:
+    late = at(np.array([24.0 * 39 + 1]))
+    return priors_of([runs_of(values, hours)], late)[0].life
+
+
+def test_an_episode_teaches_how_long_trouble_lasts():
+    assert Life().hours == pytest.approx(5.5)
+    # low for 8 hours and over by 12: the mean square is (64 + 144) / 2 = 104, beside ten of 5.5
+    life = life_after([0.3, 0.3, 0.3, 1.0], [1, 5, 9, 13])
+    assert life == Life(1, pytest.approx(104), 0)
+    assert life.hours == pytest.approx(math.sqrt((10 * 5.5**2 + 104) / 11))
+    assert life.days == pytest.approx(1 / 101)
+    # one that took more than a day
+    assert life_after([0.3] * 7 + [1.0], [1, 5, 9, 13, 17, 21, 23, 23.5]) == Life(
+        1, pytest.approx((22**2 + 22.5**2) / 2), 0
+    )
+    # a low run that was not measured again may have lasted a minute
+    assert life_after([], []) == Life()
+
+
+def test_trouble_lasts_as_its_life_says():
+    life = Life(90, 90 * 4.0**2, 10)  # and ten of 5.5 h
+    assert life.hours == pytest.approx(math.sqrt((90 * 16 + 302.5) / 100))
+    assert life.days == pytest.approx(11 / 200)
+    assert life.lasts(0, 0.1) == 1
+    assert life.lasts(4, 0.1) == pytest.approx(0.945 * math.exp(-16 / 17.425) + 0.055)
+    assert life.lasts(48, 0.1) == pytest.approx(0.0055)  # a tenth goes on to the next day
+
+
+def test_the_throttled_disk_of_two_series_is_degraded_at_the_third_repeat():
+    # 24 daily runs at a spread of 0.5 %, then 14 of 20 MiB/s, asked again every four hours
+    for seed in range(5):
+        noise = np.exp(0.005 * np.random.default_rng(seed).standard_normal(30))
+        low = np.concatenate((24.0 * np.arange(25), 24.0 * 24 + np.array([4, 8, 12])))
+        values = 20 * noise[:28] * np.where(low < 24 * 24, 1, 0.7)
+        assert detected(values[:27], low[:27]).open_change is None
+        assert detected(values, low).open_change.raised == BEGIN + timedelta(days=24, hours=12)
+        # and full speed in the session of the next day, asked again after four and eight hours
+        back = np.concatenate((low, [24.0 * 25, 24.0 * 25 + 4, 24.0 * 25 + 8]))
+        values = np.concatenate((values, 20 * noise[27:]))
+        assert detected(values[:-1], back[:-1]).open_change
+        (change,) = detected(values, back).changes
+        assert change.closed == BEGIN + timedelta(days=25, hours=8)
 
 
 def test_low_runs_whose_repeats_are_healthy_again_are_a_transient():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from iobands.judge.designs import lower_mode
 from iobands.judge.scores import (
+    DESIGNS,
     SHIFTS,
     Array,
     Quartiles,
@@ -31,8 +33,9 @@ LARGEST_BASELINE: Final = 200
 
 # The correlation of the other series counts like this many runs of this series.
 _PRIOR_RUNS: Final = 100
-# So many standard errors are beyond doubt.
-_SURE: Final = 1.5
+#: The serial correlation of a file system that nothing is known of; it counts like so many runs.
+USUAL_CORRELATION: Final = 0.2
+_USUAL_RUNS: Final = 10
 # A run is deep that lies under the outer fence of the baseline and this far under its median.
 _FENCE: Final = 3.0
 _DEEP: Final = 0.8
@@ -64,24 +67,17 @@ class Baseline:
     def correlation_by(self, prior: float | None) -> float:
         """Return the serial correlation by that of the other series, None if it is not known.
 
-        That of the runs is drawn towards the prior while they are few. A young baseline has it
-        raised by up to one standard error.
+        That of the runs is drawn towards it, or else to a usual one, while they are few. A young
+        baseline has it raised by up to one standard error.
         """
         size = len(self.runs)
         if size < FIRST_BASELINE:
             return 0.0
-        known, found = size, self._own_correlation
-        if prior is not None:
-            known = size + _PRIOR_RUNS
-            found = (size * found + _PRIOR_RUNS * prior) / known
+        others = _USUAL_RUNS if prior is None else _PRIOR_RUNS
+        prior = USUAL_CORRELATION if prior is None else prior
+        known = size + others
+        found = (size * self._own_correlation + others * prior) / known
         return min(max(found, 0.0) + self.youth / math.sqrt(known), MOST_CORRELATION)
-
-    @property
-    def sure_correlation(self) -> float:
-        """The serial correlation that these runs alone leave no doubt about, mostly 0."""
-        size = len(self.runs)
-        least = self._own_correlation - _SURE / math.sqrt(size) if size >= FIRST_BASELINE else 0.0
-        return min(max(least, 0.0), MOST_CORRELATION)
 
     @cached_property
     def _own_correlation(self) -> float:
@@ -117,9 +113,19 @@ class Baseline:
         The outer fence, three interquartile ranges under the lower quartile (Tukey, "Exploratory
         data analysis", 1977, chapter 2).
         """
+        lower, upper = self._quartiles
+        return lower - _FENCE * (upper - lower)
+
+    @cached_property
+    def high(self) -> float:
+        """The logarithm of the other outer fence, which no run of this level surpasses."""
+        lower, upper = self._quartiles
+        return upper + _FENCE * (upper - lower)
+
+    @property
+    def _quartiles(self) -> tuple[float, float]:
         size = len(self.ordered)
-        lower, upper = self.ordered[size // 4], self.ordered[3 * size // 4]
-        return float(lower - _FENCE * (upper - lower))
+        return float(self.ordered[size // 4]), float(self.ordered[3 * size // 4])
 
     @cached_property
     def deep(self) -> float:
@@ -137,6 +143,21 @@ class Baseline:
     def ordered(self) -> Array:
         """`level`, in rising order."""
         return np.sort(self.level())
+
+    def normal(self, logarithms: Array) -> Array:
+        """Return the ranks of runs in the baseline, as values of a normal distribution."""
+        sides = (np.searchsorted(self.ordered, logarithms, side) for side in ("left", "right"))
+        return np.asarray(self._quantiles[sum(sides)])
+
+    @cached_property
+    def _quantiles(self) -> Array:
+        size = 2 * len(self.ordered) + 1
+        return np.array([NormalDist().inv_cdf((place + 0.5) / size) for place in range(size)])
+
+    @cached_property
+    def moves(self) -> Array:
+        """How far each design change moves `normal`, of shape (designs,)."""
+        return self.normal(self.ordered + np.log(DESIGNS)[:, None]).mean(axis=1)
 
     @cached_property
     def lower_mode(self) -> int:

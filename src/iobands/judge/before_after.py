@@ -20,7 +20,7 @@ import numpy as np
 
 from iobands.judge.propose import correlation_of
 from iobands.judge.scores import Array
-from iobands.judge.spacing import LIFE, NEW
+from iobands.judge.spacing import FADES, NEW
 from iobands.snapshot import MARGIN, Flags, Ratio, ShiftVerdict
 
 #: At most one report in twenty makes a false claim, all of its rows together.
@@ -146,7 +146,7 @@ class Usual:
     def kept(self) -> float:
         """The correlation of what lasts, at the usual gap."""
         known = self.correlation / (1 - self.new)
-        return min(max(known, math.exp(-self.gap / LIFE)), _MOST)
+        return min(max(known, math.exp(-self.gap / FADES)), _MOST)
 
     @property
     def freedom(self) -> float:

@@ -19,7 +19,6 @@ from iobands.judge.baseline import (
     FIRST_BASELINE,
     FULL_BASELINE,
     LARGEST_BASELINE,
-    MOST_CORRELATION,
     Baseline,
     scale_for,
 )
@@ -40,7 +39,15 @@ from iobands.judge.chart import (
 from iobands.judge.designs import MODE, OTHERS, SPREAD
 from iobands.judge.kinds import AGAIN, is_wider, kind_of, levels_of, slide_begins
 from iobands.judge.prior import Month, Prior
-from iobands.judge.scores import DESIGNS, EVERY, Array, Quartiles, band_cells
+from iobands.judge.scores import (
+    DESIGNS,
+    EVERY,
+    WEIGHTS,
+    Array,
+    Quartiles,
+    band_cells,
+    sure_end,
+)
 from iobands.judge.spacing import Spacing
 from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP, State, level_ratio
 
@@ -64,6 +71,8 @@ _SURELY: Final = 0.8
 # what falls from it is a further drop.
 _LEVELS: Final = (8, 30)
 _QUIET: Final = 1.0
+# Outliers come together: of two, so many runs apart at most, the later one says less.
+_TOGETHER: Final = 10
 # The newest level is that of so many runs.
 _NEWEST: Final = 10
 # How far back from the last zero an onset may lie, and how far on from where it was raised.
@@ -164,6 +173,7 @@ class _Detector:
         self.month_of = np.searchsorted(firsts, np.arange(max(self.total, 1)), side="right") - 1
         self.thresholds = np.array([month.threshold for month in months])
         self.again = np.array([month.prior.again for month in months])
+        self.lasts = [month.prior.lasts for month in months]
         self.rates = np.array([month.prior.rate for month in months])
         self.continued = np.array([month.prior.continued > 0 for month in months])
         self.increments = np.zeros((self.total, EVERY), dtype=np.float32)
@@ -218,9 +228,7 @@ class _Detector:
         """Judge by `baseline`, which has the usable runs before `joined`."""
         self.baseline, self.joined = baseline, joined
         self.baselines.append((self.at, baseline))
-        self.scales, self.correlations, self.first, self.deep_scales = np.full(
-            (4, len(self.months)), np.nan
-        )
+        self.scales, self.correlations, self.first = np.full((3, len(self.months)), np.nan)
 
     def _months_of(self, runs: slice) -> NDArray[np.int_]:
         """Return the months of `runs`, after learning what the baseline gives in them."""
@@ -231,6 +239,8 @@ class _Detector:
                 correlation = baseline.correlation_by(month.prior.correlation)
                 self.correlations[place] = correlation
                 self.scales[place] = scale_for(correlation, month.threshold, WATCH, baseline.youth)
+                own = baseline.deep_runs, len(baseline.runs)
+                self.first[place] = month.prior.first_of(*own)
         return found
 
     def _scored(self, stop: int) -> Array:
@@ -238,30 +248,44 @@ class _Detector:
         assert self.baseline.scores is not None
         begun = int(self.spacing.begun[self.at])
         runs = slice(begun, stop)
-        values, month, close = (
+        measured, month, close = (
             self.logarithms[runs],
             self._months_of(runs),
             self.spacing.close[runs],
         )
-        scores = self.baseline.scores.scores(values) / self.scales[month, None]
-        deep = values < self.baseline.deep
+        scores, weights = self.baseline.scores.scores(measured), np.ones(len(measured))
+        if close.any():
+            normal = self.baseline.normal(measured)
+            weights, new, shown = self.spacing.foreseen(runs, normal, self.correlations[month])
+            scores[close, OTHERS] = np.minimum(scores[close, OTHERS], 0.0)
+            scores *= weights[:, None]
+            # an open change has another level to be foreseen by, which is not known well enough
+            if self.open is None:
+                shifts, moves = slice(0, len(DESIGNS)), self.baseline.moves
+                found = moves * (new / shown)[close, None] - moves**2 / 2
+                found = WEIGHTS[shifts] * found - self.baseline.scores.penalty[shifts]
+                scores[close, shifts] = weights[close, None] * found
+        scores /= self.scales[month, None]
+        far = np.zeros(len(measured) + _TOGETHER, dtype=bool)
+        known = self.logarithms[max(begun - _TOGETHER, 0) : stop - 1] < self.baseline.far
+        far[len(far) - len(known) :] = known
+        streak = sliding_window_view(far, _TOGETHER)[-len(measured) :].any(axis=1) & ~close
+        deep = measured < self.baseline.deep
         if deep.any():
-            far = np.append(self.logarithms[begun - 1] if begun else np.inf, values[:-1])
-            streak = (far < self.baseline.far)[deep] & ~close[deep]
-            found = self._deep_scores(month[deep], streak)
+            # neither the correlation of the core nor its weights say how outliers depend on others
+            weights[deep] = 1.0
+            found = self._deep_scores(month[deep], streak[deep])
             # where no streak of outliers is known, depth takes nothing from the evidence
             known = (self.baseline.deep_runs > 0) | self.continued[month[deep], None]
             least = np.where(known, -np.inf, scores[deep, SIDES[DOWN]])
             scores[deep, SIDES[DOWN]] = np.maximum(found, least)
             scores[deep, SPREAD] = 0.0  # an outlier is no spread
-        if close.any():
-            scores[close, OTHERS] = np.minimum(scores[close, OTHERS], 0.0)
-            self.weights[runs] = self.spacing.weights(runs, self.correlations[month])
-            scores *= self.weights[runs, None]
-            down = scores[:, SIDES[DOWN]]
-            if self.open is None:
-                lasting = self.spacing.lasting(runs, np.exp(down.max(axis=1)), self.rates[month])
-                down[:] = np.where(down > 0, np.maximum(down - lasting[:, None], 0.0), down)
+        self.weights[runs] = weights
+        if close.any() and self.open is None:
+            down, lasts = scores[:, SIDES[DOWN]], [self.lasts[each] for each in month]
+            ratios = np.exp(down.max(axis=1))
+            lasting = self.spacing.lasting(runs, ratios, streak, self.rates[month], lasts)
+            down[:] = np.where(down > 0, np.maximum(down - lasting[:, None], 0.0), down)
         return scores[self.at - begun :]
 
     def _grown(self, runs: Array) -> Baseline:
@@ -270,24 +294,13 @@ class _Detector:
         return replace(self.baseline, runs=runs, prior_correlation=prior.correlation)
 
     def _deep_scores(self, month: NDArray[np.int_], streak: NDArray[np.bool_]) -> Array:
-        """Return the scores for a drop of deep runs; `streak` says which followed one far out.
+        """Return the scores for a drop of deep runs; `streak`: which came soon after one far out.
 
-        How often runs are deep is known from all series, and so is how they depend on each other.
+        How often runs are deep is known from all series, and so is how often after one far out.
         """
-        baseline = self.baseline
-        for place in {*month.tolist()}:
-            if np.isnan(self.deep_scales[place]):
-                known = self.months[place]
-                prior = known.prior.correlation
-                sure = baseline.sure_correlation if prior is None else prior
-                correlation = min(max(sure, 0.0), MOST_CORRELATION)
-                own = baseline.deep_runs, len(baseline.runs)
-                self.first[place] = known.prior.first_of(*own)
-                self.deep_scales[place] = scale_for(correlation, known.threshold, WATCH)
         first = self.first[month]
         rates = np.where(streak, np.maximum(self.again[month], first), first)
-        found = np.log1p(baseline.deep_shares[SIDES[DOWN]] / rates[:, None])
-        return np.asarray(found / self.deep_scales[month, None], float)
+        return np.log1p(self.baseline.deep_shares[SIDES[DOWN]] / rates[:, None])
 
     def _while_learning(self) -> None:
         wanted = FIRST_BASELINE - len(self.baseline.runs)
@@ -401,11 +414,7 @@ class _Detector:
         due = (change.point.raised - self.at) % AGAIN
         scores = self._scored(min(self.total, self.at + due + 1))
         columns = recovery_designs(change.design)
-        # without what is taken off for the error of the baseline, which no longer matters
-        divisors = self.scales[self.month_of[self.at : self.at + len(scores)], None]
-        weights = self.weights[self.at : self.at + len(scores), None]
-        penalty = weights * self.baseline.scores.penalty[columns] / divisors
-        back = cusum(-scores[:, columns] - penalty, change.recovery)
+        back = cusum(self._over(scores, change), change.recovery)
         last = len(back) - 1
         recovered = first_true(back[:, self._sure(change)].min(axis=1) >= RECOVERED_FROM, last + 1)
         level = self._back_to_baseline(change, self.at + min(recovered, last))
@@ -431,6 +440,22 @@ class _Detector:
         else:
             change = replace(change, recovery=back[event].copy(), recovery_start=start)
             self.open = self._look_again(change) if event == due else change
+
+    def _over(self, scores: Array, change: _Open) -> Array:
+        """Return what the next runs, with these scores, say for the end of a change."""
+        assert self.baseline.scores is not None
+        runs, columns = slice(self.at, self.at + len(scores)), recovery_designs(change.design)
+        # without what is taken off for the error of the baseline, which no longer matters
+        divisors = self.scales[self.month_of[runs], None]
+        penalty = self.weights[runs, None] * self.baseline.scores.penalty[columns] / divisors
+        found = -scores[:, columns] - penalty
+        if change.kind is not State.DEGRADED:
+            return found
+        # what the changed level never reaches is limited by stray runs alone
+        level = float(np.median(self.logarithms[change.first : self.at])) - change.point.baseline
+        high, values = self.baseline.high + level, self.logarithms[runs]
+        sure = values > max(high, self.baseline.far)
+        return np.where(sure[:, None], sure_end(self.spacing.gaps[runs])[:, None], found)
 
     def _sure(self, change: _Open) -> list[int]:
         """Return the places of the recovery designs that the level of a change surely goes beyond.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -12,9 +12,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from iobands.judge.baseline import USUAL_CORRELATION
 from iobands.judge.budget import Budget
+from iobands.judge.episodes import Episode, Life, episodes
 from iobands.judge.scores import Array
-from iobands.snapshot import Times
+from iobands.snapshot import Flags, Times
 
 # What is assumed of a file system without runs: one outlier in so many, and how often the next
 # run is one too. The counts are worth so many runs and outliers.
@@ -30,6 +32,8 @@ _LEAST: Final = math.exp(-5.0)
 # The newest runs count, of which correlations are taken in blocks of so many.
 _NEWEST_RUNS: Final = 400
 _BLOCK: Final = 20
+# A few blocks are drawn towards the usual correlation, which counts like so many.
+_USUAL_BLOCKS: Final = 5
 # The level of a run is the median of the runs up to so many before and after it. Runs that have
 # not as many after them may belong to a change that is not found yet, and do not count.
 _AROUND: Final = 10
@@ -39,19 +43,22 @@ _LONGEST: Final = 3
 # As for `Baseline.deep`.
 _FENCE: Final = 3.0
 _DEEP: Final = 0.8
+_HOUR: Final = np.timedelta64(3_600_000_000_000, "ns")
 
 
 @dataclass(frozen=True)
 class Prior:
     """Counts of some series: `runs`, outliers that began a streak, and that continued one.
 
-    `correlation` is their median serial correlation, None where it is not known.
+    `correlation` is their median serial correlation, None where it is not known, and `life` how
+    long trouble lasts.
     """
 
     runs: int = 0
     begun: int = 0
     continued: int = 0
     correlation: float | None = None
+    life: Life = Life()  # noqa: RUF009 (frozen)
 
     @cached_property
     def first(self) -> float:
@@ -74,26 +81,43 @@ class Prior:
         of_runs = (self.continued + _FIRST) / (self.runs + _ASSUMED_RUNS)
         return max(min(of_outliers, of_runs / self.first), self.first)
 
+    def lasts(self, hours: float) -> float:
+        """Return the probability that trouble still lasts so many hours after its first low run."""
+        return self.life.lasts(hours, self.again)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Runs of a series in the order of time: logarithms, and which of them were asked for."""
+
+    times: Times
+    values: Array
+    asked: Flags
+
 
 def prior_of(series: Iterable[Array]) -> Prior:
-    """Return the prior of several series, each logarithms in the order of time."""
-    return _priors((values, np.array([len(values)])) for values in series)[0]
+    """Return the prior of several series, each logarithms of a run a day in the order of time."""
+    return _priors((values, np.array([len(values)]), []) for values in series)[0]
 
 
-def priors_of(series: Iterable[tuple[Times, Array]], ends: Times) -> list[Prior]:
+def priors_of(series: Iterable[Measured], ends: Times) -> list[Prior]:
     """Return the prior at each of `ends`: that of the runs before it.
 
-    `series` are times and logarithms in the order of time. What a run says is settled once ten
-    runs after it are known, so that a later run changes no prior of before.
+    All but the life of trouble is learned from runs that nobody asked for. What a run says is
+    settled once ten of these after it are known, so that a later run changes no prior of before.
     """
-    return _priors((values, np.searchsorted(times, ends)) for times, values in series)
+    return _priors(
+        (each.values[~each.asked], np.searchsorted(each.times[~each.asked], ends), _episodes(each))
+        for each in series
+    )
 
 
-def _priors(series: Iterable[tuple[Array, NDArray[np.int_]]]) -> list[Prior]:
+def _priors(series: Iterable[tuple[Array, NDArray[np.int_], list[Episode]]]) -> list[Prior]:
     """Return a prior for each number of runs that is known, of shape (priors,) a series."""
     counts: NDArray[np.int_] = np.zeros((3, 1), int)
     correlations: list[list[Array]] = []
-    for values, known in series:
+    lived: list[list[Episode]] = []
+    for values, known, ended in series:
         settled = np.maximum(known - _AROUND, 0)
         since = np.maximum(settled - _NEWEST_RUNS, 0)
         begun, continued = _outliers(values)
@@ -102,21 +126,41 @@ def _priors(series: Iterable[tuple[Array, NDArray[np.int_]]]) -> list[Prior]:
         )
         blocks = _correlations(values)
         correlations = correlations or [[] for _ in known]
+        lived = lived or [[] for _ in known]
         for found, first, last in zip(
             correlations, -(-since // _BLOCK), settled // _BLOCK, strict=True
         ):
             found.append(blocks[first:last])
-    medians = [_median(found) for found in correlations] or [None]
+        for each, last in zip(lived, settled.tolist(), strict=True):
+            each += [one for one in ended if one.end <= last]
+    medians = [_shrunk(found) for found in correlations] or [None]
     return [
-        Prior(int(runs), int(begun), int(continued), median)
-        for (runs, begun, continued), median in zip(counts.T, medians, strict=False)
+        Prior(int(runs), int(begun), int(continued), median, Life.of(seen))
+        for (runs, begun, continued), median, seen in zip(
+            counts.T, medians, lived or [[]], strict=False
+        )
     ]
 
 
-def _median(parts: Sequence[Array]) -> float | None:
+def _episodes(runs: Measured) -> list[Episode]:
+    """Return the trouble that ended; the place of an end counts runs that nobody asked for."""
+    if not runs.asked.any():
+        return []
+    routine = np.cumsum(~runs.asked)  # how many there are up to each run
+    fences = np.append(-np.inf, _fences(runs.values[~runs.asked]))[routine]
+    hours = (runs.times - runs.times[0]) / _HOUR
+    found = episodes(hours, runs.values < fences, runs.asked)
+    return [replace(each, end=int(routine[each.end])) for each in found]
+
+
+def _shrunk(parts: Sequence[Array]) -> float | None:
+    """Return the median of the blocks' correlations, drawn towards the usual one of few blocks."""
     together = np.concatenate(parts)
     together = together[np.isfinite(together)]
-    return float(np.median(together)) if len(together) else None
+    if not len(together):
+        return None
+    median, size = float(np.median(together)), len(together)
+    return (size * median + _USUAL_BLOCKS * USUAL_CORRELATION) / (size + _USUAL_BLOCKS)
 
 
 def _outliers(values: Array) -> NDArray[np.int_]:
@@ -125,7 +169,7 @@ def _outliers(values: Array) -> NDArray[np.int_]:
     Counted are the streaks with an ordinary run after them before each run, and before the next.
     """
     counts = np.zeros((2, len(values) + 1), int)
-    flags = _is_outlier(values)
+    flags = values < _fences(values)
     edges = np.flatnonzero(np.diff(flags, prepend=False, append=False))
     first, after = edges[::2], edges[1::2]
     short = after - first <= _LONGEST
@@ -134,15 +178,15 @@ def _outliers(values: Array) -> NDArray[np.int_]:
     return counts.cumsum(axis=1)
 
 
-def _is_outlier(values: Array) -> NDArray[np.bool_]:
-    """Return which runs are far below the runs around them, of shape (runs,)."""
-    found = np.zeros(len(values), dtype=bool)
+def _fences(values: Array) -> Array:
+    """Return under what each run is far below the runs around it, of shape (runs,)."""
+    found = np.full(len(values), -np.inf)
     if len(values) >= _WINDOW:
         places = (_WINDOW // 4, _WINDOW // 2, 3 * _WINDOW // 4)
         windows = np.partition(sliding_window_view(values, _WINDOW), places, axis=1)
         lower, level, upper = windows[:, places].T
         fence = np.minimum(lower - _FENCE * (upper - lower), level + math.log(_DEEP))
-        found[_AROUND:-_AROUND] = values[_AROUND:-_AROUND] < fence
+        found[_AROUND:-_AROUND] = fence
     return found
 
 

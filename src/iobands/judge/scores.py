@@ -30,6 +30,9 @@ DESIGNS: Final = DROPS + RISES
 _STRAY_CHANGED: Final = 0.07
 _STRAY_HEALTHY: Final = 0.002
 
+# A run that looks healthy though nothing is repaired: what favours it lasts for so many hours.
+_LUCK: Final = 1.5
+
 #: The chart is made for a drop of 30 %. Designs of other sizes help less than their false alarms
 #: cost, so their evidence counts for less.
 WEIGHTS: Final = np.array((0.7, 0.85, 1.0, 0.85) * 2 + (1.0, 1.0))
@@ -165,6 +168,15 @@ class Scores(Protocol):
     @property
     def penalty(self) -> Array: ...  # noqa: D102
     def scores(self, logarithms: Array) -> Array: ...  # noqa: D102
+
+
+def sure_end(gaps: Array) -> Array:
+    """Return what runs say for the end of a drop whose level they surely surpass, in nats.
+
+    Only that some runs are stray limits it, and these depend on the hours since the run before.
+    """
+    again = np.exp(-gaps / _LUCK)
+    return np.asarray(-np.log(_STRAY_CHANGED + (1 - _STRAY_CHANGED) * again))
 
 
 @dataclass(frozen=True)

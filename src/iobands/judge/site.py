@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iobands.judge.alerts import System, alerts_of, with_states
 from iobands.judge.budget import Budget
@@ -30,7 +29,7 @@ from iobands.judge.happenings import happenings_of
 from iobands.judge.incidents import incidents_of
 from iobands.judge.ledger import ledger_of
 from iobands.judge.places import actions_on_peers, places_of
-from iobands.judge.prior import Months, Prior, months_of, priors_of
+from iobands.judge.prior import Measured, Months, Prior, months_of, priors_of
 from iobands.judge.set_aside import Stage, spans_of_peers
 from iobands.judge.state import Judged, judged_series
 from iobands.measure.run_reports import CheckRun
@@ -114,8 +113,7 @@ def judge(
     """
     now, attempts, stage = known.now, Attempts([*known.problems]), Stage.of(known)
     groups = _groups(stage.measured)
-    routine = {key: each.routine for key, each in known.histories.items()}
-    months = _months(routine, attempts, false_alarms)
+    months = _months(known.histories, attempts, false_alarms)
     budget = months[None].budgets[-1] if len(months[None].since) else Budget(false_alarms)
     judged = judged_series(stage, attempts, months, with_power=with_power)
     kept = {key: each for key, each in judged.items() if key not in stage.gone}
@@ -300,14 +298,15 @@ def _months(
     histories: Mapping[SeriesKey, History], attempts: Attempts, false_alarms: float
 ) -> dict[_Place, Months]:
     """Return what was known of each file system at the beginning of each month."""
-    since = months_of(each.times for each in histories.values())
+    routine = {key: each.routine for key, each in histories.items()}
+    since = months_of(each.times for each in routine.values())
     none = [Prior()] * len(since)
-    budgets = _budgets(histories, since, false_alarms)
+    budgets = _budgets(routine, since, false_alarms)
     found: dict[_Place, Months] = {None: Months(since, budgets, none)}
-    series: defaultdict[_Place, list[tuple[Times, NDArray[np.float64]]]] = defaultdict(list)
+    series: defaultdict[_Place, list[Measured]] = defaultdict(list)
     for key, each in histories.items():
         usable = each.values > 0
-        runs = each.times[usable], np.log(each.values[usable])
+        runs = Measured(each.times[usable], np.log(each.values[usable]), each.asked[usable])
         series[key.system, key.file_system].append(runs)
     for place, every in series.items():
         priors = attempts.of("priors", partial(priors_of, every, since), none)

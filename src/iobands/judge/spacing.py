@@ -1,8 +1,9 @@
-"""How far apart the runs of a series are, and how much a run adds that follows another closely."""
+"""How far apart the runs of a series are, and what a run adds that follows another closely."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -11,13 +12,14 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from iobands.judge.episodes import DAY
 from iobands.judge.scores import Array
 from iobands.snapshot import Flags, Times
 
 #: The share of what varies that is new in each run, however soon it follows another.
 NEW: Final = 0.4
-#: How many hours trouble lasts that ends by itself, until a file system shows its own.
-LIFE: Final = 6.0
+#: Even where one day is not like the next, what varies fades over so many hours.
+FADES: Final = 6.0
 
 # The usual gap is the median of so many scheduled gaps before a run. A run is close to the one
 # before it from half of that on.
@@ -32,7 +34,7 @@ _HOUR: Final = np.timedelta64(3_600_000_000_000, "ns")
 class Spacing:
     """Arrays of shape (runs,): `hours` of each run since any time, and whether it was `asked` for.
 
-    Runs correlate by (1 - NEW) * phi ** gap. At the usual gap a run counts in full, since the
+    Runs correlate by (1 - NEW) * kept ** gap. At the usual gap a run counts in full, since the
     divisor of all scores has its correlation already.
     """
 
@@ -84,65 +86,74 @@ class Spacing:
         places = np.arange(len(self.hours))
         return np.maximum.accumulate(np.where(self.close, 0, places))
 
-    def weights(self, runs: slice, correlations: Array, life: float = LIFE) -> Array:
-        """Return how much each of the `runs` counts, by the correlation at the usual gap.
+    def foreseen(
+        self, runs: slice, values: Array, correlations: Array
+    ) -> tuple[Array, Array, Array]:
+        """Return how much each of the `runs` counts, what is new in it, and what that shows.
 
-        What a run adds to what is known of the level, over what it would add at the usual gap. A
-        Kalman filter predicts it from the runs before: `seen` is the share of a change of level
-        that it takes for chance by now, and `left` the variance of its prediction.
+        `values` are of a standard normal distribution while nothing changes, and `correlations`
+        those at the usual gap. A Kalman filter predicts a run from those shortly before. What it
+        takes for chance by then is `mean`, of which a lasting change of the level would make the
+        share `seen`; `left` is the variance of the prediction. What is new in a run, divided by
+        its deviation, is standard normal again, and of a change of the level it shows the share
+        `shown`. A run counts as what it tells of the level, the square of that, over what one does
+        in a long series at the usual gap.
         """
-        found = np.ones(runs.stop - runs.start)
-        seen, left = 0.0, 1 - NEW
+        weights, shown = np.ones((2, runs.stop - runs.start))
+        new = values.copy()
+        mean, seen, left = 0.0, 0.0, 1 - NEW
         for place in np.flatnonzero(self._matters[runs]).tolist():
             run = runs.start + place
-            usual, gap = float(self.usual[run]), float(self.gaps[run])
-            per_gap = float(correlations[place]) / (1 - NEW)
             if self.close[run]:
-                per_gap = min(max(per_gap, math.exp(-usual / life)), _MOST)
-                kept = per_gap ** (gap / usual)
-                found[place] = min(_adds(seen, left, kept) / _adds(seen, left, per_gap), 1.0)
-                seen, left = kept * seen, _spread(left, kept)
+                usual = float(self.usual[run])
+                per_gap = float(correlations[place]) / (1 - NEW)
+                per_gap = min(max(per_gap, math.exp(-usual / FADES)), _MOST)
+                kept = per_gap ** (float(self.gaps[run]) / usual)
+                mean, seen = kept * mean, kept * seen
+                left = kept**2 * left + (1 - kept**2) * (1 - NEW)
+                long_run = NEW + (1 - NEW) * (1 + per_gap) / (1 - per_gap)
+                deviation = math.sqrt(left + NEW)
+                shown[place], new[place] = (
+                    (1 - seen) / deviation,
+                    (values[place] - mean) / deviation,
+                )
+                weights[place] = min(shown[place] ** 2 * long_run, 1.0)
             else:
-                seen, left = 0.0, 1 - NEW
+                mean, seen, left = 0.0, 0.0, 1 - NEW
             gain = left / (left + NEW)
-            seen, left = seen + gain * (1 - seen), (1 - gain) * left
-        return found
+            mean, seen = mean + gain * (values[place] - mean), seen + gain * (1 - seen)
+            left *= 1 - gain
+        return weights, new, shown
 
-    def lasting(self, runs: slice, ratios: Array, rates: Array, life: float = LIFE) -> Array:
+    def lasting(
+        self,
+        runs: slice,
+        ratios: Array,
+        streaks: Flags,
+        rates: Array,
+        lasts: Sequence[Callable[[float], float]],
+    ) -> Array:
         """Return by how much evidence for a drop is too large, as trouble may just last, in nats.
 
-        `ratios`, of shape (runs,), are likelihood ratios of a low run and a healthy one. Trouble
-        begins at `rates`, and is over by the usual gap. The probability that it lasts follows from
-        run to run; what it explains is no evidence for a drop.
+        Of shape (runs,) are `ratios`, the likelihood ratios of a low run and a healthy one, and
+        `streaks`, whether a run follows a low one of the day before. Trouble begins at `rates`, and
+        `lasts` has the probability that it does for so many hours. The probability that it lasts
+        follows from run to run; what it explains is no evidence for a drop.
         """
         found = np.zeros(len(ratios))
         trouble, since = 0.0, 0.0
         for place in np.flatnonzero(self._matters[runs]).tolist():
             run = runs.start + place
-            now, left = self.hours[run], 0.0
+            now, left, rate = float(self.hours[run]), 0.0, float(rates[place])
             if self.close[run]:
-                before = self._left(self.hours[run - 1] - since, run, life)
-                left = trouble * self._left(now - since, run, life) / before if before else 0.0
+                still = lasts[place]
+                left = trouble * still(now - since) / still(float(self.hours[run - 1]) - since)
                 found[place] = max(math.log1p(left * (ratios[place] - 1)), 0.0)
-            if left <= rates[place]:
-                left, since = rates[place], now
+            if left <= rate:
+                left, since = rate, now - (DAY if streaks[place] else 0.0)
             trouble = left * ratios[place] / (1 + left * (ratios[place] - 1))
         return found
 
     @cached_property
     def _matters(self) -> Flags:
         return self.close | np.append(self.close[1:], False)
-
-    def _left(self, hours: float, run: int, life: float) -> float:
-        """Return the probability that trouble lasts so long."""
-        return max(math.exp(-hours / life) - math.exp(-float(self.usual[run]) / life), 0.0)
-
-
-def _spread(left: float, kept: float) -> float:
-    """Return the variance of a prediction after a gap over which the correlation is `kept`."""
-    return kept**2 * left + (1 - kept**2) * (1 - NEW)
-
-
-def _adds(seen: float, left: float, kept: float) -> float:
-    """Return what a run adds after such a gap, as a share of what the first one tells."""
-    return (1 - kept * seen) ** 2 / (_spread(left, kept) + NEW)
