@@ -239,8 +239,9 @@ class _Detector:
                 correlation = baseline.correlation_by(month.prior.correlation)
                 self.correlations[place] = correlation
                 self.scales[place] = scale_for(correlation, month.threshold, WATCH, baseline.youth)
-                own = baseline.deep_runs, len(baseline.runs)
-                self.first[place] = month.prior.first_of(*own)
+                if baseline.can_judge:
+                    own = baseline.deep_runs, len(baseline.runs)
+                    self.first[place] = month.prior.first_of(*own)
         return found
 
     def _scored(self, stop: int) -> Array:
