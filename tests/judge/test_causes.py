@@ -14,6 +14,7 @@ from iobands.judge.site import judge, read_site
 from iobands.snapshot import CAUSED, Alert, AlertEvent, Cause, CauseKind, Snapshot
 from iobands.source.alert_log import append_events
 from iobands.source.known import read_known
+from iobands.views.format import odds_text
 from tests.factory import NOW, daily, write_perflog
 
 RUNS, SLOW = 200, 15
@@ -199,3 +200,8 @@ def test_a_further_fall_has_a_cause_of_its_own(tmp_path: Path) -> None:
     assert second.cause.what == "1 of all targets out of service"
     assert [name.split()[0] for name in second.names] == [*second.names]
     assert second.when - (NOW - SLOW * DAY) < 5 * DAY
+
+
+def test_since_when_is_said_of_what_is_and_not_of_what_was() -> None:
+    cause = Cause(CauseKind.TRANSPORT, "transport tcp, was ucx", NOW - 8 * DAY, 26)
+    assert odds_text(cause, NOW) == "transport tcp since 13 Nov, was ucx (odds 26 to 1)"

@@ -111,9 +111,9 @@ def test_what_changed_at_the_same_time_is_shown_with_its_odds(tmp_path: Path) ->
     found = site(tmp_path, "a fpp", factors={"a fpp": 0.7}, suite_version="0.2.0")
     shown = text(found, "1")
     assert "Cause: unknown" in shown
-    assert "Changed at the same time\n  suite version 0.2.0, was 0.1.0 since 6 Nov (odds" in shown
+    assert "Changed at the same time\n  suite version 0.2.0 since 6 Nov, was 0.1.0 (odds" in shown
     assert "check what changed at the same time" in advice(found, "1")
-    assert "suite version 0.2.0, was 0.1.0" in text(found, "a fpp write_bw")
+    assert "suite version 0.2.0 since 6 Nov, was 0.1.0" in text(found, "a fpp write_bw")
 
 
 def test_a_drop_since_files_lie_unevenly_names_the_full_target(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_drop_since_files_lie_unevenly_names_the_full_target(tmp_path: Path) -
     found = look(tmp_path)
     lines = " ".join(explanation(found, only(found, "write_bw")).split())
     assert "OST0003 is 97 % full, and targets with more free space get more files" in lines
-    assert "busiest target 2.5, was 1 since 6 Nov" in lines
+    assert "busiest target 2.5 since 6 Nov, was 1" in lines
 
 
 def test_a_shared_alert_has_its_members_and_who_did_not_move(tmp_path: Path) -> None:

@@ -119,4 +119,4 @@ def test_a_rise_of_the_time_in_opens_is_a_covariate(tmp_path: Path) -> None:
     found = look(tmp_path)
     (series,) = chosen(found, "disk fpp")
     shown = " ".join(explanation(found, series).split())
-    assert "% of the time in opens and closes 52, was 4 since 6 Nov" in shown
+    assert "% of the time in opens and closes 52 since 6 Nov, was 4" in shown

@@ -11,6 +11,7 @@ from iobands.model import OK
 from iobands.snapshot import FELL, Alert, AlertEvent, Certainty, Severity, Snapshot
 from iobands.views.format import (
     acknowledgement_text,
+    cause_since,
     day_text,
     hour_text,
     level_text,
@@ -84,7 +85,7 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
         level = level_text(alert.members[0], short=short) if alert.members else ""
     since = ""
     if alert.cause and not alert.peer:
-        since = f"{alert.cause.what} since {day_text(alert.cause.since, site.now)}"
+        since = cause_since(alert.cause, site.now)
     elif alert.since:
         word = "on" if alert.severity is Severity.COLLAPSED else "since"
         changes = [each.series.status.change for each in alert.members]

@@ -122,7 +122,13 @@ def worst_member(alert: Alert) -> Member:
 def odds_text(cause: Cause, now: datetime) -> str:
     """Return a cause, since when it holds, and its odds."""
     odds = f"{figure(cause.odds)} to 1" if cause.odds >= 1 else f"1 to {figure(1 / cause.odds)}"
-    return f"{cause.what} since {day_text(cause.since, now)} (odds {odds})"
+    return f"{cause_since(cause, now)} (odds {odds})"
+
+
+def cause_since(cause: Cause, now: datetime) -> str:
+    """Return a cause and since when it holds: `transport tcp since 13 Nov, was ucx`."""
+    what, was, before = cause.what.partition(", was ")
+    return f"{what} since {day_text(cause.since, now)}{was}{before}"
 
 
 def time_text(when: datetime) -> str:
