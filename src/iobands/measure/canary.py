@@ -12,11 +12,9 @@ import select
 import shutil
 import signal
 import stat
-import statistics
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,22 +30,12 @@ from iobands.measure.lock import STOPPED, lock_path, read_holder
 from iobands.measure.notes import is_live, new_note, notes_of, read_notes
 from iobands.measure.suite import suite_of
 from iobands.measure.sweep import sweep
-from iobands.model import CRITICAL, MANUAL, OK, TIME, UNKNOWN, VARIABLE_UNITS
+from iobands.model import CRITICAL, MANUAL, TIME, UNKNOWN, VARIABLE_UNITS
 from iobands.version import __version__
 
 _CHECK: Final = "Canary"
 _GRACE: Final = 2.0  # seconds for the script beside the program, and to end it
-_TOO_LATE: Final = (3, 124)  # the exit statuses of benchio and timeout(1) at their limits
-_SIGNAL: Final = 128
-_OPERATIONS: Final = ("write", "read")
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"
-#: What is wrong, by words of the reason.
-_NAMES: Final = {
-    "stale": ("Stale file handle", "not connected"),
-    "read-only": ("Read-only",),
-    "full": ("No space left", "KiB are free", "quota exceeded"),
-    "unmounted": ("mounted there", "No such file or directory"),
-}
 
 
 @dataclass(frozen=True)
@@ -175,7 +163,7 @@ def look(nest: Nest, name: str, mib: int, seconds: int) -> Look:
     """
     settings = nest.file_systems[name]
     suite = suite_of(nest.site)
-    types = _of_suite(suite, "checks.filesystems")
+    types, proofs = (_of_suite(suite, f"checks.{each}") for each in ("filesystems", "base.canary"))
     names = types.mount_names(settings, types.BACKENDS[settings["type"]])
     stage = nest.site / "stage" / f"canary-{nest.node}"
     shutil.rmtree(stage, ignore_errors=True)  # of a canary that was killed
@@ -189,7 +177,6 @@ def look(nest: Nest, name: str, mib: int, seconds: int) -> Look:
         (stage / "run_directory.txt").write_text(f"{note.path}\n", "utf-8")
         room = mib / 1024 + settings.get("min_free_gib", 0)
         words = [root, settings["type"], mib, room, seconds, *names]
-        reports = _of_suite(suite, "checks.base.transport_reports").REPORT_VARIABLES
         mpi = nest.environment.get("extras", {}).get("mpi")
         base = {
             name: os.environ[name] for name in ("HOME", "USER", "LOGNAME") if name in os.environ
@@ -198,7 +185,7 @@ def look(nest: Nest, name: str, mib: int, seconds: int) -> Look:
             script = subprocess.Popen(
                 ["bash", str(suite / "checks/base/canary.sh"), *map(str, words)],
                 cwd=stage,
-                env={"PATH": _PATH} | base | reports.get(mpi, {}) | env,
+                env={"PATH": _PATH} | base | proofs.REPORT_VARIABLES.get(mpi, {}) | env,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -212,7 +199,9 @@ def look(nest: Nest, name: str, mib: int, seconds: int) -> Look:
         if not has_ended:
             return Look(CRITICAL, f"hung: no answer within {seconds} s")
         sweep_killed(notes, {root: names})
-        return _found(nest, name, mib, seconds, script.returncode, stage)
+        asked = proofs.AskedCanary(str(root), mib, seconds, mpi, nest.transport)
+        found = vars(proofs.finding_of(stage, script.returncode, asked))
+        return Look(**{**found, "columns": _columns(nest, name, mib) | found["columns"]})
     finally:
         shutil.rmtree(stage, ignore_errors=True)
 
@@ -245,58 +234,6 @@ def _ended(script: subprocess.Popen[bytes], seconds: float) -> bool:
         script.returncode = script.returncode or 1  # nobody waits for one that cannot be ended
         return False
     return True
-
-
-def _found(nest: Nest, name: str, mib: int, seconds: int, status: int, stage: Path) -> Look:
-    """Judge the files that a run left in its stage directory."""
-    suite, columns = suite_of(nest.site), _columns(nest, name, mib)
-    said = (stage / "output.txt").read_text("utf-8", "replace")
-    begun = (stage / "begun").exists()
-    if not begun or status not in {0, *_TOO_LATE}:
-        reason = _of_suite(suite, "checks.base.failure").reason_in(said) or f"exit status {status}"
-        own = reason.removeprefix(f"iobands: {nest.file_systems[name]['path']}: ")
-        if status == 1 and "not sticky" not in own and (begun is reason.startswith("benchio:")):
-            return Look(CRITICAL, _named(own))
-        by_signal = status < 0 or status > _SIGNAL
-        is_unstarted = begun and not by_signal
-        return Look(UNKNOWN, f"no run: {own}", columns=columns, is_unstarted=is_unstarted)
-    results = _of_suite(suite, "checks.tools.benchio.result")
-    proof = _of_suite(suite, "checks.base.proof")
-    file = stage / "result.jsonl"
-    phases = results.phases(results.read_result(file) if file.exists() else [])
-    counts = Counter(each.repeat for each in phases)
-    # at a limit, the last repeat may lack its read, and its files are gone
-    phases = [each for each in phases if not status or counts[each.repeat] == len(_OPERATIONS)]
-    if not phases:
-        why = f"{mib} MiB were not written and read within {seconds} s"
-        return Look(UNKNOWN, why, columns=columns, at_most=2 * mib / 1024 / seconds)
-    asked = {"layer": "proc", "processes": 1, "bytes": mib << 20, "files": 1}
-    repeats = max(each.repeat for each in phases)
-    listed = (stage / "files.txt").read_text("utf-8")
-    problems = [
-        *proof.unproven(phases, results.asked(asked, fsync=True), repeats),
-        *([] if status else proof.misplaced_files(listed, 1, mib << 20)),
-    ]
-    if problems:
-        return Look(CRITICAL, f"failed: {problems[0]}")
-    mpi = nest.environment.get("extras", {}).get("mpi")
-    libraries = (stage / "libraries.txt").read_text("utf-8", "replace")
-    seen = _of_suite(suite, "checks.base.transport_reports").in_effect(mpi, said, libraries)
-    if nest.transport not in {"default", seen}:
-        why = f"{nest.transport} requested, in effect: {seen or 'none known'}"
-        return Look(CRITICAL if seen else UNKNOWN, f"wrong transport: {why}")
-    cache = results.cache_of_reads([each.fields for each in phases])
-    # a read from memory says nothing of the file system
-    operations = _OPERATIONS if cache != "none" else _OPERATIONS[:1]
-    used, free = map(int, (stage / "df.txt").read_text("utf-8").split("\n")[1].split()[2:4])
-    columns |= {
-        "transport_in_effect": seen or "null",
-        "tool_version": phases[0].fields["version"],
-        "cache": cache,
-        "fullness_percent": f"{100 * used / max(1, used + free):.2f}",
-    }
-    rates = {f"{each}_bw": statistics.median(proof.rates(phases, each)) for each in operations}
-    return Look(OK, rates=rates, columns=columns)
 
 
 def _columns(nest: Nest, name: str, mib: int) -> dict[str, object]:
@@ -337,12 +274,6 @@ def rows_of_run(run: Look, purpose: str, verdicts: Mapping[str, str]) -> list[di
          "perf_value": f"{rate:.6g}", "perf_unit": VARIABLE_UNITS[name]}
         for name, rate in run.rates.items()
     ]  # fmt: skip
-
-
-def _named(reason: str) -> str:
-    """Return a reason with what is wrong before it."""
-    found = (name for name, words in _NAMES.items() if any(each in reason for each in words))
-    return f"{next(found, 'failed')}: {reason}"
 
 
 def _of_suite(suite: Path, module: str) -> Any:  # noqa: ANN401
