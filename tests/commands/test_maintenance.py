@@ -171,3 +171,19 @@ def test_the_dashboard_has_a_page_of_it(tmp_path: Path, now: datetime) -> None:
     text = page.read_text("utf-8")
     assert "Changed: disk slower" in text
     assert "<table>" in text
+
+
+def test_of_one_file_system_it_proposes_what_leaves_the_others_alone(
+    tmp_path: Path, now: datetime
+) -> None:
+    root = site(tmp_path, now, 0.8)
+    begin, end = (utc(now - timedelta(days=8.5, hours=each)) for each in (6, 0))
+    words = ("--reason", "OSTs", "--since", begin, "--until", end, "--file-systems", "disk")
+    assert at(root, "begin", *words)[0] == 0
+    said = at(root, "report")[1]
+    (command,) = [each for each in said.splitlines() if each.startswith("iobands rebaseline")]
+    done = call(*command.split()[1:], "--site", str(root))
+    assert done[0] == 0, done[1]
+    again = at(root, "report")[1]
+    assert "disk slower" in again
+    assert "Epochs that began with it: rebaseline" in again

@@ -180,7 +180,7 @@ def runs_that_help(judged: JudgedSite, places: Sequence[str], allowed: tuple[int
     least, most = allowed
     found = []
     for side in _upcoming(judged, places):
-        usual = Usual.of(side.unit)
+        usual = side.unit.usual
         if usual:
             errors = [step_error(side.unit, usual, runs, 0) for runs in range(least, most + 1)]
             enough = [n for n, each in enumerate(errors) if each <= 1.05 * errors[-1]]

@@ -72,6 +72,11 @@ class Unit:
             self, hours=self.hours[kept], logs=self.logs[kept], is_after=self.is_after[kept]
         )
 
+    @cached_property
+    def usual(self) -> Usual | None:
+        """How it varied before, if nothing is known of other series."""
+        return Usual.of(self)
+
     @property
     def counts(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """How many runs and days each side has."""
@@ -273,8 +278,7 @@ class Ruling:
 
 def usual_of(units: Mapping[str, Unit]) -> dict[str, Usual]:
     """Return how the units varied before, those with enough days."""
-    own = (Usual.of(each) for each in units.values())
-    known = [each.correlation for each in own if each]
+    known = [each.usual.correlation for each in units.values() if each.usual]
     typical = float(np.median(known)) if known else _CORRELATION
     found = {name: Usual.of(each, typical) for name, each in units.items()}
     return {name: each for name, each in found.items() if each}
@@ -324,7 +328,7 @@ def forecast(unit: Unit, error: float, runs: int, days: int, power: float = POWE
     After the change, in twelve hours, there are so many `runs` in a row, and from the next day on
     one on each of `days`. `unit` has the runs before.
     """
-    usual = Usual.of(unit)
+    usual = unit.usual
     if usual is None:
         return None
     wrong = step_error(unit, usual, runs, days)
@@ -367,7 +371,7 @@ def grouped(units: Sequence[Unit], rounds: Sequence[Array]) -> Unit | None:
     `rounds` has the number of the round of each run. A round counts if half of the members are in
     it. The steadier a member, the more it counts; its level before is its zero.
     """
-    usual = [Usual.of(each) for each in units]
+    usual = [each.usual for each in units]
     several = [(u, r, k) for u, r, k in zip(units, rounds, usual, strict=True) if k]
     if any(each[0].is_after.any() for each in several):
         several = [each for each in several if each[0].is_after.any()]

@@ -215,7 +215,8 @@ def _next(of: BeforeAfter) -> Iterator[Block]:
     elif groups or claims:
         yield Heading("If the new level is normal", 2)
         since, reason = f"{of.end:%Y-%m-%dT%H:%M:%SZ}", shlex.quote(of.reason)
-        if groups or len(claims) > _WHOLE * len(of.series):
+        whole = any(each.members == len(of.series) for each in groups if each.kind == "site")
+        if (whole or len(claims) > _WHOLE * len(of.series)) and not of.file_systems:
             yield Paragraph("Begin an epoch, so that later runs compare with the new level alone:")
             yield Commands(
                 (
@@ -225,10 +226,14 @@ def _next(of: BeforeAfter) -> Iterator[Block]:
             )
         else:
             yield Paragraph("Begin an epoch of these series, so that the rest goes on:")
-            yield Commands(tuple(_rebaseline(claims, since, reason)))
+            places = [each for each in groups if each.kind == "site"]
+            yield Commands(tuple(_rebaseline(places or claims or groups, since, reason)))
         yield Paragraph("If it is a loss, begin none: its alert stays until it is repaired.")
 
 
 def _rebaseline(claims: Sequence[Shift], since: str, reason: str) -> Iterator[str]:
     for each in claims[:_FEW]:
-        yield f"iobands rebaseline {shlex.quote(each.name)} --since {since} --reason {reason}"
+        every = "" if each.kind == "series" else " --all"
+        yield (
+            f"iobands rebaseline {shlex.quote(each.name)}{every} --since {since} --reason {reason}"
+        )
