@@ -343,7 +343,7 @@ TABLES: Final[Mapping[str, Table]] = {
         ],
         "world|correlation|in trouble|loss|a run a day|measured again|aim (median / 90 %)|",
         _again,
-        number=lambda effort, _: effort.changed // 4,
+        number=lambda effort, _: effort.changed,
     ),
     "again_years": Table(
         asking_again.year,
@@ -354,7 +354,7 @@ TABLES: Final[Mapping[str, Table]] = {
         ],
         "world|correlation|in trouble|a run a day|measured again|aim||runs more|aim|",
         _again_year,
-        number=lambda effort, _: effort.changed // 2,
+        number=lambda effort, _: 5 * effort.changed,
     ),
     "again_over": Table(
         asking_again.recoveries,
