@@ -15,6 +15,8 @@
 #   make bench-report   measure the cost of the dashboard, and write docs/dashboard-costs.md
 #   make bench-alarms   measure the error rates of the alerts, and write docs/error-rates.md
 #   make docs           write the documentation site to build/docs, and the man pages to build/man
+#   make install PREFIX=DIR   install iobands, its man pages and benchio below DIR
+#   make release VERSION=1.2.3   test a clean clone, write the release to dist/, upload nothing
 #   make lint           check the Python, Fortran and shell sources
 #   make format         put them into their standard form
 #   make clean          remove the files of these commands, but never the perflogs
@@ -31,7 +33,7 @@ SHELL_SCRIPTS := setup/system-packages .ci/run tests/programs/cmake $(shell find
 
 export PYTHON
 
-.PHONY: help run demo check test test-faults soak minisite minisite-run minisite-down bench bench-reading bench-report bench-alarms docs lint format setup clean
+.PHONY: help run demo check test test-faults soak minisite minisite-run minisite-down bench bench-reading bench-report bench-alarms docs install release lint format setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -109,6 +111,24 @@ docs: $(VENV)/.installed-test
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Documentation: $(CURDIR)/build/docs/index.html"
 
+# An environment of its own: bin/iobands, bin/reframe, share/man. benchio is built if MPI is there.
+install:
+	@test -n "$(PREFIX)" || { echo "Where to? make install PREFIX=DIR"; exit 1; }
+	@setup/system-packages python
+	@$(PYTHON) -m venv "$(PREFIX)"
+	@"$(PREFIX)/bin/python" -m pip install --quiet --disable-pip-version-check '.[all]'
+	@if command -v mpifort >/dev/null 2>&1; then \
+		cmake -S src/benchio -B build/benchio >/dev/null && \
+		cmake --build build/benchio >/dev/null && \
+		cmake --install build/benchio --prefix "$(PREFIX)" >/dev/null; \
+	else echo "benchio was not built: there is no mpifort"; fi
+	@echo "Installed: PATH=$(PREFIX)/bin:\$$PATH"
+
+# A rehearsal: RELEASE_ARGUMENTS="--skip tests faults".
+release: $(VENV)/.installed-test
+	@test -n "$(VERSION)" || { echo "Which one? make release VERSION=1.2.3"; exit 1; }
+	@$(BIN)/python setup/release.py $(VERSION) $(RELEASE_ARGUMENTS)
+
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -156,7 +176,7 @@ $(VENV)/.installed-test: $(VENV)/.installed-run
 $(VENV)/.installed-check: $(VENV)/.installed setup/system-packages
 	@setup/system-packages test || echo "Going on without: make check skips what needs them"
 	@echo "Python packages for the tests, in $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,test,lint,docs]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,test,lint,docs,release]'
 	@touch $@
 
 # The compared detectors pin versions of packages that iobands needs, too, so they have their own
@@ -168,4 +188,4 @@ $(VENV)-bench/.installed: setup.cfg
 	@touch $@
 
 clean:
-	rm -rf -- $(VENV) $(VENV)-bench $(DASHBOARD) demo build stage output
+	rm -rf -- $(VENV) $(VENV)-bench $(DASHBOARD) demo build dist stage output

@@ -1,7 +1,11 @@
 """How a wheel is built: by setuptools, once the commands have written their man pages."""
 
+import gzip
+import io
+import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -16,3 +20,19 @@ def build_wheel(directory: str, settings: Any = None, metadata: str | None = Non
     pages = _SETUP.parent / "build" / "man"
     subprocess.run([sys.executable, "-B", _SETUP / "man_pages.py", pages], check=True)
     return build_meta.build_wheel(directory, settings, metadata)
+
+
+def build_sdist(directory: str, settings: Any = None) -> str:  # noqa: ANN401
+    """Build the source distribution; of one SOURCE_DATE_EPOCH, two builds have the same bytes."""
+    name = build_meta.build_sdist(directory, settings)
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if epoch:
+        path = Path(directory) / name
+        packed = io.BytesIO()
+        with tarfile.open(path) as before, tarfile.open(fileobj=packed, mode="w") as after:
+            for each in sorted(before, key=lambda member: member.name):
+                each.mtime, each.uid, each.gid, each.uname, each.gname = int(epoch), 0, 0, "", ""
+                each.pax_headers = {}
+                after.addfile(each, before.extractfile(each) if each.isfile() else None)
+        path.write_bytes(gzip.compress(packed.getvalue(), mtime=int(epoch)))
+    return name

@@ -1,0 +1,38 @@
+from spack.package import *
+from spack_repo.builtin.build_systems.cmake import CMakePackage
+
+#: The option of CMake for each variant.
+_LAYERS = {"HDF5": "hdf5", "NETCDF": "netcdf", "PNETCDF": "pnetcdf", "ADIOS": "adios2"}
+
+
+class Benchio(CMakePackage):
+    """Measures the write and read rates of an array that is distributed over MPI processes, and
+    proves them. It takes the arguments of EPCC's benchio."""
+
+    pypi = "iobands/iobands-0.1.0.tar.gz"
+    root_cmakelists_dir = "src/benchio"
+
+    license("BSD-3-Clause")
+
+    # the checksum is the one in the file SHA256SUMS of the release
+    version("0.1.0")
+
+    variant("hdf5", default=True, description="The layers hdf5")
+    variant("netcdf", default=True, description="The layers netcdf")
+    variant("pnetcdf", default=True, description="The layers pnetcdf and btio-pnetcdf")
+    variant("adios2", default=False, description="The layers adios")
+
+    depends_on("c", type="build")
+    depends_on("fortran", type="build")
+    depends_on("cmake@3.20:", type="build")
+    depends_on("mpi")
+    depends_on("hdf5+mpi+fortran", when="+hdf5")
+    depends_on("netcdf-fortran ^netcdf-c+mpi", when="+netcdf")
+    depends_on("parallel-netcdf+fortran", when="+pnetcdf")
+    depends_on("adios2+mpi+fortran", when="+adios2")
+
+    def cmake_args(self):
+        return [
+            self.define(f"BENCHIO_{option}", "ON" if f"+{name}" in self.spec else "OFF")
+            for option, name in _LAYERS.items()
+        ]

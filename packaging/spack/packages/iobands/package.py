@@ -1,0 +1,38 @@
+from spack.package import *
+from spack_repo.builtin.build_systems.python import PythonPackage
+
+
+class Iobands(PythonPackage):
+    """Watches the I/O performance of an HPC site: ReFrame checks measure its file systems, and a
+    digest says what is healthy, what has degraded and since when."""
+
+    pypi = "iobands/iobands-0.1.0.tar.gz"
+
+    license("BSD-3-Clause")
+
+    # the checksum is the one in the file SHA256SUMS of the release
+    version("0.1.0")
+
+    variant("report", default=True, description="Dashboard, figures, tables and notebooks")
+
+    depends_on("python@3.10:", type=("build", "run"))
+    depends_on("py-setuptools@64:", type="build")
+    # the man pages are written from the commands; it is needed to run, too
+    depends_on("py-typer@0.12:0", type=("build", "run"))
+
+    depends_on("reframe@4.10", type="run")
+    depends_on("py-filelock@3.12:4", type="run")
+    depends_on("py-jsonschema@4.26:4", type="run")
+    depends_on("py-numpy@1.26:2", type="run")
+    depends_on("py-polars@1.39:1", type="run")
+    depends_on("py-pyyaml@6", type="run")
+    depends_on("py-python-dateutil@2.9:4", type="run")
+    depends_on("py-requests@2.31:2", type="run")
+    depends_on("py-rich@13:15", type="run")
+    depends_on("py-tzdata@2024.1:", type="run")
+    with when("+report"):
+        depends_on("py-jinja2@3.1:3", type="run")
+        depends_on("py-matplotlib@3.8:3", type="run")
+        depends_on("py-pandas@2.2:3", type="run")
+        depends_on("py-scipy@1.12:1", type="run")
+        depends_on("py-uplot-python@1.1.1:1", type="run")
