@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from iobands.judge.budget import Budget
-from iobands.snapshot import Severity, State
-from tests.factory import case, daily, write_perflog, write_report
-from tests.sites import DAY, Growing, SiteFiles, levels, only
+from iobands.snapshot import RESOLVE, Severity, State
+from iobands.snapshot.stored import to_json
+from tests.factory import case, daily, days_ago, line, write_bands, write_perflog, write_report
+from tests.sites import DAY, EIGHT, Growing, SiteFiles, levels, only, slow
 
 
 @pytest.fixture
@@ -141,3 +143,32 @@ def test_a_site_as_of_an_earlier_time_is_what_it_was_then(tmp_path: Path) -> Non
     assert past.alerts[0].since == then.alerts[0].since
     # a moment before, it was not acknowledged
     assert site.read(at - DAY / 96, as_of=True).exit_status == 2
+
+
+def adds(ago: float, purpose: str) -> Callable[[SiteFiles], object]:
+    """Return what adds a run of one series so many days ago."""
+    when, environ = days_ago(ago), EIGHT[0]["transport"]
+    run = {"job_completion_time": when, "perf_value": 1.3, "purpose": purpose, "environ": environ}
+    return lambda files: write_perflog(files.perflogs, [line(**run, **EIGHT[0])], "Later.log")
+
+
+CHANGES: dict[str, Callable[[SiteFiles], object]] = {
+    "nothing": lambda files: files.read(),
+    "a repeat": adds(0.1, "suspect"),
+    "a run that came late": adds(50.1, "scheduled"),
+    "an action": lambda files: files.act(RESOLVE, "1", force=True),
+    "a band": lambda files: write_bands(files.bands, file_system="b"),
+    "other values": lambda files: files.days(slow(0.5), seed=2),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_kept_of_a_judgement_changes_nothing(change: str, tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(file_system="a"))
+    before = files.judge()
+    CHANGES[change](files)
+    anew, again = files.judge(), files.judge(before=before)
+    assert to_json(again.snapshot) == to_json(anew.snapshot)
+    # a late run teaches its file system, a repeat teaches nothing
+    kept = sum(each.detection is before.judged[key].detection for key, each in again.judged.items())
+    assert kept == {"nothing": 8, "a repeat": 7, "other values": 0}.get(change, 4)

@@ -108,8 +108,13 @@ def site_of(options: SiteOptions, *, with_power: bool = False) -> Snapshot:
     return judgement_of(options, with_power=with_power).snapshot
 
 
-def judgement_of(options: SiteOptions, *, with_power: bool = False) -> JudgedSite:
-    """Judge the site that the options name; end with a message if it is missing."""
+def judgement_of(
+    options: SiteOptions, *, with_power: bool = False, before: JudgedSite | None = None
+) -> JudgedSite:
+    """Judge the site that the options name; end with a message if it is missing.
+
+    What has not changed since `before` costs less.
+    """
     from iobands.judge.site import judge  # noqa: PLC0415 (slow to load)
 
     if options.config and not options.config.is_dir():  # the default need not exist
@@ -122,6 +127,7 @@ def judgement_of(options: SiteOptions, *, with_power: bool = False) -> JudgedSit
         false_alarms=options.false_alarms,
         clock=None if options.as_of or options.store else _clock_problem(perflogs),
         with_power=with_power,
+        before=before,
     )
     site = found.snapshot
     if options.system and not options.store and not (site.series or site.alerts):

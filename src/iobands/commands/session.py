@@ -59,7 +59,8 @@ class _Judgement:
     def renewed(self) -> JudgedSite:
         """Judge the site, and write the plan of what to measure again; the lock is held."""
         inputs = inputs_of(self.options.config_of("bands").parent)  # before it reads them
-        judged = judgement_of(self.options, with_power=self.with_power)
+        before = getattr(self, "site", None)
+        judged = judgement_of(self.options, with_power=self.with_power, before=before)
         now, perflogs = datetime.now(timezone.utc), self.options.perflogs_directory
         planned, asked = _timed(self.options, judged), read_plan(perflogs).asked
         try:

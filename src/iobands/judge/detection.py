@@ -14,7 +14,7 @@ from iobands.bands import Band
 from iobands.judge.budget import FAR_DOWN, LOW
 from iobands.judge.chart import SIDES, ChangePoint, Chart, doubtful
 from iobands.judge.detector import LEAST, follow
-from iobands.judge.prior import Months
+from iobands.judge.prior import Month, Months
 from iobands.judge.scores import Array
 from iobands.judge.spacing import Spacing
 from iobands.snapshot import (
@@ -45,7 +45,7 @@ class Detection:
     """The chart of a series and the runs that it saw.
 
     `rows` are the places of these runs among the samples, `times` are in UTC, `values` in the
-    unit of the series.
+    unit of the series. `terms` are what they were judged by.
     """
 
     rows: NDArray[np.int_]
@@ -53,6 +53,7 @@ class Detection:
     values: NDArray[np.float64]
     chart: Chart
     spacing: Spacing
+    terms: tuple[Band | None, tuple[Month, ...], float]
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
@@ -171,20 +172,26 @@ def detect(
     band: Band | None,
     months: Months,
     least: float | None = None,
+    before: Detection | None = None,
 ) -> Detection:
     """Return the detection on the samples at `rows`, which are in the order of time.
 
     `months` have what was known when the runs were made. `least` is the smallest change of level
-    that counts, `LEAST` unless given.
+    that counts, `LEAST` unless given. `before` is returned if it is of the same runs and terms.
     """
     values, times = history.values[rows], history.times[rows]
     measured = np.isfinite(values) & (values > 0)
     if not measured.all():
         rows, values, times = rows[measured], values[measured], times[measured]
-    least = LEAST if least is None else least
-    spacing = Spacing.of(times, history.asked[rows])
-    chart = follow(values, band, least=least, months=months.of(times), spacing=spacing)
-    return Detection(rows, times, values, chart, spacing)
+    asked, known = history.asked[rows], months.of(times)
+    terms = band, known, LEAST if least is None else least
+    if before and before.terms == terms:
+        same = (before.rows, before.times, before.values, before.spacing.asked)
+        if all(map(np.array_equal, same, (rows, times, values, asked))):
+            return before
+    spacing = Spacing.of(times, asked)
+    chart = follow(values, band, least=terms[2], months=known, spacing=spacing)
+    return Detection(rows, times, values, chart, spacing, terms)
 
 
 def change_of(point: ChangePoint, times: Times) -> Change:

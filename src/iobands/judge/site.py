@@ -104,18 +104,21 @@ def judge(
     false_alarms: float = 1.0,
     clock: str | None = None,
     with_power: bool = True,
+    before: JudgedSite | None = None,
 ) -> JudgedSite:
     """Judge a site.
 
     `false_alarms` is the budget of false alarms a year, all series together. `clock` says what is
     wrong with the clock that gave the time. With `with_power` the power of each series is computed,
-    which is slow. A part that cannot be judged becomes an alert, and the rest is judged.
+    which is slow. What has not changed since the judgement `before` costs less. A part that cannot
+    be judged becomes an alert, and the rest is judged.
     """
     now, attempts, stage = known.now, Attempts([*known.problems]), Stage.of(known)
     groups = _groups(stage.measured)
     months = _months(known.histories, attempts, false_alarms)
     budget = months[None].budgets[-1] if len(months[None].since) else Budget(false_alarms)
-    judged = judged_series(stage, attempts, months, with_power=with_power)
+    earlier = before.judged if before else {}
+    judged = judged_series(stage, attempts, months, earlier, with_power=with_power)
     kept = {key: each for key, each in judged.items() if key not in stage.gone}
     series = [each.series for each in kept.values()]
     detections = {key: each.detection for key, each in kept.items() if each.detection}

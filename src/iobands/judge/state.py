@@ -52,6 +52,7 @@ def assess(
     missing_runs: Sequence[MissingRun],
     bands: Bands,
     terms: Terms,
+    before: Detection | None = None,
 ) -> tuple[Status, Normal, Detection | None]:
     """Return the status of a series from its samples and its missing runs, and what it is based on.
 
@@ -65,7 +66,7 @@ def assess(
     value, when = float(history.values[-1]), history.last
     published = band_in_force(key, history.newest, when, bands)
     rows = judged(history, bands)
-    detection = detect(history, rows, published, terms.months, bands.least_change)
+    detection = detect(history, rows, published, terms.months, bands.least_change, before)
     usable = comparable(history, bands) & ~history.asked
     normal = normal_of(key, history, bands, detection.rows, detection.chart.baselines)
     band = normal.newest
@@ -146,12 +147,14 @@ def judged_series(
     stage: Stage,
     attempts: Attempts,
     months: Mapping[tuple[str, str | None] | None, Months],
+    before: Mapping[SeriesKey, Judged],
     *,
     with_power: bool,
 ) -> dict[SeriesKey, Judged]:
     """Return every series with its status, which says if it could not be judged.
 
-    `months` are those of each system and file system, and of one without runs under None.
+    `months` are those of each system and file system, and of one without runs under None. What has
+    not changed since `before` is not detected again.
     """
     known, labelled = stage.known, labels(stage.keys)
     found = {}
@@ -165,7 +168,8 @@ def judged_series(
         place = key.system, key.file_system
         terms = Terms(known.now, spans, months.get(place, months[None]), with_power)
         try:
-            status, normal, detection = assess(key, history, missing, bands, terms)
+            last = before[key].detection if key in before else None
+            status, normal, detection = assess(key, history, missing, bands, terms, last)
         except Exception as error:
             status, detection = unjudged(history, why(error)), None
             normal = nothing_known(len(history))
