@@ -16,6 +16,7 @@ from iobands.snapshot.stored import to_json
 from iobands.source.known import Known, read_known
 from iobands.source.push import Pushed, copy, open_store, push_new, read_pushed, write_pushed
 from iobands.source.store import (
+    CONTENT,
     SAMPLES,
     Store,
     StoredDocument,
@@ -152,8 +153,7 @@ def test_what_comes_twice_late_or_in_another_order_is_there_once(store, site):
         ],
     )
     assert from_store(store) == from_files(site)
-    content = [name for name in SAMPLES if name not in {"file", "line"}]
-    assert store.samples("here")[0].n_unique(content) == rows.n_unique(content)
+    assert store.samples("here")[0].n_unique(CONTENT) == rows.n_unique(CONTENT)
 
 
 def test_a_later_session_adds_what_is_new(store, site):
@@ -280,7 +280,6 @@ def stopping_after(store: Store, calls: int, patch: pytest.MonkeyPatch) -> None:
 
 def test_what_ends_at_any_instant_loses_and_doubles_nothing(store, site):
     whole = gather(Path("perflogs"), Path("config")).samples
-    content = [name for name in SAMPLES if name not in {"file", "line"}]
     for instant in range(200):
         with pytest.MonkeyPatch.context() as patch:
             stopping_after(store, instant, patch)
@@ -293,4 +292,4 @@ def test_what_ends_at_any_instant_loses_and_doubles_nothing(store, site):
     assert instant > 4
     push(store)
     assert from_store(store) == from_files(site)
-    assert store.samples("here")[0].n_unique(content) == whole.n_unique(content)
+    assert store.samples("here")[0].n_unique(CONTENT) == whole.n_unique(CONTENT)

@@ -24,12 +24,11 @@ from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
 
 from iobands.model import TIME, Rejected
-from iobands.source.store import SAMPLES, STORE_SCHEMA, StoredDocument, StoreError
+from iobands.source.store import CONTENT, SAMPLES, STORE_SCHEMA, StoredDocument, StoreError, typed
 
 _VERSION: Final = "iobands-store"
 _TOGETHER: Final = 16  # files of a month that are made one
 _ATTEMPTS: Final = 3
-_CONTENT: Final = [name for name in SAMPLES if name not in {"file", "line"}]
 
 
 class _Damaged(Exception):
@@ -119,7 +118,8 @@ class ObjectStore:
 
     def _put_rows(self, place: str, rows: pl.DataFrame) -> str:
         stream = io.BytesIO()
-        rows.sort(TIME, "file", "line").write_parquet(stream, compression="zstd")
+        texts = rows.with_columns(pl.col(pl.Categorical).cast(pl.String))
+        texts.sort(TIME, "file", "line").write_parquet(stream, compression="zstd")
         name = f"{place}/{hashlib.sha256(stream.getvalue()).hexdigest()}.parquet"
         self._put(name, stream.getvalue())
         return name
@@ -131,7 +131,7 @@ class ObjectStore:
             return
         with suppress(_Damaged, FileNotFoundError):  # readers say which; another host joins them
             rows = pl.concat([self._rows(path) for path in paths])
-            rows = rows.sort(TIME, "file", "line").unique(_CONTENT, keep="first")
+            rows = rows.sort(TIME, "file", "line").unique(CONTENT, keep="first")
             joined = self._put_rows(place, rows)
             self._remove([path for path in paths if path != joined])
 
@@ -140,7 +140,7 @@ class ObjectStore:
         if hashlib.sha256(content).hexdigest() != PurePosixPath(path).stem:
             raise _Damaged("does not match its name: it was edited or cut off")
         try:
-            return pl.read_parquet(content).select(pl.col(n).cast(t) for n, t in SAMPLES.items())
+            return typed(pl.read_parquet(content))
         except pl.exceptions.PolarsError as error:
             raise _Damaged(f"not a file of samples: {error}".splitlines()[0]) from None
 

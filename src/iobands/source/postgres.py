@@ -20,16 +20,17 @@ from adbc_driver_manager.dbapi import Connection, Error
 from adbc_driver_postgresql import dbapi
 
 from iobands.model import TIME, Rejected
-from iobands.source.store import SAMPLES, STORE_SCHEMA, StoredDocument, StoreError
+from iobands.source.store import CONTENT, SAMPLES, STORE_SCHEMA, StoredDocument, StoreError, typed
 
 _TYPES: Final[Mapping[str, str]] = {
     "String": "text",
+    "Categorical": "text",
     "Int64": "bigint",
     "Float64": "double precision",
     "Datetime": "timestamptz",
 }
 _SCHEMA: Final = "iobands"
-_CONTENT: Final = ", ".join(f'"{name}"' for name in SAMPLES if name not in {"file", "line"})
+_CONTENT: Final = ", ".join(f'"{name}"' for name in CONTENT)
 _COLUMNS: Final = ", ".join(f'"{name}"' for name in SAMPLES)
 #: The identity of a row: PostgreSQL's text of its cells, hashed.
 _IDENTITY: Final = f"sha256(convert_to(ROW({_CONTENT})::text, 'UTF8'))"
@@ -113,9 +114,10 @@ class PostgresStore:
             },
             orient="row",
         )
+        texts = samples.with_columns(pl.col(pl.Categorical).cast(pl.String))
         with self._errors():
             with self._connection.cursor() as cursor:
-                for name, rows in (("pushed_samples", samples), ("pushed_documents", table)):
+                for name, rows in (("pushed_samples", texts), ("pushed_documents", table)):
                     cursor.execute(f"DROP TABLE IF EXISTS pg_temp.{name}")
                     cursor.adbc_ingest(name, rows, mode="create", temporary=True)
                 for command in _ADD:
@@ -136,9 +138,7 @@ class PostgresStore:
             )
             for file, line in edited.select("file", "line").iter_rows()
         ]
-        return rows.filter(~pl.col("edited")).select(
-            pl.col(n).cast(t) for n, t in SAMPLES.items()
-        ), rejected
+        return typed(rows.filter(~pl.col("edited"))), rejected
 
     def documents(
         self, system: str, reports_since: datetime, path: str | None = None

@@ -22,7 +22,6 @@ from iobands.model import parse_time, read_small, replace_file, utc_text
 from iobands.source.store import (
     EVER,
     SITE,
-    Gathered,
     Store,
     StoredDocument,
     StoreError,
@@ -103,8 +102,8 @@ def push_new(
         FileNotFoundError: there are no perflogs.
         OSError: a file cannot be read.
     """
-    site = gather(perflogs, config)
-    new, sent, has = _new_rows(site, before), 0, {}
+    site = gather(perflogs, config, before.lines)
+    new, sent, has = site.samples, 0, {}
     for system, documents in site.documents.items():
         known = before.documents.get(system)
         if known is None:
@@ -122,8 +121,7 @@ def push_new(
         if len(mine) or changed:
             store.add(system, mine, changed)
             sent += len(changed)
-    lines = site.samples.group_by("file").agg(pl.col("line").max())
-    return Pushed(before.store, dict(lines.iter_rows()), has, now), len(new), sent
+    return Pushed(before.store, site.lines, has, now), len(new), sent
 
 
 def copy(source: Store, target: Store, system: str) -> int:
@@ -147,16 +145,3 @@ def write_pushed(perflogs: Path, pushed: Pushed) -> None:
     """
     said = {**vars(pushed), "when": pushed.when and utc_text(pushed.when), "schema": _SCHEMA}
     replace_file(perflogs / _NAME, f"{json.dumps(said)}\n".encode())
-
-
-def _new_rows(site: Gathered, before: Pushed) -> pl.DataFrame:
-    """Return the rows behind the lines that were pushed; all of a file that became shorter."""
-    known = pl.DataFrame(
-        list(before.lines.items()), {"file": pl.String(), "known": pl.Int64()}, orient="row"
-    )
-    last = pl.col("line").max().over("file")
-    rows = site.samples.join(known, on="file", how="left", maintain_order="left")
-    behind = (
-        (pl.col("known") > last) | pl.col("known").is_null() | (pl.col("line") > pl.col("known"))
-    )
-    return rows.filter(behind).drop("known")

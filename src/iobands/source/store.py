@@ -18,13 +18,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 from uuid import uuid4
 
 import polars as pl
 
 from iobands.measure.run_reports import reduced_report, report_files
-from iobands.model import Rejected, Rejections, Unusable, path_part
+from iobands.model import TIME, VALUE, Rejected, Rejections, Unusable, path_part
 from iobands.source.known import Known, read_known, recent_of
 from iobands.source.lines import FILE, LINE, ROWS, SAID
 from iobands.source.perflog import Parsed, parse_perflogs
@@ -32,23 +33,21 @@ from iobands.source.samples import Samples
 
 #: The version of contract 10, which a store names.
 STORE_SCHEMA: Final = 1
-#: The columns of a store's samples: those of rows, texts as texts, and their origin.
+#: The columns of a store's samples: those of rows, and their origin.
 SAMPLES: Final[Mapping[str, Any]] = {
-    **{
-        name: pl.String() if type_ == pl.Categorical() else type_
-        for name, type_ in {**ROWS, **SAID}.items()
-        if name not in {FILE, LINE}
-    },
-    "file": pl.String(),
+    **{name: type_ for name, type_ in {**ROWS, **SAID}.items() if name not in {FILE, LINE}},
+    "file": pl.Categorical(),
     "line": pl.Int64(),
 }
-_CONTENT: Final = [name for name in SAMPLES if name not in {"file", "line"}]
+#: What makes a row what it is.
+CONTENT: Final = tuple(name for name in SAMPLES if name not in {"file", "line"})
 _REJECTED: Final = "rejected.json"
 #: The document that names the site.
 SITE: Final = "perflogs/site.id"
 _SITE_WIDE: Final = (SITE, "perflogs/last-session.json", "perflogs/plan.json")
 #: Before every document.
 EVER: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_NONE: Final[Mapping[str, int]] = MappingProxyType({})
 _MOST_DAMAGED: Final = 2**16  # bytes of a run report that no reader can use
 
 
@@ -103,37 +102,56 @@ class Store(Protocol):
         """
 
 
-def table_of(parsed: Parsed, root: Path) -> pl.DataFrame:
-    """Return rows of perflogs below `root` as a store has them."""
-    names = pl.DataFrame(
+def table_of(parsed: Parsed, root: Path, known: Mapping[str, int]) -> pl.DataFrame:
+    """Return rows of perflogs below `root` as a store has them, behind the lines `known` of each.
+
+    Of a perflog that became shorter, all rows.
+    """
+    names = [path.relative_to(root).as_posix() for path in parsed.paths]
+    files = pl.DataFrame(
         {
-            FILE: range(len(parsed.paths)),
-            "file": [path.relative_to(root).as_posix() for path in parsed.paths],
+            FILE: range(len(names)),
+            "file": names,
+            "known": [known.get(name, 0) for name in names],
         },
-        schema={FILE: pl.UInt32(), "file": pl.String()},
+        {FILE: pl.UInt32(), "file": pl.Categorical(), "known": pl.Int64()},
     )
-    rows = parsed.rows.join(parsed.said, on=[FILE, LINE], how="left").join(names, on=FILE)
-    return rows.rename({LINE: "line"}).select(pl.col(n).cast(t) for n, t in SAMPLES.items())
+    last = parsed.rows.group_by(FILE).agg(last=pl.col(LINE).max())
+    shorter = pl.col("known") > pl.col("last")
+    files = files.join(last, on=FILE).with_columns(
+        pl.when(shorter).then(0).otherwise("known").alias("known")
+    )
+    rows = parsed.rows.join(files, on=FILE).filter(pl.col(LINE) > pl.col("known"))
+    rows = rows.join(parsed.said, on=[FILE, LINE], how="left").rename({LINE: "line"})
+    return typed(rows)
+
+
+def typed(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of `SAMPLES` with their types; one that is missing is null."""
+    return rows.select(
+        (pl.col(name) if name in rows.columns else pl.lit(None)).cast(type_).alias(name)
+        for name, type_ in SAMPLES.items()
+    )
 
 
 def samples_of(table: pl.DataFrame, rejected: Iterable[Rejected]) -> Samples:
     """Return the samples that the rows of a store make, whatever their order."""
-    names = sorted(table["file"].unique(), key=lambda name: PurePosixPath(name).parts)
-    numbers = pl.Series(range(len(names)), dtype=pl.UInt32())
-    rows = (
-        table.with_columns(
-            pl.col("file").replace_strict(pl.Series(names, dtype=pl.String()), numbers),
-            pl.col("line").cast(pl.UInt32),
-        )
-        .rename({"file": FILE, "line": LINE})
-        .sort(FILE, LINE)
-        .unique(_CONTENT, keep="first", maintain_order=True)
+    places = table["file"].unique().cast(pl.String)
+    names = sorted(places, key=lambda name: PurePosixPath(name).parts)
+    numbers = pl.DataFrame(
+        {"file": names, FILE: range(len(names))}, {"file": pl.Categorical(), FILE: pl.UInt32()}
     )
+    rows = table.join(numbers, on="file").drop("file").rename({"line": LINE})
+    rows = rows.cast({LINE: pl.UInt32()}).sort(FILE, LINE)
+    # what is equal has one time and one value, which is quick to see
+    alike = rows.select(TIME, VALUE).is_duplicated()
+    again = rows.with_row_index("row").filter(alike)
+    again = again.filter(~pl.struct(CONTENT).is_first_distinct())
+    rows = rows.filter(~pl.arange(0, pl.len()).is_in(again["row"].implode()))
     said = rows.select(*SAID).filter(
         pl.any_horizontal(pl.col(name).is_not_null() for name in SAID if name not in {FILE, LINE})
     )
-    typed = rows.select(pl.col(name).cast(type_) for name, type_ in ROWS.items())
-    parsed = Parsed(typed, said, [Path(name) for name in names], Rejections(), [])
+    parsed = Parsed(rows.select(*ROWS), said, [Path(name) for name in names], Rejections(), [])
     return replace(parsed.samples(), rejected=tuple(rejected))
 
 
@@ -253,14 +271,15 @@ def site_of_system(store: Store, system: str) -> bytes:
 
 @dataclass(frozen=True)
 class Gathered:
-    """What the files of a site hold: rows, and the documents of each system."""
+    """What the files of a site hold: new rows, the last line of each perflog, and documents."""
 
     samples: pl.DataFrame
+    lines: Mapping[str, int]
     documents: Mapping[str, Sequence[StoredDocument]]
 
 
-def gather(perflogs: Path, config: Path) -> Gathered:
-    """Return everything that is known of a site's systems, for a store.
+def gather(perflogs: Path, config: Path, known: Mapping[str, int] = _NONE) -> Gathered:
+    """Return what is known of a site's systems, for a store, without the lines `known` of each.
 
     The first time, the site gets its identity, by which a store tells two of one name apart.
 
@@ -274,7 +293,9 @@ def gather(perflogs: Path, config: Path) -> Gathered:
         (perflogs / Path(SITE).name).open("x", encoding="ascii") as identity,
     ):
         identity.write(f"{uuid4().hex}\n")
-    table = table_of(parsed, root)
+    new = table_of(parsed, root, known)
+    last = parsed.rows.group_by(FILE).agg(pl.col(LINE).max()).iter_rows()
+    ends = {parsed.paths[file].relative_to(root).as_posix(): line for file, line in last}
     names = sorted({each.name for each in perflogs.iterdir() if each.is_dir()})
     lines = parsed.samples().rejected
     documents: dict[str, Sequence[StoredDocument]] = {}
@@ -287,7 +308,7 @@ def gather(perflogs: Path, config: Path) -> Gathered:
             *_files_of(perflogs, config, name),
             _rejected_document(name, mine, root, changed),
         ]
-    return Gathered(table, documents)
+    return Gathered(new, ends, documents)
 
 
 def _files_of(perflogs: Path, config: Path, system: str) -> Iterator[StoredDocument]:
