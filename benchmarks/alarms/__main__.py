@@ -75,6 +75,10 @@ def with_section(directory: Path | None, heading: str, text: str, today: str) ->
     if directory is None:
         return new
     page = (directory / "error-rates.md").read_text(encoding="utf-8")
+    if f"## {heading}\n" not in page:  # a new one, before the section that follows it
+        template = (tables.TEMPLATES / "error-rates.md").read_text(encoding="utf-8")
+        after = template.partition(f"## {heading}\n")[2].partition("\n## ")[2].splitlines()[0]
+        return page.replace(f"## {after}\n", f"{new}\n## {after}\n", 1)
     return page.replace(tables.section_of(page, heading), new)
 
 

@@ -269,3 +269,18 @@ def test_each_kind_has_its_fields() -> None:
     assert parse(line(**undo)).of == datetime(2026, 11, 20, 9, 12, tzinfo=timezone.utc)
     assert parse(line(action=RESOLVE)).kind == RESOLVE
     assert parse(line(action=REBASELINE, until=None, direction=None)).until is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"series": [{"pattern": "fpp"}]}, "more or less than file systems"),
+        ({"since": "2026-11-20T11:00:00Z", "until": None}, "after its line was written"),
+        ({"until": "2026-11-07T01:00:00Z"}, "ends before it begins"),
+    ],
+)
+def test_a_maintenance_that_cannot_be(fields: dict[str, object], why: str) -> None:
+    begin = {"action": "begin maintenance", "series": [{"file_system": "a"}]}
+    bare = {"direction": None, "ratio": None}
+    with pytest.raises(Unusable, match=why):
+        parse(line(**{**begin, **bare, **fields}))

@@ -10,6 +10,7 @@ from iobands.snapshot.action import (
     ACTIONS,
     ANSWERS,
     BEGIN,
+    CLOCKS,
     DISCARD,
     END,
     FALSE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from iobands.snapshot import (
     ACTIONS,
     ANSWERS,
     BEGIN,
+    CLOCKS,
     DISCARD,
     DOWN,
     END,
@@ -154,13 +155,19 @@ def parse(line: bytes) -> Action:
     given = {name: said[name] for name in _FIELDS if name in said}
     given |= {**times, "series": _matches(said.get("series", []))}
     found = Action(kind, **given)
-    if kind == BEGIN and not all(each.keys() == {"file_system"} for each in found.series):
-        raise Unusable("series of a maintenance names more or less than file systems")
-    if kind == BEGIN and (found.until or datetime.max.replace(tzinfo=timezone.utc)) <= (
-        found.since or found.when
-    ):
-        raise Unusable("the maintenance ends before it begins")
+    if kind == BEGIN:
+        _check_maintenance(found)
     return found
+
+
+def _check_maintenance(action: Action) -> None:
+    begin = action.since or action.when
+    if not all(each.keys() == {"file_system"} for each in action.series):
+        raise Unusable("series of a maintenance names more or less than file systems")
+    if action.until and action.until <= begin:
+        raise Unusable("the maintenance ends before it begins")
+    if begin > action.when + CLOCKS:
+        raise Unusable("the maintenance begins after its line was written")
 
 
 def _matches(series: object) -> tuple[Mapping[str, object], ...]:
