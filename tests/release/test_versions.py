@@ -1,0 +1,25 @@
+"""The version is the same wherever a release writes it."""
+
+import re
+
+import pytest
+
+from iobands import __version__
+from setup.release import PLACES
+from tests.site_copy import ROOT
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_place_has_the_version(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    (found,) = re.finditer(PLACES[name], text, re.MULTILINE)
+    before, after = found.groups()
+    assert found[0].removeprefix(before).removesuffix(after) == __version__
+
+
+def test_the_recipes_have_the_ranges_of_setup_cfg() -> None:
+    recipe = (ROOT / "packaging/spack/packages/iobands/package.py").read_text("utf-8")
+    wanted = (ROOT / "setup.cfg").read_text("utf-8").partition("install_requires =")[2]
+    for line in wanted.partition("[options.package_data]")[0].split():
+        name, least = re.match(r"([\w-]+)>=([\d.]+)", line).groups()
+        assert f"py-{name.lower()}@{least}" in recipe, line
