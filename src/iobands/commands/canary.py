@@ -49,11 +49,17 @@ def canary(
     system: AsSystemOption = None,
     partition: Annotated[
         str | None,
-        typer.Option("--partition", metavar="NAME", help="[default: the first with a benchio]"),
+        typer.Option(
+            "--partition", metavar="NAME", help="Where it runs. [default: the first with a benchio]"
+        ),
     ] = None,
     environment: Annotated[
         str | None,
-        typer.Option("--environment", metavar="NAME", help="[default: the first with a benchio]"),
+        typer.Option(
+            "--environment",
+            metavar="NAME",
+            help="The environment that built it. [default: the first with a benchio]",
+        ),
     ] = None,
     file_systems: Annotated[
         list[str] | None,
