@@ -21,7 +21,7 @@ import pandas as pd
 
 from benchmarks.alarms.tokio import write_reduced
 from benchmarks.alarms.worlds import Array, Random, with_outliers
-from iobands.bands.contract import Promise
+from iobands.bands.contract import MEDIAN_QUANTILE, Promise
 from iobands.judge.acceptance import FEWEST_RUNS, decide
 from iobands.snapshot.acceptance import Outcome
 
@@ -33,14 +33,17 @@ _MOST_RUNS: Final = 100
 _COMMON: Final = 0.6
 _DAY: Final = 24.0
 _AROUND: Final = 31  # runs of which the median is the level of a real series
+_RISK: Final = 0.05
 _PER_SIGMA: Final = 2 * NormalDist().inv_cdf(0.75)  # of the distance between quartiles
+
+_Draw = Callable[[Random], Array]
 
 
 @dataclass(frozen=True)
 class Accepted:
     """Of acceptances at one spread and truth: shares called met and missed, and the mean runs.
 
-    `fixed` is the number of a test that takes all its runs and knows the spread.
+    `fixed` is the number of a test that takes all its runs, and knows spread and correlation.
     """
 
     spread: float
@@ -52,57 +55,93 @@ class Accepted:
 
 
 def accepted(
-    correlation: float, outliers: float, gap: float, quantile: float, number: int, seed: int
+    correlation: float,
+    outliers: float,
+    gap: float,
+    lasting: float,
+    quantile: float,
+    number: int,
+    seed: int,
 ) -> list[Accepted]:
-    """Return what comes of runs `gap` hours apart, with this correlation from day to day."""
-    lasting = -_DAY / math.log(correlation / _COMMON) if correlation else 0.0
+    """Return what comes of runs `gap` hours apart that correlate so from day to day.
+
+    The contract takes conditions to last for `lasting` hours.
+    """
+    promise = Promise(1.0, "GiB/s", _MOST_RUNS, quantile, lasting_hours=lasting)
+    kept = (correlation / _COMMON) ** (gap / _DAY)
     return [
-        _accepted(
-            _drawn(spread, lasting, outliers, gap, quantile),
+        each
+        for place, spread in enumerate(SPREADS)
+        for each in _accepted(
+            _drawn(spread, kept, outliers, quantile),
+            promise,
             gap,
-            quantile,
-            truth,
             number,
             seed + place,
             spread,
-            fixed_number(spread, lasting, gap, quantile),
+            fixed_number(spread, kept, quantile),
         )
-        for place, spread in enumerate(SPREADS)
-        for truth in TRUTHS
     ]
 
 
 def of_real_year(number: int, seed: int) -> list[Accepted]:
     """Return what comes of the residuals of a real year, in their order, at a run a day."""
     series = _residuals()
-    spreads = [float(np.diff(np.quantile(one, (0.25, 0.75)))[0]) / _PER_SIGMA for one in series]
-    lasting = -_DAY / math.log(0.3 / _COMMON)
-    fixed = float(np.mean([fixed_number(each, lasting, _DAY, 0.5) for each in spreads]))
+    promise = Promise(1.0, "GiB/s", _MOST_RUNS)
 
     def draw(random: Random) -> Array:
         one = series[random.integers(len(series))]
         begin = random.integers(len(one) - _MOST_RUNS)
         return one[begin : begin + _MOST_RUNS]
 
-    middle = float(np.median(spreads))
-    return [_accepted(draw, _DAY, 0.5, truth, number, seed, middle, fixed) for truth in TRUTHS]
+    spreads = [float(np.diff(np.quantile(one, (0.25, 0.75)))[0]) / _PER_SIGMA for one in series]
+    fixed = float(np.mean([fixed_number(each, 0.3 / _COMMON) for each in spreads]))
+    return _accepted(draw, promise, _DAY, number, seed, 0.0, fixed)
 
 
-def fixed_number(spread: float, lasting: float, gap: float, quantile: float) -> int:
+def _drawn(spread: float, kept: float, outliers: float, quantile: float) -> _Draw:
+    shift = spread * NormalDist().inv_cdf(quantile)
+
+    def draw(random: Random) -> Array:
+        common, own = random.standard_normal((2, _MOST_RUNS))
+        for run in range(1, _MOST_RUNS):
+            common[run] = kept * common[run - 1] + math.sqrt(1 - kept**2) * common[run]
+        values = spread * (math.sqrt(_COMMON) * common + math.sqrt(1 - _COMMON) * own) - shift
+        return with_outliers(random, values[None, :], outliers)[0]
+
+    return draw
+
+
+def _accepted(
+    draw: _Draw, promise: Promise, gap: float, number: int, seed: int, spread: float, fixed: float
+) -> list[Accepted]:
+    hours = [gap * run for run in range(_MOST_RUNS)]
+    random = np.random.default_rng(seed)
+    drawn = [draw(random) for _ in range(number)]
+    rows = []
+    for truth in TRUTHS:
+        found = [decide((truth * np.exp(each)).tolist(), hours, promise) for each in drawn]
+        share = {each: sum(one.outcome is each for one in found) / number for each in Outcome}
+        runs = float(np.mean([one.runs for one in found]))
+        rows.append(Accepted(spread, truth, share[Outcome.MET], share[Outcome.MISSED], runs, fixed))
+    return rows
+
+
+def fixed_number(spread: float, kept: float, quantile: float = MEDIAN_QUANTILE) -> int:
     """Return the runs of a fixed number that tell both rates apart with errors of 5 %.
 
-    By the mean of the logarithms, or by the count above the middle for another quantile.
+    By the mean of the logarithms, or by the count above the middle for another quantile. `kept` is
+    the correlation of what is common to a run and the next.
     """
     normal = NormalDist()
     apart = -math.log(0.9) / spread
-    if quantile != 0.5:  # noqa: PLR2004
+    deviations = 2 / apart
+    if quantile != MEDIAN_QUANTILE:
         at = normal.inv_cdf(1 - quantile)
         good, bad = (normal.cdf(at + side * apart / 2) for side in (1, -1))
-        deviation = math.sqrt(good * (1 - good)) + math.sqrt(bad * (1 - bad))
-        needed = (normal.inv_cdf(0.95) * deviation / (good - bad)) ** 2
-    else:
-        needed = (2 * normal.inv_cdf(0.95) / apart) ** 2
-    kept = math.exp(-gap / lasting) if lasting else 0.0
+        both = math.sqrt(good * (1 - good)) + math.sqrt(bad * (1 - bad))
+        deviations = both / (good - bad)
+    needed = (normal.inv_cdf(1 - _RISK) * deviations) ** 2
     runs = FEWEST_RUNS
     while runs / (1 + 2 * _COMMON * _sum(kept, runs)) < needed:
         runs += 1
@@ -112,41 +151,6 @@ def fixed_number(spread: float, lasting: float, gap: float, quantile: float) -> 
 def _sum(kept: float, runs: int) -> float:
     """Return the sum of (1 - k / runs) kept^k, by which correlation widens a mean."""
     return sum((1 - k / runs) * kept**k for k in range(1, runs))
-
-
-def _drawn(
-    spread: float, lasting: float, outliers: float, gap: float, quantile: float
-) -> Callable[[Random], Array]:
-    kept = math.exp(-gap / lasting) if lasting else 0.0
-    shift = spread * NormalDist().inv_cdf(quantile)
-
-    def draw(random: Random) -> Array:
-        common, fresh = random.standard_normal((2, _MOST_RUNS))
-        for run in range(1, _MOST_RUNS):
-            common[run] = kept * common[run - 1] + math.sqrt(1 - kept**2) * common[run]
-        values = spread * (math.sqrt(_COMMON) * common + math.sqrt(1 - _COMMON) * fresh) - shift
-        return with_outliers(random, values[None, :], outliers)[0]
-
-    return draw
-
-
-def _accepted(
-    draw: Callable[[Random], Array],
-    gap: float,
-    quantile: float,
-    truth: float,
-    number: int,
-    seed: int,
-    spread: float,
-    fixed: float,
-) -> Accepted:
-    promise = Promise(1.0, "GiB/s", _MOST_RUNS, quantile)
-    hours = [gap * run for run in range(_MOST_RUNS)]
-    random = np.random.default_rng(seed)
-    found = [decide((truth * np.exp(draw(random))).tolist(), hours, promise) for _ in range(number)]
-    share = {each: sum(one.outcome is each for one in found) / number for each in Outcome}
-    runs = float(np.mean([one.runs for one in found]))
-    return Accepted(spread, truth, share[Outcome.MET], share[Outcome.MISSED], runs, fixed)
 
 
 @cache

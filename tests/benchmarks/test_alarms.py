@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.alarms import peers, real_page, simulate, slow, tables, together
+from benchmarks.alarms import accepting, peers, real_page, simulate, slow, tables, together
 from benchmarks.alarms.__main__ import with_section
 from benchmarks.alarms.figures import NEVER, Delays, Rate
 from benchmarks.alarms.marked import MARKS, Mark, read_marks
@@ -43,6 +43,26 @@ def test_figures_by_hand() -> None:
     delays = Delays((1.0, 2.0, 3.0, NEVER), 10)
     assert (delays.mean, delays.missed, delays.quantile(0.5)) == (4.0, 0.25, 3.0)
     assert delays.error == pytest.approx(math.sqrt((9 + 4 + 1 + 36) / 3) / 2)
+
+
+def test_a_fixed_number_of_runs_by_hand() -> None:
+    # (2 × 1.645 × 0.1 / 0.10536)² = 9.75 independent runs; correlated ones count for less
+    assert accepting.fixed_number(0.1, 0.0) == 10
+    assert accepting.fixed_number(0.01, 0.0) == 3
+    # of three days, correlated by 0.3 and 0.15: 3 / (1 + 2 (2 × 0.3 + 0.15) / 3) = 2 runs
+    assert accepting.fixed_number(0.0450, 0.5) == 3
+    assert accepting.fixed_number(0.0455, 0.5) == 4
+
+
+def test_acceptances_hardly_err() -> None:
+    found = accepting.accepted(0.0, 0.0, 24.0, 0.0, 0.5, number=40, seed=1)
+    assert {(each.spread, each.truth) for each in found} == {
+        (spread, truth) for spread in accepting.SPREADS for truth in accepting.TRUTHS
+    }
+    low, high = ([e for e in found if e.truth == truth] for truth in (0.9, 1.05))
+    assert np.mean([each.met for each in low]) <= 0.1
+    assert np.mean([each.missed for each in high]) <= 0.1
+    assert sum(e.runs for e in low) < sum(e.fixed for e in low)
 
 
 @pytest.mark.parametrize("world", WORLDS)

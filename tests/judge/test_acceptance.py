@@ -34,7 +34,7 @@ def test_spread_without_variation_is_what_is_assumed_by_its_weight():
 def test_spread_of_correlated_runs_is_larger_than_theirs():
     logs = np.array([-0.1, 0.1, -0.1, 0.1])
     own = 0.1**2 * (math.pi / 2)
-    assert spread_of(logs, 4.0) ** 2 == pytest.approx((3 * 0.12**2 + 4 * own / (3 / 4) * 1.5) / 7)
+    assert spread_of(logs, 4.0) ** 2 == pytest.approx((3 * 0.12**2 + 4 * own / (3 / 4) * 1.75) / 7)
     assert spread_of(logs, 1.6) > spread_of(logs, 4.0)
 
 
@@ -81,6 +81,17 @@ def test_a_burst_of_varied_runs_does_not_decide():
     promise = Promise(rate=10, unit="GiB/s", runs=200)
     rates = [10 * math.exp(0.2 * (-1) ** n) for n in range(200)]
     assert decide(rates, [n / 60 for n in range(200)], promise).outcome is Outcome.UNDECIDED
+
+
+@pytest.mark.parametrize(("rate", "outcome"), [(1000, Outcome.MET), (0.1, Outcome.MISSED)])
+def test_what_is_far_from_the_promise_is_soon_decided_however_it_varies(rate, outcome):
+    promise = Promise(rate=10, unit="GiB/s", runs=20)
+    rates = [rate * math.exp(0.8 * (-1) ** run) for run in range(20)]
+    found = decide(rates, [run / 10 for run in range(20)], promise)
+    # a clipped run tells 3 nats, by its weight, and ln 19 + ln 4 = 4.33 nats are needed
+    assert (found.outcome, found.runs) == (outcome, 5)
+    four = sum(weights_of((0.0, 0.1, 0.2, 0.3), 36.0))
+    assert 3 * four < 4.33 < 3 * found.effective
 
 
 def test_a_quantile_is_judged_by_the_share_of_runs_above_it():

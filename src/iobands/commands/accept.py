@@ -163,18 +163,18 @@ class _Accepting:
         until = time.monotonic() + seconds
         problems: list[str] = []
         while not problems and (missing := self._missing(now)):
-            left = until - time.monotonic()
-            wait = (min(missing.values()) - datetime.now(timezone.utc)).total_seconds()
+            left, moment = until - time.monotonic(), datetime.now(timezone.utc)
+            wait = (min(missing.values()) - moment).total_seconds()
             if left <= max(wait, 0):
                 break
             if wait > 0:
                 time.sleep(wait)
                 continue
+            due = [by for by, when in missing.items() if when <= moment]
             before = self._runs_by_check(now)
-            problems = self._measure(missing, left, verbose)
+            problems = self._measure(due, left, verbose)
             now = self._judged(write=True)
             after = self._runs_by_check(now)
-            due = [by for by, when in missing.items() if when <= datetime.now(timezone.utc)]
             self._stuck |= {by for by in due if before[by] == after[by]}
         self._end(now, problems)
 
@@ -205,14 +205,11 @@ class _Accepting:
             found[by] = min(due, found.get(by, due))
         return found
 
-    def _measure(
-        self, missing: Mapping[MeasuredBy, datetime], seconds: float, verbose: bool
-    ) -> list[str]:
-        """Run the checks that are due, and return what is wrong."""
+    def _measure(self, due: Sequence[MeasuredBy], seconds: float, verbose: bool) -> list[str]:
+        """Run checks, and return what is wrong."""
         together = defaultdict(list)
-        for by, when in missing.items():
-            if when <= datetime.now(timezone.utc):
-                together[by.partition, by.environ].append(by.check)
+        for by in due:
+            together[by.partition, by.environ].append(by.check)
         selections = [
             selection_of(names, f"{self._begun.system}:{partition}", environ, ACCEPTANCE)
             for (partition, environ), names in together.items()

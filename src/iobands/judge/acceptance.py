@@ -33,14 +33,16 @@ _COMMON: Final = 0.6
 # What is assumed of the spread of the logarithms, and how many runs that counts for.
 _ASSUMED_SPREAD: Final = 0.12
 _ASSUMED_RUNS: Final = 3
-# A spread from few effective runs may be too small by chance: its square gets 1 + 2 / runs.
-_CAUTION: Final = 2.0
+# A spread from few effective runs may be too small by chance: its square gets 1 + 3 / runs.
+_CAUTION: Final = 3.0
 # No run counts for more than one at this distance from the middle, in spreads; and what is so much
 # farther from the median than half of the runs is an outlier, which says nothing of the spread.
 _CLIP: Final = 1.5
 _OUTLIER: Final = 4.0
 _OUTLIERS_FROM: Final = 5
 _LEAST_CHANCE: Final = 0.05
+_FAR: Final = 2.0  # spreads
+_FAR_COSTS: Final = math.log(4)
 _NORMAL: Final = NormalDist()
 _MEAN_DISTANCE: Final = math.sqrt(2 / math.pi)  # of a normal variate from its mean
 # Two-sided, as each error of 5 % is one-sided.
@@ -83,20 +85,37 @@ def decide(rates: Sequence[float], hours: Sequence[float], promise: Promise) -> 
 def evidence_of(logs: _Array, hours: tuple[float, ...], promise: Promise) -> float:
     """Return the evidence for the promise and against the promise less its tolerance, in nats.
 
-    `logs` are logarithms of rates over the promised rate.
+    `logs` are logarithms of rates over the promised rate. Where rates vary by more than the
+    tolerance, a rate that is two spreads off either of the two is a better alternative to it. As
+    there are more ways to err then, it has to be likelier by a factor.
     """
     weights = np.array(weights_of(hours, promise.lasting_hours))
+    spread = spread_of(logs, float(weights.sum()))
     between = -math.log(1 - promise.tolerance)
-    apart = between / spread_of(logs, float(weights.sum()))
-    if promise.quantile == MEDIAN_QUANTILE:
-        places = (logs + between / 2) * apart / between
-        return float(weights @ np.clip(places, -_CLIP, _CLIP)) * apart
-    # Nothing is assumed of the tails but which share of the runs lies above the quantile.
-    at = _NORMAL.inv_cdf(1 - promise.quantile)
+
+    def weighed(middle: float, apart: float) -> float:
+        places = (logs - middle) / spread
+        return float(weights @ _scores(places, apart / spread, promise.quantile))
+
+    found = weighed(-between / 2, between)
+    if (far := _FAR * spread) > between:
+        above = weighed(far / 2 - between, far) - _FAR_COSTS
+        below = weighed(-far / 2, far) + _FAR_COSTS
+        found = max(found, above) if found > 0 or above > -found else min(found, below)
+    return found
+
+
+def _scores(places: _Array, apart: float, quantile: float) -> _Array:
+    """Return what each run tells of two levels that are so far `apart`, by its place from between.
+
+    Of a quantile other than the median, by which share of the runs lies above it, and no more.
+    """
+    if quantile == MEDIAN_QUANTILE:
+        return np.clip(places, -_CLIP, _CLIP) * apart
+    at = _NORMAL.inv_cdf(1 - quantile)
     chances = (_NORMAL.cdf(at + side * apart / 2) for side in (1, -1))
     good, bad = (min(max(each, _LEAST_CHANCE), 1 - _LEAST_CHANCE) for each in chances)
-    above, below = math.log(good / bad), math.log((1 - good) / (1 - bad))
-    return float(weights @ np.where(logs > -between / 2, above, below))
+    return np.where(places > 0, math.log(good / bad), math.log((1 - good) / (1 - bad)))
 
 
 def spread_of(logs: _Array, effective: float) -> float:
