@@ -9,16 +9,16 @@ from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
-from iobands.bands.contract import Contract, ContractLine, parse_contract
+from iobands.bands.contract import Contract, parse_contract
 from iobands.commands.options import DryRunOption, RootOption, failure, root_of, seconds_option
 from iobands.commands.session import listening
 from iobands.judge.acceptance import decide
 from iobands.measure import Listener, SessionError, selection_of
-from iobands.measure.cost import GIB_PER_TIB, Cost, costs_of
+from iobands.measure.cost import GIB_PER_TIB, Cost
 from iobands.measure.perflogs import require_room
 from iobands.measure.reframe import describe
 from iobands.measure.session import SessionOutcome, measure_apart
@@ -26,19 +26,15 @@ from iobands.model import (
     ACCEPTANCE,
     CRITICAL,
     OK,
-    SERIES_FIELDS,
     TIME,
     UNKNOWN,
     VALUE,
     WARNING,
-    FileError,
-    canonical,
     path_part,
     read_content,
     read_small,
     replace_file,
     unknown,
-    utc_text,
     worst,
 )
 from iobands.snapshot.acceptance import Acceptance, AcceptedLine, Outcome
@@ -49,7 +45,7 @@ from iobands.source.acceptance import (
     SUMS_NAME,
     Begun,
     MeasuredBy,
-    begin,
+    begun_of,
     changed_since,
     collect,
     hash_of,
@@ -58,6 +54,7 @@ from iobands.source.acceptance import (
     seal,
     sealed,
 )
+from iobands.source.contract_checks import check_of
 from iobands.source.site_file import read_site_file
 from iobands.version import __version__
 from iobands.views.acceptance import acceptance_lines, acceptance_report
@@ -70,7 +67,6 @@ _STATUS: Final = {
     Outcome.UNDECIDED: WARNING,
 }
 _FIGURES: Final = "figures"
-_Row = Mapping[str, Any]
 
 
 def accept(
@@ -126,8 +122,9 @@ def accept(
         described = describe(found, ["-t", "full", f"--system={contract.system}"])
     except SessionError as error:
         raise failure(str(error)) from error
-    chosen = [_check_of(contract, number, described) for number in range(len(contract.lines))]
-    begun = _begun(directory, contract, content, tuple(by for by, _ in chosen), dry_run)
+    chosen = [check_of(contract, number, described) for number in range(len(contract.lines))]
+    checks = tuple(by for by, _ in chosen)
+    begun = begun_of(directory, contract, content, checks, __version__, dry=dry_run)
     trusted = set(sealed(directory)) if (directory / SUMS_NAME).exists() else set()
     for name in _changed(directory):
         typer.echo(f"iobands: {name}: was changed; the site's perflogs count", err=True)
@@ -332,107 +329,7 @@ def _names(figures: Sequence[str]) -> list[str]:
     return [f"{_FIGURES}/{name}" for name in figures]
 
 
-def _begun(
-    directory: Path, contract: Contract, content: bytes, lines: tuple[MeasuredBy, ...], dry: bool
-) -> Begun:
-    """Return what was fixed when the acceptance began, now or before; end if it has changed."""
-    begun = read_begun(directory)
-    if begun is None:
-        now = utc_text(datetime.now(timezone.utc).replace(microsecond=0))
-        begun = Begun(contract.system, now, contract.digest, __version__, lines)
-        if not dry:
-            begin(directory, begun, content)
-        return begun
-    if begun.system != contract.system:
-        raise failure(f"{directory}: has results of {begun.system}; name another with --results")
-    if begun.contract != contract.digest:
-        raise failure(
-            f"{contract.document.source}: has changed since the acceptance began at {begun.began}: "
-            f"{_difference(read_content(directory / CONTRACT_NAME), content)}; restore it, or "
-            "begin another acceptance with --results"
-        )
-    for line, now_by, was_by in zip(contract.lines, lines, begun.lines, strict=True):
-        if now_by != was_by:
-            raise failure(
-                f"{line.name}: was measured by {was_by.check} on {was_by.partition} with "
-                f"{was_by.environ}, and the site file now gives {now_by.check} on "
-                f"{now_by.partition} with {now_by.environ}; restore the site file, or begin "
-                "another acceptance with --results"
-            )
-    return begun
-
-
 def _changed(directory: Path) -> list[str]:
     with suppress(FileNotFoundError):
         return changed_since(directory)
     return []
-
-
-def _difference(before: bytes, after: bytes) -> str:
-    """Return the first line in which two texts differ."""
-    old, new = (text.decode(errors="replace").splitlines() for text in (before, after))
-    pairs = zip([*old, *[""] * len(new)], [*new, *[""] * len(old)], strict=True)
-    for number, (was, now) in enumerate(pairs, 1):
-        if was != now:
-            return f"line {number} is {now.strip()!r} and was {was.strip()!r}"
-    return "in its line ends"
-
-
-def _check_of(
-    contract: Contract, number: int, described: Sequence[_Row]
-) -> tuple[MeasuredBy, Cost]:
-    """Return the one check that measures a line, and what a run of it costs.
-
-    Raises:
-        FileError: there is none, or more than one; the message says what to write.
-    """
-    line = contract.lines[number]
-    every = [
-        {**check, "partition": place.partition(":")[2], "environ": environ}
-        | {"valid_systems": [place], "valid_prog_environs": [environ]}
-        for check in described
-        if check.get("tool") and "gib" in check
-        for place in check["valid_systems"]
-        for environ in check["valid_prog_environs"]
-    ]
-    found = [each for each in every if line.is_of(each)]
-    if len(found) == 1:
-        (one,) = found
-        by = MeasuredBy(one["display_name"], one["partition"], one["environ"])
-        return by, costs_of(found)[0]
-    raise _several(contract, number, found) if found else _none(contract, number, line, every)
-
-
-def _several(contract: Contract, number: int, found: Sequence[_Row]) -> FileError:
-    open_ = [
-        f"{name} ({', '.join(values)})"
-        for name in SERIES_FIELDS
-        if len(values := sorted({_text(each.get(name)) for each in found})) > 1
-    ]
-    problem = f"selects {len(found)} measurements; also name {' and '.join(open_)}"
-    return contract.document.error(["lines", number, "match"], problem)
-
-
-def _none(contract: Contract, number: int, line: ContractLine, every: Sequence[_Row]) -> FileError:
-    """Return the error for a field with a value that no check has, or for their combination."""
-    steps: list[str | int] = ["lines", number, "match"]
-    others = [name for name in line.match if name != "variable"]
-    for name in others:
-        values = {_text(each.get(name)) for each in every}
-        if _text(line.match[name]) not in values:
-            return contract.document.error(
-                [*steps, name], unknown(line.match[name], sorted(values))
-            )
-
-    def lacking(each: _Row) -> list[str]:
-        return [name for name in others if canonical(each.get(name)) != canonical(line.match[name])]
-
-    near = min(every, key=lambda each: len(lacking(each)))
-    has = ", ".join(f"{name} {_text(near.get(name))}" for name in lacking(near) or ["case"])
-    problem = f"selects no measurement of this site; the nearest one has {has}"
-    return contract.document.error(steps, problem)
-
-
-def _text(value: object) -> str:
-    known = canonical(value)
-    return "null" if known is None else f"{known:g}" if isinstance(known, float) else known

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,8 +26,10 @@ from iobands.model import (
     FileError,
     Unusable,
     parse_time,
+    read_content,
     read_small,
     replace_file,
+    utc_text,
 )
 from iobands.source.perflog import perflog_files, read_perflogs
 
@@ -93,13 +95,58 @@ def read_begun(directory: Path) -> Begun | None:
     return found
 
 
-def begin(directory: Path, begun: Begun, contract: bytes) -> None:
-    """Make the directory of an acceptance.
+def begun_of(
+    directory: Path,
+    contract: Contract,
+    content: bytes,
+    lines: tuple[MeasuredBy, ...],
+    version: str,
+    *,
+    dry: bool,
+) -> Begun:
+    """Return what was fixed when the acceptance began: before, or now, which `dry` does not write.
 
     Raises:
-        FileError: there are other files in it.
-        OSError: it cannot be written.
+        FileError: the contract or the checks have changed, or the directory has something else.
+        OSError: the directory cannot be written.
     """
+    begun = read_begun(directory)
+    if begun is None:
+        now = utc_text(datetime.now(timezone.utc).replace(microsecond=0))
+        begun = Begun(contract.system, now, contract.digest, version, lines)
+        if not dry:
+            _begin(directory, begun, content)
+        return begun
+    if begun.system != contract.system:
+        raise FileError(f"{directory}: has results of {begun.system}; name another with --results")
+    if begun.contract != contract.digest:
+        raise FileError(
+            f"{contract.document.source}: has changed since the acceptance began at {begun.began}: "
+            f"{_difference(read_content(directory / CONTRACT_NAME), content)}; restore it, or "
+            "begin another acceptance with --results"
+        )
+    for line, now_by, was_by in zip(contract.lines, lines, begun.lines, strict=True):
+        if now_by != was_by:
+            raise FileError(
+                f"{line.name}: was measured by {was_by.check} on {was_by.partition} with "
+                f"{was_by.environ}, and the site file now gives {now_by.check} on "
+                f"{now_by.partition} with {now_by.environ}; restore the site file, or begin "
+                "another acceptance with --results"
+            )
+    return begun
+
+
+def _difference(before: bytes, after: bytes) -> str:
+    """Return the first line in which two texts differ."""
+    old, new = (text.decode(errors="replace").splitlines() for text in (before, after))
+    pairs = zip([*old, *[""] * len(new)], [*new, *[""] * len(old)], strict=True)
+    for number, (was, now) in enumerate(pairs, 1):
+        if was != now:
+            return f"line {number} is {now.strip()!r} and was {was.strip()!r}"
+    return "in its line ends"
+
+
+def _begin(directory: Path, begun: Begun, contract: bytes) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     if any(directory.iterdir()):
         raise FileError(f"{directory}: has other files; name an empty directory with --results")

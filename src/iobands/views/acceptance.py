@@ -137,7 +137,11 @@ def _of_line(accepted: AcceptedLine, drawn: str | None) -> Iterator[str]:
         yield _table(
             ("Column", "In the runs"),
             [
-                *((name, _values_text(accepted.counted, name)) for name in _ENVIRONMENT),
+                *(
+                    (name, text)
+                    for name in _ENVIRONMENT
+                    if (text := _values_text(accepted.counted, name)) != _NOT_SAID
+                ),
                 *((name, _values_text(accepted.counted, name)) for name in _PROOFS),
                 (
                     "verified",
@@ -175,11 +179,11 @@ def _decided_text(accepted: AcceptedLine) -> str:
             "no more runs are allowed" if not accepted.runs_left else f"{accepted.runs_left} left"
         )
         return f"Undecided after {plural(decision.runs, 'run')}; {after}."
-    first, second = (better, worse) if decision.outcome is Outcome.MET else (worse, better)
+    other = f"{worse} or less" if decision.outcome is Outcome.MET else f"{better} or more"
     when = time_text(accepted.counted[-1][TIME])
     return (
-        f"Decided by run {decision.runs}, on {when} UTC: by the runs, {first} is "
-        f"{figure(odds)} times as likely as {second}."
+        f"Decided by run {decision.runs}, on {when} UTC: if the rate were {other}, such runs would "
+        f"be {figure(odds)} times less likely."
     )
 
 
