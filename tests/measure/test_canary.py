@@ -17,6 +17,7 @@ from iobands.measure.canary import await_session, become_owner, within
 from iobands.measure.canary_log import add_rows, held_log, log_of, rows_of_peers, samples_of_peers
 from iobands.measure.lock import lock_path, new_holder
 from iobands.model import PERFLOG_HEADER
+from iobands.source.perflog import perflog_files
 
 PLACE = ("site", "part", "env")
 KEY = "0123456789abcdef" * 2
@@ -80,6 +81,19 @@ def test_the_newest_runs_of_all_nodes_count(tmp_path):
         "n2": (101.0, 200),
         "n3": (101.0, 200),
     }
+
+
+def test_a_few_long_files_do_not_hide_the_other_nodes(tmp_path):
+    own = write(tmp_path, "n1", row(1.0))
+    for node in ("n2", "n3", "n4"):
+        write(tmp_path, node, *(row(1.0) for _ in range(900)))
+    assert len(samples_of_peers(rows_of_peers(own, 1), row(0))[0]) == 3
+
+
+def test_nothing_else_reads_them(tmp_path):
+    write(tmp_path, "n1", row(1.0))
+    assert list(tmp_path.rglob("*.log")) != []
+    assert perflog_files(tmp_path) == []
 
 
 def test_damaged_lines_and_files_cost_nothing_else(tmp_path):

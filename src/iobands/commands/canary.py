@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from iobands.commands.options import AsSystemOption, RootOption, find_root, is_site
-from iobands.judge.canary import FEWEST_SAMPLES, AgainstPeers
+from iobands.judge.canary import FEWEST_NODES, FEWEST_SAMPLES, AgainstPeers
 from iobands.measure import SessionError
 from iobands.measure.canary import (
     Look,
@@ -239,9 +239,11 @@ def _shown(held: Sequence[AgainstPeers]) -> str:
     for each in held:
         peers = f" (peers {median(each.samples):.3g})" if each.floor is not None else ""
         said.append(f"{_VERBS[each.variable]} {each.rates[-1]:.3g}{peers}")
-    fewest = min(len(each.samples) for each in held)
+    fewest = min(held, key=lambda each: len(each.samples))
+    runs, nodes = len(fewest.samples), len(fewest.peers)
+    count = f"{runs} of {FEWEST_SAMPLES} runs, {nodes} of {FEWEST_NODES} peers"
     without = any(each.floor is None for each in held)
-    yet = f", no band yet ({fewest} of {FEWEST_SAMPLES} runs of peers)" if without else ""
+    yet = f", no band yet ({count})" if without else ""
     return f"{', '.join(said)} GiB/s{yet}"
 
 

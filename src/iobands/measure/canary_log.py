@@ -37,6 +37,7 @@ _MOST_BYTES: Final = 1 << 20
 _KEPT_LINES: Final = 1200
 #: The newest samples of a series that count, of all peers.
 MOST: Final = 400
+_NODES: Final = 10  # of so many peers all rows are read
 _RECENT: Final = 24 * 3600
 #: From so many nodes on, collapsed samples are what is normal now.
 _MANY: Final = 3
@@ -114,7 +115,7 @@ def rows_of_peers(own: Path, series: int) -> dict[str, list[CanaryRow]]:
     with suppress(OSError):
         paths = [Path(each) for each in os.scandir(own.parent) if each.name.endswith(".log")]
         for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
-            if sum(map(len, found.values())) > 2 * MOST * series:
+            if len(found) >= _NODES and sum(map(len, found.values())) > 2 * MOST * series:
                 break
             if path != own:
                 with suppress(OSError):
