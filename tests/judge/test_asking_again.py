@@ -166,7 +166,7 @@ def test_series_that_share_what_is_measured_again_count_once_a_day():
     again, daily = detected(values, hours), detected(*daily_then(0.25, [24, 48]))
     one, other = again.routine_chart.increments, daily.routine_chart.increments
     assert not one[201:203].any()
-    assert one[[200, 203]] == pytest.approx(other[[200, 201]], rel=0.05)
+    assert one[[200, 203]] == pytest.approx(other[[200, 201]], rel=1e-6)
 
 
 def test_a_change_says_how_many_repeats_confirm_it():

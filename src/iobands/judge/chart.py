@@ -20,9 +20,10 @@ class Chart:
     """What the detector found in all runs of a series; made by `detector.follow`.
 
     Of shape (runs,): `logarithms` of the values, `down` and `up`, the evidence after each run for
-    a drop and for a rise, in nats, and `weights`, how much it counts after its gap. Of shape (runs,
-    designs): `increments`, what each run added to the evidence of each design. `sums` and `starts`,
-    of shape (designs,), are the evidence after the last run and the run at which it began.
+    a drop and for a rise, in nats. Of shape (runs, designs): `increments`, what each run added to
+    the evidence of each design, and `alone`, what it would have without the runs shortly before.
+    `sums` and `starts`, of shape (designs,), are the evidence after the last run and the run at
+    which it began.
     `baselines` are those that runs were judged by, each with its first run; the last one judges the
     next run. `changes` are in the order of time and the last of them may be open. A change smaller
     than `least`, a share of the level, does not count. `back` is the evidence that the open change
@@ -35,7 +36,7 @@ class Chart:
     least: float
     logarithms: Array
     increments: NDArray[np.float32]
-    weights: Array
+    alone: NDArray[np.float32]
     down: Array
     up: Array
     sums: Array

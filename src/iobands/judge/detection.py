@@ -77,8 +77,7 @@ class Detection:
         asked, chart = self.spacing.asked, self.chart
         if not asked.any():
             return chart
-        full = np.where(asked, 0.0, 1 / chart.weights)[:, None]
-        return replace(chart, increments=(chart.increments * full).astype(np.float32))
+        return replace(chart, increments=np.where(asked[:, None], np.float32(0), chart.alone))
 
     @cached_property
     def transients(self) -> tuple[Transient, ...]:

@@ -19,6 +19,7 @@ from iobands.judge.baseline import (
     FIRST_BASELINE,
     FULL_BASELINE,
     LARGEST_BASELINE,
+    MOST_CORRELATION,
     Baseline,
     scale_for,
 )
@@ -49,7 +50,7 @@ from iobands.judge.scores import (
     sure_end,
 )
 from iobands.judge.spacing import Spacing
-from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP, State, level_ratio
+from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP, Flags, State, level_ratio
 
 #: How many later runs must have been quiet before a run joins the baseline.
 LAG: Final = 30
@@ -71,6 +72,8 @@ _SURELY: Final = 0.8
 # what falls from it is a further drop.
 _LEVELS: Final = (8, 30)
 _QUIET: Final = 1.0
+# So many times as far from the level as the fence.
+_BEYOND: Final = 2.0
 # Outliers come together: of two, so many runs apart at most, the later one says less.
 _TOGETHER: Final = 10
 # The newest level is that of so many runs.
@@ -176,7 +179,7 @@ class _Detector:
         self.lasts = [month.prior.lasts for month in months]
         self.rates = np.array([month.prior.rate for month in months])
         self.continued = np.array([month.prior.continued > 0 for month in months])
-        self.increments = np.zeros((self.total, EVERY), dtype=np.float32)
+        self.increments, self.alone = np.zeros((2, self.total, EVERY), dtype=np.float32)
         self.evidence = {DOWN: np.zeros(self.total), UP: np.zeros(self.total)}
         self.sums, self.starts = np.zeros(EVERY), np.zeros(EVERY, dtype=int)
         self.usable, self.weights = ~spacing.asked, np.ones(self.total)
@@ -201,7 +204,7 @@ class _Detector:
             least=self.least,
             logarithms=self.logarithms,
             increments=self.increments,
-            weights=self.weights,
+            alone=self.alone,
             down=self.evidence[DOWN],
             up=self.evidence[UP],
             sums=self.sums,
@@ -228,7 +231,9 @@ class _Detector:
         """Judge by `baseline`, which has the usable runs before `joined`."""
         self.baseline, self.joined = baseline, joined
         self.baselines.append((self.at, baseline))
-        self.scales, self.correlations, self.first = np.full((3, len(self.months)), np.nan)
+        self.scales, self.correlations, self.first, self.deep_scales = np.full(
+            (4, len(self.months)), np.nan
+        )
 
     def _months_of(self, runs: slice) -> NDArray[np.int_]:
         """Return the months of `runs`, after learning what the baseline gives in them."""
@@ -242,6 +247,9 @@ class _Detector:
                 if baseline.can_judge:
                     own = baseline.deep_runs, len(baseline.runs)
                     self.first[place] = month.prior.first_of(*own)
+                prior = month.prior.correlation
+                known = min(max(correlation if prior is None else prior, 0.0), MOST_CORRELATION)
+                self.deep_scales[place] = scale_for(known, month.threshold, WATCH)
         return found
 
     def _scored(self, stop: int) -> Array:
@@ -255,6 +263,7 @@ class _Detector:
             self.spacing.close[runs],
         )
         scores, weights = self.baseline.scores.scores(measured), np.ones(len(measured))
+        alone = scores / self.scales[month, None]
         if close.any():
             normal = self.baseline.normal(measured)
             weights, new, shown = self.spacing.foreseen(runs, normal, self.correlations[month])
@@ -270,22 +279,24 @@ class _Detector:
         far = np.zeros(len(measured) + _TOGETHER, dtype=bool)
         known = self.logarithms[max(begun - _TOGETHER, 0) : stop - 1] < self.baseline.far
         far[len(far) - len(known) :] = known
-        streak = sliding_window_view(far, _TOGETHER)[-len(measured) :].any(axis=1) & ~close
+        streak = np.any(sliding_window_view(far, _TOGETHER)[-len(measured) :], axis=1)
         deep = measured < self.baseline.deep
         if deep.any():
             # neither the correlation of the core nor its weights say how outliers depend on others
             weights[deep] = 1.0
-            found = self._deep_scores(month[deep], streak[deep])
             # where no streak of outliers is known, depth takes nothing from the evidence
             known = (self.baseline.deep_runs > 0) | self.continued[month[deep], None]
-            least = np.where(known, -np.inf, scores[deep, SIDES[DOWN]])
-            scores[deep, SIDES[DOWN]] = np.maximum(found, least)
-            scores[deep, SPREAD] = 0.0  # an outlier is no spread
-        self.weights[runs] = weights
+            for says, after in ((scores, streak & ~close), (alone, streak)):
+                found = self._deep_scores(measured[deep], month[deep], after[deep])
+                least = np.where(known, -np.inf, says[deep, SIDES[DOWN]])
+                says[deep, SIDES[DOWN]] = np.maximum(found, least)
+                says[deep, SPREAD] = 0.0  # an outlier is no spread
+        self.weights[runs], self.alone[runs] = weights, alone
         if close.any() and self.open is None:
             down, lasts = scores[:, SIDES[DOWN]], [self.lasts[each] for each in month]
             ratios = np.exp(down.max(axis=1))
-            lasting = self.spacing.lasting(runs, ratios, streak, self.rates[month], lasts)
+            after = streak & ~close
+            lasting = self.spacing.lasting(runs, ratios, after, self.rates[month], lasts)
             down[:] = np.where(down > 0, np.maximum(down - lasting[:, None], 0.0), down)
         return scores[self.at - begun :]
 
@@ -294,14 +305,18 @@ class _Detector:
         prior = self._month(self.at - 1).prior
         return replace(self.baseline, runs=runs, prior_correlation=prior.correlation)
 
-    def _deep_scores(self, month: NDArray[np.int_], streak: NDArray[np.bool_]) -> Array:
+    def _deep_scores(self, values: Array, month: NDArray[np.int_], streak: Flags) -> Array:
         """Return the scores for a drop of deep runs; `streak`: which came soon after one far out.
 
         How often runs are deep is known from all series, and so is how often after one far out.
+        What varies from day to day explains some of those near the fence, and none beyond it.
         """
-        first = self.first[month]
+        baseline, first = self.baseline, self.first[month]
         rates = np.where(streak, np.maximum(self.again[month], first), first)
-        return np.log1p(self.baseline.deep_shares[SIDES[DOWN]] / rates[:, None])
+        beyond = values < baseline.middle - _BEYOND * (baseline.middle - baseline.far)
+        divisors = np.where(beyond, 1.0, self.deep_scales[month])
+        found = np.log1p(baseline.deep_shares[SIDES[DOWN]] / rates[:, None])
+        return np.asarray(found / divisors[:, None], float)
 
     def _while_learning(self) -> None:
         wanted = FIRST_BASELINE - len(self.baseline.runs)
