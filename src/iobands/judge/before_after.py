@@ -44,7 +44,7 @@ _NEAREST: Final = 60
 # few, as the tails are heavier than those of a normal distribution
 _FREEDOM: Final = (3.0, 15.0)
 # A bad day: beyond three standard deviations, and half the shift. One in 200 is assumed where none
-# was seen, and three in ten are followed by another.
+# was seen, and three in ten are followed by another, or as many as what lasts is the same then.
 _BAD_DAYS: Final = (0.5, 100.0)
 _AGAIN: Final = 0.3
 _FUTURE: Final = (1, 2, 3, 4, 5, 6, 7, 10, 14, 21, 30, 45, 60)
@@ -154,6 +154,11 @@ class Usual:
         return min(max(known, math.exp(-self.gap / FADES)), _MOST)
 
     @property
+    def again(self) -> float:
+        """How often a bad day is followed by another."""
+        return max(_AGAIN, self.kept)
+
+    @property
     def freedom(self) -> float:
         """The degrees of freedom of the spread."""
         worth = len(self.residuals) * (1 - self.correlation) / (1 + self.correlation)
@@ -190,7 +195,7 @@ class Fit:
     @property
     def mistaken(self) -> float:
         """How often most of the days after are bad by chance, each as far as the step."""
-        return self.usual.bad_days(self.step) * _AGAIN ** (self.days // 2)
+        return self.usual.bad_days(self.step) * self.usual.again ** (self.days // 2)
 
     def half_width(self, error: float) -> float:
         """Return the half-width of the interval that is wrong with probability `error`."""
@@ -268,7 +273,7 @@ class Ruling:
             usual, unit = self.fit.usual, _continued(self.unit, days)
             error = _solved(usual, unit.hours, unit.is_after, unit.logs)[1]
             wide = _quantile(self.error, usual.freedom) * error
-            known = usual.bad_days(self.fit.step) * _AGAIN ** ((self.fit.days + days) // 2)
+            known = usual.bad_days(self.fit.step) * usual.again ** ((self.fit.days + days) // 2)
             if step + wide <= math.log(self.unit.margin) or (
                 step > wide and known < self.error / 2
             ):
@@ -347,7 +352,7 @@ def step_error(unit: Unit, usual: Usual, runs: int, days: int) -> float:
 def _visible(usual: Usual, wrong: float, days: int, error: float, power: float) -> float | None:
     loss = 0.0
     for _ in range(3):  # rarer bad days are as bad as a larger loss
-        rest = error - usual.bad_days(-loss or -1e-9) * _AGAIN ** (days // 2)
+        rest = error - usual.bad_days(-loss or -1e-9) * usual.again ** (days // 2)
         if rest <= error / 10:
             if loss:
                 return None
