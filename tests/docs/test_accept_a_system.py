@@ -25,7 +25,8 @@ def test_the_commands_of_the_page_accept_a_disk(tmp_path):
     (site.root / "contract.yaml").write_text(contract.replace("system: local", "system: mine"))
     commands = re.findall(r"^iobands (accept .*)$", PAGE, re.MULTILINE)
     said = [site.iobands(*command.split(), env={**os.environ}) for command in commands]
-    assert [done.returncode for done in said] == [0, 0, 0], [d.stdout + d.stderr for d in said]
+    every = [done.stdout + done.stderr for done in said]
+    assert [done.returncode for done in said] == [0, 0, 0], every
     cost, accepted, checked = (done.stdout for done in said)
     assert re.search(r"^all +10 ", cost, re.MULTILINE)
     assert re.search(r"^file per process, writes +met ", accepted, re.MULTILINE)

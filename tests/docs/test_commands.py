@@ -22,7 +22,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if "decisions" not in page.parts]
 #: What has its own tests: it measures, sends, reads other files or needs a terminal.
 ELSEWHERE = {"run", "notify", "init", "import", "clean", "cost", "schedule", "reframe", "demo"}
-ELSEWHERE |= {"canary", "doctor"}
+ELSEWHERE |= {"accept", "canary", "doctor"}
 #: A word that stands for another one.
 PLACEHOLDER = re.compile(r"[<…]|\.\.\.$|\b[A-Z]{4,}\b|^[+-]")
 
