@@ -22,7 +22,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if "decisions" not in page.parts]
 #: What has its own tests: it measures, sends, reads other files or needs a terminal.
 ELSEWHERE = {"run", "notify", "init", "import", "clean", "cost", "schedule", "reframe", "demo"}
-ELSEWHERE |= {"accept", "canary", "doctor"}
+ELSEWHERE |= {"accept", "canary", "doctor", "push", "pull"}
 #: A word that stands for another one.
 PLACEHOLDER = re.compile(r"[<…]|\.\.\.$|\b[A-Z]{4,}\b|^[+-]")
 
@@ -69,7 +69,7 @@ def test_the_command_and_its_options_exist(words: list[str], page: Path) -> None
 
 def works_on_the_demo(words: list[str]) -> bool:
     """Whether a command is complete, and of the site alone."""
-    elsewhere = words[0] in ELSEWHERE or "--measure" in words
+    elsewhere = words[0] in ELSEWHERE or not {"--measure", "--store"}.isdisjoint(words)
     return not elsewhere and not any(map(PLACEHOLDER.search, words))
 
 
