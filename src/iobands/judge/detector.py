@@ -269,8 +269,9 @@ class _Detector:
             weights, new, shown = self.spacing.foreseen(runs, normal, self.correlations[month])
             scores[close, OTHERS] = np.minimum(scores[close, OTHERS], 0.0)
             scores *= weights[:, None]
-            # an open change has another level to be foreseen by, which is not known well enough
-            if self.open is None:
+            # an open change has another level to be foreseen by, which is hardly known, and
+            # a change moves no two modes like a normal distribution
+            if self.open is None and not self.baseline.lower_mode:
                 shifts, moves = slice(0, len(DESIGNS)), self.baseline.moves
                 found = moves * (new / shown)[close, None] - moves**2 / 2
                 found = WEIGHTS[shifts] * found - self.baseline.scores.penalty[shifts]
