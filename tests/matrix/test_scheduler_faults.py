@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -122,7 +123,8 @@ def test_faults_of_slurm(  # noqa: PLR0915  one fault after the other
     child.wait()
     cancelled = ended(suite, child)
     (alert,) = status(suite)["alerts"]
-    assert f"JOB {job} ON n1 CANCELLED AT" in alert["reason"]
+    # Slurm says it of the job and of its step, in either order
+    assert re.search(rf"(JOB {job}|STEP {job}\.\d+) ON n1 CANCELLED AT", alert["reason"])
     assert (cancelled.returncode, runs(suite)) == (3, 0)
     cancelled.stderr = alert["reason"]
     seen["`scancel` of its job"] = cancelled
