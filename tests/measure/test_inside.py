@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from iobands.measure.inside import walk_frames_lightly
+
 # As in a session whose `iobands run` was killed: nobody reads what ReFrame says.
 _RAISES = """
 from iobands.measure.inside import ForceExitError
@@ -47,3 +49,17 @@ def test_only_a_known_reframe_is_changed(version: str, replaced: str, said: str)
     )
     assert (done.stdout.strip(), done.stderr.startswith(said)) == (replaced, True)
     assert bool(done.stderr) == bool(said)
+
+
+def test_what_is_deprecated_is_said_of_the_line_that_uses_it(monkeypatch):
+    warns = pytest.importorskip("reframe.core.warnings")
+    monkeypatch.setattr(warns, "inspect", warns.inspect)  # as it was, afterwards
+    found = []
+    for light in (False, True):
+        if light:
+            walk_frames_lightly()
+        with pytest.warns(warns.ReframeDeprecationWarning) as caught:
+            warns.user_deprecation_warning("use another")
+        found.append((caught[0].filename, caught[0].lineno, str(caught[0].message)))
+    assert found[0] == found[1]
+    assert found[0][0] == __file__
