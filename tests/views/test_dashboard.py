@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from iobands.commands.advise import published_of
 from iobands.commands.report import _mount_of
-from iobands.commands.table import published_of
 from iobands.judge.site import read_site
 from iobands.model import Leftover
 from iobands.snapshot import Cause, CauseKind, Snapshot, public

@@ -11,7 +11,6 @@ from typing import Annotated, Final
 import typer
 
 from iobands.bands import Span
-from iobands.commands.ledger import recorded
 from iobands.commands.options import (
     DryRunOption,
     SeriesArgument,
@@ -22,6 +21,7 @@ from iobands.commands.options import (
     site_of,
     time_of,
 )
+from iobands.commands.status import recorded
 from iobands.judge.requests import (
     Request,
     RequestError,

@@ -1,4 +1,4 @@
-"""The command `iobands export`: the samples, or the state of the site, for other programs."""
+"""The commands `iobands export` and `iobands import`: samples for, and results of, other tools."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.options import SiteOptions, failure, site_of
+from iobands.commands.options import PerflogsOption, SiteOptions, default_path, failure, site_of
 from iobands.model import naming, replace_file
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import samples_csv, samples_json, write_parquet
+from iobands.views.format import plural
 from iobands.views.openmetrics import history_metrics, state_metrics
 
 
@@ -79,3 +80,40 @@ def _parquet(output: Path | None, options: SiteOptions) -> None:
     with naming(output):
         written = list(write_parquet(samples, output))
     typer.echo(f"{len(written)} files written below {output}; the others are unchanged")
+
+
+_SHOWN = 10  # rejected lines
+
+
+def import_(
+    source: Annotated[Path, typer.Argument(metavar="DIR", help="The directory with the results.")],
+    mapping: Annotated[
+        Path | None,
+        typer.Option("--mapping", metavar="FILE", help="YAML file with what the results lack."),
+    ] = None,
+    perflogs: PerflogsOption = None,
+) -> None:
+    """Convert results of other tools into perflogs: CSV tables, and perflogs of ReFrame or EPCC.
+
+    The rows go to `imported-NAME.log` next to the measured perflogs, which stay unchanged. Rows
+    that were imported before are not added again. The exit status is 0, or 3 after an error.
+    """
+    from iobands.source.convert import (  # noqa: PLC0415
+        FieldMapping,
+        convert,
+        read_mapping,
+    )
+
+    target = perflogs or default_path(Path("perflogs"))
+    found = convert(source, read_mapping(mapping) if mapping else FieldMapping(), target)
+    for rejected in found.rejected[:_SHOWN]:
+        typer.echo(str(rejected))
+    if len(found.rejected) > _SHOWN:
+        typer.echo(f"and {len(found.rejected) - _SHOWN} more")
+    typer.echo(
+        f"{plural(found.written, 'row')} written to {plural(len(found.perflogs), 'perflog')} in "
+        f"{target}, {found.known} already there, {found.passed_over} without a rate, "
+        f"{plural(len(found.rejected), 'line')} rejected"
+    )
+    if any(not each.line for each in found.rejected):
+        raise failure("some results could not be read; see above")

@@ -24,18 +24,18 @@ COMMANDS: Final = {
         "cost": ("cost", "cost", "print the most that a selection writes and costs in node hours"),
         "status": ("status", "status", "print the digest: alerts and the state of every series"),
         "report": ("report", "report", "write the dashboard: static files for a browser"),
-        "explain": ("explain", "explain", "explain the state of a series, or an alert"),
-        "targets": ("targets", "targets", "find slow storage targets or nodes"),
+        "explain": ("status", "explain", "explain the state of a series, or an alert"),
+        "targets": ("status", "targets", "find slow storage targets or nodes"),
         "notify": ("notify", "notify", "send news by mail, chat or issue tracker"),
-        "schedule": ("schedule", "schedule", "print a cron line, or a script for other schedulers"),
+        "schedule": ("cost", "schedule", "print a cron line, or a script for other schedulers"),
         "accept": ("accept", "accept", "measure until the promises of a contract are decided"),
-        "compare": ("compare", "compare", "print the ratio of series that differ in one field"),
-        "clean": ("clean", "clean", "remove what killed runs left on the file systems"),
+        "compare": ("advise", "compare", "print the ratio of series that differ in one field"),
+        "clean": ("cost", "clean", "remove what killed runs left on the file systems"),
         "canary": ("canary", "canary", "check this node's file systems, as in a prolog"),
-        "alerts": ("ledger", "alerts", "list open and past alerts, and how each ended"),
+        "alerts": ("status", "alerts", "list open and past alerts, and how each ended"),
     },
     "For the users of the file systems": {
-        "table": ("table", "table", "print expected rates and settings, or check a page"),
+        "table": ("advise", "table", "print expected rates and settings, or check a page"),
         "advise": ("advise", "advise", "recommend settings, as far as the runs support them"),
     },
     "Answers to an alert, logged with a reason": {
@@ -54,7 +54,7 @@ COMMANDS: Final = {
         "maintenance": ("maintenance", "maintenance", "begin or end one; report what it changed"),
     },
     "Other tools": {
-        "import": ("importing", "import_", "convert results of other tools into perflogs"),
+        "import": ("export", "import_", "convert results of other tools into perflogs"),
         "push": ("push", "push", "send what is new to a store that many clusters share"),
         "pull": ("push", "pull", "copy a store into a directory"),
         "export": ("export", "export", "write samples or the state of the site for other tools"),
@@ -65,7 +65,7 @@ COMMANDS: Final = {
         "doctor": ("doctor", "doctor", "look at the installation and the site, say what to do"),
     },
     "Try it without measuring": {
-        "demo": ("demo", "demo", "write a made-up site and its dashboard"),
+        "demo": ("report", "demo", "write a made-up site and its dashboard"),
     },
 }
 #: The commands that need what `iobands[report]` installs.

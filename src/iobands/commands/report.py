@@ -1,9 +1,10 @@
-"""The command `iobands report`: the dashboard, or a figure of each series."""
+"""The commands `iobands report` and `iobands demo`: the dashboard, or a figure of each series."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +14,13 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from iobands.commands.options import PastSiteOptions, judgement_of, sites_in_store
+from iobands.commands.options import (
+    PastSiteOptions,
+    SiteOptions,
+    failure,
+    judgement_of,
+    sites_in_store,
+)
 from iobands.judge.account import accounts_of
 from iobands.judge.published import published_of
 from iobands.judge.site import JudgedSite
@@ -154,3 +161,28 @@ def _figures_to(directory: Path, site: Snapshot, form: str) -> None:
             path = directory / f"{slug(series.key)}.{form}"
             replace_file(path, time_series(series, site.now, form))
     typer.echo(f"Figures: {len(drawn)} in {directory.resolve()}")
+
+
+def demo(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A directory that is new or empty.")
+    ] = Path("demo"),
+) -> None:
+    """Write a made-up site and its dashboard to DIR. Nothing in it was measured.
+
+    The site has two file systems and a year of runs up to today: an upgrade, an incident,
+    maintenance, gaps, a drop that was repaired, one that lasts, a full storage target and new empty
+    ones.
+    """
+    from iobands.source.demo import write_demo  # noqa: PLC0415
+
+    mine = directory / "perflogs" / MADE_UP
+    if directory.is_dir() and any(directory.iterdir()) and not mine.is_dir():
+        raise failure(f"{directory}: is not empty; name a new directory")
+    with naming(directory):
+        write_demo(directory, datetime.now(timezone.utc))
+    options = SiteOptions(root=directory)
+    judged = judgement_of(options)
+    typer.echo(f"A made-up site of {len(judged.snapshot.series)} series is in {directory}.")
+    report_to(directory / "dashboard", judged, options.config_of("systems"))
+    typer.echo(f"Try other commands in {directory}, such as `iobands status`.")

@@ -14,12 +14,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from iobands.commands.ledger import log_news
 from iobands.commands.notify import send_ping, settings_of, tell_of
 from iobands.commands.options import SiteOptions, failure, judgement_of
 from iobands.commands.push import push_after
 from iobands.commands.report import report_to
-from iobands.commands.status import print_digest
+from iobands.commands.status import log_news, print_digest
 from iobands.judge.site import JudgedSite
 from iobands.judge.suspects import asks_of, repeats_of
 from iobands.measure import Listener, Selection, SessionError

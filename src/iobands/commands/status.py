@@ -1,22 +1,42 @@
-"""The command `iobands status`: the digest, or everything as JSON."""
+"""The commands that show a site: `iobands status`, `explain`, `alerts` and `targets`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 from enum import Enum
-from typing import Annotated, NoReturn
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final, NoReturn
 
 import typer
 from rich.console import Console
 
-from iobands.commands.options import PastSiteOptions, failure, site_of, sites_in_store
-from iobands.model import WORST_STATUS_FIRST, worst
-from iobands.snapshot import Snapshot
+from iobands.commands.options import (
+    PastSiteOptions,
+    SeriesArgument,
+    SiteOptions,
+    failure,
+    judgement_of,
+    known_of,
+    require_report,
+    site_of,
+    sites_in_store,
+)
+from iobands.judge.chronicle import chronicle
+from iobands.judge.site import JudgedSite
+from iobands.model import NODE, TARGET, WORST_STATUS_FIRST, naming, worst
+from iobands.snapshot import Ledger, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
+from iobands.source.alert_log import alert_log, append_events
+from iobands.source.known import read_known
 from iobands.views.digest import digest_text
-from iobands.views.format import printable, summary
-from iobands.views.layout import MAIL_WIDTH
+from iobands.views.explain import chosen, explanation, name_of
+from iobands.views.format import day_text, nearest, percent, plural, printable, summary
+from iobands.views.layout import MAIL_WIDTH, blocks, fitted, output_width
+from iobands.views.peers import peers_text
 from iobands.views.plugin import plugin_line
 
 
@@ -76,3 +96,177 @@ def print_digest(site: Snapshot, *, every: bool = False, rejected: bool = False)
     # As bytes: the digest is made for this encoding, which must not make a mail fail.
     sys.stdout.buffer.write(text.encode(console.encoding, "replace"))
     sys.stdout.flush()
+
+
+def explain(
+    words: SeriesArgument,
+    figure: Annotated[
+        Path | None,
+        typer.Option("--figure", metavar="FILE", help="Also draw a figure, .svg or .png."),
+    ] = None,
+    *,
+    options: PastSiteOptions,
+) -> None:
+    """Explain the state of a series or an alert: since when, how certain, what else moved.
+
+    For an alert shared by several series, the output lists which of them moved and which did not.
+    The exit status is 0, or 3 if SERIES matches nothing or several.
+
+    Evidence is a logarithm: n nats for a drop mean that the runs are e^n times as likely after a
+    drop as without one. Power is how soon a drop would be reported. The floor is the rate below
+    which a healthy run hardly ever lies. An epoch is a span of time in which the samples of a
+    series can be compared.
+    """
+    form = figure.suffix[1:].lower() if figure else ""
+    if figure and form not in {"svg", "png"}:
+        raise failure(f"{figure}: give --figure a file that ends in .svg or .png")
+    if figure:
+        require_report("iobands explain --figure")
+    site = site_of(options, with_power=True)
+    wanted = " ".join(words)
+    found = chosen(site, wanted)
+    if len(found) > 1:
+        names = nearest([name_of(each) for each in found], wanted)
+        raise failure(f"{wanted} matches {len(found)} names; give more words:{names}")
+    if not found and not site.series:
+        raise failure(f"there are no samples before {site.now:%Y-%m-%d %H:%M} UTC")
+    if not found and wanted.isdecimal():
+        raise failure(f"no alert has the number {wanted}; list all with: iobands alerts --all")
+    if not found:
+        for place in site.places:
+            if wanted in map(place.name_of, place.peers()):
+                nodes = " --nodes" if place.kind == NODE else ""
+                raise failure(f"{wanted} has no alert; list all with: iobands targets{nodes}")
+        names = nearest([series.label for series in site.series], wanted)
+        raise failure(f"no series or alert is named {wanted}; the series are:{names}")
+    typer.echo(explanation(site, found[0], output_width()), nl=False)
+    if figure:
+        from iobands.views.figures import evidence  # noqa: PLC0415 (matplotlib is slow to load)
+
+        drawn = evidence(site, found[0], form)
+        if drawn is None:
+            raise failure(f"{wanted} has no sample to draw")
+        with naming(figure):
+            figure.write_bytes(drawn)
+        typer.echo(f"Figure: {figure.resolve()}")
+
+
+_OLD: Final = ".old"
+_SHOWN: Final = 30
+_BELOW: Final = " " * 7
+_HEADINGS: Final = ("ALERT", "SINCE", "RAISED", "ENDED", "CHANGE", "SUBJECT", "HOW IT ENDED")
+
+
+def alerts(
+    every: Annotated[bool, typer.Option("--all", help="List all, not only the newest 30.")] = False,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="Write the log of alerts anew; numbers may change."),
+    ] = False,
+    *,
+    options: PastSiteOptions,
+) -> None:
+    """List open and past alerts, how each ended, and the precision and delay at this site.
+
+    The precision is the share of alerts that `iobands resolve --verdict` called real. The log
+    perflogs/<system>/alerts.jsonl keeps their numbers; --rebuild makes it from the perflogs and
+    the log of actions, and keeps the old one beside it.
+    """
+    if rebuild and options.store:
+        raise failure("--rebuild writes the log of the site itself; run it there, without --store")
+    if rebuild:
+        _rebuild(options)
+    site = site_of(options)
+    found = site.ledger
+    shown = found.entries if every else found.entries[:_SHOWN]
+    heading, *rows = blocks(
+        [_HEADINGS, *(_row(each, site.now) for each in shown)],
+        output_width(),
+        wrapped=(5,),
+        right=(0, 4),
+        indent="",
+    )
+    lines = [*heading]
+    for entry, row in zip(shown, rows, strict=True):
+        what = entry.cause.what if entry.cause and entry.subject not in entry.cause.what else ""
+        cause = f"{_BELOW}cause: {printable(what)}" if what else ""
+        by = f"{_BELOW}{entry.ending}" if entry.who else ""  # who ended it, and why
+        lines += [*row, *filter(None, (cause, by))]
+    lines = lines if shown else ["No alert so far."]
+    if len(found.entries) > len(shown):
+        lines.append(f"and {len(found.entries) - len(shown)} earlier ones; list them with --all")
+    typer.echo(fitted([*lines, "", _figures(found)]), nl=False)
+
+
+def _row(entry: LedgerEntry, now: datetime) -> tuple[str, ...]:
+    times = (entry.since, entry.raised, entry.ended)
+    days = (day_text(each, now) if each else "-" for each in times)
+    change = percent(entry.ratio) if entry.ratio else "-"
+    return (
+        str(entry.number or "-"),
+        *days,
+        change,
+        printable(entry.subject),
+        "" if entry.who else entry.end or "open",
+    )
+
+
+def recorded(options: SiteOptions) -> JudgedSite:
+    """Append to the log of alerts what happened since, and return the judged site.
+
+    All systems are judged, as the numbers do not depend on what somebody looks at.
+    """
+    judged = judgement_of(replace(options, system=None))
+    log_news(options, judged)
+    return judged if options.system is None else judgement_of(options, before=judged)
+
+
+def log_news(options: SiteOptions, judged: JudgedSite) -> None:
+    """Append what happened to alerts to their log; if that fails, say so and go on."""
+    for system, events in judged.news.items():
+        if events:
+            try:
+                append_events(options.perflogs_directory, system, events)
+            except OSError as error:
+                typer.echo(f"iobands: alerts are not logged: {error}", err=True)
+
+
+def _rebuild(options: PastSiteOptions) -> None:
+    perflogs = options.perflogs_directory
+    read = partial(
+        read_known, perflogs, options.config_of("bands"), options.config_of("alerts"), as_of=True
+    )
+    known = known_of(replace(options, system=None))
+    found = chronicle(known, lambda when: read(now=when), options.false_alarms)
+    for system, events in found.items():
+        path = alert_log(perflogs, system)
+        with naming(path):
+            if path.exists():
+                path.replace(path.with_suffix(_OLD))
+            append_events(perflogs, system, events)
+        typer.echo(f"Wrote {path}: {plural(len(events), 'event')}")
+
+
+def _figures(found: Ledger) -> str:
+    judged = found.real + found.false
+    precision = (
+        f"precision {100 * found.real / judged:.0f} % of {plural(judged, 'verdict')}"
+        if judged
+        else "no verdict yet; give one with `iobands resolve --verdict real|false`"
+    )
+    delay = "" if found.delay is None else f"; median detection delay {found.delay:g} runs"
+    return f"{precision}{delay}"
+
+
+def targets(
+    nodes: Annotated[bool, typer.Option("--nodes", help="Compare nodes instead.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="List all of them.")] = False,
+    *,
+    options: PastSiteOptions,
+) -> None:
+    """Compare the storage targets of each file system, by the times of the ranks that use them.
+
+    The times come from checks with a file per process. A slow target raises an alert; run the
+    commands below its table to confirm it. The exit status is 0.
+    """
+    typer.echo(peers_text(site_of(options), NODE if nodes else TARGET, every=every), nl=False)
