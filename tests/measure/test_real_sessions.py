@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from iobands.judge.site import read_site
-from iobands.views.dashboard.heat_map import heat_map
+from iobands.views.dashboard.series import heat_map
 from tests.site_copy import BENCHIO, copy_suite
 
 pytestmark = pytest.mark.machine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iobands.snapshot import Alert, Severity
-from iobands.views.address import address_of, page_of
+from iobands.views.alert_lines import address_of, page_of
 
 ALERT = Alert(Severity.DEGRADED, "scratch writes", number=17, system="hydra")
 

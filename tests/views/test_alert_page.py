@@ -21,8 +21,7 @@ from iobands.snapshot import (
     Snapshot,
     public,
 )
-from iobands.views.dashboard.alert_page import MOST_PAST, alert_pages, with_pages
-from iobands.views.dashboard.multiples import frame_of, picture
+from iobands.views.dashboard.alert_page import MOST_PAST, alert_pages, frame_of, picture, with_pages
 from iobands.views.dashboard.write import write_dashboard
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import DAY, SiteFiles, slow

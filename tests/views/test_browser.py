@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from iobands.judge.advise import compare
 from iobands.snapshot import Snapshot
-from iobands.views.dashboard.heat_map import series_id
+from iobands.views.dashboard.series import series_id
 from iobands.views.dashboard.write import write_dashboard
 from tests.factory import NOW, daily, write_perflog, write_session
 from tests.views.sites import dropped, healthy, look

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from iobands.judge.site import read_site
 from iobands.model import Ask, slug
-from iobands.views.dashboard.details import details_of
+from iobands.views.dashboard.series import details_of
 from iobands.views.explain_series import facts
 from iobands.views.notes import remarks_of
 from tests.factory import NOW, ROW, daily, line, write_perflog

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from iobands.snapshot import Snapshot
-from iobands.views.plugin import performance, plugin_line
+from iobands.views.digest import performance, plugin_line
 from tests.conftest import Command
 from tests.factory import daily, write_perflog
 from tests.sites import NOTHING_KNOWN

@@ -32,12 +32,11 @@ from iobands.snapshot import Ledger, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
 from iobands.source.alert_log import alert_log, append_events
 from iobands.source.known import read_known
-from iobands.views.digest import digest_text
+from iobands.views.digest import digest_text, plugin_line
 from iobands.views.explain import chosen, explanation, name_of
 from iobands.views.format import day_text, nearest, percent, plural, printable, summary
 from iobands.views.layout import MAIL_WIDTH, blocks, fitted, output_width
-from iobands.views.peers import peers_text
-from iobands.views.plugin import plugin_line
+from iobands.views.related import peers_text
 
 
 class StatusFormat(str, Enum):

@@ -7,8 +7,14 @@ from typing import Final
 
 from iobands.notify.news import ALERT, ENDED, Event, Message, Topic
 from iobands.snapshot import Alert, Snapshot
-from iobands.views.address import address_of
-from iobands.views.alert_lines import cause_text, counted_members, details, news_text, subject
+from iobands.views.alert_lines import (
+    address_of,
+    cause_text,
+    counted_members,
+    details,
+    news_text,
+    subject,
+)
 from iobands.views.format import (
     command_text,
     day_text,

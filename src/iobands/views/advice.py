@@ -1,12 +1,13 @@
-"""Advice and comparisons as lines for a terminal, and as a section of a page."""
+"""Advice and comparisons, for a terminal or a page, and the section that users read first."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from iobands.bands import COLLAPSED
 from iobands.model import PairedRatio, SeriesKey, labels
 from iobands.snapshot import (
     COMPARABLE,
@@ -21,11 +22,22 @@ from iobands.snapshot import (
     Conclusion,
     PairedEvidence,
     Ratio,
+    Recommended,
+    Series,
+    Snapshot,
+    State,
     value_of,
 )
 from iobands.views.document import Block, Bullets, Heading, Paragraph, Table
-from iobands.views.format import figure, plural, ratio_text
-from iobands.views.published import CAVEAT, PATTERNS, direction, interval_text, scale_text
+from iobands.views.format import day_text, figure, percent, plural, ratio_text
+from iobands.views.published import (
+    CAVEAT,
+    PATTERNS,
+    direction,
+    interval_text,
+    scale_text,
+    settings_section,
+)
 
 _NAMES = {FILE_SYSTEM: "file system", "stripe_count_asked": "stripe count"}
 _HEADINGS = ("On", "Setting", "Advice", "Ratio", "Interval", "Paired runs", "From", "To")
@@ -197,3 +209,67 @@ def _ratio(ratio: PairedRatio | None) -> str:
     note = "" if ratio.differs else ", no difference shown"
     interval = f"{ratio.lower:.3g} to {ratio.upper:.3g} ({ratio.confidence:.1%})"
     return f"{ratio.median:.3g}, {interval}, from {pairs}{note}"
+
+
+_RATE_HEADINGS: Final = ("Pattern", "File system", "Direction", "Expect", "Newest run", "Today")
+_USUAL: Final = "as usual"
+_WHAT_RATES: Final = (
+    "The file systems are shared. Half of the runs lie in the range to expect, a quarter below it."
+)
+
+
+def users_section(
+    site: Snapshot,
+    recommended: Sequence[Recommended],
+    advised: Sequence[Advised],
+    paths: Mapping[tuple[str, str], str],
+) -> list[Block]:
+    """Return settings with their commands, the rates of today, and advice.
+
+    `paths` has the paths of the file systems of each system, as users know them.
+    """
+    rows = [row for each in recommended for row in _rates(site, each)]
+    if not rows:
+        return []
+    blocks: list[Block] = [
+        Heading("Rates to expect", 2), Paragraph(_WHAT_RATES), Table(_RATE_HEADINGS, tuple(rows))
+    ]  # fmt: skip
+    named = {each.key.file_system for each in site.series}
+    where = tuple(f"{name}: {path}" for (_, name), path in paths.items() if name in named)
+    blocks += [Heading("Where", 2), Bullets(where)] if where else []
+    blocks.append(Heading("Settings and the commands that set them", 2))
+    for each in recommended:
+        blocks += settings_section(each)
+    today = {each.key: text for each in site.series if (text := _today(site, each)) != _USUAL}
+    if lines := tuple(line for each in advised for line in advice_of(each, today)):
+        blocks += [Heading("Advice", 2), Bullets(lines)]
+    return blocks
+
+
+def _rates(site: Snapshot, each: Recommended) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each series with the recommended settings."""
+    for series in site.series:
+        key = series.key
+        alike = replace(each.key, file_system=key.file_system, variable=key.variable) == key
+        if not alike or series.status.value is None:
+            continue
+        band, unit = series.status.band, series.key.unit
+        yield (
+            PATTERNS.get(str(series.key.pattern), str(series.key.pattern)),
+            str(series.key.file_system),
+            direction(series.key.variable),
+            f"{figure(band.lower_quartile)}–{figure(band.upper_quartile)} {unit}" if band else "–",
+            f"{figure(series.status.value)} {unit}",
+            _today(site, series),
+        )
+
+
+def _today(site: Snapshot, series: Series) -> str:
+    """Return how a series does now."""
+    if series.status.state is State.NO_DATA and series.status.when:
+        return f"not measured since {day_text(series.status.when, site.now)}"
+    if change := series.status.change:
+        return f"{percent(change.ratio.value)} since {day_text(change.since, site.now)}"
+    if any(alert.exit_status for alert in site.alerts_on(series.key)):
+        return "slower than usual"
+    return "low in the newest run" if series.status.verdict == COLLAPSED else _USUAL

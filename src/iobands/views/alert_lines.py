@@ -1,7 +1,8 @@
-"""What is said of an alert in a line, and how the lines of several fit a terminal."""
+"""What is said of an alert in a line, how the lines of several fit a terminal, and its address."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from textwrap import shorten, wrap
@@ -211,3 +212,31 @@ def _add_reason(lines: list[str], reason: str, start: int, width: int, *, cut: b
 def _members(alert: Alert) -> list[str]:
     names = [(printable(each.series.label), each.ratio) for each in alert.members]
     return [f"{GAP * 3}{name}{f': {ratio_text(ratio)}' if ratio else ''}" for name, ratio in names]
+
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
+
+
+def page_of(alert: Alert) -> str:
+    """Return the file of an alert's page below the dashboard; empty without a number.
+
+    It never changes: numbers are permanent in their system.
+    """
+    if alert.number is None:
+        return ""
+    system = alert.system
+    if not _PLAIN.fullmatch(system):  # ReFrame has no such names, but a directory may
+        system = hashlib.sha256(system.encode("utf-8", "replace")).hexdigest()[:10]
+    return f"alerts/{system}-{alert.number}.html"
+
+
+def address_of(alert: Alert, dashboard: str) -> str:
+    """Return the address of an alert's page; of the dashboard itself for other alerts.
+
+    `dashboard` is the configured address, empty if there is none.
+    """
+    page = page_of(alert)
+    if not dashboard or not page:
+        return dashboard
+    base = dashboard.partition("#")[0].partition("?")[0]
+    return f"{base.removesuffix('index.html').rstrip('/')}/{page}"

@@ -1,25 +1,36 @@
 """The digest: what is known of a site as text for a terminal or a mail.
 
 By default it fits a screen, whatever happened: alerts come first, then rates, then notes.
-`--all` shows the rest.
+`--all` shows the rest. A monitoring plug-in gets one line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
-from iobands.snapshot import Snapshot
+from iobands.model import RATIO_UNIT, SeriesKey
+from iobands.snapshot import Series, Snapshot, State
 from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, alert_blocks, sections
-from iobands.views.format import age_text, command_text, plural, printable, summary, time_text
-from iobands.views.layout import GAP, MAIL_WIDTH, folded
+from iobands.views.format import (
+    age_text,
+    command_text,
+    figure,
+    percent,
+    plural,
+    printable,
+    state_text,
+    summary,
+    time_text,
+)
+from iobands.views.layout import GAP, MAIL_WIDTH, blocks, folded
 from iobands.views.notes import SHOW_ALL, remarks_of
-from iobands.views.table import Row, lines_of, rows_of
 
 #: How many lines the digest has by default.
 SCREEN: Final = 24
@@ -183,3 +194,120 @@ def is_unicode(encoding: str) -> bool:
 def to_ascii(text: str) -> str:
     """Return `text` in ASCII, with hyphens for dashes."""
     return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
+
+
+_HEADINGS: Final = ("CHECK", "WRITE", "", "READ", "", "STATE")
+_STATES: Final = [*State]
+_NO_NEWS: Final = (State.HEALTHY, State.CALIBRATING)
+_OF_READS: Final = {"read", "stat", "list", "scan"}
+_SIDES: Final = ("write", "read")
+_ENDS: Final = ("lower", "upper")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one check measures at one scale, its writes before its reads; `label` names it."""
+
+    label: str
+    sides: tuple[Series | None, Series | None]
+
+    @property
+    def worst(self) -> Series:
+        """The one in the worst state; of two, the one that is further below its band."""
+        return min(filter(None, self.sides), key=_badness)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether one of its series is neither healthy nor calibrating."""
+        return self.worst.status.state not in _NO_NEWS
+
+
+def _badness(series: Series) -> tuple[int, float]:
+    return _STATES.index(series.status.state), _of_usual(series) or 1.0
+
+
+def rows_of(site: Snapshot) -> list[Row]:
+    """Return all series of a site as rows, the worst first."""
+    known = {series.key: series for series in site.series}
+    ends = {end.key for series in site.series for end in _interval(series, known)}
+    found: defaultdict[tuple[SeriesKey, str], list[Series | None]] = defaultdict(
+        lambda: [None, None]
+    )
+    for series in site.series:
+        if series.key not in ends:
+            words = series.key.variable.split("_")
+            side = next((each for each in _SIDES if each in words), "")
+            rest = "_".join(word for word in words if word != side)
+            # a rate of its own, such as of files created, is not one of a pair
+            name = series.key.variable if rest == "rate" or not side else rest.removeprefix("bw")
+            check = replace(series.key, variable="")
+            found[check, name.strip("_")][bool(_OF_READS & {*words})] = series
+    rows = []
+    for (_, name), sides in found.items():
+        lead = next(filter(None, sides))
+        label = lead.label.removesuffix(lead.key.variable) + name
+        rows.append(Row(printable(label.strip()), (sides[0], sides[1])))
+    return sorted(rows, key=lambda row: _badness(row.worst))
+
+
+def lines_of(site: Snapshot, rows: Iterable[Row], width: int) -> list[list[str]]:
+    """Return the lines of the headings, then those of each row."""
+    quiet = {key for alert in site.alerts if alert.is_quiet for key in alert.keys}
+    known = {series.key: series for series in site.series}
+    cells = [
+        (
+            row.label,
+            *(text for each in row.sides for text in _cells(each, known)),
+            state_text(row.worst.status, row.worst.key in quiet),
+        )
+        for row in rows
+    ]
+    return [*blocks([_HEADINGS, *cells], width, right=(1, 2, 3, 4), indent="")]
+
+
+def _cells(series: Series | None, known: dict[SeriesKey, Series]) -> tuple[str, str]:
+    """Return the newest value, and how far it is from the median of its band."""
+    if series is None or series.status.value is None:
+        return "-", ""
+    if series.status.state is State.NO_DATA:
+        return "no data", ""
+    usual, value = _of_usual(series), figure(series.status.value)
+    if ends := _interval(series, known):
+        value += f" [{', '.join(figure(end.status.value or 0) for end in ends)}]"
+    unit = "" if series.key.unit == RATIO_UNIT else f" {series.key.unit}"
+    return f"{value}{unit}", "" if usual is None else percent(usual)
+
+
+def _of_usual(series: Series) -> float | None:
+    band, value = series.status.band, series.status.value
+    return value / band.median if band and value is not None else None
+
+
+def _interval(series: Series, known: dict[SeriesKey, Series]) -> Sequence[Series]:
+    """Return both ends of the interval of a ratio, if they are of the same run and state."""
+    keys = [replace(series.key, variable=f"{series.key.variable}_{end}") for end in _ENDS]
+    ends = [known[key] for key in keys if key in known]
+    run = (series.status.when, series.status.state)
+    return ends if [(end.status.when, end.status.state) for end in ends] == [run, run] else ()
+
+
+def plugin_line(site: Snapshot) -> str:
+    """Return the first line of the digest, and the newest rates behind a vertical bar."""
+    text = printable(summary(site)).replace("|", "/")
+    return " | ".join(filter(None, (text, " ".join(performance(site)))))
+
+
+def performance(site: Snapshot) -> list[str]:
+    """Return the newest rate of each series, in its unit, and its floor as the critical range.
+
+    They have the form of Nagios and Icinga: `'label'=value;warning;critical;minimum`.
+    """
+    return [_datum(series) for series in site.series if series.status.value is not None]
+
+
+def _datum(series: Series) -> str:
+    # a label has no equals sign, a quote in it is doubled, and a bar would end the text
+    label = printable(series.label).replace("=", " ").replace("|", "/").replace("'", "''")
+    status = series.status
+    critical = f"{status.band.floor:.6g}:" if status.band else ""
+    return f"'{label}'={status.value:.6g};;{critical};0"

@@ -45,10 +45,10 @@ from iobands.views.format import (
     sparkline,
     time_text,
 )
-from iobands.views.peers import confirmation
 from iobands.views.related import (
     OnsetTime,
     Related,
+    confirmation,
     move,
     related,
     section,

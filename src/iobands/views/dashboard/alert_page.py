@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iobands.model import MADE_UP
-from iobands.snapshot import Alert, Member, Place, Series, Snapshot
+from iobands.snapshot import Alert, History, Member, Place, Series, Snapshot, Times, in_utc, moment
 from iobands.version import __version__
-from iobands.views.address import page_of
-from iobands.views.dashboard.heat_map import series_id
-from iobands.views.dashboard.multiples import Frame, around, frame_of, picture
+from iobands.views.alert_lines import page_of
+from iobands.views.dashboard.series import series_id
 from iobands.views.document import rendered
 from iobands.views.explain_alert import account_given_of
 from iobands.views.format import day_text, figure, level_text, ratio_text, time_text
@@ -115,3 +116,116 @@ def _speeds(place: Place, alert: Alert, frame: Frame) -> Iterator[_Picture]:
         before = alert.peer.own.get(variable, 1.0)
         svg = picture(frame, speeds.times, values, (before, ratio.value if ratio else None))
         yield _Picture(f"{place.name_of(name)}, {variable}", says, svg)
+
+
+_WIDTH: Final = 300
+_HEIGHT: Final = 92
+_TOP: Final = 1.15  # of the picture's axis over the highest value
+_BEFORE: Final = 45  # runs before the onset
+_AFTER: Final = 15  # runs after the end
+_MOST: Final = 240  # runs; of more, each n-th is drawn
+_LEAST: Final = 120  # runs since the onset that are drawn of an alert that is over
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The times that all pictures of an alert show, and what is marked in them."""
+
+    low: np.datetime64
+    high: np.datetime64
+    since: np.datetime64
+    earliest: np.datetime64
+    latest: np.datetime64
+    ended: np.datetime64 | None
+
+    def x(self, time: np.datetime64) -> float:
+        """Return the place of a time, within the picture."""
+        share = (time - self.low) / max(self.high - self.low, np.timedelta64(1, "s"))
+        return float(_WIDTH * min(max(share, 0.0), 1.0))
+
+    @property
+    def first(self) -> datetime:
+        """Its first day."""
+        return moment(self.low)
+
+    @property
+    def last(self) -> datetime:
+        """Its last day."""
+        return moment(self.high)
+
+
+def frame_of(alert: Alert, times: Times) -> Frame:
+    """Return the frame around the onset and the end of an alert, by the times of its runs."""
+    since = in_utc(alert.since or alert.events[0].when)
+    start = int(np.searchsorted(times, since))
+    ended = in_utc(alert.ended) if alert.ended else None
+    end = len(times) if ended is None else int(np.searchsorted(times, ended)) + _AFTER
+    if ended is not None:
+        end = min(end, start + _LEAST)
+    low = times[max(0, start - _BEFORE)] if len(times) else since
+    high = times[max(0, min(end, len(times)) - 1)] if len(times) else since
+    return Frame(
+        min(low, since),
+        max(high, since + np.timedelta64(1, "D")),
+        since,
+        in_utc(alert.since_low) if alert.since_low else since,
+        in_utc(alert.since_high) if alert.since_high else since,
+        ended,
+    )
+
+
+def picture(
+    frame: Frame,
+    times: Times,
+    values: NDArray[np.float64],
+    levels: tuple[float | None, float | None] = (None, None),
+) -> str:
+    """Return runs against time, with the onset and the levels before and since."""
+    shown = (times >= frame.low) & (times <= frame.high) & np.isfinite(values)
+    each = max(1, int(shown.sum()) // _MOST + 1)
+    known = [level for level in levels if level is not None]
+    top = _TOP * float(max([*values[shown], *known], default=1.0)) or 1.0
+    parts = [*_marks(frame), *_levels(frame, levels, top)]
+    points = "".join(
+        f"M{frame.x(time):.0f} {_y(float(value), top):.0f}h0"
+        for time, value in zip(times[shown][::-each], values[shown][::-each], strict=True)
+    )
+    parts.append(f'<path class="runs" d="{points}"/>')
+    return (
+        f'<svg viewBox="-4 -4 {_WIDTH + 8} {_HEIGHT + 8}" aria-hidden="true">{"".join(parts)}</svg>'
+    )
+
+
+def around(frame: Frame, history: History) -> tuple[Times, NDArray[np.float64]]:
+    """Return the times and the values of the runs of a series in the frame."""
+    low, high = np.searchsorted(history.times, (frame.low, frame.high))
+    return history.times[low : high + 1], history.values[low : high + 1]
+
+
+def _y(value: float, top: float) -> float:
+    return _HEIGHT * (1 - value / top)
+
+
+def _marks(frame: Frame) -> Iterator[str]:
+    left, right = frame.x(frame.earliest), frame.x(frame.latest)
+    end = _WIDTH if frame.ended is None else frame.x(frame.ended)
+    begin = frame.x(frame.since)
+    for name, one, other in (("lasts", begin, end), ("began", left, right)):
+        yield (
+            f'<rect class="{name}" x="{one:.0f}" y="0" '
+            f'width="{max(other - one, 0):.0f}" height="{_HEIGHT}"/>'
+        )
+    yield f'<path class="axis" d="M0 {_HEIGHT}H{_WIDTH}"/>'
+    yield f'<path class="onset" d="M{begin:.0f} 0V{_HEIGHT}"/>'
+
+
+def _levels(frame: Frame, levels: tuple[float | None, float | None], top: float) -> Iterator[str]:
+    """Yield the level before the onset and the level since; without one, the first goes on."""
+    before, since = levels
+    onset = frame.x(frame.since)
+    end = _WIDTH if frame.ended is None else frame.x(frame.ended)
+    if before is not None:
+        until = _WIDTH if since is None else onset
+        yield f'<path class="before" d="M0 {_y(before, top):.0f}H{until:.0f}"/>'
+    if since is not None:
+        yield f'<path class="since" d="M{onset:.0f} {_y(since, top):.0f}H{end:.0f}"/>'

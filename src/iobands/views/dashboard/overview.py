@@ -1,13 +1,17 @@
-"""The data of the front page, and a summary of every series."""
+"""The front pages: the data of a site, with a summary of every series, and the page of several sites."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Final
 
-from iobands.model import SERIES_FIELDS
+import numpy as np
+
+from iobands.model import SERIES_FIELDS, WORST_STATUS_FIRST
 from iobands.snapshot import (
     COMPARABLE,
     ENOUGH_RUNS,
@@ -16,23 +20,25 @@ from iobands.snapshot import (
     Series,
     Snapshot,
     State,
+    in_utc,
     value_of,
 )
 from iobands.version import __version__
 from iobands.views import format as texts
-from iobands.views.address import page_of
 from iobands.views.alert_lines import (
     ATTENTION,
     counted_members,
     details,
     finding,
+    page_of,
     sections,
     subject,
 )
 from iobands.views.dashboard.alert_page import with_pages
-from iobands.views.dashboard.heat_map import heat_map, job_id, peer_maps, seconds, series_id
-from iobands.views.document import Block
+from iobands.views.dashboard.series import heat_map, job_id, peer_maps, seconds, series_id
+from iobands.views.document import Block, rendered
 from iobands.views.explain_alert import cause_of
+from iobands.views.format import counts, time_text
 from iobands.views.notes import leftover_text, leftovers_heading, maintenance_lines, not_measured
 
 #: The version of the form of the data.
@@ -212,3 +218,114 @@ def _series(series: Series, site: Snapshot) -> dict[str, object]:
         "when": status.when and seconds(status.when),
         "trend": texts.sparkline(series.history.values[-_RECENT:].tolist()),
     }
+
+
+_MONTH: Final = np.timedelta64(30, "D")
+_FEWEST: Final = 6  # runs, from which on their extremes hold the median in 95 of 100 cases
+_MOST_ALERTS: Final = 8
+_TIB: Final = 1024  # GiB
+
+
+@dataclass(frozen=True)
+class Rate:
+    """The median of a series over 30 days, in its unit, and its interval of 95 %."""
+
+    site: str
+    href: str
+    file_system: str
+    nodes: int
+    median: float
+    low: float
+    high: float
+    per_tib: float | None
+
+    @property
+    def per_node(self) -> float:
+        """The median on each node."""
+        return self.median / max(self.nodes, 1)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What the front page says of a site; `href` is its dashboard."""
+
+    name: str
+    href: str
+    exit_status: int
+    counts: str
+    newest: str
+    alerts: Sequence[tuple[str, str, str]]
+    rates: Mapping[tuple[str, str], Sequence[Rate]]
+
+
+def about_cluster(name: str, href: str, site: Snapshot) -> Cluster:
+    """Return what the front page says of a site, whose dashboard is at `href`."""
+    urgent = sections(site)[ATTENTION]
+    alerts = [
+        (
+            subject(each),
+            " · ".join(filter(None, details(each, site, short=True))),
+            f"{href}{page_of(each)}",
+        )
+        for each in urgent[:_MOST_ALERTS]
+    ]
+    if len(urgent) > len(alerts):
+        alerts.append((f"and {len(urgent) - len(alerts)} more", "", href))
+    rates: defaultdict[tuple[str, str], list[Rate]] = defaultdict(list)
+    for series in site.series:
+        if rate := _rate(name, href, series, site):
+            key = series.key
+            rates[f"{key.tool} {key.pattern} {key.interface} {key.variable}", key.unit].append(rate)
+    times = [each.status.when for each in site.series if each.status.when]
+    newest = time_text(max(times)) if times else "never"
+    return Cluster(name, href, site.exit_status, counts(site), newest, alerts, rates)
+
+
+def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
+    """Return the page; the sites with trouble come first."""
+    ordered = sorted(clusters, key=lambda each: WORST_STATUS_FIRST.index(each.exit_status))
+    jobs: defaultdict[tuple[str, str], list[Rate]] = defaultdict(list)
+    for each in clusters:
+        for job, rates in each.rates.items():
+            jobs[job] += rates
+    compared = {
+        job: sorted(rates, key=lambda rate: -rate.per_node)
+        for job, rates in sorted(jobs.items())
+        if len({rate.site for rate in rates}) > 1
+    }
+    words = ("ok", "known", "degraded", "missing")
+    return rendered(
+        "clusters.html",
+        clusters=ordered,
+        words=words,
+        compared=compared,
+        now=time_text(now),
+        version=__version__,
+    )
+
+
+def _rate(name: str, href: str, series: Series, site: Snapshot) -> Rate | None:
+    """Return what a series delivered lately, None with too few runs."""
+    history = series.history.routine
+    values = np.sort(history.values[history.times > in_utc(site.now) - _MONTH])
+    if len(values) < _FEWEST:
+        return None
+    # the order statistics that hold the median: by the normal approximation of the binomial
+    reach = 1.96 * math.sqrt(len(values)) / 2
+    low = values[max(math.floor(len(values) / 2 - reach), 0)]
+    high = values[min(math.ceil(len(values) / 2 + reach), len(values) - 1)]
+    median, size = (
+        float(np.median(values)),
+        site.file_system(series.key.system, series.key.file_system).size_gib,
+    )
+    per_tib = median / (size / _TIB) if size else None
+    return Rate(
+        name,
+        href,
+        str(series.key.file_system),
+        int(series.key.nodes or 0),
+        median,
+        float(low),
+        float(high),
+        per_tib,
+    )
