@@ -28,8 +28,7 @@ from iobands.measure.record import RECORD_NAME, begin_record, end_record, read_l
 from iobands.measure.run_reports import read_run_reports
 from iobands.model import LIMIT, FileError
 from iobands.notify.changes import changes
-from iobands.notify.news import Message, Topic
-from iobands.notify.outbox import Delivery, Outbox, OutboxState
+from iobands.notify.outbox import Delivery, Message, Outbox, OutboxState, Topic
 from iobands.notify.settings import (
     NOTIFIED,
     SendError,

@@ -10,8 +10,7 @@ from rich.console import Console
 
 from iobands.judge.peer_scan import compare_peers
 from iobands.judge.requests import RequestError
-from iobands.notify.changes import changes
-from iobands.notify.message import message_of
+from iobands.notify.changes import changes, message_of
 from iobands.snapshot import PeerState, Speeds, public
 from iobands.snapshot.stored import to_json
 from iobands.views.dashboard.overview import overview

@@ -22,7 +22,7 @@ SOURCES = [
 STARTS = {
     "src/iobands/measure/reframe.py": {"subprocess"},
     "src/iobands/measure/sweep.py": {"subprocess", "import_module"},
-    "src/iobands/notify/mail.py": {"subprocess"},
+    "src/iobands/notify/channels.py": {"subprocess"},
     "src/iobands/measure/jobs.py": {"subprocess"},
     # the scheduler and MPI of this machine, once, for a new site file
     "src/iobands/measure/machine.py": {"subprocess"},

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from iobands.notify.changes import changes
-from iobands.notify.mail import as_mail
-from iobands.notify.message import message_of
-from iobands.notify.news import Topic
+from iobands.notify.changes import changes, message_of
+from iobands.notify.channels import as_mail
+from iobands.notify.outbox import Topic
 from iobands.notify.settings import NOTIFIED
 from iobands.snapshot import (
     ACKNOWLEDGE,

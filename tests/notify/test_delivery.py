@@ -15,10 +15,8 @@ from pathlib import Path
 import pytest
 
 from iobands.notify import deliver
-from iobands.notify.deliver import attempt, send
-from iobands.notify.monitor import ping, report
-from iobands.notify.news import Message
-from iobands.notify.outbox import Outbox
+from iobands.notify.deliver import attempt, ping, report, send
+from iobands.notify.outbox import Message, Outbox
 from iobands.notify.settings import NOTIFIED, Channel, SendError, read_settings
 from tests.commands.calling import call
 from tests.factory import NOW, daily, write_perflog
@@ -93,9 +91,9 @@ def test_killed_between_sending_and_noting_the_repetition_has_the_same_id(
     mail = {"type": "mail", "from": "io@a.example", "to": ["t@b.example"], "server": "127.0.0.1"}
     configure(site, team={**mail, "port": mails.port})
     script = (
-        "import os, sys; from iobands.notify import mail; from iobands.commands.main import app\n"
-        "send = mail.send_mail\n"
-        "mail.send_mail = lambda *given: (send(*given), os._exit(9))\n"
+        "import os, sys\nfrom iobands.notify import deliver\nfrom iobands.commands.main import app\n"
+        "send = deliver.send_mail\n"
+        "deliver.send_mail = lambda *given: (send(*given), os._exit(9))\n"
         "sys.argv = ['iobands', 'notify']; app()\n"
     )
     assert subprocess.run([sys.executable, "-c", script], cwd=site, check=False).returncode == 9

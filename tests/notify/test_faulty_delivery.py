@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from iobands.notify import web as calls
+from iobands.notify import channels as calls
 from iobands.notify.outbox import Outbox
 from tests.conftest import Command
 from tests.factory import daily, write_perflog

@@ -11,8 +11,7 @@ import pytest
 from rich.console import Console
 
 from iobands.judge.site import read_site
-from iobands.notify.changes import changes
-from iobands.notify.message import message_of
+from iobands.notify.changes import changes, message_of
 from iobands.notify.settings import NOTIFIED
 from iobands.snapshot import Snapshot, State
 from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, sections

@@ -11,7 +11,7 @@ import typer
 
 from iobands.commands.options import DryRunOption, SiteOptions, site_of
 from iobands.model import OK, UNKNOWN, FileError
-from iobands.notify import deliver, monitor
+from iobands.notify import deliver
 from iobands.notify.outbox import Outbox, OutboxState
 from iobands.notify.settings import Settings, read_settings
 from iobands.snapshot import Snapshot
@@ -55,7 +55,7 @@ def tell_of(site: Snapshot, settings: Settings, options: SiteOptions) -> int:
 def send_ping(settings: Settings, step: str, text: str = "") -> int:
     """Ping that a session is at `step` if the settings ask for it; return the exit status."""
     where = settings.ping
-    error = deliver.attempt(lambda: monitor.ping(where, step, text)) if where else ""
+    error = deliver.attempt(lambda: deliver.ping(where, step, text)) if where else ""
     return _status([f"no ping: {error}"] if error else [])
 
 
@@ -93,7 +93,7 @@ def _tell(site: Snapshot, settings: Settings, outbox: Outbox) -> list[str]:
 def _report(site: Snapshot, settings: Settings) -> Iterator[str]:
     """Send the state of the site to the monitors, and yield what failed."""
     for each in settings.monitors:
-        said = partial(monitor.report, each, site.exit_status, summary(site), performance(site))
+        said = partial(deliver.report, each, site.exit_status, summary(site), performance(site))
         if error := deliver.attempt(said):
             yield f"not sent: {each.name}: {error}"
 

@@ -1,7 +1,8 @@
-"""What is new since the last time: alerts that began, became worse, are still open or are over.
+"""What is new since the last time, and the text of the message about it.
 
-A cause is the subject of a message: one alert, or several that belong together. A cause is
-recognised by its series, as the name of an alert changes while it grows.
+Alerts begin, become worse, are still open or are over. A cause is the subject of a message: one
+alert, or several that belong together. A cause is recognised by its series, as the name of an alert
+changes while it grows.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import math
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.notify.news import (
+from iobands.notify.outbox import (
     ALERT,
     BEGAN,
     CONFIRMED,
@@ -24,6 +25,7 @@ from iobands.notify.news import (
     OPEN,
     WORSE,
     Event,
+    Message,
     Topic,
 )
 from iobands.snapshot import (
@@ -37,8 +39,22 @@ from iobands.snapshot import (
     Severity,
     Snapshot,
 )
-from iobands.views.alert_lines import subject
-from iobands.views.format import printable, worst_member
+from iobands.views.alert_lines import (
+    address_of,
+    cause_text,
+    details,
+    news_text,
+    subject,
+)
+from iobands.views.format import (
+    command_text,
+    day_text,
+    printable,
+    ratio_text,
+    summary,
+    time_text,
+    worst_member,
+)
 
 #: After this time an open cause is sent once more.
 _REMIND: Final = timedelta(days=7)
@@ -93,8 +109,8 @@ def changes(
         kind, after = _followed(cause, mine, site.now)
         if kind:
             after = _counted(after)
-            news = _told(mine, FELL)[cause.falls :]
-            news += [] if cause.found is None else _told(mine, CAUSED)[cause.found :]
+            news = _events(mine, FELL)[cause.falls :]
+            news += [] if cause.found is None else _events(mine, CAUSED)[cause.found :]
             events.append(Event(kind, after, tuple(mine), tuple(news)))
         causes.append(after)
     for group in _grouped(new):
@@ -166,8 +182,8 @@ def _begun(alerts: Sequence[Alert], now: datetime) -> Topic:
         high=high,
         sent=not quiet,
         quiet=quiet,
-        falls=len(_told(alerts, FELL)),
-        found=len(_told(alerts, CAUSED)),
+        falls=len(_events(alerts, FELL)),
+        found=len(_events(alerts, CAUSED)),
         certain=_is_certain(alerts),
     )
 
@@ -176,7 +192,7 @@ def _followed(cause: Topic, alerts: Sequence[Alert], now: datetime) -> tuple[str
     """Return what is new about an open cause, if anything, and its current state."""
     members = _members(alerts)
     quiet = all(alert.is_quiet for alert in alerts)
-    found = len(_told(alerts, CAUSED))
+    found = len(_events(alerts, CAUSED))
     members_now = tuple(sorted(members.union(cause.members)))
     after = replace(cause, members=members_now, quiet=quiet, found=found)
     if not quiet and _is_worse(cause, alerts):
@@ -204,7 +220,7 @@ def _is_worse(cause: Topic, alerts: Sequence[Alert]) -> bool:
     """
     if _RANK[_worst(alerts)] < _RANK[cause.severity] or cause.quiet:
         return True
-    if len(_told(alerts, FELL)) > cause.falls:
+    if len(_events(alerts, FELL)) > cause.falls:
         return True
     if cause.kind in _COUNTED:
         return len(_members(alerts)) >= 2 * cause.number
@@ -214,7 +230,7 @@ def _is_worse(cause: Topic, alerts: Sequence[Alert]) -> bool:
     return high < cause.low
 
 
-def _told(alerts: Iterable[Alert], kind: str) -> list[AlertEvent]:
+def _events(alerts: Iterable[Alert], kind: str) -> list[AlertEvent]:
     return [each for alert in alerts for each in alert.events if each.kind == kind]
 
 
@@ -262,3 +278,94 @@ def title(alerts: Sequence[Alert]) -> str:
 
 def _counted(cause: Topic) -> Topic:
     return replace(cause, events=cause.events + 1)
+
+
+_MOST_ALERTS: Final = 10
+_MOST_SERIES: Final = 20
+
+
+def message_of(event: Event, site: Snapshot, page: str) -> Message:
+    """Return the message about an event."""
+    cause = event.cause
+    lines = [printable(f"New: {news_text(each, site)}") for each in event.news]
+    lines += [line for alert in event.alerts[:_MOST_ALERTS] for line in _of_alert(alert, site)]
+    hidden = len(event.alerts) - _MOST_ALERTS
+    lines += [f"and {hidden} more"] if hidden > 0 else []
+    if event.kind == ENDED:
+        lines += _recovered(cause, site)
+    elif event.alerts and not event.alerts[0].reason:
+        name = event.alerts[0].name
+        lines += ["", f"Next step: {command_text('explain', name)}"]
+        lines += [f"If known: {command_text('acknowledge', name, '--reason TEXT')}"]
+    system, number = alert_of(event)
+    where = f"{system}, " if system else ""
+    lines += ["", summary(site), f"{where}at {time_text(site.now)} UTC; all times are UTC"]
+    for alert in (*event.alerts, *site.past):
+        if number and (alert.system, alert.number) == (system, number):
+            page = address_of(alert, page)
+            break
+    lines += [page] if page else []
+    first = f"{cause.severity} {_headline(event, site)}"
+    worst = event.alerts[0] if event.alerts else None
+    return Message(
+        id=event.id,
+        cause=cause.id,
+        kind=event.kind,
+        severity=cause.severity,
+        title=f"{event.kind}: {first}",
+        text="\n".join(lines) + "\n",
+        when=site.now.isoformat(),
+        page=page,
+        system=system,
+        alert=number,
+        subject=printable(worst.subject) if worst else cause.title,
+        found=printable(cause_text(worst, site)) if worst else "",
+        since=(worst.since if worst and worst.since else cause.began).isoformat(),
+        certainty=worst.certainty.value if worst and worst.certainty else "",
+        ratio=worst.ratio if worst else None,
+        series=list(
+            dict.fromkeys(
+                printable(member.series.label) for alert in event.alerts for member in alert.members
+            )
+        )[:_MOST_SERIES],
+    )
+
+
+def alert_of(event: Event) -> tuple[str, int | None]:
+    """Return the system of a cause and, if it is one alert with a number, that number."""
+    numbered = [each for each in event.cause.members if each.startswith(ALERT)]
+    if len(numbered) == 1:
+        system, _, number = numbered[0].removeprefix(ALERT).rpartition(":")
+        return system, int(number)
+    systems = {key.system for alert in event.alerts for key in alert.keys}
+    return (systems.pop() if len(systems) == 1 else ""), None
+
+
+def _headline(event: Event, site: Snapshot) -> str:
+    if len(event.alerts) != 1:
+        return event.cause.title
+    said = [printable(each) for each in details(event.alerts[0], site, short=True)[:2]]
+    return ", ".join([named(event.alerts[0], site), *filter(None, said)])[:180]
+
+
+def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:
+    said = "  ".join(printable(each) for each in details(alert, site) if each)
+    yield f"{alert.severity.value}  {named(alert, site)}  {said}"
+    if cause := cause_text(alert, site):
+        yield printable(f"Cause: {cause}")
+    if len(alert.members) > 1:
+        for member in alert.members[:_MOST_SERIES]:
+            ratio = f": {ratio_text(member.ratio)}" if member.ratio else ""
+            yield f"  {printable(member.series.label)}{ratio}"
+        hidden = len(alert.members) - _MOST_SERIES
+        if hidden > 0:
+            yield f"  and {hidden} more"
+
+
+def _recovered(cause: Topic, site: Snapshot) -> Iterator[str]:
+    """Yield since when a cause was known, and how it ended."""
+    since = day_text(cause.began, site.now)
+    yield f"{cause.title} is no longer {cause.severity}; known since {since}"
+    for entry in site.ledger.entries:
+        if entry.number is not None and cause.title.split()[0] == str(entry.number):
+            yield printable(f"How it ended: {entry.ending}")

@@ -1,0 +1,336 @@
+"""The ways to send a message: webhooks, mail, any command, and issue trackers.
+
+A tracker gets one issue for a cause and a comment for each later event; the issue is closed when
+the cause is over.
+"""
+
+from __future__ import annotations
+
+import json
+import smtplib
+import ssl
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from email.message import EmailMessage
+from email.utils import format_datetime
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, urlsplit
+
+import requests
+import urllib3
+
+from iobands.notify.outbox import ENDED, Message
+from iobands.notify.settings import SendError, secret
+
+_SECONDS: Final = 30
+_MOST_BYTES: Final = 32 << 20  # of an answer: a hundred issues have less
+QUOTE: Final = "'"
+_ESCAPED: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+_Json = TypeVar("_Json", list[Any], dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Headers(requests.auth.AuthBase):
+    """Headers that entries of ~/.netrc do not replace."""
+
+    headers: Mapping[str, str]
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Add the headers to a request."""
+        request.headers.update(self.headers)
+        return request
+
+
+def refuse_clear(url: str, options: Mapping[str, Any]) -> None:
+    """Refuse to send the secrets of a channel or monitor unencrypted.
+
+    Raises:
+        SendError: the address has no TLS, and the settings do not say `security: none`.
+    """
+    parts = urlsplit(url)
+    is_here = parts.hostname == "localhost" or str(parts.hostname).startswith("127.")
+    if parts.scheme == "http" and not is_here and options.get("security") != "none":
+        for name in {"token", "password"} & options.keys():
+            raise SendError(
+                f"the {name} would be sent unencrypted: use https, or set security to none if the "
+                "network is trusted"
+            )
+
+
+def call(method: str, url: str, **options: Any) -> str:  # noqa: ANN401
+    """Call a server, and return its answer if it accepted the request.
+
+    Raises:
+        SendError: it did not; the text names only the host, as an address may be a secret.
+    """
+    host = urlsplit(url).netloc.rpartition("@")[2]
+    # A redirection would hand the token to another server.
+    options |= {"allow_redirects": False, "stream": True}
+    try:
+        with requests.request(method, url, timeout=_SECONDS, **options) as answer:
+            content = answer.raw.read(_MOST_BYTES, decode_content=True)
+    except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+        raise SendError(f"{host}: {type(error).__name__}") from None
+    said = content.decode(errors="replace")
+    if not answer.ok or answer.is_redirect:
+        raise SendError(f"{host}: HTTP status {answer.status_code}: {said}")
+    return said
+
+
+def ask(method: str, url: str, kind: type[_Json], **options: Any) -> _Json:  # noqa: ANN401
+    """Call a server, and return its JSON answer, which must be of a kind: a list or a dict.
+
+    Raises:
+        SendError: it did not accept the request, or answered something else, such as the page of a
+            proxy.
+    """
+    said = call(method, url, **options)
+    try:
+        found = json.loads(said)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, kind):
+        host = urlsplit(url).netloc.rpartition("@")[2]
+        raise SendError(f"{host}: the answer does not have the form of its API: {said}")
+    return found
+
+
+def post_message(message: Message, options: Mapping[str, Any]) -> None:
+    """Send a message to a webhook.
+
+    Raises:
+        SendError: the server did not accept it.
+    """
+    url = secret(options["url"])
+    refuse_clear(url, options)
+    headers = {"Idempotency-Key": message.id}
+    if "token" in options:
+        headers["Authorization"] = f"Bearer {secret(options['token'])}"
+    body = payload(message, options.get("form", "json"))
+    call("POST", url, json=body, auth=Headers(headers))
+
+
+def payload(message: Message, form: str) -> dict[str, Any]:
+    """Return the body in the form of Slack, Mattermost or Teams, or the whole message."""
+    if form == "json":
+        return asdict(message)
+    if form == "teams":
+        # "](" would make a link of a name
+        title, text = (each.replace("](", "] (") for each in (message.title, message.text))
+        blocks = [
+            {"type": "TextBlock", "text": title, "weight": "Bolder", "wrap": True},
+            {"type": "TextBlock", "text": text, "fontType": "Monospace", "wrap": True},
+        ]
+        card = {
+            "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+            "type": "AdaptiveCard",
+            "version": "1.4",
+            "body": blocks,
+        }
+        kind = "application/vnd.microsoft.card.adaptive"
+        return {"type": "message", "attachments": [{"contentType": kind, "content": card}]}
+    # as code, in which nothing is a mention or a link
+    title, text = (each.translate(_ESCAPED) for each in (message.title, message.text))
+    return {"text": f"`{title.replace('`', QUOTE)}`\n```\n{text.replace('```', QUOTE * 3)}```"}
+
+
+_MAIL_SECONDS: Final = 60
+
+
+def send_mail(message: Message, options: Mapping[str, Any]) -> None:
+    """Send a message.
+
+    Raises:
+        SendError: the server did not accept it.
+    """
+    mail = as_mail(message, options)
+    try:
+        if "sendmail" in options:
+            hand_to([options["sendmail"], "-t", "-i"], mail.as_bytes())
+        else:
+            _by_server(mail, options)
+    except smtplib.SMTPResponseException as error:
+        said = error.smtp_error
+        text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+        raise SendError(f"{error.smtp_code} {text}") from None
+
+
+def as_mail(message: Message, options: Mapping[str, Any]) -> EmailMessage:
+    """Return the mail: a repetition has the same Message-ID, and a cause is a thread."""
+    domain = options["from"].rpartition("@")[2]
+    mail = EmailMessage()
+    mail["From"] = options["from"]
+    mail["To"] = ", ".join(options["to"])
+    mail["Subject"] = f"{' '.join(filter(None, ('iobands', message.system)))}: {message.title}"
+    mail["Date"] = format_datetime(datetime.fromisoformat(message.when))
+    mail["Message-ID"] = f"<{message.id}@{domain}>"
+    first = f"<{message.cause}-0@{domain}>"
+    if mail["Message-ID"] != first:
+        mail["In-Reply-To"] = mail["References"] = first
+    mail["Auto-Submitted"] = "auto-generated"
+    for name, value in fields_of(message).items():
+        mail[f"X-Iobands-{name.capitalize()}"] = value
+    mail.set_content(message.text)
+    return mail
+
+
+def fields_of(message: Message) -> dict[str, str]:
+    """Return the headers for programs, by the end of their names; those of contract 9."""
+    names = ("schema", "kind", "severity", "system", "alert", "subject", "found", "since", "page")
+    fields = {name: getattr(message, name) for name in names}
+    return {name: str(value) for name, value in fields.items() if value not in ("", None)}
+
+
+def hand_to(command: Sequence[str], content: bytes) -> None:
+    """Run a command with `content` on its standard input.
+
+    Raises:
+        SendError: it could not be run, or failed.
+    """
+    program = command[0]
+    try:
+        done = subprocess.run(
+            command, input=content, capture_output=True, timeout=_MAIL_SECONDS, check=False
+        )
+    except OSError as error:
+        raise SendError(f"{program}: {error.strerror}") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace")
+        raise SendError(f"{program} ended with status {done.returncode}: {said}")
+
+
+def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
+    security = options.get("security", "none")
+    if "password" in options and "security" not in options:
+        raise SendError(
+            "the password would be sent unencrypted: set security to starttls or tls, or to none "
+            "if the network is trusted"
+        )
+    usual = {"none": 25, "starttls": 587, "tls": 465}[security]
+    server, port = options.get("server", "localhost"), options.get("port", usual)
+    context = ssl.create_default_context(cafile=options.get("ca"))
+    if security == "tls":
+        link: smtplib.SMTP = smtplib.SMTP_SSL(server, port, timeout=_MAIL_SECONDS, context=context)
+    else:
+        link = smtplib.SMTP(server, port, timeout=_MAIL_SECONDS)
+    with link:
+        if security == "starttls":
+            link.starttls(context=context)
+        if "password" in options:
+            link.login(options.get("user", ""), secret(options["password"]))
+        refused = link.send_message(mail)
+    if refused:
+        raise SendError(f"the server refused {', '.join(sorted(refused))}; correct `to`")
+
+
+_MOST_PAGES: Final = 10
+_PAGE: Final = 100
+# After an @ it keeps `@all` from being a mention, as titles have no code.
+_ZERO_WIDTH: Final = "\u200b"
+
+
+@dataclass(frozen=True)
+class Api:
+    """The addresses and names of an API; `issues` is the address of a project's issues."""
+
+    issues: str
+    auth: Headers
+    number: str
+    text: str
+    comments: str
+    closing: tuple[str, dict[str, str]]
+    labels: object
+
+
+def send_issue(message: Message, options: Mapping[str, Any], kind: str) -> None:
+    """Open the issue of a message's cause, comment on it or close it, each once.
+
+    An issue and a comment carry the ids of cause and event, and are searched for before they are
+    made.
+
+    Raises:
+        SendError: the tracker did not accept it.
+    """
+    refuse_clear(options.get("url", ""), options)
+    api = (gitlab if kind == "gitlab" else github)(options)
+    label = options.get("label", "iobands")
+    issue = _found(api, f"{api.issues}", {"labels": label, "state": "all"}, message.cause)
+    if issue is None:
+        title = f"iobands: {message.title}".replace("@", f"@{_ZERO_WIDTH}")
+        said = _text(message, message.cause)
+        body: dict[str, object] = {"title": title, api.text: said, "labels": api.labels}
+        issue = ask("POST", api.issues, dict, json=body, auth=api.auth)
+    number = issue.get(api.number)
+    if not isinstance(number, int):
+        raise SendError(f"the tracker returned an issue without {api.number!r}")
+    place = f"{api.issues}/{number}"
+    opened = _mark(message.id) in str(issue.get(api.text))
+    if not opened and _found(api, f"{place}/{api.comments}", {}, message.id) is None:
+        body = {"body": _text(message, message.id)}
+        call("POST", f"{place}/{api.comments}", json=body, auth=api.auth)
+    if message.kind == ENDED:
+        method, change = api.closing
+        call(method, place, json=change, auth=api.auth)
+
+
+def gitlab(options: Mapping[str, Any]) -> Api:
+    """Return the addresses and names of GitLab's API v4."""
+    url = options.get("url", "https://gitlab.com").rstrip("/")
+    project = quote(options["project"], safe="")
+    return Api(
+        issues=f"{url}/api/v4/projects/{project}/issues",
+        auth=Headers({"PRIVATE-TOKEN": secret(options["token"])}),
+        number="iid",
+        text="description",
+        comments="notes",
+        closing=("PUT", {"state_event": "close"}),
+        labels=options.get("label", "iobands"),
+    )
+
+
+def github(options: Mapping[str, Any]) -> Api:
+    """Return the addresses and names of GitHub's REST API."""
+    url = options.get("url", "https://api.github.com").rstrip("/")
+    headers = {
+        "Authorization": f"Bearer {secret(options['token'])}",
+        "Accept": "application/vnd.github+json",
+        "X-GitHub-Api-Version": "2022-11-28",
+    }
+    return Api(
+        issues=f"{url}/repos/{options['project']}/issues",
+        auth=Headers(headers),
+        number="number",
+        text="body",
+        comments="comments",
+        closing=("PATCH", {"state": "closed"}),
+        labels=[options.get("label", "iobands")],
+    )
+
+
+def _found(api: Api, url: str, query: dict[str, str], ident: str) -> dict[str, Any] | None:
+    """Return the issue or the comment that carries `ident`, or None."""
+    for page in range(1, _MOST_PAGES + 1):
+        asked = {**query, "per_page": str(_PAGE), "page": str(page)}
+        entries = ask("GET", url, list, params=asked, auth=api.auth)
+        if not all(isinstance(each, dict) for each in entries):
+            raise SendError("the tracker's list of issues does not have the form of its API")
+        for entry in entries:
+            if _mark(ident) in f"{entry.get(api.text)} {entry.get('body')}":
+                return dict(entry)
+        if len(entries) < _PAGE:
+            break
+    return None
+
+
+def _text(message: Message, ident: str) -> str:
+    marks = "".join(_mark(each) for each in dict.fromkeys((ident, message.id)))
+    text = message.text.replace("```", QUOTE * 3)
+    return f"```\n{text}```\n{marks}"
+
+
+def _mark(ident: str) -> str:
+    return f"<!-- iobands {ident} -->"
