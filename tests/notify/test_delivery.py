@@ -91,7 +91,8 @@ def test_killed_between_sending_and_noting_the_repetition_has_the_same_id(
     mail = {"type": "mail", "from": "io@a.example", "to": ["t@b.example"], "server": "127.0.0.1"}
     configure(site, team={**mail, "port": mails.port})
     script = (
-        "import os, sys\nfrom iobands.notify import deliver\nfrom iobands.commands.main import app\n"
+        "import os, sys\nfrom iobands.notify import deliver\n"
+        "from iobands.commands.main import app\n"
         "send = deliver.send_mail\n"
         "deliver.send_mail = lambda *given: (send(*given), os._exit(9))\n"
         "sys.argv = ['iobands', 'notify']; app()\n"

@@ -43,6 +43,7 @@ from iobands.views.alert_lines import (
     address_of,
     cause_text,
     details,
+    named,
     news_text,
     subject,
 )
