@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from datetime import datetime, timedelta, timezone
 
 import duckdb
 
@@ -51,11 +53,23 @@ def test_what_cannot_be_pushed_is_said_once_with_its_age(iobands, tmp_path):
     said = unknown(iobands("push", "--store", f"{tmp_path}/file"))
     assert "never pushed, and the next one sends it all" in said.stderr
     assert iobands("push", "--store", f"{tmp_path}/store").returncode == 0
+    pushed = tmp_path / "perflogs" / "pushed.json"
+    settings = tmp_path / "config" / "store.yaml"
+    settings.write_text(f"url: {tmp_path}/store\n")
+    assert "Not pushed" not in iobands("status").stdout
+    when = json.loads(pushed.read_text())["when"]
+    pushed.write_text(
+        pushed.read_text().replace(
+            when, f"{datetime.now(timezone.utc) - timedelta(days=3, hours=2):%FT%TZ}"
+        )
+    )
+    said = "Not pushed to the store for 3 days\n  no push ended\n"
+    assert said in iobands("status").stdout
     secret = "postgresql://me:very-secret@localhost:1/io?connect_timeout=1"
     said = unknown(iobands("push", "--store", secret))
     assert "postgresql://me@localhost:1/io: " in said.stderr
-    assert "secret" not in said.stderr + (tmp_path / "perflogs" / "pushed.json").read_text()
-    (tmp_path / "config" / "store.yaml").write_text("uri: x\n")
+    assert "secret" not in said.stderr + pushed.read_text()
+    settings.write_text("uri: x\n")
     assert "store.yaml, line 1" in unknown(iobands("push")).stderr
 
 

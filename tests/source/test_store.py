@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from collections.abc import Iterator
@@ -14,14 +15,23 @@ import pytest
 from iobands.judge.site import judge
 from iobands.snapshot.stored import to_json
 from iobands.source.known import Known, read_known
-from iobands.source.push import Pushed, copy, open_store, push_new, read_pushed, write_pushed
+from iobands.source.push import (
+    Cursor,
+    Pushed,
+    Seen,
+    copy,
+    gather,
+    open_store,
+    push_new,
+    read_pushed,
+    write_pushed,
+)
 from iobands.source.store import (
     CONTENT,
     SAMPLES,
     Store,
     StoredDocument,
     StoreError,
-    gather,
     read_stored,
     sites_of,
 )
@@ -136,7 +146,7 @@ def test_the_snapshot_is_that_of_the_files(store, site):
 
 
 def test_what_comes_twice_late_or_in_another_order_is_there_once(store, site):
-    every = gather(Path("perflogs"), Path("config"))
+    every = gather(Path("perflogs"), Path("config"), NOTHING)
     rows, documents = (
         every.samples.sample(fraction=1, shuffle=True, seed=1),
         every.documents["here"],
@@ -167,6 +177,60 @@ def test_a_later_session_adds_what_is_new(store, site):
     assert rows == 1
     assert from_store(store) == from_files(site)
     assert push_new(store, *files, after, now)[1:] == (0, 0)
+
+
+def test_whatever_happens_to_perflogs_only_new_lines_are_read_where_that_suffices(site):
+    log = site / "perflogs" / "here" / "local" / "BenchioFPP.log"
+    old = log.with_name("BenchioFPP.log.1")
+    fresh = (NOW + timedelta(minutes=n) for n in range(1, 99))
+    header = log.read_text().splitlines()[0]
+
+    def new() -> str:
+        return line(perf_value="1.4", job_completion_time=next(fresh).isoformat()) + "\n"
+
+    def add(*lines: str, to: Path = log) -> None:
+        with to.open("a") as perflog:
+            perflog.writelines(lines)
+
+    def rotated() -> None:
+        log.rename(old)
+        log.write_text(f"{header}\n{new()}")
+
+    def packed() -> None:
+        Path(f"{old}.gz").write_bytes(gzip.compress(old.read_bytes()))
+        old.unlink()
+
+    at_the_end, late = new(), new()
+    steps = [  # what happens, the rows that are pushed, and whether only new lines are read
+        (lambda: add(new(), new()), 2, True),
+        (lambda: None, 0, True),
+        (lambda: add(late), 1, False),  # older than what was pushed
+        (lambda: add(late), 1, False),  # it repeats a line
+        (lambda: add(at_the_end[:40]), 0, False),
+        (lambda: add(at_the_end[40:]), 1, False),  # the other half was rejected
+        (lambda: add(new()), 1, True),
+        (lambda: add("cut off\n"), 0, False),
+        (rotated, 1, False),
+        (lambda: add(new()), 1, True),
+        (packed, 139, False),
+        (lambda: add(f"{header}|more\n", new().replace("\n", "|x\n")), 1, False),
+        (lambda: add(new().replace("\n", "|x\n")), 1, True),
+        (lambda: add(f"{header}\n", new(), to=log.with_name("Another.log")), 1, True),
+        (lambda: log.write_text(f"{header}\n"), 0, False),
+        (lambda: add(new()), 1, False),  # there was only a header
+    ]
+    with directory() as url, open_store(url) as store:
+        before, now = push(store), NOW + timedelta(days=1)
+        for number, (work, rows, quick) in enumerate(steps):
+            work()
+            found = gather(Path("perflogs"), Path("config"), before)
+            assert quick == (not any("rejected" in e.path for e in found.documents["here"])), number
+            places = ("file", "line")
+            whole = gather(Path("perflogs"), Path("config"), NOTHING).samples
+            assert len(found.samples.join(whole, on=places)) == len(found.samples) == rows, number
+            before = push(store, before)
+            if number in {5, 9, 13}:
+                assert from_store(store, now) == from_files(site, now), number
 
 
 def test_a_copy_of_a_store_says_the_same(store, site):
@@ -237,13 +301,14 @@ def test_a_newer_store_is_left_alone(engine, store):
 
 def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):
     url = "postgresql://host/database"
-    whole = Pushed(read_pushed(tmp_path, url).store, {"a.log": 3}, {"here": {"b": "c"}}, NOW)
+    cursors, seen = {"a.log": Cursor(9, 2, 0, "e")}, {"here": {"b": Seen("c", 1, 2)}}
+    whole = Pushed(read_pushed(tmp_path, url).store, cursors, NOW, seen, NOW)
     write_pushed(tmp_path, whole)
     assert read_pushed(tmp_path, url) == whole
-    assert read_pushed(tmp_path, "postgresql://other/database").lines == {}
-    for text in ("{", "[]", '{"schema": 1}', '{"schema": 1, "lines": {"a.log": "3"}}', "null"):
+    assert read_pushed(tmp_path, "postgresql://other/database").perflogs == {}
+    for text in ("{", "[]", '{"schema": 2}', '{"schema": 2, "perflogs": {"a.log": 3}}', "null"):
         (tmp_path / "pushed.json").write_text(text)
-        assert read_pushed(tmp_path, url).lines == {}
+        assert read_pushed(tmp_path, url).perflogs == {}
 
 
 class Gone(Exception):
@@ -279,7 +344,7 @@ def stopping_after(store: Store, calls: int, patch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_ends_at_any_instant_loses_and_doubles_nothing(store, site):
-    whole = gather(Path("perflogs"), Path("config")).samples
+    whole = gather(Path("perflogs"), Path("config"), NOTHING).samples
     for instant in range(200):
         with pytest.MonkeyPatch.context() as patch:
             stopping_after(store, instant, patch)

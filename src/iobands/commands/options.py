@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from datetime import datetime, timezone
 from functools import wraps
 from importlib.util import find_spec
@@ -129,6 +129,11 @@ def judgement_of(
         with_power=with_power,
         before=before,
     )
+    if not (options.as_of or options.store):
+        from iobands.source.push import late  # noqa: PLC0415 (slow to load)
+
+        unpushed = late(perflogs, options.config_of("store.yaml"), found.snapshot.now)
+        found = replace(found, snapshot=replace(found.snapshot, unpushed=unpushed))
     site = found.snapshot
     if options.system and not options.store and not (site.series or site.alerts):
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"

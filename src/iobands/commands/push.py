@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
 from iobands.commands.options import SiteOptions, failure
-from iobands.model import FileError, parse_yaml, read_content
-from iobands.source.push import copy, open_store, push_new, read_pushed, write_pushed
+from iobands.model import FileError
+from iobands.source.push import copy, open_store, push_new, read_pushed, store_of, write_pushed
 from iobands.source.store import StoreError
 from iobands.views.format import age_text, plural
 
 _SETTINGS: Final = "store.yaml"
-_SCHEMA: Final[dict[str, Any]] = {
-    "description": "the store of the site",
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["url"],
-    "properties": {"url": {"description": "a directory or a URL", "type": "string"}},
-}
 
 
 def push(
@@ -40,7 +33,7 @@ def push(
     PostgreSQL database (postgresql://HOST/DATABASE). `iobands run` pushes after each session where
     config/store.yaml names a store. What fails is pushed the next time.
     """
-    url = store or _store_of(options)
+    url = store or store_of(options.config_of(_SETTINGS))
     if url is None:
         raise failure(
             f"{options.config_of(_SETTINGS)}: no such file; write `url: …`, or give --store"
@@ -72,24 +65,10 @@ def pull(
 def push_after(options: SiteOptions) -> None:
     """Push after a session, if the site has a store; a failure is said, and costs nothing else."""
     try:
-        if url := _store_of(options):
+        if url := store_of(options.config_of(_SETTINGS)):
             _push_to(url, options)
     except (StoreError, FileError, OSError) as error:
         typer.echo(f"iobands: not pushed: {error}", err=True)
-
-
-def _store_of(options: SiteOptions) -> str | None:
-    """Return the URL of the site's store, None if it has none.
-
-    Raises:
-        FileError: the settings cannot be used.
-    """
-    path = options.config_of(_SETTINGS)
-    if not path.exists():
-        return None
-    document = parse_yaml(read_content(path), path)
-    document.check(_SCHEMA)
-    return str(document.value["url"])
 
 
 def _push_to(url: str, options: SiteOptions) -> str:
@@ -106,9 +85,7 @@ def _push_to(url: str, options: SiteOptions) -> str:
             after, rows, documents = push_new(store, perflogs, config, before, now)
     except StoreError as error:
         since = (
-            f"the last push was {age_text(now - before.when)} ago"
-            if before.when
-            else "never pushed"
+            f"the last push was {age_text(now - before.when)}" if before.when else "never pushed"
         )
         write_pushed(perflogs, replace(before, failed=str(error)))
         raise StoreError(f"{error}; {since}, and the next one sends it all") from error

@@ -75,7 +75,8 @@ class Snapshot:
     removed. `places` have the targets and nodes that are compared with each other, and
     `peer_actions` the actions on them. `warnings` are about the bands files. `clock` says how far
     the clock that gave `now` is wrong; while it is wrong, nothing is over or due by it. `planned`
-    is what is measured again, and when.
+    is what is measured again, and when. `unpushed` says for how long and why the site's store
+    lacks what is new, if for more than a day.
 
     The history is in columns: `samples` has a row for each sample with all fields of contract 2,
     and `speeds` a row for each target and node of a run.
@@ -106,6 +107,7 @@ class Snapshot:
     warnings: tuple[str, ...] = ()
     clock: str | None = None
     planned: tuple[Ask, ...] = ()
+    unpushed: str | None = None
     is_public: bool = False
 
     @property
@@ -239,6 +241,7 @@ def public(site: Snapshot) -> Snapshot:
         peer_actions=(),
         warnings=(),
         clock=None,
+        unpushed=None,
     )
 
 

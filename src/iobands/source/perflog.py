@@ -42,6 +42,8 @@ _NAME: Final = re.compile(
 )
 _OPEN: Final = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _NOT_UNPACKED: Final = frozenset({".zst", ".Z"})
+#: The endings of compressed files.
+PACKED: Final = frozenset({*_OPEN, *_NOT_UNPACKED})
 _DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError)
 _NO_PERFLOGS: Final = frozenset({"canaries", "leftovers", "reports"})
 #: Rows that agree in these belong to one run, in any file.
@@ -207,7 +209,7 @@ def _runs(block: bytes) -> Iterator[tuple[bytes, tuple[str, ...] | None]]:
     while (found := block.find(TIME.encode(), end)) >= 0:
         start = max(begin, block.rfind(b"\n", begin, found) + 1)
         end = block.index(b"\n", found) + 1
-        columns = _columns(block[start:end])
+        columns = columns_of(block[start:end])
         if columns:
             if start > begin:
                 yield block[begin:start], None
@@ -217,7 +219,7 @@ def _runs(block: bytes) -> Iterator[tuple[bytes, tuple[str, ...] | None]]:
         yield block[begin:], None
 
 
-def _columns(line: bytes) -> tuple[str, ...] | None:
+def columns_of(line: bytes) -> tuple[str, ...] | None:
     """Return the columns that a line names, if it is a header."""
     cells = tuple(line.decode(errors="replace").rstrip("\n").split("|"))
     return cells if TIME in cells and VALUE in cells else None

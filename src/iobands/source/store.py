@@ -12,23 +12,19 @@ import hashlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any, Final, Protocol
-from uuid import uuid4
 
 import polars as pl
 
-from iobands.measure.run_reports import reduced_report, report_files
-from iobands.model import TIME, VALUE, Rejected, Rejections, Unusable, path_part
+from iobands.model import TIME, VALUE, Rejected, Rejections, path_part
 from iobands.source.known import Known, read_known, recent_of
 from iobands.source.lines import FILE, LINE, ROWS, SAID
-from iobands.source.perflog import Parsed, parse_perflogs
+from iobands.source.perflog import Parsed
 from iobands.source.samples import Samples
 
 #: The version of contract 10, which a store names.
@@ -41,14 +37,14 @@ SAMPLES: Final[Mapping[str, Any]] = {
 }
 #: What makes a row what it is.
 CONTENT: Final = tuple(name for name in SAMPLES if name not in {"file", "line"})
-_REJECTED: Final = "rejected.json"
+#: The document with the rejected lines.
+REJECTED: Final = "rejected.json"
 #: The document that names the site.
 SITE: Final = "perflogs/site.id"
-_SITE_WIDE: Final = (SITE, "perflogs/last-session.json", "perflogs/plan.json")
+#: The documents of all systems of a site.
+SITE_WIDE: Final = (SITE, "perflogs/last-session.json", "perflogs/plan.json")
 #: Before every document.
 EVER: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_NONE: Final[Mapping[str, int]] = MappingProxyType({})
-_MOST_DAMAGED: Final = 2**16  # bytes of a run report that no reader can use
 
 
 class StoreError(Exception):
@@ -102,30 +98,6 @@ class Store(Protocol):
         """
 
 
-def table_of(parsed: Parsed, root: Path, known: Mapping[str, int]) -> pl.DataFrame:
-    """Return rows of perflogs below `root` as a store has them, behind the lines `known` of each.
-
-    Of a perflog that became shorter, all rows.
-    """
-    names = [path.relative_to(root).as_posix() for path in parsed.paths]
-    files = pl.DataFrame(
-        {
-            FILE: range(len(names)),
-            "file": names,
-            "known": [known.get(name, 0) for name in names],
-        },
-        {FILE: pl.UInt32(), "file": pl.Categorical(), "known": pl.Int64()},
-    )
-    last = parsed.rows.group_by(FILE).agg(last=pl.col(LINE).max())
-    shorter = pl.col("known") > pl.col("last")
-    files = files.join(last, on=FILE).with_columns(
-        pl.when(shorter).then(0).otherwise("known").alias("known")
-    )
-    rows = parsed.rows.join(files, on=FILE).filter(pl.col(LINE) > pl.col("known"))
-    rows = rows.join(parsed.said, on=[FILE, LINE], how="left").rename({LINE: "line"})
-    return typed(rows)
-
-
 def typed(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of `SAMPLES` with their types; one that is missing is null."""
     return rows.select(
@@ -142,7 +114,10 @@ def samples_of(table: pl.DataFrame, rejected: Iterable[Rejected]) -> Samples:
         {"file": names, FILE: range(len(names))}, {"file": pl.Categorical(), FILE: pl.UInt32()}
     )
     rows = table.join(numbers, on="file").drop("file").rename({"line": LINE})
-    rows = rows.cast({LINE: pl.UInt32()}).sort(FILE, LINE)
+    # numbered anew, as a perflog that is rotated has another first line under the same name
+    rows = rows.sort(FILE, LINE, TIME).with_columns(
+        pl.arange(pl.len(), dtype=pl.UInt32).alias(LINE)
+    )
     # what is equal has one time and one value, which is quick to see
     alike = rows.select(TIME, VALUE).is_duplicated()
     again = rows.with_row_index("row").filter(alike)
@@ -191,7 +166,7 @@ def read_stored(
             if _is_of(each.path, name)
         ]
         for document in _newest(documents):
-            if PurePosixPath(document.path).name == _REJECTED:
+            if PurePosixPath(document.path).name == REJECTED:
                 rejected += _rejected_in(document)
             else:
                 path = root / document.path
@@ -221,7 +196,7 @@ def _is_of(path: str, system: str) -> bool:
     """Whether a document is one that a system may have: no cluster writes another's."""
     parts, name = PurePosixPath(path).parts, path_part(system)
     return path in {
-        *_SITE_WIDE,
+        *SITE_WIDE,
         f"config/bands/{name}.yaml",
         f"config/alerts/{name}.jsonl",
     } or (parts[:2] == ("perflogs", system) and ".." not in parts)
@@ -269,85 +244,6 @@ def site_of_system(store: Store, system: str) -> bytes:
     return next((each.content for each in found), b"")
 
 
-@dataclass(frozen=True)
-class Gathered:
-    """What the files of a site hold: new rows, the last line of each perflog, and documents."""
-
-    samples: pl.DataFrame
-    lines: Mapping[str, int]
-    documents: Mapping[str, Sequence[StoredDocument]]
-
-
-def gather(perflogs: Path, config: Path, known: Mapping[str, int] = _NONE) -> Gathered:
-    """Return what is known of a site's systems, for a store, without the lines `known` of each.
-
-    The first time, the site gets its identity, by which a store tells two of one name apart.
-
-    Raises:
-        FileNotFoundError: there are no perflogs.
-        OSError: a file cannot be read.
-    """
-    parsed, root = parse_perflogs(perflogs), perflogs.parent
-    with (
-        suppress(FileExistsError),
-        (perflogs / Path(SITE).name).open("x", encoding="ascii") as identity,
-    ):
-        identity.write(f"{uuid4().hex}\n")
-    new = table_of(parsed, root, known)
-    last = parsed.rows.group_by(FILE).agg(pl.col(LINE).max()).iter_rows()
-    ends = {parsed.paths[file].relative_to(root).as_posix(): line for file, line in last}
-    names = sorted({each.name for each in perflogs.iterdir() if each.is_dir()})
-    lines = parsed.samples().rejected
-    documents: dict[str, Sequence[StoredDocument]] = {}
-    for name in names:
-        mine = [each for each in lines if each.path.is_relative_to(perflogs / name)]
-        changed = max(
-            (_changed(p) for p in parsed.paths if p.is_relative_to(perflogs / name)), default=EVER
-        )
-        documents[name] = [
-            *_files_of(perflogs, config, name),
-            _rejected_document(name, mine, root, changed),
-        ]
-    return Gathered(new, ends, documents)
-
-
-def _files_of(perflogs: Path, config: Path, system: str) -> Iterator[StoredDocument]:
-    logs, part = perflogs / path_part(system), path_part(system)
-    files = {
-        **{name: perflogs / Path(name).name for name in _SITE_WIDE},
-        f"perflogs/{system}/alerts.jsonl": logs / "alerts.jsonl",
-        f"config/bands/{part}.yaml": config / "bands" / f"{part}.yaml",
-        f"config/alerts/{part}.jsonl": config / "alerts" / f"{part}.jsonl",
-    }
-    for note in sorted((logs / "leftovers").glob("*")):
-        files[f"perflogs/{system}/leftovers/{note.name}"] = note
-    for name, path in files.items():
-        if path.is_file():
-            yield StoredDocument(name, _changed(path), path.read_bytes())
-    for path in report_files(perflogs, system):
-        try:
-            content = reduced_report(path)
-        except Unusable:
-            content = path.read_bytes()[:_MOST_DAMAGED]  # its reader says what is wrong
-        yield StoredDocument(f"perflogs/{system}/reports/{path.name}", _changed(path), content)
-
-
-def _rejected_document(
-    system: str, lines: Sequence[Rejected], root: Path, changed: datetime
-) -> StoredDocument:
-    said = [
-        [
-            each.path.relative_to(root).as_posix(),
-            each.line,
-            each.reason.replace(f"{root}/", ""),
-            each.lines,
-            each.is_unread,
-        ]
-        for each in lines
-    ]
-    return StoredDocument(f"perflogs/{system}/{_REJECTED}", changed, json.dumps(said).encode())
-
-
 def _rejected_in(document: StoredDocument) -> list[Rejected]:
     try:
         return [
@@ -356,7 +252,3 @@ def _rejected_in(document: StoredDocument) -> list[Rejected]:
         ]
     except (ValueError, TypeError):
         raise StoreError(f"{document.path}: damaged in the store; push again") from None
-
-
-def _changed(path: Path) -> datetime:
-    return datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
