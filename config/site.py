@@ -105,10 +105,11 @@ def _site_configuration() -> dict:
         site = None
         try:
             site = _load(path)
+            newer = validation.leave_out_newer(site, path) if hasattr(site, "schema") else []
             validation.check_site(site.system, site.environments, path)
             if not used and _is_used(site.system):
                 validation.refuse_edit(site.system, path)
-                for warning in validation.warnings(site.system, path):
+                for warning in (*newer, *validation.warnings(site.system, path)):
                     print(f"WARNING: {warning}", file=sys.stderr)
                 used = site.system["name"]
         except Exception as error:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from iobands.model import Document, FileError, load_schema, unknown
@@ -60,7 +61,17 @@ def _schema() -> dict:
 
 
 SCHEMA = _schema()
+#: The version of contract 4. A site file may name it, as `schema`.
+CONTRACT = 4
 _TRANSPORTS = SCHEMA["$defs"]["transport"]["enum"]
+
+
+def leave_out_newer(site: ModuleType, path: Path) -> list[str]:
+    """Leave what a newer iobands wrote into a site file out of it; a sentence for each."""
+    said = {name: getattr(site, name) for name in ("schema", "system", "environments")}
+    known, left = Document(str(path), said, unsaid=_UNSAID).known_part(CONTRACT, SCHEMA)
+    site.system, site.environments = known.value["system"], known.value["environments"]
+    return left
 
 
 def check_site(system: dict, environments: list[dict], path: Path) -> None:

@@ -10,6 +10,8 @@ and read the scripts below stage/. A mistake in this file stops ReFrame with a m
 where it is.
 """
 
+schema = 4  # the version of contract 4
+
 system = {
     "name": "example",  # EDIT: as the file is called
     "descr": "An example",  # EDIT

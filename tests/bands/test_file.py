@@ -164,7 +164,7 @@ WRONG = {
         "schema: 1\nnotes: x",
         ["line 2", "notes", "unknown key"],
     ),
-    "other schema": ("schema: 1", "schema: 7", ["schema is 7", "newer"]),
+    "other schema": ("schema: 1", "schema: 100", ["schema is 100", "newer"]),
     "schema true": ("schema: 1", "schema: true", ["schema is True"]),
     "schema missing": ("schema: 1\n", "", ["schema is missing"]),
     "other system": (

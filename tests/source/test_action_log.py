@@ -136,7 +136,7 @@ def test_any_line_is_an_action_or_a_reject(
 @pytest.mark.parametrize(
     "fields",
     [
-        {"schema": 5},
+        {"schema": 100},
         {"schema": True},
         {"schema": None},
         {"action": "close"},

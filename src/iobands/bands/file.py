@@ -80,8 +80,10 @@ def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
     Raises:
         FileError: as of `load_bands`.
     """
-    document = parse_yaml(content, path)
-    document.check(load_schema(_SCHEMA_FILE))
+    schema = load_schema(_SCHEMA_FILE)
+    newest = max(schema["properties"]["schema"]["enum"])
+    document, left = parse_yaml(content, path).known_part(newest, schema, ("bands", "maintenance"))
+    document.check(schema)
     named, system = document.value["system"], system or path.stem
     if named != system:
         problem = f"is {named!r}; rename the file to {named}.yaml, or correct it"
@@ -93,7 +95,7 @@ def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
     least = None if percent is None else percent / 100
     entries = range(len(document.value.get("maintenance", [])))
     windows = tuple(_window(document, number) for number in entries)
-    warnings = tuple(_without_size(document))
+    warnings = (*left, *_without_size(document))
     return Bands(system, ordered, least_change=least, maintenance=windows, warnings=warnings)
 
 

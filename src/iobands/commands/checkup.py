@@ -22,6 +22,7 @@ from iobands.measure.record import read_last_session
 from iobands.measure.reframe import LOG, describe
 from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError
 from iobands.notify.settings import SendError, read_settings, scrubbed, secret
+from iobands.source.perflog import unknown_columns
 from iobands.source.site_file import SiteFile, read_site_file
 
 _SECONDS: Final = 60  # for each program that is called
@@ -101,6 +102,10 @@ def _perflogs(perflogs: Path, system: str | None) -> Iterator[Line]:
         text = str(error if isinstance(error, SessionError) else refusal(error, perflogs))
         yield Line("perflogs", text, level=Level.FAIL)
         return
+    newer = unknown_columns(perflogs)
+    if newer:
+        remedy = "a newer iobands wrote them; the others are read"
+        yield Line("columns", f"not known here: {', '.join(newer)}", remedy, Level.WARN)
     for note in open_to_all(perflogs):
         yield Line("perflogs", note, level=Level.WARN)
     free = shutil.disk_usage(perflogs).free / _GIB

@@ -228,7 +228,9 @@ def _linked(new: Path, path: Path) -> bool:
 def _read(path: Path) -> Holder | None:
     try:
         said = json.loads(read_small(path, _LARGEST))
-        processes = tuple(Process.from_fields(each) for each in said.pop("processes"))
+        processes = tuple(Process.from_fields(each) for each in said["processes"])
+        # a newer iobands may say more
+        said = {name: said[name] for name in ("session", "command", "user", "began")}
         if not processes or not all(processes):
             raise ValueError("no process")
         holder = Holder(**said, processes=tuple(filter(None, processes)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
@@ -98,8 +98,9 @@ def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) ->
 
 def _record(said: dict[str, Any]) -> LastSession:
     """Return the record with these fields; raise any error if they are not valid."""
-    if said.pop("schema") != _SCHEMA:
+    if said["schema"] < _SCHEMA:
         raise ValueError("of another version")
+    said = {each.name: said[each.name] for each in fields(LastSession) if each.name in said}
     ended = said.pop("ended")
     record = LastSession(
         **{**said, "began": parse_time(said["began"])}, ended=parse_time(ended) if ended else None

@@ -30,6 +30,8 @@ Replace what is marked EDIT, and check the rest. Contract 4 explains each entry;
 has an example of each.
 """
 
+schema = 4  # of contract 4
+
 system = {system}
 
 environments = {environments}

@@ -12,6 +12,7 @@ from iobands.model.documents import (
     from_unix,
     interval_of,
     is_of_this_age,
+    leave_out,
     load_schema,
     one_of,
     overdue,

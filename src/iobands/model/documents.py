@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 import reprlib
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta, timezone
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -79,6 +81,36 @@ class Document:
         if errors:
             raise self.error(*_problem(min(errors, key=_depth), validator))
 
+    def known_part(
+        self, newest: int, schema: Mapping[str, Any], parts: Collection[str] = ()
+    ) -> tuple[Document, list[str]]:
+        """Return what this version knows of the document, and a sentence for each thing left out.
+
+        That is the document, unless its `schema` is above `newest`: then its unknown keys are left
+        out, and of the lists in `parts` each entry that breaks `schema` without them. The lines are
+        known no more.
+        """
+        if not _is_newer(self.value, newest):
+            return self, []
+        written = self.value["schema"]
+        known = replace(self, value=deepcopy(self.value), line_of=lambda _steps: None)
+        known.value["schema"], validator = newest, _validator_class()(schema)
+        why, left = f"is of schema {written}, which is newer than {newest}; it is left out", []
+        for error in sorted(validator.iter_errors(known.value), key=_depth):
+            for steps in _unknown_keys(error):
+                left.append(str(self.error(steps, why)))
+                del _value_at(known.value, steps[:-1])[steps[-1]]
+        broken = {
+            tuple(steps[: place + 2])
+            for steps in map(_steps, validator.iter_errors(known.value))
+            for place, step in enumerate(steps[:-1])
+            if step in parts
+        }
+        for entry in sorted(broken, reverse=True):  # a later entry first, as the others move up
+            left.append(str(self.error(entry, why)))
+            del _value_at(known.value, entry[:-1])[entry[-1]]
+        return known, left
+
     def error(self, steps: Steps, problem: str) -> FileError:
         """Return the error with `problem`, the rest of a sentence, about the value at `steps`."""
         line = self.line_of(steps)
@@ -106,6 +138,48 @@ class Document:
                 words.append(str(step))
             container = words[-1] if is_item else str(step)
         return words
+
+
+def leave_out(said: dict[str, Any], newest: int, known: Collection[str]) -> str:
+    """Leave the fields that are not `known` out of an object whose `schema` is above `newest`.
+
+    Return a sentence about it; it is empty if the object is not newer, or all of it is known.
+    """
+    if not _is_newer(said, newest):
+        return ""
+    schema, said["schema"] = said["schema"], newest
+    left = sorted(said.keys() - set(known))
+    for name in left:
+        del said[name]
+    names = ", ".join(map(repr, left))
+    return f"schema {schema} is newer than {newest}; left out: {names}" if left else ""
+
+
+_MOST_VERSIONS: Final = 100  # of a contract; a larger number is a mistake
+
+
+def _is_newer(value: object, newest: int) -> bool:
+    schema = value.get("schema") if isinstance(value, dict) else None
+    return type(schema) is int and newest < schema < _MOST_VERSIONS
+
+
+def _steps(error: ValidationError) -> list[str | int]:
+    return list(error.absolute_path)
+
+
+def _unknown_keys(error: ValidationError) -> list[list[str | int]]:
+    """Return the places of the keys that a schema does not know, if this is the error."""
+    if "propertyNames" in error.relative_schema_path:
+        return [[*_steps(error), str(error.instance)]]
+    if error.validator != "additionalProperties":
+        return []
+    known = cast("Mapping[str, Any]", error.schema).get("properties", {})
+    keys = cast("Mapping[str, Any]", error.instance).keys() - known.keys()
+    return [[*_steps(error), key] for key in sorted(keys, key=str)]
+
+
+def _value_at(value: Any, steps: Steps) -> Any:  # noqa: ANN401
+    return reduce(getitem, steps, value)
 
 
 def _depth(error: ValidationError) -> tuple[int, list[str]]:
@@ -144,12 +218,12 @@ def _problem(error: ValidationError, validator: Validator) -> tuple[list[str | i
         name = next(name for name in wanted_by if name not in value)
         wanted = schema.get("properties", {}).get(name, {})
         return [*steps, name], f"is missing; add {wanted.get('description', 'it')}{_such(wanted)}"
-    if "propertyNames" in error.relative_schema_path:
-        rest = one_of(value, wanted_by) if error.validator == "enum" else None
-        return [*steps, str(value)], f"is an unknown key; {rest or f'write {remedy}'}"
-    if error.validator == "additionalProperties":
-        key = next(key for key in value if key not in schema.get("properties", {}))
-        return [*steps, str(key)], f"is an unknown key; {one_of(key, schema.get('properties', {}))}"
+    for place in _unknown_keys(error):
+        by_name = error.validator == "additionalProperties"
+        names = schema.get("properties", {}) if by_name else wanted_by
+        is_listed = by_name or error.validator == "enum"
+        rest = one_of(place[-1], names) if is_listed else f"write {remedy}"
+        return place, f"is an unknown key; {rest}"
     if error.validator in {"not", "contains", "anyOf"}:
         return steps, f"is {shown(value)}; {remedy}"
     if error.validator == "enum" and "description" not in schema:

@@ -37,12 +37,13 @@ from iobands.snapshot import (
     Action,
     is_future,
 )
-from iobands.source.json_lines import append_lines, numbered_lines, object_of, time_in
+from iobands.source.json_lines import append_lines, object_of, read_lines, time_in
 
 #: The version of contract 5 that is written.
 ACTIONS_SCHEMA: Final = 4
 
 _FIELDS: Final = tuple(field.name for field in fields(Action) if field.name != "kind")
+_KEYS: Final = {"schema", "action", *_FIELDS}
 _TIMES: Final = ("when", "since", "until", "of")
 _NEEDED: Final = {
     ACKNOWLEDGE: ("since", "until", "direction"),
@@ -86,19 +87,17 @@ def read_log(directory: Path, system: str, now: datetime, *, as_of: bool = False
     Raises:
         OSError: the file cannot be read.
     """
+
+    def action_in(said: dict[str, Any]) -> Action:
+        action = _action(said)
+        if is_future(action, now) and not as_of:
+            raise Unusable(f"{action.when.isoformat()} is in the future and does not count yet")
+        return action
+
     path = log_path(directory, system)
-    actions, rejected = [], []
-    for number, line in numbered_lines(path):
-        try:
-            action = parse(line)
-            if as_of and action.when > now:
-                continue
-            if is_future(action, now):
-                raise Unusable(f"{action.when.isoformat()} is in the future and does not count yet")
-            actions.append(action)
-        except Unusable as error:
-            rejected.append(Rejected(path, number, str(error)))
-    return Log(tuple(actions), tuple(rejected))
+    actions, rejected = read_lines(path, ACTIONS_SCHEMA, _KEYS, action_in)
+    known = (each for each in actions if not (as_of and each.when > now))
+    return Log(tuple(known), tuple(rejected))
 
 
 def append(directory: Path, system: str, actions: Sequence[Action]) -> Path:
@@ -128,13 +127,13 @@ def parse(line: bytes) -> Action:
     Raises:
         Unusable: the line is not an action; the message says why.
     """
-    said = object_of(line, ACTIONS_SCHEMA)
+    return _action(object_of(line, ACTIONS_SCHEMA, _KEYS)[0])
+
+
+def _action(said: dict[str, Any]) -> Action:
     kind, kinds = said.get("action"), _FIRST if said["schema"] == 1 else ACTIONS
     if not isinstance(kind, str) or kind not in kinds:
         raise Unusable(f"action is {kind!r}; one of {', '.join(kinds)}")
-    unknown = sorted(said.keys() - {"schema", "action", *_FIELDS})
-    if unknown:
-        raise Unusable(f"unknown field {unknown[0]!r}")
     times: dict[str, Any] = {name: time_in(said, name) for name in _TIMES if name in said}
     of_series = () if kind in {BEGIN, END} else ("series",)
     for name in ("when", "who", "reason", *of_series, *_NEEDED[kind]):

@@ -31,7 +31,7 @@ from iobands.snapshot import (
     CauseKind,
     State,
 )
-from iobands.source.json_lines import append_lines, numbered_lines, object_of, time_in
+from iobands.source.json_lines import append_lines, object_of, read_lines, time_in
 
 #: The version of contract 7.
 ALERT_SCHEMA: Final = 2
@@ -47,6 +47,7 @@ _NEEDED: Final = {
     CAUSED: (),
     TURNED: ("state", "names"),
 }
+_KEYS: Final = {"schema", "event", *(each.name for each in fields(AlertEvent))} - {"kind"}
 _TIMES: Final = ("when", "since")
 _TEXTS: Final = ("subject", "end")
 
@@ -65,14 +66,8 @@ def read_alert_log(
         OSError: the file cannot be read.
     """
     path = alert_log(perflogs, system)
-    events, rejected = [], []
-    for number, line in numbered_lines(path):
-        try:
-            event = event_in(line)
-            events += [event] if event.when <= now else []
-        except Unusable as error:
-            rejected.append(Rejected(path, number, str(error)))
-    return tuple(events), tuple(rejected)
+    events, rejected = read_lines(path, ALERT_SCHEMA, _KEYS, _event)
+    return tuple(each for each in events if each.when <= now), tuple(rejected)
 
 
 def append_events(perflogs: Path, system: str, events: Sequence[AlertEvent]) -> Path:
@@ -104,14 +99,14 @@ def event_in(line: bytes) -> AlertEvent:
     Raises:
         Unusable: the line is not an event; the message says why.
     """
-    said = object_of(line, ALERT_SCHEMA)
+    return _event(object_of(line, ALERT_SCHEMA, _KEYS)[0])
+
+
+def _event(said: dict[str, Any]) -> AlertEvent:
     kind = said.pop("event", None)
     if not isinstance(kind, str) or kind not in _NEEDED:
         raise Unusable(f"event is {shown(kind)}; one of {', '.join(_NEEDED)}")
     del said["schema"]
-    unknown = sorted(said.keys() - {each.name for each in fields(AlertEvent)})
-    if unknown:
-        raise Unusable(f"unknown field {unknown[0]!r}")
     for name in ("when", "number", *_NEEDED[kind]):
         if not said.get(name):
             raise Unusable(f"{name} is missing")

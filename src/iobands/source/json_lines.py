@@ -4,17 +4,40 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from iobands.model import Unusable, is_of_this_age, naming, read_small
+from iobands.model import Rejected, Unusable, is_of_this_age, leave_out, naming, read_small
 
 _LOCK_SECONDS: Final = 10
+_Item = TypeVar("_Item")
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def read_lines(
+    path: Path, newest: int, known: Collection[str], item_of: Callable[[dict[str, Any]], _Item]
+) -> tuple[list[_Item], list[Rejected]]:
+    """Return the items of a log, and the lines that are rejected or lack what is not known here.
+
+    `item_of` makes an item of an object, or raises `Unusable`; a newer object has its `known`
+    fields alone.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    items, rejected = [], []
+    for number, line in _numbered_lines(path):
+        try:
+            said, left = object_of(line, newest, known)
+            items.append(item_of(said))
+            rejected += [Rejected(path, number, left)] if left else []
+        except Unusable as error:
+            rejected.append(Rejected(path, number, str(error)))
+    return items, rejected
+
+
+def _numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a log that are not empty, with their numbers; none without a file.
 
     Raises:
@@ -26,8 +49,10 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
-def object_of(line: bytes, newest: int) -> dict[str, Any]:
-    """Return the object on a line, with a `schema` from 1 to `newest`.
+def object_of(line: bytes, newest: int, known: Collection[str]) -> tuple[dict[str, Any], str]:
+    """Return the object on a line, with a `schema` from 1 to `newest`, and what was left out of it.
+
+    Of a newer object, only the `known` fields are left.
 
     Raises:
         Unusable: the line is not such an object; the message says why.
@@ -38,10 +63,14 @@ def object_of(line: bytes, newest: int) -> dict[str, Any]:
         raise Unusable(f"not JSON: {error}") from None
     if not isinstance(said, dict):
         raise Unusable("not an object")
+    left = leave_out(said, newest, known)
     schema = said.get("schema")
     if schema not in range(1, newest + 1) or isinstance(schema, bool):
-        raise Unusable(f"schema is {schema!r}; this version reads 1 to {newest}")
-    return said
+        raise Unusable(f"schema is {schema!r}, not a number from 1")
+    unknown = sorted(said.keys() - set(known))
+    if unknown:
+        raise Unusable(f"unknown field {unknown[0]!r}")
+    return said, left
 
 
 def time_in(fields: Mapping[str, Any], name: str) -> datetime:

@@ -13,6 +13,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,7 @@ from typing import Any, Final
 import polars as pl
 
 from iobands.model import (
+    FIELD,
     SCHEDULED,
     SERIES_FIELDS,
     TIME,
@@ -46,6 +48,7 @@ _NOT_UNPACKED: Final = frozenset({".zst", ".Z"})
 PACKED: Final = frozenset({*_OPEN, *_NOT_UNPACKED})
 _DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError)
 _NO_PERFLOGS: Final = frozenset({"canaries", "leftovers", "reports"})
+_FORMER: Final = frozenset({"target_speeds"})
 #: Rows that agree in these belong to one run, in any file.
 _SAME: Final = (TIME, VALUE, "jobid", "result", *SERIES_FIELDS, VARIABLE)
 
@@ -150,6 +153,17 @@ def perflog_files(
         for path in ([found] if _NAME.search(found.name) else entries(found, failed))
         if _NAME.search(path.name)
     ]
+
+
+def unknown_columns(directory: Path) -> list[str]:
+    """Return the columns in the first lines of perflogs that this version does not know."""
+    found = set()
+    for path in perflog_files(directory):
+        opened: Any = _OPEN.get(path.suffix, open)
+        if path.is_file():  # opening a pipe waits for a writer
+            with suppress(OSError, *_DAMAGED), opened(path, "rb") as stream:
+                found |= {*(_columns(stream.readline(LONGEST)) or ())} - FIELD.keys() - _FORMER
+    return sorted(found)
 
 
 def _read(
