@@ -162,7 +162,7 @@ def unknown_columns(directory: Path) -> list[str]:
         opened: Any = _OPEN.get(path.suffix, open)
         if path.is_file():  # opening a pipe waits for a writer
             with suppress(OSError, *_DAMAGED), opened(path, "rb") as stream:
-                found |= {*(_columns(stream.readline(LONGEST)) or ())} - FIELD.keys() - _FORMER
+                found |= {*(columns_of(stream.readline(LONGEST)) or ())} - FIELD.keys() - _FORMER
     return sorted(found)
 
 
