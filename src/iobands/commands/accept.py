@@ -57,9 +57,8 @@ from iobands.source.acceptance import (
 from iobands.source.contract_checks import check_of
 from iobands.source.site_file import read_site_file
 from iobands.version import __version__
+from iobands.views import blocks, fitted, output_width, plural, time_text
 from iobands.views.acceptance import acceptance_lines, acceptance_report
-from iobands.views.format import plural, time_text
-from iobands.views.layout import blocks, fitted, output_width
 
 _STATUS: Final = {
     Outcome.MET: OK,

@@ -22,9 +22,8 @@ from iobands.judge.published import published_of
 from iobands.model import ACCEPTANCE, OK, WARNING
 from iobands.snapshot import COMPARABLE, HOLDS
 from iobands.source.perflog import read_perflogs
+from iobands.views import Block, DocumentFormat, fitted, written
 from iobands.views.advice import advice_lines, advice_section, comparison_lines
-from iobands.views.document import Block, DocumentFormat, written
-from iobands.views.layout import fitted
 from iobands.views.published import comment, drift, rates_section
 
 

@@ -25,7 +25,7 @@ from iobands.commands.options import (
 )
 from iobands.judge.calibrate import Learned, epoch_by_hand
 from iobands.judge.calibrate import calibrate as learn
-from iobands.views.format import plural
+from iobands.views import plural
 
 
 def calibrate(

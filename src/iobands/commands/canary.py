@@ -36,7 +36,7 @@ from iobands.measure.canary_log import (
 )
 from iobands.model import CRITICAL, MANUAL, OK, REPEAT, UNKNOWN, path_part, worst
 from iobands.source.site_file import SiteFile, read_site_file
-from iobands.views.format import printable
+from iobands.views import printable
 
 _WORDS = {OK: "FIT", CRITICAL: "UNFIT", UNKNOWN: "UNKNOWN"}
 _VERBS = {"write_bw": "writes", "read_bw": "reads"}

@@ -28,8 +28,7 @@ from iobands.measure.schedule import Every, new_job
 from iobands.measure.sweep import SweepOutcome, clean_up
 from iobands.model import OK, WARNING
 from iobands.source.site_file import read_site_file
-from iobands.views.format import printable, size_text
-from iobands.views.layout import blocks, fitted, output_width
+from iobands.views import blocks, fitted, output_width, printable, size_text
 
 _DAYS_A_YEAR = 365
 #: The most repeats of a healthy site, as a share of the scheduled runs (docs/error-rates.md).

@@ -13,7 +13,7 @@ from iobands.commands.options import PerflogsOption, SiteOptions, default_path, 
 from iobands.model import naming, replace_file
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import samples_csv, samples_json, write_parquet
-from iobands.views.format import plural
+from iobands.views import plural
 from iobands.views.openmetrics import history_metrics, state_metrics
 
 

@@ -29,8 +29,7 @@ from iobands.model import LIMIT, MAINTENANCE, replace_file
 from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, Snapshot, begun
 from iobands.source.action_log import append, read_log
 from iobands.source.site_file import read_site_file
-from iobands.views.format import plural, printable
-from iobands.views.layout import blocks, fitted, output_width
+from iobands.views import blocks, fitted, output_width, plural, printable
 
 if TYPE_CHECKING:
     from iobands.judge.site import JudgedSite
@@ -211,7 +210,7 @@ def report_maintenance(
     require_report("iobands maintenance report")
     from iobands.judge.account import account_of_maintenance, maintenances_of  # noqa: PLC0415 (slow to load)
     from iobands.judge.before_after import POWER  # noqa: PLC0415
-    from iobands.views.document import DocumentFormat, written  # noqa: PLC0415
+    from iobands.views import DocumentFormat, written  # noqa: PLC0415
     from iobands.views.maintenance import account  # noqa: PLC0415
 
     judged = judgement_of(options)

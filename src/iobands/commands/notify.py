@@ -15,8 +15,8 @@ from iobands.notify import deliver
 from iobands.notify.outbox import Outbox, OutboxState
 from iobands.notify.settings import Settings, read_settings
 from iobands.snapshot import Snapshot
+from iobands.views import printable, summary
 from iobands.views.digest import performance
-from iobands.views.format import printable, summary
 
 
 def notify(

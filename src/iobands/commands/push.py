@@ -12,7 +12,7 @@ from iobands.commands.options import SiteOptions, failure
 from iobands.model import FileError
 from iobands.source.push import copy, open_store, push_new, read_pushed, store_of, write_pushed
 from iobands.source.store import StoreError
-from iobands.views.format import age_text, plural
+from iobands.views import age_text, plural
 
 _SETTINGS: Final = "store.yaml"
 

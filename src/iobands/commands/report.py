@@ -28,11 +28,10 @@ from iobands.model import MADE_UP, mounts, naming, replace_file, slug
 from iobands.snapshot import Snapshot
 from iobands.snapshot import public as public_part
 from iobands.source.site_file import read_site_file
+from iobands.views import Block, plural
 from iobands.views.advice import users_section
 from iobands.views.dashboard.overview import about_cluster
 from iobands.views.dashboard.write import write_clusters, write_dashboard
-from iobands.views.document import Block
-from iobands.views.format import plural
 
 
 class ReportFormat(str, Enum):

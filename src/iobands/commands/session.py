@@ -37,9 +37,8 @@ from iobands.model import OK, UNKNOWN, Ask, FileError, slug, worst
 from iobands.notify.settings import Settings
 from iobands.snapshot import Snapshot, State
 from iobands.source.site_file import read_site_file
+from iobands.views import blocks, due_text, figure, fitted, printable, summary
 from iobands.views.digest import MAIL_WIDTH
-from iobands.views.format import due_text, figure, printable, summary
-from iobands.views.layout import blocks, fitted
 from iobands.views.notes import asked_text
 
 _T = TypeVar("_T")

@@ -32,10 +32,20 @@ from iobands.snapshot import Ledger, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
 from iobands.source.alert_log import alert_log, append_events
 from iobands.source.known import read_known
+from iobands.views import (
+    MAIL_WIDTH,
+    blocks,
+    day_text,
+    fitted,
+    nearest,
+    output_width,
+    percent,
+    plural,
+    printable,
+    summary,
+)
 from iobands.views.digest import digest_text, plugin_line
 from iobands.views.explain import chosen, explanation, name_of
-from iobands.views.format import day_text, nearest, percent, plural, printable, summary
-from iobands.views.layout import MAIL_WIDTH, blocks, fitted, output_width
 from iobands.views.related import peers_text
 
 

@@ -39,15 +39,7 @@ from iobands.snapshot import (
     Severity,
     Snapshot,
 )
-from iobands.views.alert_lines import (
-    address_of,
-    cause_text,
-    details,
-    named,
-    news_text,
-    subject,
-)
-from iobands.views.format import (
+from iobands.views import (
     command_text,
     day_text,
     printable,
@@ -55,6 +47,14 @@ from iobands.views.format import (
     summary,
     time_text,
     worst_member,
+)
+from iobands.views.alert_lines import (
+    address_of,
+    cause_text,
+    details,
+    named,
+    news_text,
+    subject,
 )
 
 #: After this time an open cause is sent once more.

@@ -29,7 +29,7 @@ from iobands.notify.channels import (
 from iobands.notify.outbox import Delivery, Message, Outbox, OutboxState
 from iobands.notify.settings import Channel, SendError, Settings, scrubbed, secret
 from iobands.snapshot import Snapshot
-from iobands.views.format import printable
+from iobands.views import printable
 
 # A limit for everything, as a server may answer one byte at a time.
 _SECONDS: Final = 300

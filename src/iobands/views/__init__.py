@@ -1,1 +1,54 @@
-"""Reporting: digest, page, figures, JSON and explanations of what is known of a site."""
+"""What every view says the same way, for a terminal or a page: texts, lines and documents."""
+
+from __future__ import annotations
+
+from iobands.views.document import (
+    Block,
+    Bullets,
+    Commands,
+    Comment,
+    DocumentFormat,
+    Heading,
+    Paragraph,
+    Table,
+    markdown_text,
+    rendered,
+    written,
+)
+from iobands.views.format import (
+    WORDS,
+    acknowledgement_text,
+    action_text,
+    age_text,
+    band_source,
+    band_text,
+    between_text,
+    cause_since,
+    command_text,
+    counts,
+    day_text,
+    due_text,
+    epoch_text,
+    figure,
+    hour_text,
+    intervals_text,
+    level_text,
+    limit_text,
+    listed,
+    maintenance_text,
+    nearest,
+    odds_text,
+    percent,
+    plural,
+    printable,
+    ratio_text,
+    runs_left,
+    size_text,
+    sparkline,
+    speed_text,
+    state_text,
+    summary,
+    time_text,
+    worst_member,
+)
+from iobands.views.layout import GAP, MAIL_WIDTH, blocks, fitted, folded, output_width

@@ -14,9 +14,7 @@ from typing import Any, Final
 from iobands.bands.contract import MEDIAN_QUANTILE, Promise
 from iobands.model import FIELD, TIME, VALUE
 from iobands.snapshot.acceptance import Acceptance, AcceptedLine, Outcome
-from iobands.views.document import markdown_text
-from iobands.views.format import figure, listed, plural, time_text
-from iobands.views.layout import blocks, output_width
+from iobands.views import blocks, figure, listed, markdown_text, output_width, plural, time_text
 
 _ENVIRONMENT: Final = (
     "environ",

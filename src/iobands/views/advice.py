@@ -28,8 +28,18 @@ from iobands.snapshot import (
     State,
     value_of,
 )
-from iobands.views.document import Block, Bullets, Heading, Paragraph, Table
-from iobands.views.format import day_text, figure, percent, plural, ratio_text
+from iobands.views import (
+    Block,
+    Bullets,
+    Heading,
+    Paragraph,
+    Table,
+    day_text,
+    figure,
+    percent,
+    plural,
+    ratio_text,
+)
 from iobands.views.published import (
     CAVEAT,
     PATTERNS,

@@ -10,10 +10,13 @@ from typing import Final
 
 from iobands.model import OK
 from iobands.snapshot import FELL, Alert, AlertEvent, Certainty, Severity, Snapshot
-from iobands.views.format import (
+from iobands.views import (
+    GAP,
     acknowledgement_text,
+    blocks,
     cause_since,
     day_text,
+    folded,
     hour_text,
     level_text,
     odds_text,
@@ -23,7 +26,6 @@ from iobands.views.format import (
     ratio_text,
     speed_text,
 )
-from iobands.views.layout import GAP, blocks, folded
 from iobands.views.related import sharing, some
 
 #: The headings of alerts.

@@ -17,11 +17,14 @@ from rich.text import Text
 
 from iobands.model import RATIO_UNIT, SeriesKey
 from iobands.snapshot import Series, Snapshot, State
-from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, alert_blocks, sections
-from iobands.views.format import (
+from iobands.views import (
+    GAP,
+    MAIL_WIDTH,
     age_text,
+    blocks,
     command_text,
     figure,
+    folded,
     percent,
     plural,
     printable,
@@ -29,7 +32,7 @@ from iobands.views.format import (
     summary,
     time_text,
 )
-from iobands.views.layout import GAP, MAIL_WIDTH, blocks, folded
+from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, alert_blocks, sections
 from iobands.views.notes import SHOW_ALL, remarks_of
 
 #: How many lines the digest has by default.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from iobands.snapshot import Alert, Series, Snapshot
+from iobands.views import MAIL_WIDTH, fitted
 from iobands.views.alert_lines import subject
 from iobands.views.explain_alert import of_alert
 from iobands.views.explain_series import of_series
-from iobands.views.layout import MAIL_WIDTH, fitted
 
 
 def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:

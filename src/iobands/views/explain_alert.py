@@ -31,8 +31,7 @@ from iobands.snapshot import (
     in_force,
     in_utc,
 )
-from iobands.views.alert_lines import cause_text, counted_members, subject
-from iobands.views.format import (
+from iobands.views import (
     acknowledgement_text,
     action_text,
     between_text,
@@ -45,6 +44,7 @@ from iobands.views.format import (
     sparkline,
     time_text,
 )
+from iobands.views.alert_lines import cause_text, counted_members, subject
 from iobands.views.related import (
     OnsetTime,
     Related,

@@ -20,8 +20,7 @@ from iobands.snapshot import (
     Snapshot,
     State,
 )
-from iobands.views.alert_lines import details
-from iobands.views.format import (
+from iobands.views import (
     acknowledgement_text,
     action_text,
     band_source,
@@ -43,6 +42,7 @@ from iobands.views.format import (
     ratio_text,
     time_text,
 )
+from iobands.views.alert_lines import details
 from iobands.views.how_run import how_run
 from iobands.views.related import (
     SHARED_FIELDS,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from iobands.model import SeriesKey
 from iobands.snapshot import in_effect
-from iobands.views.format import plural
+from iobands.views import plural
 
 _MANY: Final = (
     0.2  # share of the time in opens and closes, from which on transfers alone do not decide

@@ -10,7 +10,7 @@ from typing import Final
 from iobands.model import path_part
 from iobands.snapshot import BeforeAfter, Shift, ShiftVerdict
 from iobands.version import __version__
-from iobands.views.document import (
+from iobands.views import (
     Block,
     Bullets,
     Commands,
@@ -18,10 +18,12 @@ from iobands.views.document import (
     Heading,
     Paragraph,
     Table,
+    listed,
+    percent,
+    plural,
     rendered,
     written,
 )
-from iobands.views.format import listed, percent, plural
 
 _HEADINGS: Final = ("", "Verdict", "After / before", "95 % interval", "Visible loss", "Runs")
 #: How many series without a claim have a row: the page is one page.

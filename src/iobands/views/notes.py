@@ -10,7 +10,7 @@ from typing import Final
 from iobands.bands import BELOW, COLLAPSED, Epoch
 from iobands.model import NODE, TARGET, Ask, Leftover, slug
 from iobands.snapshot import Snapshot, State
-from iobands.views.format import (
+from iobands.views import (
     command_text,
     due_text,
     epoch_text,

@@ -11,8 +11,19 @@ from typing import Any, Final
 
 from iobands.model import ALL_TARGETS, MADE_UP, SeriesKey
 from iobands.snapshot import FIGURES, Rates, Recommended, in_effect
-from iobands.views.document import Block, Bullets, Commands, Comment, Heading, Paragraph, Table
-from iobands.views.format import figure, listed, percent, plural
+from iobands.views import (
+    Block,
+    Bullets,
+    Commands,
+    Comment,
+    Heading,
+    Paragraph,
+    Table,
+    figure,
+    listed,
+    percent,
+    plural,
+)
 
 #: What the patterns are called in full, with the usual abbreviation.
 PATTERNS: Final[Mapping[str, str]] = {

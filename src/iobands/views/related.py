@@ -30,16 +30,17 @@ from iobands.snapshot import (
     in_utc,
     level_ratio,
 )
-from iobands.views.format import (
+from iobands.views import (
+    MAIL_WIDTH,
     action_text,
     day_text,
     figure,
+    folded,
     listed,
     plural,
     printable,
     ratio_text,
 )
-from iobands.views.layout import MAIL_WIDTH, folded
 
 #: Runs before a change, as many as the largest baseline has, and runs since. Later runs may have
 #: moved for another reason.

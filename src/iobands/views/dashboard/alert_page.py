@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from iobands.model import MADE_UP
 from iobands.snapshot import Alert, History, Member, Place, Series, Snapshot, Times, in_utc, moment
 from iobands.version import __version__
+from iobands.views import day_text, figure, level_text, ratio_text, rendered, time_text
 from iobands.views.alert_lines import page_of
 from iobands.views.dashboard.series import series_id
-from iobands.views.document import rendered
 from iobands.views.explain_alert import account_given_of
-from iobands.views.format import day_text, figure, level_text, ratio_text, time_text
 
 #: How many alerts of the past have a page: the newest.
 MOST_PAST: Final = 40

@@ -24,7 +24,21 @@ from iobands.snapshot import (
     value_of,
 )
 from iobands.version import __version__
-from iobands.views import format as texts
+from iobands.views import (
+    WORDS,
+    Block,
+    band_text,
+    counts,
+    day_text,
+    figure,
+    percent,
+    plural,
+    rendered,
+    runs_left,
+    sparkline,
+    state_text,
+    time_text,
+)
 from iobands.views.alert_lines import (
     ATTENTION,
     counted_members,
@@ -36,9 +50,7 @@ from iobands.views.alert_lines import (
 )
 from iobands.views.dashboard.alert_page import with_pages
 from iobands.views.dashboard.series import heat_map, job_id, peer_maps, seconds, series_id
-from iobands.views.document import Block, rendered
 from iobands.views.explain_alert import cause_of
-from iobands.views.format import counts, time_text
 from iobands.views.notes import leftover_text, leftovers_heading, maintenance_lines, not_measured
 
 #: The version of the form of the data.
@@ -73,8 +85,8 @@ def overview(
         "past": past,
         "made_up": site.is_made_up,
         "public": site.is_public,
-        "word": texts.WORDS[site.exit_status],
-        "counts": texts.counts(site),
+        "word": WORDS[site.exit_status],
+        "counts": counts(site),
         "headline": headline(site),
         "newest": newest and seconds(newest),
         "session": last and {"began": seconds(last.began), "how": last.how},
@@ -140,15 +152,15 @@ def headline(site: Snapshot) -> str:
     loud = sections(site)[ATTENTION]
     named = "; ".join(_trouble(each, site) for each in loud[:_NAMED])
     more = len(loud) - _NAMED
-    return f"{named}; {texts.plural(more, 'more alert')}" if more > 0 else named
+    return f"{named}; {plural(more, 'more alert')}" if more > 0 else named
 
 
 def _trouble(alert: Alert, site: Snapshot) -> str:
     if not alert.has_level:
         return f"{alert.subject}: {alert.severity.value}"
     ratio = alert.peer.ratio.value if alert.peer else alert.ratio
-    size = f" {texts.percent(ratio)}" if ratio and math.isfinite(ratio) else ""
-    since = f" since {texts.day_text(alert.since, site.now)}" if alert.since else ""
+    size = f" {percent(ratio)}" if ratio and math.isfinite(ratio) else ""
+    since = f" since {day_text(alert.since, site.now)}" if alert.since else ""
     cause = cause_of(alert)
     return f"{alert.subject}{size}{since}{f': {cause}' if cause else ''}"
 
@@ -160,7 +172,7 @@ def _entry(entry: LedgerEntry, pages: Mapping[tuple[int | None, str], str]) -> d
         "subject": entry.subject,
         "since": seconds(entry.since),
         "ended": entry.ended and seconds(entry.ended),
-        "change": texts.percent(entry.ratio) if entry.ratio else "",
+        "change": percent(entry.ratio) if entry.ratio else "",
         "end": entry.ending,
     }
 
@@ -208,15 +220,15 @@ def _series(series: Series, site: Snapshot) -> dict[str, object]:
         "unit": key.unit,
         "effect": series.in_effect.brief(),
         "state": status.state.value,
-        "says": texts.state_text(status, quiet),
+        "says": state_text(status, quiet),
         "quiet": quiet,
         "verdict": status.verdict,
-        "value": None if status.value is None else texts.figure(status.value),
-        "band": texts.band_text(band, status.provisional) if band else "",
-        "left": texts.runs_left(series) if status.state is State.CALIBRATING else 0,
+        "value": None if status.value is None else figure(status.value),
+        "band": band_text(band, status.provisional) if band else "",
+        "left": runs_left(series) if status.state is State.CALIBRATING else 0,
         "runs": status.runs,
         "when": status.when and seconds(status.when),
-        "trend": texts.sparkline(series.history.values[-_RECENT:].tolist()),
+        "trend": sparkline(series.history.values[-_RECENT:].tolist()),
     }
 
 

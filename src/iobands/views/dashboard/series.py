@@ -17,9 +17,8 @@ import numpy as np
 from iobands.bands import Span
 from iobands.model import RATIO_UNIT, SCHEDULED, SeriesKey, slug
 from iobands.snapshot import Change, PeerState, Place, Series, Snapshot, moment
-from iobands.views import format as texts
+from iobands.views import action_text, ratio_text
 from iobands.views.explain_series import facts, moved
-from iobands.views.format import ratio_text
 from iobands.views.related import WORST_FIRST, with_worst
 
 #: How many sessions are shown: six weeks of daily ones.
@@ -292,7 +291,7 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
             for each in series.missing
         ],
         "actions": [
-            {"when": seconds(each.when), "says": texts.action_text(each)} for each in series.actions
+            {"when": seconds(each.when), "says": action_text(each)} for each in series.actions
         ],
         # what an earlier run asked for has a smaller mark
         "asked": (
@@ -329,7 +328,7 @@ def _change(change: Change) -> dict[str, object]:
         "ended": change.ended and seconds(change.ended),
         "end": change.end,
         "ratio": change.ratio.value,
-        "says": texts.ratio_text(change.ratio),
+        "says": ratio_text(change.ratio),
         "baseline": change.baseline,
         "level": change.level,
     }

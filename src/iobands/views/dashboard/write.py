@@ -18,12 +18,11 @@ from typing import Final
 
 from iobands.model import naming, opened_below, read_regular, refuse_link, replace_file
 from iobands.snapshot import BeforeAfter, Snapshot, slowest
+from iobands.views import Block, printable
 from iobands.views.dashboard.alert_page import alert_pages
 from iobands.views.dashboard.overview import Cluster, clusters_page, overview
 from iobands.views.dashboard.runs import COLUMNS, packed, parts_of
 from iobands.views.dashboard.series import by_job, details_of
-from iobands.views.document import Block
-from iobands.views.format import printable
 from iobands.views.maintenance import (
     in_short,
     page_about,
