@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from iobands.measure.suite import site_of_suite
+from iobands.measure import site_of_suite
 from iobands.model import PERFLOG_FORMAT, path_part
 
 SITE = site_of_suite(Path(__file__).resolve().parent.parent)

@@ -21,9 +21,8 @@ import pandas as pd
 
 from benchmarks.alarms.tokio import write_reduced
 from benchmarks.alarms.worlds import Array, Random, with_outliers
-from iobands.bands.contract import MEDIAN_QUANTILE, Promise
+from iobands.bands.contract import MEDIAN_QUANTILE, Outcome, Promise
 from iobands.judge.acceptance import FEWEST_RUNS, decide
-from iobands.snapshot.acceptance import Outcome
 
 REAL: Final = "the real year's residuals"
 SPREADS: Final = (0.02, 0.05, 0.10, 0.15, 0.20)

@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from iobands.bands.contract import Promise
+from iobands.bands.contract import Outcome, Promise
 from iobands.judge.acceptance import decide, evidence_of, spread_of, weights_of
-from iobands.snapshot.acceptance import Outcome
 
 #: Ten percent of tolerance, five of either risk; runs share nothing.
 PROMISE = Promise(rate=10, unit="GiB/s", runs=20, lasting_hours=0)

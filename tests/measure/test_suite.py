@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.suite import SITE_ENV, site_of_suite, suite_of
+from iobands.measure import SITE_ENV, site_of_suite, suite_of
 
 CLONE = Path(__file__).resolve().parents[2]
 

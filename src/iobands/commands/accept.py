@@ -13,7 +13,7 @@ from typing import Annotated, Final
 
 import typer
 
-from iobands.bands.contract import Contract, parse_contract
+from iobands.bands.contract import Acceptance, AcceptedLine, Contract, Outcome, parse_contract
 from iobands.commands.options import DryRunOption, RootOption, failure, root_of, seconds_option
 from iobands.commands.session import listening
 from iobands.judge.acceptance import decide
@@ -37,7 +37,6 @@ from iobands.model import (
     unknown,
     worst,
 )
-from iobands.snapshot.acceptance import Acceptance, AcceptedLine, Outcome
 from iobands.source.acceptance import (
     BEGUN_NAME,
     CONTRACT_NAME,

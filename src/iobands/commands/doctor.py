@@ -16,9 +16,8 @@ import typer
 import iobands
 from iobands.commands.checkup import Level, Line, said_by, site_lines
 from iobands.commands.options import RootOption, find_root, is_site
-from iobands.measure import SessionError
+from iobands.measure import SessionError, installed_suite
 from iobands.measure.reframe import LOG, reframe_command
-from iobands.measure.suite import installed_suite
 from iobands.model import read_small, replace_file
 from iobands.notify.settings import scrubbed
 from iobands.version import __version__

@@ -19,7 +19,7 @@ from iobands.commands.options import (
     is_site,
     root_of,
 )
-from iobands.measure import SessionError
+from iobands.measure import SITE_ENV, SessionError
 from iobands.measure.lock import read_holder
 from iobands.measure.machine import EDIT, machine
 from iobands.measure.reframe import reframe_command
@@ -30,7 +30,6 @@ from iobands.measure.site_directory import (
     templates,
     write_site,
 )
-from iobands.measure.suite import SITE_ENV
 from iobands.model import PATH_PART
 
 

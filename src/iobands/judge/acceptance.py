@@ -19,8 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.bands.contract import MEDIAN_QUANTILE, Promise
-from iobands.snapshot.acceptance import Decision, Outcome
+from iobands.bands.contract import MEDIAN_QUANTILE, Decision, Outcome, Promise
 
 _Array = NDArray[np.float64]
 

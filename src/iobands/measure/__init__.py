@@ -1,12 +1,18 @@
 """Measuring: one session at a time, its lock and jobs, ReFrame, and what it leaves on disk.
 
 ReFrame's own process imports this room: nothing here needs more than Python.
+
+The suite is what a release brings: checks, the general configuration, benchio's source. A site is
+what its staff keep: site files, bands, actions, perflogs. In a clone both are the clone.
 """
+
+from __future__ import annotations
 
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from iobands.model import MANUAL, SCHEDULED
@@ -77,3 +83,26 @@ class DeclaredPartitions(Protocol):
 
 #: Reads the site file of a system; raises FileError.
 ReadSiteFile = Callable[[str], DeclaredPartitions]
+
+
+#: Names the site's directory to ReFrame and its checks.
+SITE_ENV: Final = "IOBANDS_SITE"
+
+_PACKAGE: Final = Path(__file__).resolve().parents[1]
+_INSTALLED: Final = _PACKAGE / "suite"
+_CLONE: Final = _PACKAGE.parents[1]
+
+
+def suite_of(site: Path) -> Path:
+    """Return the suite for a site: its own in a clone, else the one of this installation."""
+    return site if (site / "checks").is_dir() else installed_suite()
+
+
+def installed_suite() -> Path:
+    """Return the suite of this installation."""
+    return _INSTALLED if _INSTALLED.is_dir() else _CLONE
+
+
+def site_of_suite(suite: Path) -> Path:
+    """Return the site that `suite` measures: the one in the environment, else a clone itself."""
+    return Path(os.environ.get(SITE_ENV) or suite).resolve()

@@ -12,8 +12,8 @@ from pprint import pformat
 from shutil import copy2
 from typing import Final
 
+from iobands.measure import installed_suite
 from iobands.measure.machine import Machine, site_of_machine
-from iobands.measure.suite import installed_suite
 from iobands.model import FileError
 
 #: The template that is filled in with what this machine says of itself.

@@ -5,7 +5,6 @@ ReFrame's process imports it under a site's own ReFrame: it needs only what ReFr
 
 from __future__ import annotations
 
-from iobands.model.ask import Ask
 from iobands.model.documents import (
     Document,
     Steps,
@@ -24,7 +23,6 @@ from iobands.model.documents import (
     unknown,
     utc_text,
 )
-from iobands.model.exit_status import CRITICAL, OK, UNKNOWN, WARNING, WORST_STATUS_FIRST, worst
 from iobands.model.fields import (
     ACCEPTANCE,
     ASKED,
@@ -67,6 +65,8 @@ from iobands.model.files import (
     Unusable,
     entries,
     mask_others,
+    mounts,
+    mounts_in,
     naming,
     not_read,
     opened_below,
@@ -75,7 +75,6 @@ from iobands.model.files import (
     refuse_link,
     replace_file,
 )
-from iobands.model.mounts import mounts, mounts_in
 from iobands.model.ratios import CONFIDENCE, FEWEST_PAIRS, PairedRatio, paired_ratio
 from iobands.model.series import (
     ALL_TARGETS,
@@ -92,11 +91,18 @@ from iobands.model.series import (
 )
 from iobands.model.session import (
     COMPLETED,
+    CRITICAL,
     FAILED,
     INTERRUPTED,
     KILLED,
     LIMIT,
+    OK,
     RUNNING,
+    UNKNOWN,
+    WARNING,
+    WORST_STATUS_FIRST,
+    Ask,
     LastSession,
     Leftover,
+    worst,
 )

@@ -1,10 +1,10 @@
-"""What is known besides samples: the newest session, and what runs left behind."""
+"""Sessions: how one ended, what it left behind, what is measured again, and exit statuses."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -58,3 +58,70 @@ class Leftover:
     since: str | None = None
     bytes: int | None = None
     is_closed: bool = False
+
+
+#: A due time further ahead than the longest interval was written by a clock that was wrong.
+_FARTHEST: Final = timedelta(days=8)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A check of one partition and environment that is measured again, for a `purpose`.
+
+    `series` are the names in files of the series that it is for, and `measured` is when the newest
+    sample of them was taken. It costs `node_hours` at most. It is `due` from a time on, `until`
+    the next maintenance begins. With a `target` or a `node`, the run is pinned to it.
+    """
+
+    system: str
+    partition: str
+    environ: str
+    check: str
+    file_system: str | None
+    purpose: str
+    why: str
+    series: tuple[str, ...]
+    measured: datetime
+    node_hours: float = 0.0
+    due: datetime | None = None
+    until: datetime | None = None
+    target: str = ""
+    node: str = ""
+
+    @property
+    def place(self) -> str:
+        """Its partition, as ReFrame writes it."""
+        return f"{self.system}:{self.partition}"
+
+    @property
+    def of_check(self) -> tuple[str, str, str, str]:
+        """What identifies its check in all runs."""
+        return self.system, self.partition, self.environ, self.check
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What identifies the measurement; it begins with the place."""
+        return self.place, self.environ, self.check, self.target, self.node
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether it is time to measure it."""
+        if self.due is None or (self.until is not None and self.until <= now):
+            return False
+        return self.due <= now or self.due - now > _FARTHEST
+
+
+#: Exit statuses of a monitoring plug-in.
+OK, WARNING, CRITICAL, UNKNOWN = range(4)
+
+#: Exit statuses, the worst first: a missing sample may hide a loss, a known loss hides nothing.
+WORST_STATUS_FIRST: Final = (CRITICAL, UNKNOWN, WARNING, OK)
+
+
+def worst(statuses: Iterable[int]) -> int:
+    """Return the exit status for all of `statuses`: 2 before 3 before 1 before 0.
+
+    A missing sample must not hide a known loss, and may itself be as bad. `watch` is a suspicion
+    that the next runs settle.
+    """
+    found = set(statuses)
+    return next((status for status in WORST_STATUS_FIRST if status in found), OK)

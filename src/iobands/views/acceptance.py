@@ -11,9 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from iobands.bands.contract import MEDIAN_QUANTILE, Promise
+from iobands.bands.contract import MEDIAN_QUANTILE, Acceptance, AcceptedLine, Outcome, Promise
 from iobands.model import FIELD, TIME, VALUE
-from iobands.snapshot.acceptance import Acceptance, AcceptedLine, Outcome
 from iobands.views import blocks, figure, listed, markdown_text, output_width, plural, time_text
 
 _ENVIRONMENT: Final = (

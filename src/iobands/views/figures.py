@@ -20,9 +20,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN
+from iobands.bands.contract import AcceptedLine
 from iobands.model import VALUE
 from iobands.snapshot import VERDICTS, Alert, Change, Series, Snapshot, Verdicts
-from iobands.snapshot.acceptance import AcceptedLine
 
 #: Marker and colour of each verdict; the shapes differ for those who cannot tell the colours
 #: (Okabe and Ito, "Color universal design", 2008).
