@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.machine import FoundFileSystem, Machine, Partition
-from iobands.measure.site_directory import files_of_clone, new_site, templates
+from iobands.measure.site_directory import (
+    FoundFileSystem,
+    Machine,
+    Partition,
+    files_of_clone,
+    new_site,
+    templates,
+)
 from iobands.model import FileError
 from iobands.source.demo import write_demo
 from tests.conftest import Command

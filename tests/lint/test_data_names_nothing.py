@@ -25,7 +25,7 @@ STARTS = {
     "src/iobands/notify/channels.py": {"subprocess"},
     "src/iobands/measure/jobs.py": {"subprocess"},
     # the scheduler and MPI of this machine, once, for a new site file
-    "src/iobands/measure/machine.py": {"subprocess"},
+    "src/iobands/measure/site_directory.py": {"subprocess"},
     # the programs that a site file names, by `iobands doctor`
     "src/iobands/commands/checkup.py": {"subprocess"},
     # ReFrame, by hand

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from iobands.measure.machine import (
+from iobands.measure.site_directory import (
     EDIT,
     FoundFileSystem,
     Machine,

@@ -14,8 +14,14 @@ from typing import Annotated, Final
 import typer
 
 from iobands.bands.contract import Acceptance, AcceptedLine, Contract, Outcome, parse_contract
-from iobands.commands.options import DryRunOption, RootOption, failure, root_of, seconds_option
-from iobands.commands.session import listening
+from iobands.commands.options import (
+    DryRunOption,
+    RootOption,
+    failure,
+    listening,
+    root_of,
+    seconds_option,
+)
 from iobands.judge.acceptance import decide
 from iobands.measure import Listener, SessionError, selection_of
 from iobands.measure.cost import GIB_PER_TIB, Cost
@@ -30,6 +36,7 @@ from iobands.model import (
     UNKNOWN,
     VALUE,
     WARNING,
+    __version__,
     path_part,
     read_content,
     read_small,
@@ -55,7 +62,6 @@ from iobands.source.acceptance import (
 )
 from iobands.source.contract_checks import check_of
 from iobands.source.site_file import read_site_file
-from iobands.version import __version__
 from iobands.views import blocks, fitted, output_width, plural, time_text
 from iobands.views.acceptance import acceptance_lines, acceptance_report
 

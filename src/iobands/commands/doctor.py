@@ -18,9 +18,8 @@ from iobands.commands.checkup import Level, Line, said_by, site_lines
 from iobands.commands.options import RootOption, find_root, is_site
 from iobands.measure import SessionError, installed_suite
 from iobands.measure.reframe import LOG, reframe_command
-from iobands.model import read_small, replace_file
+from iobands.model import __version__, read_small, replace_file
 from iobands.notify.settings import scrubbed
-from iobands.version import __version__
 
 _LOG_BYTES: Final = 20_000  # of the last session's output in a report
 _REINSTALL: Final = "install it again: pip install --force-reinstall iobands"

@@ -21,11 +21,12 @@ from iobands.commands.options import (
 )
 from iobands.measure import SITE_ENV, SessionError
 from iobands.measure.lock import read_holder
-from iobands.measure.machine import EDIT, machine
 from iobands.measure.reframe import reframe_command
 from iobands.measure.site_directory import (
+    EDIT,
     GENERIC,
     files_of_clone,
+    machine,
     new_site,
     templates,
     write_site,

@@ -14,8 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from iobands.commands.options import failure, require_report, with_site_options
-from iobands.model import UNKNOWN, FileError, mask_others
-from iobands.version import __version__
+from iobands.model import UNKNOWN, FileError, __version__, mask_others
 
 #: By heading of the help: for each command its module, its function and its summary.
 COMMANDS: Final = {
@@ -26,7 +25,7 @@ COMMANDS: Final = {
         "report": ("report", "report", "write the dashboard: static files for a browser"),
         "explain": ("status", "explain", "explain the state of a series, or an alert"),
         "targets": ("status", "targets", "find slow storage targets or nodes"),
-        "notify": ("notify", "notify", "send news by mail, chat or issue tracker"),
+        "notify": ("session", "notify", "send news by mail, chat or issue tracker"),
         "schedule": ("cost", "schedule", "print a cron line, or a script for other schedulers"),
         "accept": ("accept", "accept", "measure until the promises of a contract are decided"),
         "compare": ("advise", "compare", "print the ratio of series that differ in one field"),

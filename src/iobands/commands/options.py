@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar, get_type_hints
 
 import typer
 
@@ -21,9 +21,12 @@ from iobands.model import UNKNOWN, parse_time, seconds_of
 
 if TYPE_CHECKING:
     from iobands.judge.site import JudgedSite
+    from iobands.measure import Listener
     from iobands.snapshot import Snapshot
     from iobands.source.known import Known
     from iobands.source.store import Store
+
+_T = TypeVar("_T")
 
 #: The modules that `iobands[report]` installs beyond the core.
 REPORT_MODULES: Final = ("jinja2", "matplotlib", "pandas", "scipy", "uplot")
@@ -385,3 +388,27 @@ def seconds_option(text: str, option: str = "--limit") -> float:
     if not 0 < seconds <= threading.TIMEOUT_MAX:
         raise failure(f"{option} {text}: not a duration; write for example 90m, 4h or 1d")
     return seconds
+
+
+def listening(verbose: bool, work: Callable[[Listener], _T], command: str = "iobands run") -> _T:
+    """Do `work` with a progress line on a terminal, or with ReFrame's whole output.
+
+    Ends with a message if nothing was measured.
+    """
+    from rich.console import Console  # noqa: PLC0415 (slow to load)
+    from rich.text import Text  # noqa: PLC0415
+
+    from iobands.measure import Listener, SessionError  # noqa: PLC0415 (slow to load)
+
+    console = Console(stderr=True, highlight=False, markup=False)
+    try:
+        if verbose:
+            return work(Listener(line=typer.echo, step=lambda _: None))
+        with console.status(command) as status:  # prints nothing unless on a terminal
+            listener = Listener(
+                line=lambda _: None,
+                step=lambda text: status.update(Text(f"{command}: {text}")),
+            )
+            return work(listener)
+    except SessionError as error:
+        raise failure(str(error)) from error

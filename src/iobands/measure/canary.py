@@ -30,8 +30,16 @@ from iobands.measure.canary_log import CASE
 from iobands.measure.lock import STOPPED, lock_path, read_holder
 from iobands.measure.notes import is_live, new_note, notes_of, read_notes
 from iobands.measure.sweep import sweep
-from iobands.model import CRITICAL, MANUAL, TIME, UNKNOWN, VARIABLE_UNITS, path_part, read_small
-from iobands.version import __version__
+from iobands.model import (
+    CRITICAL,
+    MANUAL,
+    TIME,
+    UNKNOWN,
+    VARIABLE_UNITS,
+    __version__,
+    path_part,
+    read_small,
+)
 
 _FILES: Final = ("benchio", "build.out", "environment", "identity", "libraries")
 _KEY: Final = re.compile(r"[0-9a-f]{32}\n")

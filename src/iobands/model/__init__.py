@@ -106,3 +106,4 @@ from iobands.model.session import (
     Leftover,
     worst,
 )
+from iobands.version import __version__

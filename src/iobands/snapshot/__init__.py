@@ -37,6 +37,8 @@ from iobands.snapshot.advice import (
     SETTINGS,
     Advice,
     Advised,
+    BeforeAfter,
+    Beside,
     CaseAdvice,
     Changed,
     Comparison,
@@ -45,6 +47,8 @@ from iobands.snapshot.advice import (
     PairedEvidence,
     Rates,
     Recommended,
+    Shift,
+    ShiftVerdict,
     value_of,
 )
 from iobands.snapshot.alert import (
@@ -74,7 +78,6 @@ from iobands.snapshot.alert import (
     ordered,
     ratio_of,
 )
-from iobands.snapshot.before_after import BeforeAfter, Beside, Shift, ShiftVerdict
 from iobands.snapshot.history import (
     ADOPTED,
     COMPARED,

@@ -1,14 +1,15 @@
-"""The value of settings: comparisons, advice, and the rates that a site publishes."""
+"""The value of settings, and what a maintenance changed: comparisons and advice."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import Any, Final
 
 from iobands.model import ALL_TARGETS, PairedRatio, SeriesKey
+from iobands.snapshot.history import Ratio
 
 #: The fields that can be compared, and those that follow from each.
 COMPARABLE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -190,3 +191,74 @@ class Recommended:
 
 #: Ratios between this and its inverse do not matter to users.
 MARGIN: Final = 1.1
+
+
+class ShiftVerdict(str, Enum):
+    """The verdict on a series or a group after a maintenance."""
+
+    SLOWER = "slower"
+    FASTER = "faster"
+    NO_CHANGE = "no change"
+    UNDECIDED = "not enough runs"
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A series or a group of `members`, after a maintenance over before.
+
+    `ratio` has a 95 % interval of its own; `outcome` holds for all rows of a report together.
+    `bound` is the largest change that is left open, and `visible` the smallest loss that these runs
+    show with the power asked for, as shares; None if they cannot. About `more` days decide, None if
+    that is unknown. `before` and `after` are numbers of runs and of days. `story` says on which day
+    what became of a claim: said, confirmed or withdrawn, and from how many runs.
+    """
+
+    kind: str
+    name: str
+    members: int
+    outcome: ShiftVerdict
+    ratio: Ratio
+    bound: float
+    visible: float | None
+    more: int | None
+    before: tuple[int, int]
+    after: tuple[int, int]
+    story: tuple[tuple[date, str, int], ...] = ()
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether something changed."""
+        return self.outcome in {ShiftVerdict.SLOWER, ShiftVerdict.FASTER}
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A column of the samples that differs before and after, in `series` of `of` series."""
+
+    column: str
+    before: str
+    after: str
+    series: int
+    of: int
+
+
+@dataclass(frozen=True)
+class BeforeAfter:
+    """What is known at `now` of a maintenance from `begin` to `end`, which may last (`is_open`).
+
+    `groups` and `series` have a row each, `left_out` why a series has none. `epochs` began in it.
+    """
+
+    name: str
+    system: str
+    begin: datetime
+    end: datetime
+    reason: str
+    file_systems: tuple[str, ...]
+    now: datetime
+    is_open: bool
+    groups: tuple[Shift, ...] = ()
+    series: tuple[Shift, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    beside: tuple[Beside, ...] = ()
+    epochs: tuple[str, ...] = ()

@@ -7,9 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from iobands.model import path_part
+from iobands.model import __version__, path_part
 from iobands.snapshot import BeforeAfter, Shift, ShiftVerdict
-from iobands.version import __version__
 from iobands.views import (
     Block,
     Bullets,

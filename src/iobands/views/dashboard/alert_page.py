@@ -10,9 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.model import MADE_UP
+from iobands.model import MADE_UP, __version__
 from iobands.snapshot import Alert, History, Member, Place, Series, Snapshot, Times, in_utc, moment
-from iobands.version import __version__
 from iobands.views import day_text, figure, level_text, ratio_text, rendered, time_text
 from iobands.views.alert_lines import page_of
 from iobands.views.dashboard.series import series_id

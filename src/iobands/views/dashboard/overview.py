@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from iobands.model import SERIES_FIELDS, WORST_STATUS_FIRST
+from iobands.model import SERIES_FIELDS, WORST_STATUS_FIRST, __version__
 from iobands.snapshot import (
     COMPARABLE,
     ENOUGH_RUNS,
@@ -23,7 +23,6 @@ from iobands.snapshot import (
     in_utc,
     value_of,
 )
-from iobands.version import __version__
 from iobands.views import (
     WORDS,
     Block,
