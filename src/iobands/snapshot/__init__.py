@@ -5,27 +5,6 @@ Frozen and plain: a view imports this package, `iobands.model` and nothing else 
 
 from __future__ import annotations
 
-from iobands.snapshot.action import (
-    ACKNOWLEDGE,
-    ACTIONS,
-    ANSWERS,
-    BEGIN,
-    CLOCKS,
-    DISCARD,
-    END,
-    FALSE,
-    LONGEST_MAINTENANCE,
-    REAL,
-    REBASELINE,
-    RESOLVE,
-    RETIRE,
-    UNDO,
-    Action,
-    BegunMaintenance,
-    begun,
-    in_force,
-    is_future,
-)
 from iobands.snapshot.advice import (
     COMPARABLE,
     FIGURES,
@@ -127,8 +106,24 @@ from iobands.snapshot.peers import (
     slowest,
 )
 from iobands.snapshot.series import (
+    ACKNOWLEDGE,
+    ACTIONS,
+    ANSWERS,
+    BEGIN,
+    CLOCKS,
+    DISCARD,
+    END,
     ENOUGH_RUNS,
+    FALSE,
+    LONGEST_MAINTENANCE,
+    REAL,
+    REBASELINE,
+    RESOLVE,
+    RETIRE,
+    UNDO,
     VERDICTS,
+    Action,
+    BegunMaintenance,
     Finding,
     InEffect,
     MissingRun,
@@ -137,7 +132,10 @@ from iobands.snapshot.series import (
     Series,
     Status,
     Verdicts,
+    begun,
     in_effect,
+    in_force,
+    is_future,
     may_share,
 )
 from iobands.snapshot.site import CLOCK, CLOCK_OFF, FileSystem, FutureSample, Snapshot, public

@@ -11,9 +11,8 @@ from statistics import median
 from typing import Final
 
 from iobands.model import CRITICAL, OK, UNKNOWN, WARNING, PeerName, SeriesKey
-from iobands.snapshot.action import Action
 from iobands.snapshot.history import Ratio, State
-from iobands.snapshot.series import Series
+from iobands.snapshot.series import Action, Series
 
 
 @dataclass(frozen=True)

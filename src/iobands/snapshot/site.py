@@ -28,11 +28,10 @@ from iobands.model import (
     SeriesKey,
     worst,
 )
-from iobands.snapshot.action import Action
 from iobands.snapshot.alert import Alert, Cause, CauseKind, Certainty, Incident, Ledger
 from iobands.snapshot.history import DOWN, UNCERTAIN, Doubt
 from iobands.snapshot.peers import Place
-from iobands.snapshot.series import Finding, Obstacle, Outliers, Series, State
+from iobands.snapshot.series import Action, Finding, Obstacle, Outliers, Series, State
 
 
 @dataclass(frozen=True)
