@@ -22,8 +22,7 @@ from iobands.judge.site import read_site
 from iobands.model import TARGET
 from iobands.snapshot import Series, Snapshot
 from iobands.source.demo import write_demo
-from iobands.views.digest import digest_text
-from iobands.views.explain import explanation
+from iobands.views.digest import digest_text, explanation
 from iobands.views.figures import evidence, time_series
 from iobands.views.related import peers_text
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from iobands.source.demo import write_demo
-from iobands.views.layout import blocks, folded
+from iobands.views.document import blocks, folded
 from tests.factory import daily, write_perflog
 from tests.views.sites import acknowledge, dropped
 

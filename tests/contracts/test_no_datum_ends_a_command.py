@@ -20,7 +20,7 @@ from iobands.model import CRITICAL, UNKNOWN, WARNING
 from iobands.snapshot import ACKNOWLEDGE, Action, Snapshot, State
 from iobands.snapshot.stored import from_json, to_json
 from iobands.source.action_log import append
-from iobands.views.explain import explanation
+from iobands.views.digest import explanation
 from tests.contracts.test_hostile_input import VALUES, bounded, changed, damaged
 from tests.factory import (
     COLUMNS,

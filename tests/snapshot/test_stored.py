@@ -13,8 +13,7 @@ from iobands.notify.changes import changes
 from iobands.snapshot import Snapshot, public
 from iobands.snapshot.stored import from_json, to_json
 from iobands.views.dashboard.write import write_dashboard
-from iobands.views.digest import digest_text
-from iobands.views.explain import explanation
+from iobands.views.digest import digest_text, explanation
 from iobands.views.figures import evidence
 from iobands.views.openmetrics import history_metrics, state_metrics
 from iobands.views.related import peers_text

@@ -15,8 +15,7 @@ from iobands.notify.changes import changes, message_of
 from iobands.notify.settings import NOTIFIED
 from iobands.snapshot import Snapshot, State
 from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, sections
-from iobands.views.digest import SCREEN, digest_text
-from iobands.views.explain import explanation
+from iobands.views.digest import SCREEN, digest_text, explanation
 from iobands.views.format import command_text, sparkline
 from iobands.views.notes import not_measured
 from tests.conftest import Command

@@ -27,7 +27,7 @@ from iobands.snapshot import (
 )
 from iobands.snapshot.stored import from_json, to_json
 from iobands.views.alert_lines import details
-from iobands.views.explain import chosen, explanation, name_of
+from iobands.views.digest import chosen, explanation, name_of
 from iobands.views.related import onset_time_of, related
 from tests.conftest import Command
 from tests.factory import NOW, daily, write_perflog

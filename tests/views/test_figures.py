@@ -10,7 +10,7 @@ from pathlib import Path
 from iobands.bands import Epoch
 from iobands.bands.file import write_epoch
 from iobands.model import slug
-from iobands.views.explain import chosen
+from iobands.views.digest import chosen
 from iobands.views.figures import evidence
 from tests.factory import NOW, daily, write_bands, write_perflog
 from tests.views.sites import look, site

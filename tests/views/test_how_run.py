@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from iobands.model import SeriesKey
-from iobands.views.explain import chosen, explanation
-from iobands.views.how_run import how_run, not_followed
+from iobands.views.digest import chosen, explanation
+from iobands.views.notes import how_run, not_followed
 from tests.factory import daily, write_perflog
 from tests.views.sites import healthy, look
 

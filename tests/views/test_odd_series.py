@@ -8,7 +8,7 @@ import pytest
 
 from iobands.snapshot.stored import from_json, to_json
 from iobands.views.dashboard.write import write_dashboard
-from iobands.views.explain import explanation
+from iobands.views.digest import explanation
 from iobands.views.figures import evidence
 from tests.factory import case, daily, days_ago, line, write_perflog, write_report
 from tests.views.sites import dropped, healthy, look

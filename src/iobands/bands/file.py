@@ -250,7 +250,6 @@ def _refuse_twins(epochs: Sequence[Epoch], document: Document) -> None:
 
 
 _SCHEMA: Final = 4
-
 _SCHEMA_OF_LIMITS: Final = 6
 
 

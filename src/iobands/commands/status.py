@@ -44,8 +44,7 @@ from iobands.views import (
     printable,
     summary,
 )
-from iobands.views.digest import digest_text, plugin_line
-from iobands.views.explain import chosen, explanation, name_of
+from iobands.views.digest import chosen, digest_text, explanation, name_of, plugin_line
 from iobands.views.related import peers_text
 
 

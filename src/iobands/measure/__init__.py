@@ -87,7 +87,6 @@ ReadSiteFile = Callable[[str], DeclaredPartitions]
 
 #: Names the site's directory to ReFrame and its checks.
 SITE_ENV: Final = "IOBANDS_SITE"
-
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
 _INSTALLED: Final = _PACKAGE / "suite"
 _CLONE: Final = _PACKAGE.parents[1]

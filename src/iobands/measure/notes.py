@@ -24,7 +24,6 @@ from iobands.model import Leftover, path_part, replace_file
 
 #: The last part of a run directory's path.
 _NAME: Final = re.compile(r"iobands-\w+-\w{10}", re.ASCII)
-
 _DIRECTORY: Final = "leftovers"
 _SCHEMA: Final = 1
 _LARGEST: Final = 64 * 1024  # bytes of a note that is read

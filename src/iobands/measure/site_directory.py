@@ -228,9 +228,7 @@ def _partition(partition: Partition, found: Machine) -> dict[str, Any]:
 GENERIC: Final = "generic"
 #: The site file of a machine without a scheduler, which needs no change.
 LOCAL: Final = "local"
-
 _SYSTEMS: Final = Path("config/systems")
-_NOTIFY: Final = Path("config/notify.yaml")
 _BANDS: Final = Path("config/bands")
 _SITE_FILE: Final = '''"""The site file of {name}, from what `iobands init` found on {host}.
 

@@ -29,7 +29,6 @@ from iobands.model import mounts
 
 #: How long the removals on one file system may take: a hung one must not hold up a session.
 PATIENCE_SECONDS: Final = 60
-
 REMOVE_SCRIPT: Final = Path(__file__).with_name("remove.sh")
 
 #: The names that df may show for the file system at each root; empty for any.
@@ -40,9 +39,7 @@ _DAY: Final = 86_400
 REPORTS: Final = 400
 #: How long the stage directories of failed checks are kept, in days.
 STAGES: Final = 30
-
 _RECENT: Final = 10
-
 _REPORT: Final = re.compile(r"run-report-\d+\.json")
 _SESSION: Final = re.compile(r"\d{8}T\d{6}Z-\d+")
 

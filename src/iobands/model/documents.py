@@ -248,14 +248,11 @@ def _meant(value: object) -> Iterator[Any]:
 
 
 _WANTED: Final = "write a date, 2023-10-09, or a time with UTC offset, 2023-10-09T06:00:00+01:00"
-
 _MOST_DAYS: Final = 10_000
-
 _YEARS: Final = range(1900, 2200)
 
 #: One missed run is not reported yet, as the next one may be under way.
 _INTERVALS: Final = 2
-
 _GRACE: Final = timedelta(days=1)
 
 

@@ -159,7 +159,6 @@ def _padded(value: object) -> str:
 
 
 TARGET: Final = "target"
-
 NODE: Final = "node"
 
 #: The field that groups peers.

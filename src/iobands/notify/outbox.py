@@ -22,7 +22,6 @@ from iobands.snapshot import Alert, AlertEvent
 
 #: The version of contract 9.
 MESSAGE_SCHEMA: Final = "iobands-message/1"
-
 BEGAN: Final = "began"
 WORSE: Final = "worse"
 CONFIRMED: Final = "confirmed"

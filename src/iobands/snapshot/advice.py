@@ -49,7 +49,6 @@ def value_of(key: SeriesKey, field: str) -> str:
 
 #: The settings covered by advice, in addition to the file system.
 SETTINGS: Final = ("stripe_count_asked", "transport", "hints")
-
 FILE_SYSTEM: Final = "file_system"
 
 #: Above this number, the number of missing runs is not given.
@@ -134,7 +133,6 @@ Interval = tuple[float, float] | None
 
 #: The published figures, and the quantile of each.
 QUANTILES: Final = {"upper_quartile": 0.75, "median": 0.5, "lower_quartile": 0.25}
-
 FIGURES: Final = ("maximum", *QUANTILES)
 
 #: For how long after the newest run figures hold.

@@ -47,7 +47,6 @@ class Severity(str, Enum):
 #: The severities of a change for the worse.
 LASTING: Final = (Severity.DEGRADED, Severity.MODE_LOST, Severity.SLIDING, Severity.UNSTABLE)
 _ORDER: Final = {severity: place for place, severity in enumerate(Severity)}
-
 _EXIT_STATUS: Final = {
     Severity.INCIDENT: CRITICAL,
     **dict.fromkeys(LASTING, CRITICAL),
@@ -136,21 +135,13 @@ class Cause:
 #: `TURNED`: by later runs, what happened to a member is something else. `CAUSED`: its cause is
 #: known, or no longer certain.
 OPENED: Final = "opened"
-
 GREW: Final = "grew"
-
 RENAMED: Final = "renamed"
-
 FELL: Final = "fell"
-
 TURNED: Final = "turned"
-
 MERGED: Final = "merged"
-
 CLOSED: Final = "closed"
-
 REOPENED: Final = "reopened"
-
 CAUSED: Final = "caused"
 
 

@@ -101,9 +101,7 @@ def moment(time: np.datetime64) -> datetime:
 
 #: How often a series runs in a year, while it is too young to tell.
 DAILY: Final = 365.0
-
 _YEAR: Final = np.timedelta64(365, "D")
-
 _ENOUGH_TIME: Final = np.timedelta64(30, "D")
 
 
@@ -181,7 +179,6 @@ def sessions_of(
 
 #: How a change ended.
 RECOVERED: Final = "recovered"
-
 ADOPTED: Final = "adopted"
 
 # A change of exactly the least size matters, despite rounding.
@@ -213,7 +210,6 @@ DOWN: Final = "down"
 
 #: The direction of an alert about a check that fails now and then.
 FLAKY: Final = "flaky"
-
 UP: Final = "up"
 
 #: The larger one of the drops in `Evidence.power`, as a ratio.
@@ -323,9 +319,7 @@ class Suspicion:
 #: Why a series is measured again before its time: its newest run was low and more may follow, its
 #: alert is not certain yet, or the alert may be over.
 SUSPECTED: Final = "suspected"
-
 UNCERTAIN: Final = "uncertain"
-
 MAYBE_OVER: Final = "maybe over"
 
 

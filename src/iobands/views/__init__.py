@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from iobands.views.document import (
+    GAP,
+    MAIL_WIDTH,
     Block,
     Bullets,
     Commands,
@@ -11,7 +13,11 @@ from iobands.views.document import (
     Heading,
     Paragraph,
     Table,
+    blocks,
+    fitted,
+    folded,
     markdown_text,
+    output_width,
     rendered,
     written,
 )
@@ -51,4 +57,3 @@ from iobands.views.format import (
     time_text,
     worst_member,
 )
-from iobands.views.layout import GAP, MAIL_WIDTH, blocks, fitted, folded, output_width

@@ -1,6 +1,6 @@
-"""The digest: what is known of a site as text for a terminal or a mail.
+"""The texts of `iobands status` and `iobands explain`, for a terminal or a mail.
 
-By default it fits a screen, whatever happened: alerts come first, then rates, then notes.
+By default the digest fits a screen, whatever happened: alerts come first, then rates, then notes.
 `--all` shows the rest. A monitoring plug-in gets one line.
 """
 
@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands.model import RATIO_UNIT, SeriesKey
-from iobands.snapshot import Series, Snapshot, State
+from iobands.snapshot import Alert, Series, Snapshot, State
 from iobands.views import (
     GAP,
     MAIL_WIDTH,
@@ -24,6 +24,7 @@ from iobands.views import (
     blocks,
     command_text,
     figure,
+    fitted,
     folded,
     percent,
     plural,
@@ -32,12 +33,20 @@ from iobands.views import (
     summary,
     time_text,
 )
-from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, alert_blocks, sections
+from iobands.views.alert_lines import (
+    ACKNOWLEDGED,
+    ATTENTION,
+    INFORMATION,
+    alert_blocks,
+    sections,
+    subject,
+)
+from iobands.views.explain_alert import of_alert
+from iobands.views.explain_series import of_series
 from iobands.views.notes import SHOW_ALL, remarks_of
 
 #: How many lines the digest has by default.
 SCREEN: Final = 24
-
 _MOST: Final = {ATTENTION: 8, ACKNOWLEDGED: 3, INFORMATION: 4}
 _ASCII: Final = str.maketrans({"–": "-", "−": "-", "…": "~", "×": "x"})
 #: How severities, at the beginning of a line, and states, at its end, are coloured.
@@ -314,3 +323,41 @@ def _datum(series: Series) -> str:
     status = series.status
     critical = f"{status.band.floor:.6g}:" if status.band else ""
     return f"'{label}'={status.value:.6g};;{critical};0"
+
+
+def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
+    """Return the names that match `wanted`: the exact name, or else all with each of its words.
+
+    If no name matches, return the series that have the words as values of their fields.
+    """
+    numbered = [each for each in (*site.alerts, *site.past) if each.number and wanted == each.name]
+    if numbered or wanted.isdecimal():  # such as 7, which is no part of a name
+        return [*numbered]
+    alerts = {
+        each.subject: each for each in reversed(site.alerts) if len(each.members) != 1 or each.peer
+    }
+    series = {name: each for each in site.series for name in (each.name, each.label)}
+    exact = alerts.get(wanted) or series.get(wanted)
+    if exact:
+        return [exact]
+    words = wanted.casefold().split()
+    named: list[Alert | Series] = [*alerts.values(), *site.series]
+    found = [
+        each for each in named if words and all(word in name_of(each).casefold() for word in words)
+    ]
+    return found or [
+        each
+        for each in site.series
+        if words and set(words) <= {str(value).casefold() for value in each.key.fields().values()}
+    ]
+
+
+def name_of(found: Alert | Series) -> str:
+    """Return what an alert or a series is called."""
+    return subject(found) if isinstance(found, Alert) else found.label
+
+
+def explanation(site: Snapshot, found: Alert | Series, width: int = MAIL_WIDTH) -> str:
+    """Return an explanation as text."""
+    lines = of_alert(site, found) if isinstance(found, Alert) else of_series(site, found)
+    return fitted(lines, width)

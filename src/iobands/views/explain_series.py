@@ -43,7 +43,7 @@ from iobands.views import (
     time_text,
 )
 from iobands.views.alert_lines import details
-from iobands.views.how_run import how_run
+from iobands.views.notes import how_run
 from iobands.views.related import (
     SHARED_FIELDS,
     Related,

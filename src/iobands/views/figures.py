@@ -35,7 +35,6 @@ MARKS: Final = {
 }
 #: The most series of a shared alert that are drawn.
 MOST_PANELS: Final = 8
-
 _SIZE: Final = (9.0, 3.0)  # inches
 _TALL: Final = (9.0, 5.5)
 _HIGHEST: Final = 4  # times the threshold: how far evidence is drawn

@@ -39,7 +39,6 @@ THIS_YEAR: Final = timedelta(days=300)
 _LATE: Final = timedelta(hours=2)
 #: What the exit statuses are called.
 WORDS: Final = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
-
 _MOST_NAMES: Final = 30
 _DONE: Final = {
     ACKNOWLEDGE: "acknowledged",

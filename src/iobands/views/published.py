@@ -165,9 +165,7 @@ def _notes(recommended: Sequence[Recommended]) -> Iterator[Block]:
 #: A later maximum may exceed the published one by this share. A quartile without an interval may
 #: differ by it.
 _TOLERANCE: Final = 0.1
-
 _COMMENT: Final = re.compile(r"iobands table (\{.*\})")
-
 _TAG: Final = re.compile(r"<[^<>]*>")
 
 

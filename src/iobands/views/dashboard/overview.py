@@ -54,7 +54,6 @@ from iobands.views.notes import leftover_text, leftovers_heading, maintenance_li
 
 #: The version of the form of the data.
 _SCHEMA: Final = 1
-
 _LATELY: Final = 30
 _RECENT: Final = 20
 _MOST_REJECTED: Final = 100
