@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -17,10 +16,12 @@ from iobands.bands.contract import Acceptance, AcceptedLine, Contract, Outcome, 
 from iobands.commands.options import (
     DryRunOption,
     RootOption,
+    VerboseOption,
     failure,
     listening,
     root_of,
     seconds_option,
+    site_files,
 )
 from iobands.judge.acceptance import decide
 from iobands.measure import Listener, SessionError, selection_of
@@ -61,7 +62,6 @@ from iobands.source.acceptance import (
     sealed,
 )
 from iobands.source.contract_checks import check_of
-from iobands.source.site_file import read_site_file
 from iobands.views import blocks, fitted, output_width, plural, time_text
 from iobands.views.acceptance import acceptance_lines, acceptance_report
 
@@ -99,9 +99,7 @@ def accept(
         ),
     ] = "12h",
     dry_run: DryRunOption = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show ReFrame's output.")
-    ] = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Measure until the lines of a contract are decided, and write the report.
 
@@ -215,7 +213,7 @@ class _Accepting:
             selection_of(names, f"{self._begun.system}:{partition}", environ, ACCEPTANCE)
             for (partition, environ), names in together.items()
         ]
-        read = partial(read_site_file, self._root / "config" / "systems")
+        read = site_files(self._root / "config" / "systems")
 
         def work(listener: Listener) -> list[SessionOutcome]:
             return measure_apart(self._root, selections, read, seconds, listener)

@@ -12,6 +12,7 @@ import typer
 
 from iobands.bands import Span
 from iobands.commands.options import (
+    ByOption,
     DryRunOption,
     SeriesArgument,
     SinceOption,
@@ -49,10 +50,7 @@ class ActionOptions(SiteOptions):
         str,
         typer.Option("--reason", metavar="TEXT", help="Why: the cause, a ticket, who works on it."),
     ]
-    by: Annotated[
-        str | None,
-        typer.Option("--by", metavar="NAME", help="Your name. [default: your login name]"),
-    ] = None
+    by: ByOption = None
     every: Annotated[bool, typer.Option("--all", help="Everything that SERIES matches.")] = False
     dry_run: DryRunOption = False
 

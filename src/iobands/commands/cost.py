@@ -13,11 +13,13 @@ import typer
 from iobands.commands.options import (
     AsSystemOption,
     DryRunOption,
+    NotifyOption,
     RootOption,
     SystemOption,
     TagOption,
     failure,
     root_of,
+    site_files,
 )
 from iobands.measure import Selection, SessionError
 from iobands.measure.cost import GIB_PER_TIB, capacities, costs_of
@@ -27,7 +29,6 @@ from iobands.measure.reframe import describe
 from iobands.measure.schedule import Every, new_job
 from iobands.measure.sweep import SweepOutcome, clean_up
 from iobands.model import OK, WARNING
-from iobands.source.site_file import read_site_file
 from iobands.views import blocks, fitted, output_width, printable, size_text
 
 _DAYS_A_YEAR = 365
@@ -66,7 +67,7 @@ def cost(
     if not costs:
         raise failure(f"no measuring check with the tag {tag} runs on this system")
     rows = [_HEADINGS]
-    read = partial(read_site_file, found / "config" / "systems")
+    read = site_files(found / "config" / "systems")
     capacity_of = capacities({each.partition for each in costs}, read)
     by_file_system = defaultdict(list)
     for each in costs:
@@ -142,9 +143,7 @@ def schedule(
     dashboard: Annotated[
         str, typer.Option("--report", metavar="DIR", help="Also write the dashboard to DIR.")
     ] = "dashboard",
-    notify: Annotated[
-        bool, typer.Option("--notify", help="Also send messages, as config/notify.yaml says.")
-    ] = False,
+    notify: NotifyOption = False,
     suspects: Annotated[
         bool,
         typer.Option("--suspects", help="With script: every hour, only what is in doubt."),
@@ -204,7 +203,7 @@ def clean(
     0.
     """
     found = root_of(root)
-    read = partial(read_site_file, found / "config" / "systems")
+    read = site_files(found / "config" / "systems")
     outcomes = clean_up(found, system, read, dry_run=dry_run)
     for outcome in outcomes:
         typer.echo(_line(outcome, dry_run))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from iobands.commands.options import (
+    ByOption,
     SiteOptions,
     failure,
     judgement_of,
@@ -19,6 +19,7 @@ from iobands.commands.options import (
     require_report,
     root_of,
     seconds_option,
+    site_files,
     system_of,
     time_of,
     with_site_options,
@@ -28,7 +29,6 @@ from iobands.measure.session import measure as measure_session
 from iobands.model import LIMIT, MAINTENANCE, replace_file
 from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, Snapshot, begun
 from iobands.source.action_log import append, read_log
-from iobands.source.site_file import read_site_file
 from iobands.views import blocks, fitted, output_width, plural, printable
 
 if TYPE_CHECKING:
@@ -48,9 +48,6 @@ _FEWEST_RUNS: Final = 3
 _AHEAD: Final = (0, 3, 7, 14)
 
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="What is done.")]
-ByOption = Annotated[
-    str | None, typer.Option("--by", metavar="NAME", help="Your name. [default: your login name]")
-]
 MeasureOption = Annotated[
     bool, typer.Option("--measure", help="Measure several times in a row, at once.")
 ]
@@ -261,7 +258,7 @@ def _measured(
     wanted = runs_that_help(judged, places, (_FEWEST_RUNS, _MOST_RUNS))
     extra = _names(judged.snapshot, places) if places else ()
     selection = Selection(tag, options.system, extra, why=MAINTENANCE)
-    read: Any = partial(read_site_file, root / "config" / "systems")
+    read = site_files(root / "config" / "systems")
     began, done, longest = time.monotonic(), 0, 0.0
     listener = Listener(line=lambda _: None, step=lambda _: None)
     while done < wanted and (left := limit - (time.monotonic() - began)) > longest:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from datetime import datetime, timezone
-from functools import wraps
+from functools import partial, wraps
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar, get_type_hints
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from iobands.measure import Listener
     from iobands.snapshot import Snapshot
     from iobands.source.known import Known
+    from iobands.source.site_file import SiteFile
     from iobands.source.store import Store
 
 _T = TypeVar("_T")
@@ -206,6 +207,13 @@ def sites_in_store(options: PastSiteOptions) -> Iterator[tuple[str, JudgedSite]]
             yield ", ".join(systems), judged
 
 
+def site_files(directory: Path) -> Callable[[str], SiteFile]:
+    """Return what reads the site files in `directory` by the names of their systems."""
+    from iobands.source.site_file import read_site_file  # noqa: PLC0415 (slow to load)
+
+    return partial(read_site_file, directory)
+
+
 def _clock_problem(perflogs: Path) -> str | None:
     from iobands.measure.lock import clock_problem  # noqa: PLC0415 (slow to load)
 
@@ -284,6 +292,16 @@ FalseAlarmsOption = Annotated[
 StoreOption = Annotated[
     str | None,
     typer.Option("--store", metavar="URL", help="Read this store instead of the site's own files."),
+]
+
+ByOption = Annotated[
+    str | None, typer.Option("--by", metavar="NAME", help="Your name. [default: your login name]")
+]
+
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show ReFrame's output.")]
+
+NotifyOption = Annotated[
+    bool, typer.Option("--notify", help="Also send messages, as config/notify.yaml says.")
 ]
 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]

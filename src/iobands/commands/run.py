@@ -15,10 +15,12 @@ import typer
 from iobands.commands.options import (
     AsSystemOption,
     FalseAlarmsOption,
+    NotifyOption,
     ReframeArguments,
     RootOption,
     SiteOptions,
     TagOption,
+    VerboseOption,
     failure,
     require_report,
     root_of,
@@ -42,10 +44,7 @@ def run(
         Path | None,
         typer.Option("--report", metavar="DIR", help="Also write the dashboard to DIR."),
     ] = None,
-    notify: Annotated[
-        bool,
-        typer.Option("--notify", help="Also send messages, as config/notify.yaml says."),
-    ] = False,
+    notify: NotifyOption = False,
     suspects: Annotated[
         bool,
         typer.Option(
@@ -59,9 +58,7 @@ def run(
             help="With --suspects: show what it measures in the next 24 hours, and why.",
         ),
     ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show ReFrame's output.")
-    ] = False,
+    verbose: VerboseOption = False,
     extra: ReframeArguments = None,
 ) -> None:
     """Measure: run the checks under a lock, then print the digest.

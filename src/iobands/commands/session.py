@@ -17,6 +17,7 @@ from iobands.commands.options import (
     SiteOptions,
     judgement_of,
     listening,
+    site_files,
     site_of,
 )
 from iobands.commands.push import push_after
@@ -41,7 +42,6 @@ from iobands.notify import deliver
 from iobands.notify.outbox import Outbox, OutboxState
 from iobands.notify.settings import Settings, read_settings
 from iobands.snapshot import Snapshot, State
-from iobands.source.site_file import read_site_file
 from iobands.views import blocks, due_text, figure, fitted, printable, summary
 from iobands.views.digest import MAIL_WIDTH, performance
 from iobands.views.notes import asked_text
@@ -98,7 +98,7 @@ def run_session(
         found = judgement.renewed()
         return repeats_of(found.snapshot, began, found.runs)
 
-    read = partial(read_site_file, root / "config" / "systems")
+    read = site_files(root / "config" / "systems")
     try:
         outcome = listening(
             how.verbose,
@@ -116,7 +116,7 @@ def run_session(
 def run_suspects(options: SiteOptions, how: How) -> None:
     """Measure what is in doubt and due, under the lock; nothing while a session is measuring."""
     root = _root(options)
-    read = partial(read_site_file, root / "config" / "systems")
+    read = site_files(root / "config" / "systems")
 
     judgement = _Judgement(options, with_power=how.dashboard is not None)
 
@@ -144,7 +144,7 @@ def show_plan(options: SiteOptions) -> None:
     if not places:
         typer.echo("Nothing is in doubt, so nothing is measured again.")
         return
-    read = partial(read_site_file, options.config_of("systems"))
+    read = site_files(options.config_of("systems"))
     limits = {place: limits_of(read, place) for place in places}
     asks, asked = _timed(options, judged), read_plan(options.perflogs_directory).asked
     rows = [("NEXT (UTC)", "WHAT", "WHY")]
@@ -166,7 +166,7 @@ def show_plan(options: SiteOptions) -> None:
 
 def _timed(options: SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:
     site, now = judged.snapshot, datetime.now(timezone.utc)
-    read = partial(read_site_file, options.config_of("systems"))
+    read = site_files(options.config_of("systems"))
     asked = read_plan(options.perflogs_directory).asked
     limits: dict[Ask, Limits] = {}
     for ask in asks_of(site, judged.runs):
