@@ -33,7 +33,7 @@ FROZEN: Final = "frozen"
 #: The floor is at least a tenth below the lower quartile. If values hardly differ, the fence is at
 #: the quartile, and the steadiest file systems would "collapse" by a percent.
 _LEAST_FALL: Final = 0.9
-# The fence of n normal values under which further ones lie as often as under that of many, 0.35 %,
+# Below the fence of many normal values lie 0.35 % of further ones. For n values to have as few, it
 # is (1.5 + 14 / (n - 4)) interquartile ranges down. By simulation, to 0.05 for n from 20 to 200.
 _RANGES: Final = 1.5
 _FEW_RUNS: Final = (14.0, 4)

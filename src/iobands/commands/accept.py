@@ -80,7 +80,7 @@ def accept(
     check: Annotated[
         Path | None,
         typer.Option(
-            "--check", metavar="DIR", help="Compute the verdicts anew from DIR; needs no site."
+            "--check", metavar="DIR", help="Recompute the verdicts from DIR; needs no site."
         ),
     ] = None,
     results: Annotated[

@@ -168,15 +168,15 @@ def schedule(
     clock = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", at)
     if clock is None:
         raise failure(f"--at {at}: not a time of day; write 05:00")
-    told = ["--notify"] if notify else []
+    notifying = ["--notify"] if notify else []
     of_system = ["--system", system] if system else []
     new = partial(
         new_job, place, clock=(int(clock[1]), int(clock[2])), jitter=jitter, account=account
     )
     often = every or (Every.WEEK if tag == "weekly" else Every.DAY)
     try:
-        usual = new(tag, ["--report", dashboard, *of_system, *told], every=often)
-        hourly = new(None, ["--report", dashboard, *told], every=Every.HOUR)
+        usual = new(tag, ["--report", dashboard, *of_system, *notifying], every=often)
+        hourly = new(None, ["--report", dashboard, *notifying], every=Every.HOUR)
     except ValueError as error:
         raise failure(str(error)) from error
     if form is Form.SCRIPT:

@@ -265,7 +265,7 @@ ReframeArguments = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[-- REFRAME_ARGUMENT...]",
-        help="What ReFrame gets besides, such as -n BenchioSSF.",
+        help="Further arguments for ReFrame, such as -n BenchioSSF.",
         show_default=False,
     ),
 ]

@@ -169,7 +169,7 @@ def alerts(
     every: Annotated[bool, typer.Option("--all", help="List all, not only the newest 30.")] = False,
     rebuild: Annotated[
         bool,
-        typer.Option("--rebuild", help="Write the log of alerts anew; numbers may change."),
+        typer.Option("--rebuild", help="Rewrite the log of alerts; numbers may change."),
     ] = False,
     *,
     options: PastSiteOptions,

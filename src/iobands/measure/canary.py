@@ -182,7 +182,7 @@ def become_owner(site: Path) -> None:
 
 
 def await_session(perflogs: Path, until: float, say: Callable[[str], None]) -> None:
-    """Wait while a session measures, which `say` is told once.
+    """Wait while a session measures, and say so once.
 
     Raises:
         SessionError: it still measures at the monotonic time `until`.

@@ -37,9 +37,9 @@ _MOST_BYTES: Final = 1 << 20
 _KEPT_LINES: Final = 1200
 #: The newest samples of a series that count, of all peers.
 MOST: Final = 400
-_NODES: Final = 10  # of so many peers all rows are read
+_NODES: Final = 10  # all rows of this many peers are read
 _RECENT: Final = 24 * 3600
-#: From so many nodes on, collapsed samples are what is normal now.
+#: From this many nodes on, collapsed samples are the new normal.
 _MANY: Final = 3
 
 CanaryRow = Mapping[str, str]

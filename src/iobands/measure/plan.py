@@ -59,7 +59,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked, and the files of which it was made, by their names below `config/`.
+    """What is asked, and the files it was made from, by their names below `config/`.
 
     `asked` is what was measured again in the last 24 hours.
     """
@@ -103,7 +103,7 @@ def limits_of(read_site_file: ReadSiteFile, place: str) -> Limits:
 
 
 def inputs_of(config: Path) -> dict[str, Stamp]:
-    """Return the files of which a plan is made."""
+    """Return the files that a plan is made from."""
     found = {}
     for path in (path for name in _INPUTS for path in sorted((config / name).glob("[!._]*.*"))):
         about = path.stat()

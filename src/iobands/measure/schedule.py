@@ -81,7 +81,7 @@ class Job:
 
     @property
     def _at(self) -> tuple[int, int, int]:
-        """The days after that of `hour`, the hour and the minute at which it runs."""
+        """When it runs: how many days later than `hour`, the hour and the minute."""
         days, at = divmod(self.hour * 60 + self.minute + self.offset, 24 * 60)
         return days, *divmod(at, 60)
 

@@ -44,7 +44,7 @@ def to_json(site: Snapshot, **texts: str) -> str:
 
 
 def from_json(text: str | bytes, source: str = "status") -> Snapshot:
-    """Return the snapshot of which `to_json` wrote the typed part. Its columns are empty.
+    """Return the snapshot whose typed part `to_json` wrote. Its columns are empty.
 
     Raises:
         FileError: it is damaged, or of another version; the message begins with `source`.

@@ -253,24 +253,24 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
 def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
     """Yield the days on which something happened, with the events and what people did.
 
-    Days on which series joined and nothing else happened are one line. Of the names that an alert
-    got on a day, as the runs of a session ended, the last one is told.
+    Days on which series joined and nothing else happened are one line. If an
+    alert was renamed several times a day, as the runs of a session ended, its last name counts.
     """
-    told = [(each.when, "", action_text(each)) for each in _actions(site, alert)]
+    events = [(each.when, "", action_text(each)) for each in _actions(site, alert)]
     named: dict[str, AlertEvent] = {}
     for each in alert.events:
         day = day_text(each.when, site.now)
         if each.kind in (OPENED, RENAMED):
             named[day] = replace(named.get(day, each), subject=each.subject)
         elif each.kind != GREW:
-            told.append((each.when, "", _event(each, site)))
+            events.append((each.when, "", _event(each, site)))
         for name in each.names if each.kind == GREW else ():
             is_peer = " " in name  # no name of a series in files has a blank
             if not is_peer or not (site.is_public or name == alert.subject):
-                told.append((each.when, name, f"{name} joined" if is_peer else ""))
-    told = [*((each.when, "", _event(each, site)) for each in named.values()), *told]
+                events.append((each.when, name, f"{name} joined" if is_peer else ""))
+    events = [*((each.when, "", _event(each, site)) for each in named.values()), *events]
     days: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for when, name, text in sorted(told, key=lambda each: (each[0], each[1])):
+    for when, name, text in sorted(events, key=lambda each: (each[0], each[1])):
         days[day_text(when, site.now)].append((name, text))
     for is_growth, group in groupby(days, key=lambda day: all(name for name, _ in days[day])):
         near = [*group]

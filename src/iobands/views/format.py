@@ -48,9 +48,9 @@ _DONE: Final = {
     RETIRE: "retired",
     DISCARD: "discarded",
 }
-# These are not counted in the first line, as they need no action.
-# A level so close to the others', as a logarithm, is not told apart from theirs.
+# A level this close to the others', as a logarithm, counts as theirs.
 _ALIKE: Final = 0.05
+# The first line does not count these, as they need no action.
 _UNCOUNTED: Final = (Severity.COLLAPSED,)
 
 

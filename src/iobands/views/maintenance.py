@@ -113,9 +113,9 @@ def in_short(of: BeforeAfter) -> str:
         each for each in of.series if each.is_claim
     ]
     if claims:
-        told = [f"{_name(each)} {each.outcome.value} ({_percent(each)})" for each in claims[:4]]
-        more = f" and {len(claims) - 4} more" if len(claims) > len(told) else ""
-        return f"Changed: {listed(told)}{more}."
+        named = [f"{_name(each)} {each.outcome.value} ({_percent(each)})" for each in claims[:4]]
+        more = f" and {len(claims) - 4} more" if len(claims) > len(named) else ""
+        return f"Changed: {listed(named)}{more}."
     top = of.groups[0] if of.groups else of.series[0]
     top = next((each for each in of.groups if each.name == "all"), top)
     if top.outcome is ShiftVerdict.NO_CHANGE:

@@ -174,7 +174,7 @@ def leftover_text(left: Leftover) -> str:
 _MANY: Final = (
     0.2  # share of the time in opens and closes, from which on transfers alone do not decide
 )
-_TARGETS_EACH: Final = 4  # targets for an aggregator at the most, by Cray's slides
+_TARGETS_EACH: Final = 4  # at most, for an aggregator, by Cray's slides
 _FILES_OF_ITS_OWN: Final = frozenset({"fpp", "fpn"})
 # The rest has many files, or no data.
 _SHARED: Final = ("ssf", "snapshot", "btio", "strided", "mapped")

@@ -4,7 +4,7 @@
 (() => {
   const { element } = iobands;
 
-  // Users of a site are told nothing that only its staff acts on.
+  // Users of a site do not see what only its staff acts on.
   const FOR_USERS = { OK: "as usual", WARNING: "known trouble", CRITICAL: "slower than usual", UNKNOWN: "not known", CALIBRATING: "too new to tell" };
   const nameOf = (word) => (iobands.site.public ? FOR_USERS[word] : word);
 
