@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from iobands.source.push import (
 from iobands.source.store import (
     CONTENT,
     SAMPLES,
+    STORE_SCHEMA,
     Store,
     StoredDocument,
     StoreError,
@@ -297,6 +299,66 @@ def test_a_newer_store_is_left_alone(engine, store):
     with pytest.raises(StoreError, match="99"), open_store(engine):
         pass
     empty(store)
+
+
+def test_an_older_store_is_migrated_and_a_copy_is_kept(engine, store, site):
+    push(store)
+    rows = len(store.samples("here")[0])
+    lacks = "free_spread_percent"  # a column that no sample here has
+    if hasattr(store, "_connection"):
+        names = ", ".join(f'"{name}"' for name in CONTENT if name != lacks)
+        before = f"sha256(convert_to(ROW({names})::text, 'UTF8'))"
+        store._do(
+            f"ALTER TABLE iobands.samples DROP COLUMN {lacks}",
+            f"UPDATE iobands.samples SET id = {before}",  # noqa: S608
+            "UPDATE iobands.samples SET id = 'edited' WHERE line = 7 AND pattern = 'fpp'",
+            "UPDATE iobands.about SET schema = 0",
+        )
+    else:
+        (path,) = store._list("samples/")[:1]
+        stream = io.BytesIO()
+        pl.read_parquet(store._get(path)).drop(lacks).write_parquet(stream)
+        place, _, _ = path.rpartition("/")
+        store._put(
+            f"{place}/{hashlib.sha256(stream.getvalue()).hexdigest()}.parquet", stream.getvalue()
+        )
+        store._remove([path])
+        store._put("iobands-store", b"0\n")
+    with open_store(engine) as opened:
+        if hasattr(store, "_connection"):
+            assert "edited in the store" in str(opened.samples("here")[1])
+            kept = opened._read(
+                "SELECT count(*) AS n, max(length(id)) AS id FROM iobands.samples_of_schema_0"
+            )
+            assert kept.row(0) == (rows, 32)
+            opened._do(
+                "DROP TABLE iobands.samples_of_schema_0",
+                "DELETE FROM iobands.samples WHERE id = 'edited'",
+            )
+        else:
+            assert opened._get("iobands-store") == b"1\n"
+        push(opened)
+        assert from_store(opened) == from_files(site)
+
+
+def test_a_new_column_makes_a_new_version_of_stores():
+    # PostgreSQL hashes all columns of a row, so an older iobands must not push any more
+    names = hashlib.sha256(" ".join(CONTENT).encode()).hexdigest()
+    assert (STORE_SCHEMA, names[:8]) == (1, "b29f2460")
+
+
+def test_old_months_are_forgotten_after_a_dry_run(store, site):
+    push(store)
+    month = NOW.replace(day=1, hour=0, minute=0, second=0)
+    rows = store.samples("here")[0]
+    old = int((rows["job_completion_time"] < month).sum())
+    assert 0 < old < len(rows)
+    assert store.forget("here", month, dry_run=True) == old
+    assert len(store.samples("here")[0]) == len(rows)
+    assert store.forget("here", month, dry_run=False) == old
+    left = store.samples("here")[0]["job_completion_time"]
+    assert (len(left), left.min() >= month) == (len(rows) - old, True)
+    assert store.forget("here", month, dry_run=False) == 0
 
 
 def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):

@@ -56,6 +56,7 @@ COMMANDS: Final = {
         "import": ("export", "import_", "convert results of other tools into perflogs"),
         "push": ("push", "push", "send what is new to a store that many clusters share"),
         "pull": ("push", "pull", "copy a store into a directory"),
+        "forget": ("push", "forget", "delete old samples from a store"),
         "export": ("export", "export", "write samples or the state of the site for other tools"),
     },
     "A site's directory": {

@@ -1,14 +1,20 @@
-"""The commands `iobands push` and `iobands pull`: to a store of many clusters, and from it."""
+"""The commands `iobands push`, `pull` and `forget`: to a store, from it, and out of it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Annotated, Final
 
 import typer
 
-from iobands.commands.options import SiteOptions, failure
+from iobands.commands.options import (
+    DryRunOption,
+    SiteOptions,
+    SystemOption,
+    failure,
+    seconds_option,
+)
 from iobands.model import FileError
 from iobands.source.push import copy, open_store, push_new, read_pushed, store_of, write_pushed
 from iobands.source.store import StoreError
@@ -47,10 +53,7 @@ def push(
 def pull(
     url: Annotated[str, typer.Argument(metavar="URL", help="The store to copy from.")],
     to: Annotated[str, typer.Argument(metavar="DIR", help="The directory, or another store.")],
-    system: Annotated[
-        str | None,
-        typer.Option("--system", metavar="NAME", help="This system only. [default: all]"),
-    ] = None,
+    system: SystemOption = None,
 ) -> None:
     """Copy what a store has into a directory of Parquet files, or into another store."""
     try:
@@ -58,6 +61,35 @@ def pull(
             for name in source.systems():
                 if system in {None, name}:
                     typer.echo(f"{name}: {plural(copy(source, target, name), 'sample')}")
+    except StoreError as error:
+        raise failure(str(error)) from None
+
+
+def forget(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The store.")],
+    older: Annotated[
+        str, typer.Option("--older-than", metavar="AGE", help="The age, such as 3650d.")
+    ],
+    system: SystemOption = None,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Delete months of samples and run reports that are older than an age from a store.
+
+    The perflogs of the clusters stay, and so do logs, bands and rejected lines in the store.
+    """
+    age = timedelta(seconds=seconds_option(older, "--older-than"))
+    try:
+        month = (datetime.now(timezone.utc) - age).replace(day=1, hour=0, minute=0, second=0)
+        month = month.replace(microsecond=0)
+    except OverflowError:
+        raise failure(f"--older-than {older}: nothing is that old") from None
+    verb = "would be deleted" if dry_run else "deleted"
+    try:
+        with open_store(url) as store:
+            for name in store.systems():
+                if system in {None, name}:
+                    count = plural(store.forget(name, month, dry_run=dry_run), "sample")
+                    typer.echo(f"{name}: {count} before {month:%Y-%m-%d} {verb}")
     except StoreError as error:
         raise failure(str(error)) from None
 

@@ -24,7 +24,15 @@ from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
 
 from iobands.model import TIME, Rejected
-from iobands.source.store import CONTENT, SAMPLES, STORE_SCHEMA, StoredDocument, StoreError, typed
+from iobands.source.store import (
+    CONTENT,
+    SAMPLES,
+    STORE_SCHEMA,
+    StoredDocument,
+    StoreError,
+    refuse_newer,
+    typed,
+)
 
 _VERSION: Final = "iobands-store"
 _TOGETHER: Final = 16  # files of a month that are made one
@@ -53,11 +61,8 @@ class ObjectStore:
             except FileNotFoundError:
                 said = str(STORE_SCHEMA)
                 self._put(_VERSION, f"{said}\n".encode())
-        if not said.isdigit() or int(said) > STORE_SCHEMA:
-            raise StoreError(
-                f"{url}: a store of schema {said!r}; this version knows up to {STORE_SCHEMA}: "
-                "install the newer iobands"
-            )
+            if refuse_newer(url, said):  # its files are read as they are: what they lack is null
+                self._put(_VERSION, f"{STORE_SCHEMA}\n".encode())
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
@@ -96,6 +101,23 @@ class ObjectStore:
                         rejected.append(Rejected(Path(path), 0, str(error)))
                 return pl.concat(frames), rejected
         raise StoreError(f"{self._url}: files vanish while they are read; try again")
+
+    def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
+        """Delete whole months, and the run reports that changed before; see `Store`."""
+        top, first = f"samples/system={quote(system)}/month=", f"{before:%Y-%m}"
+        with self._errors():
+            gone = [path for path in self._list(top[:-6]) if path.removeprefix(top)[:7] < first]
+            frames = [pl.scan_parquet(self._get(path)) for path in gone]
+            count: int = sum(each.select(pl.len()).collect().item() for each in frames)
+            for path in self._list(f"documents/system={quote(system)}/"):
+                place, _, name = path.rpartition("/")
+                if (
+                    "/reports/" in unquote(place)
+                    and float(name.partition("-")[0]) < before.timestamp()
+                ):
+                    gone.append(path)
+            self._remove([] if dry_run else gone)
+        return count
 
     def documents(
         self, system: str, reports_since: datetime, path: str | None = None

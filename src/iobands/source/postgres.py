@@ -20,7 +20,15 @@ from adbc_driver_manager.dbapi import Connection, Error
 from adbc_driver_postgresql import dbapi
 
 from iobands.model import TIME, Rejected
-from iobands.source.store import CONTENT, SAMPLES, STORE_SCHEMA, StoredDocument, StoreError, typed
+from iobands.source.store import (
+    CONTENT,
+    SAMPLES,
+    STORE_SCHEMA,
+    StoredDocument,
+    StoreError,
+    refuse_newer,
+    typed,
+)
 
 _TYPES: Final[Mapping[str, str]] = {
     "String": "text",
@@ -33,21 +41,29 @@ _SCHEMA: Final = "iobands"
 _CONTENT: Final = ", ".join(f'"{name}"' for name in CONTENT)
 _COLUMNS: Final = ", ".join(f'"{name}"' for name in SAMPLES)
 #: The identity of a row: PostgreSQL's text of its cells, hashed.
-_IDENTITY: Final = f"sha256(convert_to(ROW({_CONTENT})::text, 'UTF8'))"
+_HASH: Final = "sha256(convert_to(ROW({})::text, 'UTF8'))"
+_IDENTITY: Final = _HASH.format(_CONTENT)
+
+
+def _type_of(name: str) -> str:
+    return _TYPES[str(SAMPLES[name]).partition("(")[0]]
+
+
 _TABLES: Final = (
     f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}",
     f"CREATE TABLE IF NOT EXISTS {_SCHEMA}.about (schema integer PRIMARY KEY)",
     f"INSERT INTO {_SCHEMA}.about SELECT {STORE_SCHEMA} "
     f"WHERE NOT EXISTS (SELECT FROM {_SCHEMA}.about)",
     f"CREATE TABLE IF NOT EXISTS {_SCHEMA}.samples ("
-    + ", ".join(f'"{name}" {_TYPES[str(t).partition("(")[0]]}' for name, t in SAMPLES.items())
+    + ", ".join(f'"{name}" {_type_of(name)}' for name in SAMPLES)
     + f", id bytea NOT NULL, PRIMARY KEY (system, {TIME}, id))",
     f"CREATE TABLE IF NOT EXISTS {_SCHEMA}.documents (system text, path text, "
     "changed timestamptz NOT NULL, digest text NOT NULL, content bytea NOT NULL, "
     "PRIMARY KEY (system, path))",
 )
 _ADD: Final = (
-    f"INSERT INTO {_SCHEMA}.samples SELECT {_COLUMNS}, {_IDENTITY} FROM pushed_samples "
+    f"INSERT INTO {_SCHEMA}.samples ({_COLUMNS}, id) SELECT {_COLUMNS}, {_IDENTITY} "
+    "FROM pushed_samples "
     "ON CONFLICT DO NOTHING",
     f"INSERT INTO {_SCHEMA}.documents SELECT DISTINCT ON (system, path) * FROM pushed_documents "
     "ORDER BY system, path, changed DESC, digest DESC "
@@ -79,12 +95,12 @@ class PostgresStore:
             if not known:
                 self._do(*_TABLES)
             schema = self._fetch(f"SELECT max(schema) AS schema FROM {_SCHEMA}.about")["schema"][0]
-        if schema > STORE_SCHEMA:
-            self.close()
-            raise StoreError(
-                f"{self._name}: a store of schema {schema}; this version knows up to "
-                f"{STORE_SCHEMA}: install the newer iobands"
-            )
+            try:
+                if refuse_newer(self._name, str(schema)):
+                    self._migrate(schema)
+            except StoreError:
+                self.close()
+                raise
 
     def close(self) -> None:
         """End the connection."""
@@ -140,6 +156,18 @@ class PostgresStore:
         ]
         return typed(rows.filter(~pl.col("edited"))), rejected
 
+    def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
+        """Delete rows in one transaction; see `Store`."""
+        which = f"FROM {_SCHEMA}.samples WHERE system = $1 AND {TIME} < $2"
+        count: int = self._read(f"SELECT count(*) AS rows {which}", system, before)["rows"][0]
+        if not dry_run:
+            reports = "WHERE system = $1 AND path LIKE '%/reports/%' AND changed < $2"
+            with self._errors(), self._connection.cursor() as cursor:
+                cursor.execute(f"DELETE {which}", (system, before))
+                cursor.execute(f"DELETE FROM {_SCHEMA}.documents {reports}", (system, before))
+            self._connection.commit()
+        return count
+
     def documents(
         self, system: str, reports_since: datetime, path: str | None = None
     ) -> Sequence[StoredDocument]:
@@ -158,6 +186,32 @@ class PostgresStore:
                 raise StoreError(f"{self._name}: {name} was edited; push it again")
             found.append(document)
         return found
+
+    def _migrate(self, schema: int) -> None:
+        """Add the columns that an older store lacks, and keep its samples as they were.
+
+        A row that did not match its identity does not match its new one.
+        """
+        there = self._fetch(
+            "SELECT column_name AS name FROM information_schema.columns "
+            f"WHERE table_schema = '{_SCHEMA}' AND table_name = 'samples'"
+        )["name"].to_list()
+        table = f"{_SCHEMA}.samples"
+        before = _HASH.format(", ".join(f'"{name}"' for name in CONTENT if name in there))
+        self._do(
+            f"LOCK TABLE {table}",
+            f"CREATE TABLE {table}_of_schema_{schema} AS TABLE {table}",
+            f"ALTER TABLE {table} ADD COLUMN matches boolean",
+            f"UPDATE {table} SET matches = id = {before}",
+            *(
+                f'ALTER TABLE {table} ADD COLUMN "{name}" {_type_of(name)}'
+                for name in SAMPLES
+                if name not in there
+            ),
+            f"UPDATE {table} SET id = {_IDENTITY} WHERE matches",
+            f"ALTER TABLE {table} DROP COLUMN matches",
+            f"UPDATE {_SCHEMA}.about SET schema = {STORE_SCHEMA}",
+        )
 
     def _read(self, command: str, *values: object) -> pl.DataFrame:
         with self._errors():

@@ -88,6 +88,13 @@ class Store(Protocol):
             StoreError: the store cannot be read.
         """
 
+    def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
+        """Delete samples and run reports from before a month begins; return how many samples.
+
+        Raises:
+            StoreError: nothing or a part was deleted.
+        """
+
     def documents(
         self, system: str, reports_since: datetime, path: str | None = None
     ) -> Sequence[StoredDocument]:
@@ -96,6 +103,20 @@ class Store(Protocol):
         Raises:
             StoreError: the store cannot be read.
         """
+
+
+def refuse_newer(name: str, schema: str) -> bool:
+    """Return whether a store's schema is older than this version's.
+
+    Raises:
+        StoreError: it is newer, or no number.
+    """
+    if not schema.isdigit() or int(schema) > STORE_SCHEMA:
+        raise StoreError(
+            f"{name}: a store of schema {schema!r}; this version knows up to {STORE_SCHEMA}: "
+            "install the newer iobands"
+        )
+    return int(schema) < STORE_SCHEMA
 
 
 def typed(rows: pl.DataFrame) -> pl.DataFrame:
