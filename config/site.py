@@ -22,7 +22,7 @@ else:  # installed, among packages that must not hide ReFrame's own
     sys.path.append(str(CONFIG.parents[2]))
 
 from iobands.measure import SessionError  # noqa: E402
-from iobands.measure.inside import begin_in_reframe, is_run, walk_frames_lightly  # noqa: E402
+from iobands.measure.inside import begin_in_reframe, is_run, mend_loading  # noqa: E402
 from iobands.measure.perflogs import takes_locks  # noqa: E402
 from iobands.model import FileError  # noqa: E402
 
@@ -77,7 +77,7 @@ def _remove_first_log() -> None:
 
 
 def _site_configuration() -> dict:
-    walk_frames_lightly()
+    mend_loading()
     results = _load(CONFIG / "results.py")
     for place in (CONFIG.parent, results.SITE):
         if not re.fullmatch(r"[\w./@+~,:=-]+", str(place)):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from iobands.measure.inside import walk_frames_lightly
+from iobands.measure.inside import mend_loading
 
 # As in a session whose `iobands run` was killed: nobody reads what ReFrame says.
 _RAISES = """
@@ -54,12 +54,50 @@ def test_only_a_known_reframe_is_changed(version: str, replaced: str, said: str)
 def test_what_is_deprecated_is_said_of_the_line_that_uses_it(monkeypatch):
     warns = pytest.importorskip("reframe.core.warnings")
     monkeypatch.setattr(warns, "inspect", warns.inspect)  # as it was, afterwards
+    loader = pytest.importorskip("reframe.frontend.loader").RegressionCheckLoader
+    monkeypatch.setattr(loader, "load_from_file", loader.load_from_file)
     found = []
     for light in (False, True):
         if light:
-            walk_frames_lightly()
+            mend_loading()
         with pytest.warns(warns.ReframeDeprecationWarning) as caught:
             warns.user_deprecation_warning("use another")
         found.append((caught[0].filename, caught[0].lineno, str(caught[0].message)))
     assert found[0] == found[1]
     assert found[0][0] == __file__
+
+
+_LOADS = """
+import sys
+from pathlib import Path
+import reframe
+from reframe.frontend.loader import RegressionCheckLoader
+from iobands.measure.inside import mend_loading
+site, is_mended = Path(sys.argv[1]), sys.argv[2] == "mended"
+sys.path.insert(0, str(site))
+reframe.INSTALL_PREFIX = str(site)
+if is_mended:
+    mend_loading()
+loader = RegressionCheckLoader([])
+for name in ("user", "base"):
+    loader.load_from_file(str(site / "pkg" / f"{name}.py"), force=True)
+print(sys.modules["pkg.user"].Size is sys.modules["pkg.base"].Size)
+"""
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(("how", "is_one"), [("as it is", "False"), ("mended", "True")])
+def test_checks_beside_reframe_share_their_classes(tmp_path, how: str, is_one: str) -> None:
+    """As in an environment with the wheel and ReFrame, where a base was imported before."""
+    package = tmp_path / "site-packages" / "pkg"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "base.py").write_text("import reframe\n\nclass Size:\n    pass\n")
+    (package / "user.py").write_text("import reframe\nfrom .base import Size\n")
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADS, str(package.parent), how],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split()[-1] == is_one

@@ -1,10 +1,11 @@
-"""The part of a session in ReFrame's own process, with workarounds for five faults of ReFrame 4.10.
+"""The part of a session in ReFrame's own process, with workarounds for six faults of ReFrame 4.10.
 
 1. At a signal it raises an `Exception`, which its logging swallows, and goes on.
 2. It computes how long to sleep from the machine's clock: set back an hour, it sleeps for an hour.
 3. If the offset of the local time has seconds, it writes times that are not RFC 3339.
 4. It waits for ever if Slurm hangs or does not report a job, even when it was asked to end.
 5. It describes the whole stack, by its source files, twice for each check that it makes.
+6. It imports modules of checks again if they are installed beside it, so that their classes differ.
 """
 
 from __future__ import annotations
@@ -140,8 +141,8 @@ def apply_workarounds() -> None:
     if time.localtime().tm_gmtoff % 60:
         os.environ["TZ"] = "UTC"
         time.tzset()
-    version = import_module("reframe").VERSION
-    if not version.startswith(_VERSION):
+    if not _is_known():
+        version = import_module("reframe").VERSION
         _say(f"ReFrame {version} is left as it is, as its faults are not those of {_VERSION}x")
         return
     vars(import_module("reframe.frontend.executors"))["ForceExitError"] = ForceExitError
@@ -152,15 +153,30 @@ def apply_workarounds() -> None:
     _lose_patience_with_slurm()
 
 
-def walk_frames_lightly() -> None:
-    """Let ReFrame find who uses something deprecated without reading the sources of every frame.
+def _is_known() -> bool:
+    return bool(import_module("reframe").VERSION.startswith(_VERSION))
 
-    It looks for that at its own alias `variables`, twice for each check: most of the time of a
+
+def mend_loading() -> None:
+    """Let ReFrame load checks as Python does, and find users of deprecated names quickly.
+
+    With `force`, which it always gives, a module of checks that is installed beside ReFrame is
+    imported once more for itself: in which order depends on the file system, and classes of the
+    modules that had imported it are others then. What is deprecated it looks for at its own alias
+    `variables`, twice for each check, by reading the sources of every frame: most of the time of a
     listing of some thousand checks.
     """
-    if "reframe.core.warnings" in sys.modules:
-        light = SimpleNamespace(stack=_frames, getmodule=_module_of)
-        vars(sys.modules["reframe.core.warnings"])["inspect"] = light
+    if "reframe.frontend.loader" not in sys.modules or not _is_known():
+        return
+    loader = sys.modules["reframe.frontend.loader"].RegressionCheckLoader
+    load_from_file = loader.load_from_file
+
+    def load_once(self: _Reframe, filename: str, force: bool = False) -> object:
+        return load_from_file(self, filename)
+
+    loader.load_from_file = load_once
+    light = SimpleNamespace(stack=_frames, getmodule=_module_of)
+    vars(import_module("reframe.core.warnings"))["inspect"] = light
 
 
 def _frames() -> Iterator[_Reframe]:
