@@ -176,7 +176,7 @@ $(VENV)/.installed-test: $(VENV)/.installed-run
 $(VENV)/.installed-check: $(VENV)/.installed setup/system-packages
 	@setup/system-packages test || echo "Going on without: make check skips what needs them"
 	@echo "Python packages for the tests, in $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,test,lint,docs,release]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,test,lint,docs]'
 	@touch $@
 
 # The compared detectors pin versions of packages that iobands needs, too, so they have their own

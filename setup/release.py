@@ -114,11 +114,14 @@ def build(clone: Path, dist: Path) -> None:
 
 def documents(clone: Path, dist: Path) -> None:
     """Check the citation, and pack the documentation."""
-    alone = clone / "build" / "cffconvert"  # it needs an older jsonschema than iobands
-    call(sys.executable, "-m", "venv", alone, cwd=clone)
-    call(alone / "bin" / "pip", "install", "--quiet", "cffconvert==2.0.0", cwd=clone)
-    checker = alone / "bin" / "cffconvert"
-    call(checker, "--validate", "--infile", "CITATION.cff", cwd=clone)
+    # it needs an older jsonschema than iobands
+    call(
+        alone(clone, "cffconvert==2.0.0") / "cffconvert",
+        "--validate",
+        "--infile",
+        "CITATION.cff",
+        cwd=clone,
+    )
     shutil.copy(clone / "CITATION.cff", dist)
     place = clone / "build" / "docs"
     call(
@@ -142,12 +145,17 @@ def bill_of_materials(clone: Path, dist: Path) -> None:
     call(place / "bin" / "pip", "install", "--quiet", f"{wheel}[all]", cwd=clone)
     call(place / "bin" / "iobands", "--version", cwd=clone)
     output = ("--output-reproducible", "--output-file", dist / "sbom.cdx.json")
-    call(beside("cyclonedx-py"), "environment", *output, place, cwd=clone)
+    # it brings a grammar of jsonschema that each start of ReFrame would compile for two seconds
+    program = alone(clone, "cyclonedx-bom==7.5.0") / "cyclonedx-py"
+    call(program, "environment", *output, place, cwd=clone)
 
 
-def beside(name: str) -> Path:
-    """Return a program of this environment."""
-    return Path(sys.executable).with_name(name)
+def alone(clone: Path, package: str) -> Path:
+    """Install a package in an environment of its own, and return where its programs are."""
+    place = clone / "build" / package.partition("=")[0]
+    call(sys.executable, "-m", "venv", place, cwd=clone)
+    call(place / "bin" / "pip", "install", "--quiet", package, cwd=clone)
+    return place / "bin"
 
 
 def digest(path: Path) -> str:

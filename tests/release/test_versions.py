@@ -1,6 +1,7 @@
 """The version is the same wherever a release writes it."""
 
 import re
+from importlib.util import find_spec
 
 import pytest
 
@@ -23,3 +24,9 @@ def test_the_recipes_have_the_ranges_of_setup_cfg() -> None:
     for line in wanted.partition("[options.package_data]")[0].split():
         name, least = re.match(r"([\w-]+)>=([\d.]+)", line).groups()
         assert f"py-{name.lower()}@{least}" in recipe, line
+
+
+def test_no_package_of_the_tests_slows_each_start_of_reframe() -> None:
+    # jsonschema imports it where it is there, and it compiles a grammar for about a second
+    package = "rfc3987_syntax"
+    assert find_spec(package) is None, f"{package}: .venv/bin/pip uninstall rfc3987-syntax"
