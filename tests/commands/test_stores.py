@@ -20,6 +20,13 @@ def test_a_cluster_pushes_and_anybody_reads(iobands, tmp_path):
     assert iobands("push").stdout == "Pushed 0 samples and 0 documents\n"
     read = iobands("status", "--store", f"{tmp_path}/store")
     assert (read.returncode, read.stdout) == (0, iobands("status").stdout)
+    for words in (("table",), ("export", "--format", "csv"), ("export", "--format", "openmetrics")):
+        read = iobands(*words, "--store", f"{tmp_path}/store")
+        assert (read.returncode, read.stdout) == (0, iobands(*words).stdout)
+    for words in (("advise",), ("compare", "transport")):
+        said = unknown(iobands(*words, "--store", f"{tmp_path}/store")).stderr
+        assert f"{tmp_path}/store: no two series differ in only" in said
+    read = iobands("status", "--store", f"{tmp_path}/store")
     assert iobands("pull", f"{tmp_path}/store", f"{tmp_path}/copy").stdout == "here: 10 samples\n"
     assert iobands("status", "--store", f"{tmp_path}/copy").stdout == read.stdout
 

@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from iobands.commands.options import (
-    PerflogsOption,
-    SiteOptions,
-    SystemOption,
-    default_path,
+    SampleOptions,
+    StoredSiteOptions,
     failure,
+    samples_from,
     site_of,
 )
 from iobands.judge.advise import advise as advise_on
@@ -21,7 +20,6 @@ from iobands.judge.advise import compare as compared
 from iobands.judge.published import published_of
 from iobands.model import ACCEPTANCE, OK, WARNING
 from iobands.snapshot import COMPARABLE, HOLDS
-from iobands.source.perflog import read_perflogs
 from iobands.views import Block, DocumentFormat, fitted, written
 from iobands.views.advice import advice_lines, advice_section, comparison_lines
 from iobands.views.published import comment, drift, rates_section
@@ -32,8 +30,8 @@ def advise(
         DocumentFormat | None,
         typer.Option("--format", help="Print a section for a page. [default: plain text]"),
     ] = None,
-    perflogs: PerflogsOption = None,
-    system: SystemOption = None,
+    *,
+    options: SampleOptions,
 ) -> None:
     """Recommend a file system, stripe count, transport and hints for each pattern.
 
@@ -41,11 +39,10 @@ def advise(
     newer half of the pairs no longer supports an advice, it is withdrawn. If the runs do not decide
     a setting, the output says so, and about how many more runs are needed.
     """
-    directory = perflogs or default_path(Path("perflogs"))
-    histories = read_perflogs(directory, system).without(ACCEPTANCE).histories()
+    histories = samples_from(options).without(ACCEPTANCE).histories()
     advised, cases = advise_on(histories)
     if not advised and not cases:
-        raise failure(f"{directory}: no two series differ in only one setting")
+        raise failure(f"{options.source}: no two series differ in only one setting")
     if form is None:
         typer.echo(fitted(advice_lines(advised, cases)), nl=False)
         return
@@ -62,8 +59,8 @@ def compare(
         str | None,
         typer.Option("--against", metavar="VALUE", help="The divisor. [default: the first value]"),
     ] = None,
-    perflogs: PerflogsOption = None,
-    system: SystemOption = None,
+    *,
+    options: SampleOptions,
 ) -> None:
     """Compare series that differ in one field: print their ratio and its 95 % interval.
 
@@ -74,14 +71,13 @@ def compare(
     """
     if field not in COMPARABLE:
         raise failure(f"{field}: cannot be compared; give one of {', '.join(COMPARABLE)}")
-    directory = perflogs or default_path(Path("perflogs"))
-    every = read_perflogs(directory, system).without(ACCEPTANCE).histories()
+    every = samples_from(options).without(ACCEPTANCE).histories()
     histories = {key: each.routine for key, each in every.items()}
     found = compared(histories, field, against=against)
     lines = comparison_lines(list(found), field)
     if not lines:
         what = f"no two series differ in only {field}"
-        raise failure(f"{directory}: {what}" + (f" from {against}" if against else ""))
+        raise failure(f"{options.source}: {what}" + (f" from {against}" if against else ""))
     typer.echo(fitted(lines), nl=False)
 
 
@@ -100,7 +96,7 @@ def table(
         ),
     ] = HOLDS / timedelta(days=1),
     *,
-    options: SiteOptions,
+    options: StoredSiteOptions,
 ) -> None:
     """Print a section for a documentation page: settings, their commands, and expected rates.
 

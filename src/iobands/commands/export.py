@@ -9,9 +9,15 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.options import PerflogsOption, SiteOptions, default_path, failure, site_of
+from iobands.commands.options import (
+    PerflogsOption,
+    StoredSiteOptions,
+    default_path,
+    failure,
+    samples_from,
+    site_of,
+)
 from iobands.model import naming, replace_file
-from iobands.source.perflog import read_perflogs
 from iobands.source.samples import samples_csv, samples_json, write_parquet
 from iobands.views import plural
 from iobands.views.openmetrics import history_metrics, state_metrics
@@ -40,7 +46,7 @@ def export(
         bool, typer.Option("--history", help="openmetrics: all values, with their times.")
     ] = False,
     *,
-    options: SiteOptions,
+    options: StoredSiteOptions,
 ) -> None:
     """Export all samples (csv, json, parquet), or the state of the site now (openmetrics).
 
@@ -65,18 +71,18 @@ def export(
         raise failure(f"{output or 'standard output'}: {error.strerror or error}") from None
 
 
-def _text(form: ExportFormat, history: bool, options: SiteOptions) -> str:
+def _text(form: ExportFormat, history: bool, options: StoredSiteOptions) -> str:
     if form is ExportFormat.OPENMETRICS:
         site = site_of(options)
         return history_metrics(site) if history else state_metrics(site)
-    samples = read_perflogs(options.perflogs_directory, options.system)
+    samples = samples_from(options)
     return samples_csv(samples) if form is ExportFormat.CSV else samples_json(samples)
 
 
-def _parquet(output: Path | None, options: SiteOptions) -> None:
+def _parquet(output: Path | None, options: StoredSiteOptions) -> None:
     if output is None:
         raise failure("--format parquet needs --output DIR")
-    samples = read_perflogs(options.perflogs_directory, options.system)
+    samples = samples_from(options)
     with naming(output):
         written = list(write_parquet(samples, output))
     typer.echo(f"{len(written)} files written below {output}; the others are unchanged")

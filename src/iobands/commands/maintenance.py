@@ -13,6 +13,7 @@ import typer
 from iobands.commands.options import (
     ByOption,
     SiteOptions,
+    StoredSiteOptions,
     failure,
     judgement_of,
     login_name,
@@ -196,7 +197,7 @@ def report_maintenance(
         Path | None, typer.Option("--output", metavar="FILE", help="Write the page to FILE.")
     ] = None,
     *,
-    options: SiteOptions,
+    options: StoredSiteOptions,
 ) -> None:
     """Print what a maintenance changed, as a page in Markdown.
 

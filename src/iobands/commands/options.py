@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from iobands.measure import Listener
     from iobands.snapshot import Snapshot
     from iobands.source.known import Known
+    from iobands.source.samples import Samples
     from iobands.source.site_file import SiteFile
     from iobands.source.store import Store
 
@@ -54,6 +55,13 @@ class SiteOptions:
         """The directory of the perflogs."""
         return self.perflogs or self._default(Path("perflogs"))
 
+    @property
+    def source(self) -> str:
+        """Where the samples are."""
+        from iobands.source.store import without_password  # noqa: PLC0415 (slow to load)
+
+        return without_password(self.store) if self.store else str(self.perflogs_directory)
+
     def config_of(self, name: str) -> Path:
         """Return the path of a part of the configuration, such as `bands`."""
         return self.config / name if self.config else self._default(Path("config") / name)
@@ -63,11 +71,26 @@ class SiteOptions:
 
 
 @dataclass(frozen=True)
-class PastSiteOptions(SiteOptions):
+class StoredSiteOptions(SiteOptions):
+    """The same for a site that can also be read from a store."""
+
+    store: StoreOption = None
+
+
+@dataclass(frozen=True)
+class PastSiteOptions(StoredSiteOptions):
     """The same for a site that can also be shown as it was in the past."""
 
     as_of: AsOfOption = None
-    store: StoreOption = None
+
+
+@dataclass(frozen=True)
+class SampleOptions(StoredSiteOptions):
+    """The options of those that count for samples alone."""
+
+    config: Path | None = None
+    false_alarms: float = 1
+    root: Path | None = None
 
 
 def with_site_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -161,6 +184,18 @@ def known_of(options: SiteOptions) -> Known:
         system=options.system,
         as_of=as_of is not None,
     )
+
+
+def samples_from(options: SiteOptions) -> Samples:
+    """Return the samples of all purposes in the perflogs or the store that the options name."""
+    from iobands.source.perflog import read_perflogs  # noqa: PLC0415 (slow to load)
+
+    if not options.store:
+        return read_perflogs(options.perflogs_directory, options.system)
+    from iobands.source.store import stored_samples  # noqa: PLC0415 (slow to load)
+
+    with _open_store(options.store) as store:
+        return stored_samples(store, [options.system] if options.system else store.systems())
 
 
 def _stored(options: SiteOptions, now: datetime, *, as_of: bool) -> Known:

@@ -32,6 +32,7 @@ from iobands.source.store import (
     StoreError,
     refuse_newer,
     typed,
+    without_password,
 )
 
 _VERSION: Final = "iobands-store"
@@ -52,7 +53,7 @@ class ObjectStore:
         Raises:
             StoreError: it cannot be opened, or has a newer schema.
         """
-        self._url = url
+        self._url = without_password(url)
         with self._errors():
             is_local = "://" not in url
             self._files: Any = LocalStore(url, mkdir=True) if is_local else from_url(url)
@@ -61,7 +62,9 @@ class ObjectStore:
             except FileNotFoundError:
                 said = str(STORE_SCHEMA)
                 self._put(_VERSION, f"{said}\n".encode())
-            if refuse_newer(url, said):  # its files are read as they are: what they lack is null
+            if refuse_newer(
+                self._url, said
+            ):  # its files are read as they are: what they lack is null
                 self._put(_VERSION, f"{STORE_SCHEMA}\n".encode())
 
     def close(self) -> None:

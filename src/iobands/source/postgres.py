@@ -7,13 +7,11 @@ be made its hypertable.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit, urlunsplit
 
 import polars as pl
 from adbc_driver_manager.dbapi import Connection, Error
@@ -28,6 +26,7 @@ from iobands.source.store import (
     StoreError,
     refuse_newer,
     typed,
+    without_password,
 )
 
 _TYPES: Final[Mapping[str, str]] = {
@@ -238,9 +237,3 @@ class PostgresStore:
         except Error as error:
             reason = str(error).partition("Query was:")[0]
             raise StoreError(f"{self._name}: {' '.join(reason.split())}") from error
-
-
-def without_password(url: str) -> str:
-    """Return a URL without its password, for messages."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=re.sub(r":[^@]*@", "@", parts.netloc), query=""))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
+from urllib.parse import urlsplit, urlunsplit
 
 import polars as pl
 
@@ -105,6 +107,12 @@ class Store(Protocol):
         """
 
 
+def without_password(url: str) -> str:
+    """Return a URL without its password, for messages."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=re.sub(r":[^@]*@", "@", parts.netloc), query=""))
+
+
 def refuse_newer(name: str, schema: str) -> bool:
     """Return whether a store's schema is older than this version's.
 
@@ -125,6 +133,24 @@ def typed(rows: pl.DataFrame) -> pl.DataFrame:
         (pl.col(name) if name in rows.columns else pl.lit(None)).cast(type_).alias(name)
         for name, type_ in SAMPLES.items()
     )
+
+
+def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
+    """Return the samples of systems; rejected are the rows that are not what they were.
+
+    Raises:
+        StoreError: the store cannot be read.
+        FileNotFoundError: it has no samples.
+    """
+    found = [store.samples(name) for name in systems]
+    table = pl.concat([pl.DataFrame(schema=SAMPLES), *(each for each, _ in found)])
+    if table.is_empty():
+        there = ", ".join(store.systems()) or "none"
+        raise FileNotFoundError(
+            f"the store has no samples of {', '.join(systems) or 'any system'}; systems there: "
+            f"{there}"
+        )
+    return samples_of(table, [each for _, lines in found for each in lines])
 
 
 def samples_of(table: pl.DataFrame, rejected: Iterable[Rejected]) -> Samples:
@@ -166,19 +192,11 @@ def read_stored(
         FileNotFoundError: it has no samples.
     """
     systems = [system] if system else systems
-    found = [store.samples(name) for name in systems]
-    table = pl.concat([pl.DataFrame(schema=SAMPLES), *(each for each, _ in found)])
-    if table.is_empty():
-        there = ", ".join(store.systems()) or "none"
-        raise FileNotFoundError(
-            f"the store has no samples of {', '.join(systems) or 'any system'}; systems there: "
-            f"{there}"
-        )
-    samples = samples_of(table, ())
+    samples = stored_samples(store, systems)
     recent = recent_of(samples.histories().values())
     since = EVER if as_of else now - recent - timedelta(days=1)
     with TemporaryDirectory(prefix="iobands-") as scratch:
-        root, rejected = Path(scratch), [each for _, lines in found for each in lines]
+        root, rejected = Path(scratch), [*samples.rejected]
         (root / "perflogs").mkdir()
         documents = [
             each
