@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Final
@@ -31,13 +32,16 @@ PLACES: Final = {
 }
 #: Each step that takes long, and its command.
 CHECKS: Final = {"lint": "lint", "tests": "test", "faults": "test-faults"}
+#: What the wheel is tried in, and the program.
+PROOFS: Final = {"bare": "bare.py", "reframe": "reframe_versions.py"}
 
 
 def main() -> None:
     """Take the arguments, and make the release."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("version")
-    parser.add_argument("--skip", nargs="*", default=[], choices=CHECKS, help="for a rehearsal")
+    steps = [*CHECKS, *PROOFS]
+    parser.add_argument("--skip", nargs="*", default=[], choices=steps, help="for a rehearsal")
     given = parser.parse_args()
     if not re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", given.version):
         sys.exit(f"{given.version}: write MAJOR.MINOR.PATCH")
@@ -64,6 +68,7 @@ def main() -> None:
         )
     call("git", "tag", "--annotate", tag, "--message", notes, cwd=clone)
     build(clone, dist)
+    prove(dist, given.skip)
     documents(clone, dist)
     bill_of_materials(clone, dist)
     (dist / "NOTES.md").write_text(notes + "\n", encoding="utf-8")
@@ -110,6 +115,16 @@ def build(clone: Path, dist: Path) -> None:
     (wheel,) = dist.glob("*.whl")
     if wheel.stat().st_size > MOST_BYTES:
         sys.exit(f"{wheel.name} has {wheel.stat().st_size} bytes, more than {MOST_BYTES}")
+
+
+def prove(dist: Path, skipped: Sequence[str]) -> None:
+    """Measure with the wheel in bare systems without a clone, and with each tested ReFrame."""
+    (wheel,) = dist.glob("*.whl")
+    for name, program in PROOFS.items():
+        if name in skipped:
+            print(f"Skipped: {name}", flush=True)
+        else:
+            call(sys.executable, ROOT / "setup" / program, wheel, cwd=ROOT)
 
 
 def documents(clone: Path, dist: Path) -> None:
