@@ -6,6 +6,9 @@ import gzip
 import hashlib
 import io
 import json
+import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -38,6 +41,7 @@ from iobands.source.store import (
     sites_of,
 )
 from tests.factory import (
+    COLUMNS,
     NOW,
     case,
     daily,
@@ -47,6 +51,7 @@ from tests.factory import (
     write_report,
     write_session,
 )
+from tests.site_copy import ROOT
 from tests.source.engines import ENGINES, directory
 
 NOTHING = Pushed("")
@@ -371,6 +376,86 @@ def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):
     for text in ("{", "[]", '{"schema": 2}', '{"schema": 2, "perflogs": {"a.log": 3}}', "null"):
         (tmp_path / "pushed.json").write_text(text)
         assert read_pushed(tmp_path, url).perflogs == {}
+
+
+@pytest.fixture(scope="module")
+def database():
+    with ENGINES["postgres"]() as url:
+        yield url
+
+
+def test_a_cluster_may_only_push_and_a_page_only_read(database, site):
+    with open_store(database) as owner:
+        push(owner)
+        howto = (ROOT / "docs" / "howto" / "keep-in-a-store.md").read_text()
+        grants = re.search(r"```sql\n(GRANT .*?)```", howto, re.DOTALL)[1]
+        owner._do("CREATE ROLE cluster LOGIN", "CREATE ROLE reader LOGIN PASSWORD 'right'")
+        owner._do(*grants.replace("DATABASE io", "DATABASE postgres").strip().split("\n"))
+    as_cluster, as_reader = (
+        database.replace("iobands@", f"{name}@") for name in ("cluster", "reader")
+    )
+    log = site / "perflogs" / "here" / "local" / "BenchioFPP.log"
+    with log.open("a") as perflog:
+        perflog.write(line(perf_value="0.7", job_completion_time=NOW.isoformat()) + "\n")
+    with open_store(as_cluster) as store:
+        push(store)
+        for command in ("DELETE FROM iobands.samples", "UPDATE iobands.samples SET perf_value = 9"):
+            with pytest.raises(Exception, match="permission denied"):
+                store._do(command)
+            store._connection.rollback()
+    with open_store(as_reader) as store:
+        assert from_store(store) == from_files(site)
+        with pytest.raises(StoreError, match="permission denied"):
+            push(store)
+
+
+def test_a_dump_of_the_database_is_restored(database, site):
+    tools = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1:] or [Path("/usr/bin")]
+    with open_store(database) as store:
+        empty(store)
+        push(store)
+    dump = [tools[0] / "pg_dump", "--schema=iobands", "--no-owner", "--no-acl", database]
+    text = subprocess.run(dump, check=True, capture_output=True).stdout
+    psql = [tools[0] / "psql", "--quiet", "--set=ON_ERROR_STOP=1", database]
+    said = b"DROP SCHEMA iobands CASCADE;\n" + text
+    subprocess.run(psql, check=True, input=said, stdout=subprocess.DEVNULL)
+    with open_store(database) as store:
+        assert from_store(store) == from_files(site)
+
+
+def test_a_wrong_password_is_named_and_never_printed(database):
+    place = Path(database.partition("host=")[2])
+    rules = place / "data" / "pg_hba.conf"
+    rules.write_text(f"local all locked scram-sha-256\n{rules.read_text()}")
+    with open_store(database) as store:
+        store._do("CREATE ROLE locked LOGIN PASSWORD 'right'", "SELECT pg_reload_conf()")
+    url = f"postgresql://locked:very-secret@/postgres?host={place}"
+    with pytest.raises(StoreError, match="password authentication failed") as said, open_store(url):
+        pass
+    assert "secret" not in str(said.value)
+
+
+def test_a_bucket_or_directory_that_is_copied_says_the_same(site, tmp_path):
+    with directory() as url, open_store(url) as store:
+        push(store)
+        shutil.copytree(url, tmp_path / "backup")
+    with open_store(str(tmp_path / "backup")) as store:
+        assert from_store(store) == from_files(site)
+
+
+def test_hostile_text_in_any_cell_comes_back_as_it_was(store, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    hostile = "'; DROP TABLE iobands.samples; -- \\N \u202e<b>%s{}\"(,)\\x00 é"
+    texts = [n for n, t in SAMPLES.items() if t == pl.Categorical() and n in COLUMNS.split("|")]
+    places = {"system", "partition", "result", "perf_var", "perf_unit", "purpose", "fail_phase"}
+    cells = {name: f"{hostile}{name}" for name in texts if name not in places}
+    rows = daily([1.5 + 0.01 * (n % 7) for n in range(30)], **cells)
+    write_perflog(Path("perflogs"), [*rows, "cut off"], system="here")
+    push(store)
+    files = read_known(Path("perflogs"), Path("bands"), Path("alerts"), now=NOW)
+    stored = read_stored(store, store.systems(), now=NOW)
+    assert stored.samples.measured.equals(files.samples.measured)
+    assert {hostile in str(stored.samples.measured[name][0]) for name in cells} == {True}
 
 
 class Gone(Exception):

@@ -233,6 +233,7 @@ def _series(series: Series, site: Snapshot) -> dict[str, object]:
 _MONTH: Final = np.timedelta64(30, "D")
 _FEWEST: Final = 6  # runs, from which on their extremes hold the median in 95 of 100 cases
 _MOST_ALERTS: Final = 8
+_FEW_SITES: Final = 10  # for which the file systems of each are compared
 _TIB: Final = 1024  # GiB
 
 
@@ -298,11 +299,15 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
     for each in clusters:
         for job, rates in each.rates.items():
             jobs[job] += rates
-    compared = {
-        job: sorted(rates, key=lambda rate: -rate.per_node)
-        for job, rates in sorted(jobs.items())
-        if len({rate.site for rate in rates}) > 1
-    }
+    compared = {}
+    for job, rates in sorted(jobs.items()):
+        best: dict[tuple[str, str], Rate] = {}
+        for rate in sorted(rates, key=lambda rate: -rate.per_node):
+            # of many sites one row each, as each has a page of its own
+            place = rate.file_system if len(clusters) <= _FEW_SITES else ""
+            best.setdefault((rate.site, place), rate)
+        if len({site for site, _ in best}) > 1:
+            compared[job] = [*best.values()]
     words = ("ok", "known", "degraded", "missing")
     return rendered(
         "clusters.html",
