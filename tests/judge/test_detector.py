@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from iobands.judge.baseline import LARGEST_BASELINE
 from iobands.judge.chart import Chart
 from iobands.judge.detector import ADOPTION, LAG, follow
+from iobands.judge.prior import Month, Prior
+from iobands.judge.spacing import Spacing
 from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP
 from tests.judge.series import healthy, levels
 
@@ -309,3 +311,29 @@ def test_changes_are_in_order_and_large_enough(
         assert each.onset_low <= each.onset <= each.onset_high <= each.raised
         assert each.ratio.low <= each.ratio.value <= each.ratio.high
         assert each.score >= each.threshold
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_going_on_from_what_is_settled_is_as_judging_all_runs(drawn: st.DataObject) -> None:
+    seed = drawn.draw(st.integers(0, 2**32 - 1))
+    random = np.random.default_rng(seed)
+    size = int(random.integers(5, 600))
+    values = np.exp(random.normal(0, random.choice([0.005, 0.03, 0.1, 0.3]), size))
+    for _ in range(random.integers(0, 5)):
+        first, last = np.sort(random.integers(0, size + 1, 2))
+        values[first:last] *= random.choice([0.3, 0.5, 0.7, 0.8, 0.9, 1.2, 1.5])
+    values[random.random(size) < 0.02] *= 0.4
+    asked = random.random(size) < random.choice([0, 0.2])
+    hours = np.cumsum(np.where(asked, 4.0, 24.0))
+    months = [
+        Month(first, random.uniform(9, 13), Prior(1000 + first, int(random.integers(30)), 3, 0.3))
+        for first in range(0, size, 30)
+    ]
+    known = drawn.draw(st.integers(0, size))
+    part = follow(values[:known], months=months, spacing=Spacing(hours[:known], asked[:known]))
+    terms = {"months": months, "spacing": Spacing(hours, asked)}
+    anew, again = follow(values, **terms), follow(values, settled=part.settled, **terms)
+    assert again.changes == anew.changes
+    for name in ("increments", "alone", "down", "up", "sums", "starts"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(anew, name))

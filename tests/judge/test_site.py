@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from iobands.judge import memory as memory_of_judge
 from iobands.judge.budget import Budget
+from iobands.judge.memory import read_memory, write_memory
 from iobands.snapshot import RESOLVE, Severity, State
 from iobands.snapshot.stored import to_json
 from tests.factory import case, daily, days_ago, line, write_bands, write_perflog, write_report
@@ -155,7 +158,7 @@ def adds(ago: float, purpose: str) -> Callable[[SiteFiles], object]:
 CHANGES: dict[str, Callable[[SiteFiles], object]] = {
     "nothing": lambda files: files.read(),
     "a repeat": adds(0.1, "suspect"),
-    "a run that came late": adds(50.1, "scheduled"),
+    "a run that came late": adds(100.1, "scheduled"),
     "an action": lambda files: files.act(RESOLVE, "1", force=True),
     "a band": lambda files: write_bands(files.bands, file_system="b"),
     "other values": lambda files: files.days(slow(0.5), seed=2),
@@ -165,10 +168,38 @@ CHANGES: dict[str, Callable[[SiteFiles], object]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_is_kept_of_a_judgement_changes_nothing(change: str, tmp_path: Path) -> None:
     files = SiteFiles(tmp_path).days(slow(file_system="a"))
-    before = files.judge()
+    write_memory(files.perflogs, files.judge().memory)
+    memory = read_memory(files.perflogs)
     CHANGES[change](files)
-    anew, again = files.judge(), files.judge(before=before)
+    anew, again = files.judge(), files.judge(memory=memory)
     assert to_json(again.snapshot) == to_json(anew.snapshot)
-    # a late run teaches its file system, a repeat teaches nothing
-    kept = sum(each.detection is before.judged[key].detection for key, each in again.judged.items())
-    assert kept == {"nothing": 8, "a repeat": 7, "other values": 0}.get(change, 4)
+    assert not again.differing()
+    used = sum(
+        each.detection.basis.settled(memory[key]) is not None for key, each in again.judged.items()
+    )
+    # what is settled is older than the repeat and the action
+    assert used == {"a run that came late": 7, "a band": 4, "other values": 0}.get(change, 8)
+
+
+@pytest.mark.parametrize("damage", ["cut off", "another version", "a byte", "a pipe", "gone"])
+def test_a_memory_that_cannot_be_used_is_none(damage: str, tmp_path: Path, monkeypatch) -> None:
+    files = SiteFiles(tmp_path).days(slow(file_system="a"))
+    write_memory(files.perflogs, files.judge().memory)
+    (path,) = files.perflogs.glob("*/judged.memory")
+    content = path.read_bytes()
+    match damage:
+        case "cut off":
+            path.write_bytes(content[:-1])
+        case "another version":
+            memory_of_judge._version.cache_clear()
+            monkeypatch.setattr(memory_of_judge, "__version__", "0.0.1")
+        case "a byte":
+            path.write_bytes(content[:999] + bytes([content[999] ^ 1]) + content[1000:])
+        case "a pipe":
+            path.unlink()
+            os.mkfifo(path)
+        case _:
+            path.unlink()
+    found = read_memory(files.perflogs)
+    memory_of_judge._version.cache_clear()
+    assert found == {}

@@ -121,7 +121,7 @@ def begin_maintenance(
         )
     if measure:
         _measured(options, name, places, tag, most, "and no maintenance began")
-        judged = judgement_of(_only(options, name), before=judged)
+        judged = judgement_of(_only(options, name), memory=judged.memory)
         now = datetime.now(timezone.utc)
         first = first if since else now
     matches = tuple({"file_system": each} for each in places)

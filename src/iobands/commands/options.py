@@ -6,7 +6,7 @@ import getpass
 import inspect
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from datetime import datetime, timezone
@@ -20,8 +20,10 @@ import typer
 from iobands.model import UNKNOWN, parse_time, seconds_of
 
 if TYPE_CHECKING:
+    from iobands.judge.memory import Remembered
     from iobands.judge.site import JudgedSite
     from iobands.measure import Listener
+    from iobands.model import SeriesKey
     from iobands.snapshot import Snapshot
     from iobands.source.known import Known
     from iobands.source.samples import Samples
@@ -136,25 +138,31 @@ def site_of(options: SiteOptions, *, with_power: bool = False) -> Snapshot:
 
 
 def judgement_of(
-    options: SiteOptions, *, with_power: bool = False, before: JudgedSite | None = None
+    options: SiteOptions,
+    *,
+    with_power: bool = False,
+    memory: Mapping[SeriesKey, Remembered] | None = None,
 ) -> JudgedSite:
     """Judge the site that the options name; end with a message if it is missing.
 
-    What has not changed since `before` costs less.
+    It goes on from `memory`: what the judge remembered after the last session, unless given.
     """
-    from iobands.judge.site import judge  # noqa: PLC0415 (slow to load)
+    from iobands.judge.memory import read_memory  # noqa: PLC0415 (slow to load)
+    from iobands.judge.site import judge  # noqa: PLC0415
 
     if options.config and not options.config.is_dir():  # the default need not exist
         raise failure(
             f"{options.config}: no such directory; give the one with bands, alerts and systems"
         )
     perflogs = options.perflogs_directory
+    if memory is None:
+        memory = {} if options.as_of or options.store else read_memory(perflogs)
     found = judge(
         known_of(options),
         false_alarms=options.false_alarms,
         clock=None if options.as_of or options.store else _clock_problem(perflogs),
         with_power=with_power,
-        before=before,
+        memory=memory,
     )
     if not (options.as_of or options.store):
         from iobands.source.push import late  # noqa: PLC0415 (slow to load)

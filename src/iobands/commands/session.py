@@ -23,6 +23,7 @@ from iobands.commands.options import (
 from iobands.commands.push import push_after
 from iobands.commands.report import report_to
 from iobands.commands.status import log_news, print_digest
+from iobands.judge.memory import write_memory
 from iobands.judge.site import JudgedSite
 from iobands.judge.suspects import asks_of, repeats_of
 from iobands.measure import Selection
@@ -48,6 +49,7 @@ from iobands.views.notes import asked_text
 
 _NOBODY: Final = Settings()
 _DAY: Final = timedelta(days=1)
+_WRONG: Final = "the judge's memory gave another result than all runs, which count now"
 
 
 @dataclass
@@ -61,8 +63,11 @@ class _Judgement:
     def renewed(self) -> JudgedSite:
         """Judge the site, and write the plan of what to measure again; the lock is held."""
         inputs = inputs_of(self.options.config_of("bands").parent)  # before it reads them
-        before = getattr(self, "site", None)
-        judged = judgement_of(self.options, with_power=self.with_power, before=before)
+        memory = self.site.memory if hasattr(self, "site") else None
+        judged = judgement_of(self.options, with_power=self.with_power, memory=memory)
+        if differing := judged.differing():
+            typer.echo(f"iobands: {_WRONG}; please report this: {slug(differing[0])}", err=True)
+            judged = judgement_of(self.options, with_power=self.with_power, memory={})
         now, perflogs = datetime.now(timezone.utc), self.options.perflogs_directory
         planned, asked = _timed(self.options, judged), read_plan(perflogs).asked
         try:
@@ -208,6 +213,10 @@ def _told(
     Return the snapshot, and the exit status of sending.
     """
     log_news(options, judgement.site)
+    try:
+        write_memory(options.perflogs_directory, judgement.site.memory)
+    except OSError as error:
+        typer.echo(f"iobands: the next judgement takes longer, its memory: {error}", err=True)
     site = judgement.site.snapshot
     show(site)
     if how.dashboard:

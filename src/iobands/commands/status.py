@@ -226,7 +226,7 @@ def recorded(options: SiteOptions) -> JudgedSite:
     """
     judged = judgement_of(replace(options, system=None))
     log_news(options, judged)
-    return judged if options.system is None else judgement_of(options, before=judged)
+    return judged if options.system is None else judgement_of(options, memory=judged.memory)
 
 
 def log_news(options: SiteOptions, judged: JudgedSite) -> None:

@@ -27,7 +27,8 @@ class Chart:
     `baselines` are those that runs were judged by, each with its first run; the last one judges the
     next run. `changes` are in the order of time and the last of them may be open. A change smaller
     than `least`, a share of the level, does not count. `back` is the evidence that the open change
-    is over, since the run `back_since`; 0 if the newest run speaks against that.
+    is over, since the run `back_since`; 0 if the newest run speaks against that. `settled` is what
+    more runs do not change.
     """
 
     baselines: tuple[tuple[int, Baseline], ...]
@@ -45,6 +46,7 @@ class Chart:
     scale: float
     back: float = 0.0
     back_since: int = 0
+    settled: Settled | None = None
 
     @property
     def baseline(self) -> Baseline:
@@ -161,6 +163,50 @@ class ChangePoint:
     def is_open(self) -> bool:
         """Whether the change lasts."""
         return self.ended is None
+
+
+@dataclass(frozen=True)
+class OpenPoint:
+    """A change that lasts: its design, the runs of its onset and size so far, and recovery."""
+
+    design: int
+    start: int
+    point: ChangePoint
+    before: Array
+    recovery: Array
+    recovery_start: int
+    first: int
+    turns: tuple[TurnPoint, ...] = ()
+
+    @property
+    def kind(self) -> State:
+        """What it is by the runs so far."""
+        plain = State.DEGRADED if self.point.direction == DOWN else State.IMPROVED
+        return self.turns[-1].kind if self.turns else plain
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The detector before the run `at`, after the last step that later runs do not change.
+
+    It goes on from here when there are more runs, with the same result as from the first run.
+    Arrays are of the runs before `at`, and otherwise as in `Chart`. The baseline has the `usable`
+    runs before `joined`, and evidence from before the run `dismissed` dates no change.
+    """
+
+    at: int
+    increments: NDArray[np.float32]
+    alone: NDArray[np.float32]
+    down: Array
+    up: Array
+    usable: NDArray[np.bool_]
+    sums: Array
+    starts: NDArray[np.int_]
+    baselines: tuple[tuple[int, Baseline], ...]
+    changes: tuple[ChangePoint, ...]
+    open: OpenPoint | None
+    joined: int
+    dismissed: int
 
 
 def onset_interval(scores: Array, raised: int) -> tuple[int, int, int]:

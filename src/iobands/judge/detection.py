@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from iobands.bands import Band
 from iobands.judge.budget import FAR_DOWN, LOW
-from iobands.judge.chart import SIDES, ChangePoint, Chart, doubtful
+from iobands.judge.chart import SIDES, ChangePoint, Chart, Settled, doubtful
 from iobands.judge.detector import LEAST, follow
-from iobands.judge.prior import Month, Months
+from iobands.judge.memory import Basis, Remembered
+from iobands.judge.prior import Months
 from iobands.judge.scores import Array
 from iobands.judge.spacing import Spacing
 from iobands.snapshot import (
@@ -45,7 +46,7 @@ class Detection:
     """The chart of a series and the runs that it saw.
 
     `rows` are the places of these runs among the samples, `times` are in UTC, `values` in the
-    unit of the series. `terms` are what they were judged by.
+    unit of the series. `basis` is what the chart follows from.
     """
 
     rows: NDArray[np.int_]
@@ -53,7 +54,7 @@ class Detection:
     values: NDArray[np.float64]
     chart: Chart
     spacing: Spacing
-    terms: tuple[Band | None, tuple[Month, ...], float]
+    basis: Basis
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
@@ -95,6 +96,19 @@ class Detection:
             ratio, seen = float(np.exp(level)), int(over[0] - low[0]) + 1
             found.append(Transient(since, until, ratio, len(low), seen))
         return tuple(found)
+
+    @property
+    def remembered(self) -> Remembered:
+        """What is kept for when there are more runs."""
+        assert self.chart.settled is not None
+        return self.basis.remembered(self.chart.settled)
+
+    @property
+    def is_as_anew(self) -> bool:
+        """Whether all runs, judged anew, give the same chart."""
+        chart, anew = self.chart, chart_of(self.basis)
+        pairs = ((chart.increments, anew.increments), (chart.down, anew.down), (chart.up, anew.up))
+        return chart.changes == anew.changes and all(np.array_equal(*pair) for pair in pairs)
 
     @property
     def open_change(self) -> Change | None:
@@ -171,26 +185,33 @@ def detect(
     band: Band | None,
     months: Months,
     least: float | None = None,
-    before: Detection | None = None,
+    kept: Remembered | None = None,
 ) -> Detection:
     """Return the detection on the samples at `rows`, which are in the order of time.
 
     `months` have what was known when the runs were made. `least` is the smallest change of level
-    that counts, `LEAST` unless given. `before` is returned if it is of the same runs and terms.
+    that counts, `LEAST` unless given. It goes on from what was `kept` of these runs, if that fits.
     """
     values, times = history.values[rows], history.times[rows]
     measured = np.isfinite(values) & (values > 0)
     if not measured.all():
         rows, values, times = rows[measured], values[measured], times[measured]
-    asked, known = history.asked[rows], months.of(times)
-    terms = band, known, LEAST if least is None else least
-    if before and before.terms == terms:
-        same = (before.rows, before.times, before.values, before.spacing.asked)
-        if all(map(np.array_equal, same, (rows, times, values, asked))):
-            return before
-    spacing = Spacing.of(times, asked)
-    chart = follow(values, band, least=terms[2], months=known, spacing=spacing)
-    return Detection(rows, times, values, chart, spacing, terms)
+    spacing = Spacing.of(times, history.asked[rows])
+    basis = Basis(values, spacing, band, months.of(times), LEAST if least is None else least)
+    chart = chart_of(basis, basis.settled(kept))
+    return Detection(rows, times, values, chart, spacing, basis)
+
+
+def chart_of(basis: Basis, settled: Settled | None = None) -> Chart:
+    """Return the chart that follows from `basis`; it goes on from what is `settled`."""
+    return follow(
+        basis.values,
+        basis.band,
+        least=basis.least,
+        months=basis.months,
+        spacing=basis.spacing,
+        settled=settled,
+    )
 
 
 def change_of(point: ChangePoint, times: Times) -> Change:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -29,6 +29,8 @@ from iobands.judge.chart import (
     ChangePoint,
     Chart,
     FallPoint,
+    OpenPoint,
+    Settled,
     TurnPoint,
     after_last_zero,
     cusum,
@@ -83,7 +85,7 @@ _BEFORE_ONSET: Final = 60
 _AFTER_RAISED: Final = 30
 
 
-def follow(
+def follow(  # noqa: PLR0913 (each is a fact of its own)
     values: ArrayLike,
     band: Quartiles | None = None,
     *,
@@ -93,6 +95,7 @@ def follow(
     prior: Prior = Prior(),  # noqa: B008 (frozen)
     months: Sequence[Month] = (),
     spacing: Spacing | None = None,
+    settled: Settled | None = None,
 ) -> Chart:
     """Return the chart of a series.
 
@@ -107,6 +110,7 @@ def follow(
         months: what was learned at the beginning of each month, in the order of time: it takes
             the place of `threshold` and `prior` from its first run on.
         spacing: when the runs were made; a run a day unless given.
+        settled: that of a chart of the first of these runs, on the same terms.
 
     Raises:
         ValueError: a value, a quartile or a setting is out of its range.
@@ -119,7 +123,7 @@ def follow(
     baseline = Baseline(logarithms_of(history)[-LARGEST_BASELINE:], band, prior.correlation)
     known = (Month(0, threshold, prior), *months)
     spacing = spacing or Spacing.regular(len(logarithms))
-    return _Detector(logarithms, spacing, baseline, known, least).chart()
+    return _Detector(logarithms, spacing, baseline, known, least, settled).chart()
 
 
 def logarithms_of(values: ArrayLike) -> Array:
@@ -137,26 +141,6 @@ def logarithms_of(values: ArrayLike) -> Array:
     return np.log(numbers)
 
 
-@dataclass(frozen=True)
-class _Open:
-    """A change that lasts: its design, the runs of its onset and size so far, and recovery."""
-
-    design: int
-    start: int
-    point: ChangePoint
-    before: Array
-    recovery: Array
-    recovery_start: int
-    first: int
-    turns: tuple[TurnPoint, ...] = ()
-
-    @property
-    def kind(self) -> State:
-        """What it is by the runs so far."""
-        plain = State.DEGRADED if self.point.direction == DOWN else State.IMPROVED
-        return self.turns[-1].kind if self.turns else plain
-
-
 class _Detector:
     """One pass over the runs; arrays are filled in place."""
 
@@ -167,6 +151,7 @@ class _Detector:
         baseline: Baseline,
         months: Sequence[Month],
         least: float,
+        settled: Settled | None = None,
     ) -> None:
         self.logarithms, self.spacing = logarithms, spacing
         self.total = len(logarithms)
@@ -185,15 +170,19 @@ class _Detector:
         self.usable, self.weights = ~spacing.asked, np.ones(self.total)
         self.changes: list[ChangePoint] = []
         self.baselines: list[tuple[int, Baseline]] = []
-        self.open: _Open | None = None
+        self.open: OpenPoint | None = None
         self.at = 0
         self.dismissed = 0
+        self.settled: Settled | None = None
         self._learn(baseline, 0)
+        if settled is not None:
+            self._go_on(settled)
 
     def chart(self) -> Chart:
         """Judge all runs."""
         while self.at < self.total:
             self._step()
+        settled = self.settled or self._state()
         if self.open is not None:
             self.changes.append(self._told(self.open, self.total))
         change = self.open
@@ -213,7 +202,46 @@ class _Detector:
             scale=float(self.scales[self._months_of(slice(-1, None))[0]]),
             back=self._back(change) if change else 0.0,
             back_since=change.recovery_start if change else 0,
+            settled=settled,
         )
+
+    def _until(self, wanted: int) -> int:
+        """Return where a step ends that would take the runs before `wanted`.
+
+        From the first step that is cut short on, more runs may change what is found.
+        """
+        if wanted > self.total and self.settled is None:
+            self.settled = self._state()
+        return min(wanted, self.total)
+
+    def _state(self) -> Settled:
+        done = slice(0, self.at)
+        return Settled(
+            at=self.at,
+            increments=self.increments[done].copy(),
+            alone=self.alone[done].copy(),
+            down=self.evidence[DOWN][done].copy(),
+            up=self.evidence[UP][done].copy(),
+            usable=self.usable[done].copy(),
+            sums=self.sums.copy(),
+            starts=self.starts.copy(),
+            baselines=tuple(self.baselines),
+            changes=tuple(self.changes),
+            open=self.open,
+            joined=self.joined,
+            dismissed=self.dismissed,
+        )
+
+    def _go_on(self, settled: Settled) -> None:
+        done = slice(0, settled.at)
+        self.increments[done], self.alone[done] = settled.increments, settled.alone
+        self.evidence[DOWN][done], self.evidence[UP][done] = settled.down, settled.up
+        self.usable[done] = settled.usable
+        self.at = settled.at
+        self._learn(settled.baselines[-1][1], settled.joined)
+        self.baselines, self.changes = [*settled.baselines], [*settled.changes]
+        self.sums, self.starts = settled.sums.copy(), settled.starts.copy()
+        self.open, self.dismissed = settled.open, settled.dismissed
 
     def _month(self, run: int) -> Month:
         """Return what was known when `run` was made."""
@@ -322,7 +350,7 @@ class _Detector:
     def _while_learning(self) -> None:
         wanted = FIRST_BASELINE - len(self.baseline.runs)
         found = self.at + np.flatnonzero(self.usable[self.at :])[:wanted]
-        end = int(found[-1]) + 1 if len(found) == wanted else self.total
+        end = int(found[-1]) + 1 if len(found) == wanted else self._until(self.total + 1)
         runs = np.concatenate((self.baseline.runs, self.logarithms[found]))
         self.starts[:] = end
         self.at = end
@@ -330,7 +358,7 @@ class _Detector:
 
     def _while_quiet(self) -> None:
         joining, due = self._next_growth()
-        end = min(self.total, max(due, self.at) + _CHUNK, self.at + _AT_A_TIME)
+        end = self._until(min(max(due, self.at) + _CHUNK, self.at + _AT_A_TIME))
         scores = self._scored(end)
         sums = cusum(scores, self.sums)
         best = {name: sums[:, columns].max(axis=1) for name, columns in SIDES.items()}
@@ -387,7 +415,7 @@ class _Detector:
             threshold=self._month(raised).threshold,
         )
         empty = np.zeros(len(recovery_designs(design)))
-        found = _Open(design, start, point, before, empty, raised + 1, start)
+        found = OpenPoint(design, start, point, before, empty, raised + 1, start)
         dated = self._dated(found, raised + 1)
         # Of a history with two levels, leaving one may look like any change: what is no lower
         # than the baseline is no drop. A change that is too small to matter is none either.
@@ -402,7 +430,7 @@ class _Detector:
         else:
             self.open = self._turned(replace(found, first=dated.onset), kind, raised + 1)
 
-    def _turned(self, change: _Open, kind: State, known: int) -> _Open:
+    def _turned(self, change: OpenPoint, kind: State, known: int) -> OpenPoint:
         """Return the change as what it is by the runs before `known`, which may be a slide."""
         begins = None
         if kind is State.DEGRADED:
@@ -413,7 +441,7 @@ class _Detector:
             return change
         return replace(change, turns=(*change.turns, TurnPoint(known - 1, kind, begins)))
 
-    def _look_again(self, change: _Open) -> _Open:
+    def _look_again(self, change: OpenPoint) -> OpenPoint:
         """Return an open drop as what it is by all runs until now; a slide stays one."""
         if change.point.direction == UP or change.kind is State.SLIDING:
             return change
@@ -425,11 +453,11 @@ class _Detector:
         recovery = np.zeros(len(recovery_designs(design)))
         return replace(turned, design=design, recovery=recovery, recovery_start=self.at)
 
-    def _while_open(self, change: _Open) -> None:
+    def _while_open(self, change: OpenPoint) -> None:
         assert self.baseline.scores is not None
         # in parts that do not depend on how many runs there are, as the level is known better later
         due = (change.point.raised - self.at) % AGAIN
-        scores = self._scored(min(self.total, self.at + due + 1))
+        scores = self._scored(self._until(self.at + due + 1))
         columns = recovery_designs(change.design)
         back = cusum(self._over(scores, change), change.recovery)
         last = len(back) - 1
@@ -458,7 +486,7 @@ class _Detector:
             change = replace(change, recovery=back[event].copy(), recovery_start=start)
             self.open = self._look_again(change) if event == due else change
 
-    def _over(self, scores: Array, change: _Open) -> Array:
+    def _over(self, scores: Array, change: OpenPoint) -> Array:
         """Return what the next runs, with these scores, say for the end of a change."""
         assert self.baseline.scores is not None
         runs, columns = slice(self.at, self.at + len(scores)), recovery_designs(change.design)
@@ -474,7 +502,7 @@ class _Detector:
         sure = values > max(high, self.baseline.far)
         return np.where(sure[:, None], sure_end(self.spacing.gaps[runs])[:, None], found)
 
-    def _sure(self, change: _Open) -> list[int]:
+    def _sure(self, change: OpenPoint) -> list[int]:
         """Return the places of the recovery designs that the level of a change surely goes beyond.
 
         All of them while it is not known: the level lies between them and the baseline.
@@ -490,13 +518,13 @@ class _Detector:
                 return found
         return list(range(len(designs)))
 
-    def _back(self, change: _Open) -> float:
+    def _back(self, change: OpenPoint) -> float:
         """Return the evidence that the change is over, 0 if the newest run speaks against that."""
         places, columns = self._sure(change), recovery_designs(change.design)
         newest = self.increments[-1, [columns[place] for place in places]]
         return float(change.recovery[places].min()) if newest.max() < 0 else 0.0
 
-    def _back_to_baseline(self, change: _Open, newest: int) -> int | None:
+    def _back_to_baseline(self, change: OpenPoint, newest: int) -> int | None:
         """Return the first run up to `newest` with which the level surely is the baseline's."""
         first = max(change.point.raised + 1, self.at - _BACK + 1)
         if newest + 1 - first < _BACK or change.kind is State.UNSTABLE:
@@ -509,21 +537,21 @@ class _Detector:
                 return first + int(place) + _BACK - 1
         return None
 
-    def _after_last_off(self, change: _Open, newest: int) -> int:
+    def _after_last_off(self, change: OpenPoint, newest: int) -> int:
         """Return the run after the last of those up to `newest` that is off the baseline."""
         first = newest + 1 - _BACK
         off = np.abs(self.logarithms[first:newest] - change.point.baseline)
         far = np.flatnonzero(off >= -np.log1p(-self.least))
         return first + (int(far[-1]) + 1 if far.size else 0)
 
-    def _recover(self, change: _Open, ended: int, closed: int) -> None:
+    def _recover(self, change: OpenPoint, ended: int, closed: int) -> None:
         """End the change with `ended`, and judge the runs since again, from no evidence."""
         self._end(ended, closed, RECOVERED)
         self.usable[change.start : ended] = False
         self.sums[:], self.starts[:] = 0.0, ended
         self.at = ended
 
-    def _adopt(self, change: _Open) -> None:
+    def _adopt(self, change: OpenPoint) -> None:
         """Make an improvement that lasted the baseline, from its onset on."""
         onset = self._dated(change).onset
         self._end(self.at, self.at - 1, ADOPTED)
@@ -538,7 +566,7 @@ class _Detector:
         self.changes.append(replace(told, ended=ended, closed=closed, end=end))
         self.open = None
 
-    def _told(self, change: _Open, ended: int) -> ChangePoint:
+    def _told(self, change: OpenPoint, ended: int) -> ChangePoint:
         """Return the change by the runs up to `ended`, with its further drops."""
         point, falls = self._dated(change, ended), self._falls(change, ended)
         since = max([point.onset, ended - _NEWEST, *(each.onset for each in falls[-1:])])
@@ -546,7 +574,7 @@ class _Detector:
         was, now = levels_of(change.kind, change.before, self.logarithms[point.onset : ended])
         return replace(point, falls=falls, newest=newest, turns=change.turns, was=was, now=now)
 
-    def _falls(self, change: _Open, ended: int) -> tuple[FallPoint, ...]:
+    def _falls(self, change: OpenPoint, ended: int) -> tuple[FallPoint, ...]:
         """Return the drops from the level of an open drop, up to the run `ended`."""
         unstable = [each.run for each in change.turns if each.kind is State.UNSTABLE]
         ended = min([ended, *unstable])  # such a series has no level to fall from
@@ -570,7 +598,7 @@ class _Detector:
                     falls.append(FallPoint(onset, raised, ratio))
         return tuple(falls)
 
-    def _below(self, change: _Open, begun: int, ended: int) -> Chart:
+    def _below(self, change: OpenPoint, begun: int, ended: int) -> Chart:
         """Return the chart of runs of an open drop, judged by its level at the run `begun`.
 
         The baseline keeps its shape, and the level is the lowest that the runs allow.
@@ -587,7 +615,7 @@ class _Detector:
         spacing = self.spacing.between(begun, ended)
         return _Detector(runs_below, spacing, baseline, months, self.least).chart()
 
-    def _dated(self, change: _Open, ended: int | None = None) -> ChangePoint:
+    def _dated(self, change: OpenPoint, ended: int | None = None) -> ChangePoint:
         """Return the change with its onset and its size by the runs up to `ended`, or all."""
         point = change.point
         known = self.at if ended is None else ended

@@ -32,6 +32,7 @@ NEAR: Final = timedelta(days=3)
 # The events of an alert that took something.
 _TOOK: Final = (OPENED, GREW, FELL)
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_FOR_EVER: Final = datetime.max.replace(tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class Story:
     """An alert through time; the log has the first `logged` of its events.
 
     An alert that was merged goes on as the alert `into`. `joined` has the time at which each
-    member joined, and `found` the happenings of the alert. It had `named` members when it got its
-    name.
+    member joined, and `found` the happenings of the alert, which keep it open `until` a time. It
+    had `named` members when it got its name.
     """
 
     number: int
@@ -86,16 +87,23 @@ class Story:
     events: list[AlertEvent] = field(default_factory=list)
     logged: int = 0
     named: int = 1
+    until: datetime | None = None
 
     def is_open_at(self, when: datetime) -> bool:
         """Return whether it is open at `when`."""
         if self.closed is not None:
             return self.closed > when
-        return not self.certain or any(each.is_open_at(when) for each in self.certain)
+        return self.until is None or self.until > when
+
+    def keep(self, *found: Happening) -> None:
+        """Add happenings; a series that only fell with others does not keep it open."""
+        self.found += found
+        ends = [each.over or _FOR_EVER for each in found if each.certain]
+        self.until = max(ends if self.until is None else [self.until, *ends], default=None)
 
     @property
     def certain(self) -> list[Happening]:
-        """The happenings that keep it open; a series that only fell with others does not."""
+        """The happenings that keep it open."""
         return [each for each in self.found if each.certain]
 
     def is_near(self, found: Happening) -> bool:
@@ -153,14 +161,16 @@ def fold(
     told_until = max((each.when for each in logged), default=_LONG_AGO)
     first = 1 + max((each.number for each in stories), default=0)
     merged = [story for story in stories if story.into is not None]
+    current = stories
     for each in sorted(happenings, key=lambda each: (each.raised, not each.certain, each.names)):
         merged = _merge_again(merged, stories, each.raised, subject_of)
-        here = [story for story in stories if _is_at(story, each)]
+        current = [s for s in current if s.closed is None or s.closed >= each.raised]
+        here = [story for story in current if _is_at(story, each)]
         fresh = _fresh(each, here)
-        known = _known(fresh, stories) if each.raised <= told_until else None
+        known = _known(fresh, current) if each.raised <= told_until else None
         if known:
-            opened = known.opened == each.raised and known.events[0].names == fresh.names
-            if known.into is not None and known.closed == each.raised and not opened:
+            began = known.opened == each.raised and known.events[0].names == fresh.names
+            if known.into is not None and known.closed == each.raised and not began:
                 known = next(story for story in stories if story.number == known.into)
             _join(known, fresh, subject_of)
             may_reopen = known.closed is not None and known.into is None
@@ -174,7 +184,8 @@ def fold(
             mine = _merged(mine, fresh, subject_of)
             _join(mine[0], fresh, subject_of)
         elif fresh.certain:
-            stories.append(_opened(first, fresh, subject_of))
+            opened = _opened(first, fresh, subject_of)
+            stories, current = [*stories, opened], [*current, opened]
             first += 1
     _merge_again(merged, stories, now, subject_of)
     for story in stories:
@@ -289,7 +300,7 @@ def _merged(
         return stories
     oldest, *others = sorted(together, key=lambda each: each.number)
     for each in others:
-        oldest.found += each.found
+        oldest.keep(*each.found)
         _take(oldest, replace(found, names=tuple(each.joined)), subject_of)
         each.closed, each.into = found.raised, oldest.number
         each.tell(found.raised, MERGED, into=oldest.number)
@@ -306,7 +317,7 @@ def _merge_again(
     for story in merged:
         if story.closed and story.closed < until:
             oldest = next(each for each in stories if each.number == story.into)
-            oldest.found += story.found
+            oldest.keep(*story.found)
             for found in story.found:
                 _take(oldest, found, subject_of)
     return [each for each in merged if each.closed and each.closed >= until]
@@ -314,9 +325,8 @@ def _merge_again(
 
 def _opened(number: int, found: Happening, subject_of: Callable[[Sequence[str]], str]) -> Story:
     subject = subject_of(found.names)
-    story = Story(
-        number, found.direction, subject, found.low, found.high, found.raised, {}, found=[found]
-    )
+    story = Story(number, found.direction, subject, found.low, found.high, found.raised, {})
+    story.keep(found)
     story.joined |= dict.fromkeys(found.names, found.raised)
     story.named = len(found.names)
     story.tell(
@@ -332,16 +342,16 @@ def _opened(number: int, found: Happening, subject_of: Callable[[Sequence[str]],
 
 
 def _join(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], str]) -> None:
-    again = [name for name in found.names if name in story.names]
+    again = [name for name in found.names if name in story.joined]
     known = any(each.kind == FELL and each.when == found.raised for each in story.events)
     if story.found and again and not known and not story.is_near(found) and found.certain:
         story.tell(found.raised, FELL, names=tuple(again))
-    story.found.append(found)
+    story.keep(found)
     _take(story, found, subject_of)
 
 
 def _take(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], str]) -> None:
-    new = [name for name in found.names if name not in story.names]
+    new = [name for name in found.names if name not in story.joined]
     if not new:
         return
     when = max([found.raised, *(each.when for each in story.events[: story.logged])])

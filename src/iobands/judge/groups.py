@@ -150,9 +150,9 @@ class GroupChange:
     """A drop that at least two of the series share.
 
     `onset`, `raised` and `ended` are session numbers, the last None while it lasts; `delay` is the
-    number of sessions from the onset to the alert, both included. `score` is in nats. By series:
-    `evidence` since the onset, in nats, and `ratios`, the level since over the level before.
-    `members` are the places of the series that took part when it was raised, the strongest first.
+    number of sessions from the onset to the alert, both included. `score` is in nats, and so is the
+    `evidence` of each series since the onset. `members` are the places of the series that took part
+    when it was raised, the strongest first, and `ratios` their levels since over those before.
     """
 
     onset: int
@@ -162,7 +162,7 @@ class GroupChange:
     score: float
     threshold: float
     evidence: tuple[float, ...]
-    ratios: tuple[Ratio, ...]
+    ratios: Mapping[int, Ratio]
     members: tuple[int, ...]
 
 
@@ -215,7 +215,7 @@ def group_changes(
                     score=float(statistic[raised]),
                     threshold=float(terms.thresholds[raised]),
                     evidence=tuple(float(each) for each in np.maximum(evidence, then)),
-                    ratios=tuple(_ratio(column[:at], onset) for column in terms.residuals.T),
+                    ratios={n: _ratio(terms.residuals[:at, n], onset) for n in chosen.tolist()},
                     members=tuple(sorted(chosen.tolist(), key=lambda place: -then[place])),
                 )
             )
@@ -332,15 +332,22 @@ def _ways(sizes: NDArray[np.int_], most: int) -> Array:
 
 
 def _statistic(sums: _Sums, terms: _Terms) -> Array:
-    """Return the statistic after each session, of shape (sessions,)."""
+    """Return the statistic after each session, of shape (sessions,), 0 where it raises nothing."""
     size = len(sums.totals) - 1
     found = np.zeros(size)
+    least = terms.discounts.min(axis=1), terms.ways[:, _SEVERAL - 1 :].min(axis=1)
     for lag in _LAGS:
         if lag > size:
             break
         ends = slice(lag - 1, size)
         since = sums.over(slice(0, size + 1 - lag), ends)
-        found[ends] = np.maximum(found[ends], _scan(since, terms, ends).max(axis=1))
+        # no choice of series adds up to more than all that speak for the drop
+        most = np.maximum(since, 0.0).sum(axis=-1).max(axis=1) / least[0][ends] - least[1][ends]
+        near = np.flatnonzero(most >= terms.thresholds[ends])
+        places = near + lag - 1
+        found[places] = np.maximum(
+            found[places], _scan(since[near], terms, places).max(axis=1, initial=0.0)
+        )
     return found
 
 
@@ -353,7 +360,7 @@ def _onset(sums: _Sums, raised: int, terms: _Terms) -> tuple[int, int]:
     return raised - int(place), int(design)
 
 
-def _scan(since: Array, terms: _Terms, sessions: slice) -> Array:
+def _scan(since: Array, terms: _Terms, sessions: slice | NDArray[np.int_]) -> Array:
     """Return the most evidence of two or more series; the last axis of `since` has all of them."""
     strongest = np.cumsum(-np.sort(-since, axis=-1), axis=-1)
     discounts, ways = (each[sessions, None] for each in (terms.discounts, terms.ways))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -28,6 +30,7 @@ from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
 from iobands.judge.happenings import happenings_of
 from iobands.judge.incidents import incidents_of
 from iobands.judge.ledger import ledger_of
+from iobands.judge.memory import Remembered
 from iobands.judge.places import actions_on_peers, places_of
 from iobands.judge.prior import Measured, Months, Prior, months_of, priors_of
 from iobands.judge.set_aside import Stage, spans_of_peers
@@ -62,6 +65,8 @@ _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _NEVER: Final = np.datetime64(0, "ns")
 # A series counts while the site's newest run is not so much later than its own.
 _GOES_ON: Final = np.timedelta64(90, "D")
+# One series in so many is judged anew after a session.
+_SAMPLED: Final = 50
 # A system and a file system; None is what is known of a file system without runs.
 _Place = tuple[str, str | None] | None
 
@@ -78,6 +83,26 @@ class JudgedSite:
     judged: Mapping[SeriesKey, Judged]
     news: Mapping[str, Sequence[AlertEvent]]
     runs: Sequence[CheckRun] = ()
+
+    @property
+    def memory(self) -> dict[SeriesKey, Remembered]:
+        """What the judge remembers for the next time."""
+        found = {key: each.detection for key, each in self.judged.items()}
+        return {key: each.remembered for key, each in found.items() if each}
+
+    def differing(self) -> list[SeriesKey]:
+        """Return which of some series, others each day, all runs give another chart than a memory.
+
+        One series in fifty is judged anew for that.
+        """
+        day = self.snapshot.now.toordinal()
+        return [
+            key
+            for key, each in self.judged.items()
+            if (zlib.crc32(slug(key).encode()) + day) % _SAMPLED == 0
+            and each.detection
+            and not each.detection.is_as_anew
+        ]
 
 
 def read_site(
@@ -104,21 +129,20 @@ def judge(
     false_alarms: float = 1.0,
     clock: str | None = None,
     with_power: bool = True,
-    before: JudgedSite | None = None,
+    memory: Mapping[SeriesKey, Remembered] = MappingProxyType({}),
 ) -> JudgedSite:
     """Judge a site.
 
     `false_alarms` is the budget of false alarms a year, all series together. `clock` says what is
     wrong with the clock that gave the time. With `with_power` the power of each series is computed,
-    which is slow. What has not changed since the judgement `before` costs less. A part that cannot
+    which is slow. What follows from an earlier judgement's `memory` costs less. A part that cannot
     be judged becomes an alert, and the rest is judged.
     """
     now, attempts, stage = known.now, Attempts([*known.problems]), Stage.of(known)
     groups = _groups(stage.measured)
     months = _months(known.histories, attempts, false_alarms)
     budget = months[None].budgets[-1] if len(months[None].since) else Budget(false_alarms)
-    earlier = before.judged if before else {}
-    judged = judged_series(stage, attempts, months, earlier, with_power=with_power)
+    judged = judged_series(stage, attempts, months, memory, with_power=with_power)
     kept = {key: each for key, each in judged.items() if key not in stage.gone}
     series = [each.series for each in kept.values()]
     detections = {key: each.detection for key, each in kept.items() if each.detection}
@@ -361,7 +385,8 @@ def _news(
     alerts: Iterable[Alert], logged: Mapping[str, Sequence[AlertEvent]]
 ) -> dict[str, list[AlertEvent]]:
     found: defaultdict[str, list[AlertEvent]] = defaultdict(list)
+    told = {name: frozenset(events) for name, events in logged.items()}
     for alert in alerts:
-        told = logged.get(alert.system, ())
-        found[alert.system] += [each for each in alert.events if each not in told]
+        known = told.get(alert.system, ())
+        found[alert.system] += [each for each in alert.events if each not in known]
     return {name: sorted(each, key=lambda event: event.when) for name, each in found.items()}

@@ -12,6 +12,7 @@ import numpy as np
 from iobands.bands import NO_BAND, Bands, Span, covered
 from iobands.judge.actions import bands_after
 from iobands.judge.detection import Detection, detect
+from iobands.judge.memory import Remembered
 from iobands.judge.normal import (
     Normal,
     TransientRuns,
@@ -52,7 +53,7 @@ def assess(
     missing_runs: Sequence[MissingRun],
     bands: Bands,
     terms: Terms,
-    before: Detection | None = None,
+    kept: Remembered | None = None,
 ) -> tuple[Status, Normal, Detection | None]:
     """Return the status of a series from its samples and its missing runs, and what it is based on.
 
@@ -66,7 +67,7 @@ def assess(
     value, when = float(history.values[-1]), history.last
     published = band_in_force(key, history.newest, when, bands)
     rows = judged(history, bands)
-    detection = detect(history, rows, published, terms.months, bands.least_change, before)
+    detection = detect(history, rows, published, terms.months, bands.least_change, kept)
     usable = comparable(history, bands) & ~history.asked
     normal = normal_of(key, history, bands, detection.rows, detection.chart.baselines)
     band = normal.newest
@@ -147,14 +148,14 @@ def judged_series(
     stage: Stage,
     attempts: Attempts,
     months: Mapping[tuple[str, str | None] | None, Months],
-    before: Mapping[SeriesKey, Judged],
+    memory: Mapping[SeriesKey, Remembered],
     *,
     with_power: bool,
 ) -> dict[SeriesKey, Judged]:
     """Return every series with its status, which says if it could not be judged.
 
-    `months` are those of each system and file system, and of one without runs under None. What has
-    not changed since `before` is not detected again.
+    `months` are those of each system and file system, and of one without runs under None. What the
+    judge has in `memory` is not detected again.
     """
     known, labelled = stage.known, labels(stage.keys)
     found = {}
@@ -168,8 +169,8 @@ def judged_series(
         place = key.system, key.file_system
         terms = Terms(known.now, spans, months.get(place, months[None]), with_power)
         try:
-            last = before[key].detection if key in before else None
-            status, normal, detection = assess(key, history, missing, bands, terms, last)
+            kept = memory.get(key)
+            status, normal, detection = assess(key, history, missing, bands, terms, kept)
         except Exception as error:
             status, detection = unjudged(history, why(error)), None
             normal = nothing_known(len(history))

@@ -119,7 +119,9 @@ def runs_a_year_at(times: Times, ends: Times) -> NDArray[np.float64]:
     than a month counts as daily.
     """
     found = np.full(len(ends), DAILY)
-    days, first = np.unique(times.astype("datetime64[D]"), return_index=True)
+    every = times.astype("datetime64[D]")
+    first = np.flatnonzero(np.append(True, every[1:] != every[:-1])[: len(every)])
+    days = every[first]
     gaps = np.diff(days).astype(float)
     for place, known in enumerate(np.searchsorted(times, ends)):
         begin = np.searchsorted(times, times[known - 1] - _YEAR) if known else 0

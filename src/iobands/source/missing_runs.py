@@ -108,10 +108,11 @@ def sightings(samples: Samples) -> list[Sighting]:
     found = []
     for rows in (samples.measured, samples.missed):
         groups = rows.group_by(*KEY, "display_name", maintain_order=True)
-        for *key, name, newest in groups.agg(pl.col(TIME).unique().top_k(2)).iter_rows():
+        time = pl.col(TIME)
+        newest = time.last().alias("last"), time.filter(time < time.last()).last().alias("before")
+        for *key, name, last, before in groups.agg(newest).iter_rows():
             series = SeriesKey(*key)
             check = (series.system, series.partition, series.environ or "", name or "")
-            last, before = [*sorted(newest, reverse=True), None][:2]
             found.append(Sighting(series, check, last, before))
     return found
 

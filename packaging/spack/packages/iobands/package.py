@@ -23,6 +23,7 @@ class Iobands(PythonPackage):
     depends_on("reframe@4.10", type="run")
     depends_on("py-filelock@3.12:4", type="run")
     depends_on("py-jsonschema@4.26:4", type="run")
+    depends_on("py-msgspec@0.19:0", type="run")
     depends_on("py-numpy@1.26:2", type="run")
     depends_on("py-polars@1.39:1", type="run")
     depends_on("py-pyyaml@6.0:6", type="run")

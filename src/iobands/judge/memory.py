@@ -1,0 +1,134 @@
+"""The judge's memory: what it found in each series that more runs do not change.
+
+A new day is judged from there, so that it costs a day and not all years before it. The memory may
+be deleted at any time, as everything in it follows from the runs: what does not fit the runs, the
+bands, what was known or this version of the judge is judged anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from iobands.bands import Band
+from iobands.judge.chart import Settled
+from iobands.judge.prior import Month
+from iobands.judge.spacing import Spacing
+from iobands.model import SeriesKey, path_part, read_regular, replace_file
+from iobands.version import __version__
+
+_NAME: Final = "judged.memory"
+_LARGEST: Final = 2**31
+_DIGEST: Final = 32  # bytes
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """The settled part of a series' chart, and the `identity` of what it follows from."""
+
+    identity: bytes
+    settled: Settled
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a chart follows from: its runs, its band, what was known each month, and `least`."""
+
+    values: np.ndarray[Any, np.dtype[np.float64]]
+    spacing: Spacing
+    band: Band | None
+    months: Sequence[Month]
+    least: float
+
+    def remembered(self, settled: Settled) -> Remembered:
+        """Return what is kept of a chart."""
+        return Remembered(self._identity(settled.at), settled)
+
+    def settled(self, kept: Remembered | None) -> Settled | None:
+        """Return what was kept if it follows from the first of these runs, else None."""
+        if kept is None or kept.settled.at > len(self.values):
+            return None
+        return kept.settled if kept.identity == self._identity(kept.settled.at) else None
+
+    def _identity(self, runs: int) -> bytes:
+        """Return the digest of what was known of so many runs."""
+        known = [each for each in self.months if each.first < runs]
+        found = hashlib.blake2b(_encoded((self.band, known, self.least)), digest_size=_DIGEST)
+        for each in (self.values, self.spacing.hours, self.spacing.asked):
+            found.update(each[:runs].tobytes())
+        return found.digest()
+
+
+def read_memory(perflogs: Path) -> dict[SeriesKey, Remembered]:
+    """Return what the judge remembers of all systems; nothing of what cannot be used."""
+    found: dict[SeriesKey, Remembered] = {}
+    for path in perflogs.glob(f"*/{_NAME}"):
+        try:
+            content = read_regular(path, None, _LARGEST) or b""
+        except OSError:
+            continue
+        digest, body = content[:_DIGEST], content[_DIGEST:]
+        if digest == _checksum(body):
+            found.update(_decoded(body))
+    return found
+
+
+def write_memory(perflogs: Path, memory: Mapping[SeriesKey, Remembered]) -> None:
+    """Write what the judge remembers, in a file a system.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    systems: defaultdict[str, list[tuple[SeriesKey, Remembered]]] = defaultdict(list)
+    for key, each in memory.items():
+        systems[key.system].append((key, each))
+    for system, found in systems.items():
+        body = _encoded(found)
+        replace_file(perflogs / path_part(system) / _NAME, _checksum(body) + body)
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.blake2b(body, key=_version(), digest_size=_DIGEST).digest()
+
+
+@cache
+def _version() -> bytes:
+    """Return the digest of the judge: its code, as a clone may change without a new version."""
+    found = hashlib.blake2b(f"{__version__} {np.__version__}".encode(), digest_size=_DIGEST)
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        found.update(path.read_bytes())
+    return found.digest()
+
+
+def _encoded(value: object) -> bytes:
+    import msgspec  # noqa: PLC0415 (only where the judge remembers)
+
+    return msgspec.msgpack.encode(value, enc_hook=_of_array)
+
+
+def _decoded(body: bytes) -> Iterator[tuple[SeriesKey, Remembered]]:
+    import msgspec  # noqa: PLC0415
+
+    kept = list[tuple[SeriesKey, Remembered]]
+    yield from msgspec.msgpack.decode(body, type=kept, dec_hook=_restored)
+
+
+def _of_array(value: object) -> tuple[str, Sequence[int], bytes]:
+    assert isinstance(value, np.ndarray)
+    return value.dtype.str, value.shape, value.tobytes()
+
+
+def _restored(type_: Any, value: Any) -> object:  # noqa: ANN401 (as msgspec calls it)
+    import msgspec  # noqa: PLC0415
+
+    if isinstance(value, dict):  # the one protocol among the types
+        return msgspec.convert(value, Band, dec_hook=_restored)
+    kind, shape, content = value
+    return np.frombuffer(content, kind).reshape(shape)
