@@ -67,6 +67,33 @@ def test_what_is_deprecated_is_said_of_the_line_that_uses_it(monkeypatch):
     assert found[0][0] == __file__
 
 
+_COPIES = """
+import sys
+from pathlib import Path
+from reframe.utility import osext
+from iobands.measure.inside import apply_workarounds
+source, copy = map(Path, sys.argv[1:])
+apply_workarounds()
+osext.copytree_virtual(str(source), str(copy), ["linked"], dirs_exist_ok=True)
+print(*(oct(path.stat().st_mode & 0o777) for path in (copy, copy / "part", copy / "part" / "x")))
+print((copy / "linked").is_symlink())
+"""
+
+
+@pytest.mark.machine
+def test_sources_of_a_read_only_installation_are_copied_to_be_written(tmp_path) -> None:
+    source, copy = tmp_path / "source", tmp_path / "stage"
+    (source / "part").mkdir(parents=True)
+    for path in (source / "linked", source / "part" / "x"):
+        path.touch(0o444)
+    for path in (source / "part", source):
+        path.chmod(0o555)
+    copy.mkdir()
+    command = [sys.executable, "-c", _COPIES, str(source), str(copy)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0o755", "0o755", "0o444", "True"]
+
+
 _LOADS = """
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The part of a session in ReFrame's own process, with workarounds for six faults of ReFrame 4.10.
+"""The part of a session in ReFrame's own process, with workarounds for faults of ReFrame 4.10.
 
 1. At a signal it raises an `Exception`, which its logging swallows, and goes on.
 2. It computes how long to sleep from the machine's clock: set back an hour, it sleeps for an hour.
@@ -6,6 +6,7 @@
 4. It waits for ever if Slurm hangs or does not report a job, even when it was asked to end.
 5. It describes the whole stack, by its source files, twice for each check that it makes.
 6. It imports modules of checks again if they are installed beside it, so that their classes differ.
+7. Of sources that nobody may write, it makes directories that it cannot write either.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import ctypes
 import functools
 import os
 import re
+import shutil
 import signal
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -150,7 +153,17 @@ def apply_workarounds() -> None:
     steady = SimpleNamespace(time=lambda: began + time.monotonic(), sleep=time.sleep)
     for name in _MEASURE_TIME:
         vars(import_module(name))["time"] = steady
+    osext = import_module("reframe.utility.osext")
+    vars(osext)["shutil"] = SimpleNamespace(**{**vars(shutil), "copytree": _copy_tree})
     _lose_patience_with_slurm()
+
+
+def _copy_tree(source: str, copy: str, *more: Any, **options: Any) -> str:  # noqa: ANN401
+    """Copy a directory as shutil does; its owner may write into the copy."""
+    made = shutil.copytree(source, copy, *more, **options)
+    for directory, _, _ in os.walk(made):
+        Path(directory).chmod(Path(directory).stat().st_mode | stat.S_IWUSR)
+    return made
 
 
 def _is_known() -> bool:
