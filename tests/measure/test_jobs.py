@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure import jobs
+from iobands.measure import SESSION_ENV, jobs
 from iobands.measure.jobs import JOBS_NAME, await_end, cancel_jobs, cluster_of, has_ended, note_job
-from iobands.measure.processes import SESSION_ENV
 from tests.fault_table import Observed
 
 Program = Callable[[str, str], None]

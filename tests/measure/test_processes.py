@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 
-from iobands.measure.processes import SESSION_ENV, end_session, processes_of
+from iobands.measure import SESSION_ENV
+from iobands.measure.processes import end_session, processes_of
 
 
 def test_what_a_session_left_is_ended_and_nothing_else() -> None:

@@ -46,8 +46,8 @@ COMMANDS: Final = {
         "undo": ("alerts", "undo", "withdraw one of these"),
     },
     "The bands": {
-        "calibrate": ("bands", "calibrate", "propose bands from the site's own history"),
-        "epoch": ("bands", "epoch", "begin an epoch, as after an upgrade"),
+        "calibrate": ("alerts", "calibrate", "propose bands from the site's own history"),
+        "epoch": ("alerts", "epoch", "begin an epoch, as after an upgrade"),
     },
     "Before and after": {
         "maintenance": ("maintenance", "maintenance", "begin or end one; report what it changed"),

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from enum import Enum
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, NoReturn
 
@@ -31,7 +30,6 @@ from iobands.model import NODE, TARGET, WORST_STATUS_FIRST, naming, worst
 from iobands.snapshot import Ledger, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
 from iobands.source.alert_log import alert_log, append_events
-from iobands.source.known import read_known
 from iobands.views import (
     MAIL_WIDTH,
     blocks,
@@ -241,11 +239,12 @@ def log_news(options: SiteOptions, judged: JudgedSite) -> None:
 
 def _rebuild(options: PastSiteOptions) -> None:
     perflogs = options.perflogs_directory
-    read = partial(
-        read_known, perflogs, options.config_of("bands"), options.config_of("alerts"), as_of=True
+    every = replace(options, system=None)
+    found = chronicle(
+        known_of(every),
+        lambda when: known_of(replace(every, as_of=when.isoformat())),
+        options.false_alarms,
     )
-    known = known_of(replace(options, system=None))
-    found = chronicle(known, lambda when: read(now=when), options.false_alarms)
     for system, events in found.items():
         path = alert_log(perflogs, system)
         with naming(path):

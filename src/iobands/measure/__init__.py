@@ -17,7 +17,14 @@ from typing import Any, Final, Protocol
 
 from iobands.model import MANUAL, SCHEDULED
 
+#: The environment variable that says why the runs are made, which the sample keeps.
 PURPOSE_ENV: Final = "IOBANDS_PURPOSE"
+#: The environment variable with the identifier of the session.
+SESSION_ENV: Final = "IOBANDS_SESSION"
+#: The environment variable with the number of the attempt, which the sample keeps.
+ATTEMPT_ENV: Final = "IOBANDS_ATTEMPT"
+#: The message about a job that was given up because Slurm does not report its state.
+SILENT: Final = "Slurm does not say whether job"
 
 
 class SessionError(Exception):

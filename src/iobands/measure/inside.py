@@ -29,11 +29,9 @@ from pathlib import Path
 from types import FrameType, ModuleType, SimpleNamespace
 from typing import Any, Final
 
-from iobands.measure import SessionError
-from iobands.measure.jobs import SILENT
+from iobands.measure import SESSION_ENV, SILENT, SessionError
 from iobands.measure.lock import Holder, join, read_holder
 from iobands.measure.perflogs import end_lines, reconcile, require_writable
-from iobands.measure.processes import SESSION_ENV
 from iobands.measure.run_reports import report_files
 from iobands.measure.session import close_session, open_session
 from iobands.model import mask_others, read_small

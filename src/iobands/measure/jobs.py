@@ -18,12 +18,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from iobands.measure.processes import SESSION_ENV
+from iobands.measure import SESSION_ENV
 from iobands.model import read_small
 
 JOBS_NAME: Final = ".session.jobs"
-#: The message about a job that was given up because Slurm does not report its state.
-SILENT: Final = "Slurm does not say whether job"
 _LARGEST: Final = 2**20  # bytes of notes that are read
 _PATIENCE: Final = 30  # seconds for a scheduler's answer
 _PAUSE: Final = 2  # seconds between two questions

@@ -18,8 +18,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+from iobands.measure import SESSION_ENV
 from iobands.measure.jobs import cluster_of, has_ended
-from iobands.measure.processes import SESSION_ENV, Process
+from iobands.measure.processes import Process
 from iobands.model import Leftover, path_part, replace_file
 
 #: The last part of a run directory's path.

@@ -17,11 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-#: The environment variable with the identifier of the session.
-SESSION_ENV: Final = "IOBANDS_SESSION"
-#: The environment variable with the number of the attempt, which the sample keeps.
-ATTEMPT_ENV: Final = "IOBANDS_ATTEMPT"
-#: The environment variable that says why the runs are made, which the sample keeps.
+from iobands.measure import SESSION_ENV
 
 _PROC: Final = Path("/proc")
 _MACHINE: Final = Path("/etc/machine-id")

@@ -21,9 +21,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.measure import PURPOSE_ENV, SITE_ENV, Listener, Selection, SessionError, suite_of
-from iobands.measure.jobs import SILENT
-from iobands.measure.processes import ATTEMPT_ENV, SESSION_ENV
+from iobands.measure import (
+    ATTEMPT_ENV,
+    PURPOSE_ENV,
+    SESSION_ENV,
+    SILENT,
+    SITE_ENV,
+    Listener,
+    Selection,
+    SessionError,
+    suite_of,
+)
 from iobands.measure.run_reports import entries_of, load_report, report_files
 from iobands.model import COMPLETED, INTERRUPTED, LIMIT, Unusable
 
