@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from iobands.commands.advise import published_of
-from iobands.commands.report import _mount_of
+from iobands.commands.report import _mount_of, published_of
 from iobands.judge.site import read_site
 from iobands.model import Leftover
 from iobands.snapshot import Cause, CauseKind, Snapshot, public

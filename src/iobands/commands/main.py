@@ -28,14 +28,14 @@ COMMANDS: Final = {
         "notify": ("session", "notify", "send news by mail, chat or issue tracker"),
         "schedule": ("cost", "schedule", "print a cron line, or a script for other schedulers"),
         "accept": ("accept", "accept", "measure until the promises of a contract are decided"),
-        "compare": ("advise", "compare", "print the ratio of series that differ in one field"),
+        "compare": ("report", "compare", "print the ratio of series that differ in one field"),
         "clean": ("cost", "clean", "remove what killed runs left on the file systems"),
         "canary": ("canary", "canary", "check this node's file systems, as in a prolog"),
         "alerts": ("status", "alerts", "list open and past alerts, and how each ended"),
     },
     "For the users of the file systems": {
-        "table": ("advise", "table", "print expected rates and settings, or check a page"),
-        "advise": ("advise", "advise", "recommend settings, as far as the runs support them"),
+        "table": ("report", "table", "print expected rates and settings, or check a page"),
+        "advise": ("report", "advise", "recommend settings, as far as the runs support them"),
     },
     "Answers to an alert, logged with a reason": {
         "acknowledge": ("alerts", "acknowledge", "the cause is known; no longer critical"),
