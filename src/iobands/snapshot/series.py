@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands.band import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Epoch, Limit, Window
-from iobands.model import FIELD_OF, RATIO_UNIT, PeerName, SeriesKey, canonical, slug
+from iobands.model.fields import RATIO_UNIT, canonical
+from iobands.model.series import FIELD_OF, PeerName, SeriesKey, slug
 from iobands.snapshot.history import Change, Evidence, History, State, Times
 
 ACKNOWLEDGE: Final = "acknowledge"
