@@ -24,7 +24,7 @@ from iobands.commands.options import (
     site_files,
 )
 from iobands.judge.acceptance import decide
-from iobands.measure import Listener, SessionError, selection_of
+from iobands.measure import Listener, SessionError, Workplace, selection_of
 from iobands.measure.cost import GIB_PER_TIB, Cost
 from iobands.measure.perflogs import require_room
 from iobands.measure.reframe import describe
@@ -216,7 +216,7 @@ class _Accepting:
         read = site_files(self._root / "config" / "systems")
 
         def work(listener: Listener) -> list[SessionOutcome]:
-            return measure_apart(self._root, selections, read, seconds, listener)
+            return measure_apart(Workplace(self._root, read, listener), selections, seconds)
 
         outcomes = listening(verbose, work, "iobands accept")
         for note in (note for outcome in outcomes for note in outcome.notes):

@@ -25,7 +25,7 @@ from iobands.commands.options import (
     time_of,
     with_site_options,
 )
-from iobands.measure import Listener, Selection, SessionError, exactly
+from iobands.measure import Listener, Selection, SessionError, Workplace, exactly
 from iobands.measure.session import measure as measure_session
 from iobands.model import LIMIT, MAINTENANCE, replace_file
 from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, Snapshot, begun
@@ -261,11 +261,11 @@ def _measured(
     selection = Selection(tag, options.system, extra, why=MAINTENANCE)
     read = site_files(root / "config" / "systems")
     began, done, longest = time.monotonic(), 0, 0.0
-    listener = Listener(line=lambda _: None, step=lambda _: None)
+    at = Workplace(root, read, Listener(line=lambda _: None, step=lambda _: None))
     while done < wanted and (left := limit - (time.monotonic() - began)) > longest:
         start = time.monotonic()
         try:
-            outcome = measure_session(root, selection, read, left, listener)
+            outcome = measure_session(at, selection, left)
         except SessionError as error:
             raise failure(f"measuring failed, {logged}: {error}") from error
         longest = max(longest, time.monotonic() - start)

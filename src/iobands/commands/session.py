@@ -26,7 +26,7 @@ from iobands.commands.status import log_news, print_digest
 from iobands.judge.memory import write_memory
 from iobands.judge.site import JudgedSite
 from iobands.judge.suspects import asks_of, repeats_of
-from iobands.measure import Selection
+from iobands.measure import Selection, Workplace
 from iobands.measure.plan import (
     Limits,
     Plan,
@@ -107,7 +107,7 @@ def run_session(
     try:
         outcome = listening(
             how.verbose,
-            lambda listener: measure(root, selection, read, how.limit, listener, judge),
+            lambda listener: measure(Workplace(root, read, listener), selection, how.limit, judge),
         )
     except typer.Exit as end:
         send_ping(people, "fail", str(end.__cause__ or ""))
@@ -131,7 +131,8 @@ def run_suspects(options: SiteOptions, how: How) -> None:
 
     people, problems = _people(options, how.notify)
     again = listening(
-        how.verbose, lambda listener: measure_again(root, judge, read, how.limit, listener)
+        how.verbose,
+        lambda listener: measure_again(Workplace(root, read, listener), judge, how.limit),
     )
     if again is None or not (again.measured or again.problems or again.notes):
         return

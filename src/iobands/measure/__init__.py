@@ -92,6 +92,20 @@ class DeclaredPartitions(Protocol):
 ReadSiteFile = Callable[[str], DeclaredPartitions]
 
 
+@dataclass(frozen=True)
+class Workplace:
+    """Where a session measures: the site's directory, its site files, and who follows it."""
+
+    root: Path
+    read_site_file: ReadSiteFile
+    listener: Listener
+
+    @property
+    def perflogs(self) -> Path:
+        """The directory of the perflogs."""
+        return self.root / "perflogs"
+
+
 #: Names the site's directory to ReFrame and its checks.
 SITE_ENV: Final = "IOBANDS_SITE"
 _PACKAGE: Final = Path(__file__).resolve().parents[1]

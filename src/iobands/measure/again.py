@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from iobands.measure import Listener, ReadSiteFile, Selection, selection_of
+from iobands.measure import Selection, Workplace, selection_of
 from iobands.measure.perflogs import reconcile
 from iobands.measure.plan import Asked, Limits, affordable, limits_of, note_asked, read_plan, timed
 from iobands.measure.reframe import pause, run_checks
@@ -27,14 +27,7 @@ class Again:
     notes: tuple[str, ...] = ()
 
 
-def ask_again(
-    root: Path,
-    asks: Sequence[Ask],
-    read_site_file: ReadSiteFile,
-    session: str,
-    limit: float,
-    listener: Listener,
-) -> Again:
+def ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -> Again:
     """Measure `asks` again, as far as the limits of their site files allow.
 
     A repeat waits until some minutes have passed since its low run. Each ask is noted before it is
@@ -44,10 +37,10 @@ def ask_again(
         SessionError: there is no ReFrame.
         OSError: a file cannot be written.
     """
-    perflogs, end = root / "perflogs", time.monotonic() + limit
+    perflogs, end = at.perflogs, time.monotonic() + limit
     now = datetime.now(timezone.utc)
     try:
-        limits = {ask: limits_of(read_site_file, ask.place) for ask in asks}
+        limits = {ask: limits_of(at.read_site_file, ask.place) for ask in asks}
     except FileError as error:
         return Again(problems=(str(error),))
     chosen = _allowed(asks, read_plan(perflogs).asked, limits, now)
@@ -58,9 +51,9 @@ def ask_again(
     begin = max((ask.measured + timedelta(hours=limits[ask].repeat) for ask in chosen), default=now)
     how = COMPLETED
     if chosen and chosen[0].purpose == REPEAT and begin > now:
-        listener.step(f"waiting until {begin.astimezone():%H:%M} for the repeats")
+        at.listener.step(f"waiting until {begin.astimezone():%H:%M} for the repeats")
         wait = min((begin - now).total_seconds(), max(limits[ask].repeat for ask in chosen) * 3600)
-        how = pause(root, wait, limit, listener)
+        how = pause(at.root, wait, limit, at.listener)
     problems: list[str] = []
     failed: defaultdict[str, list[str]] = defaultdict(list)
     measured: list[Ask] = []
@@ -69,7 +62,7 @@ def ask_again(
         if how != COMPLETED:
             break
         note_asked(perflogs, {ask: limits[ask] for ask in own}, datetime.now(timezone.utc))
-        ended = run_checks(root, selection, [], session, end - time.monotonic(), listener)
+        ended = run_checks(at.root, selection, [], session, end - time.monotonic(), at.listener)
         how = ended.how
         reports += ended.reports
         problems += [f"not loaded: {each}" for each in ended.not_loaded]

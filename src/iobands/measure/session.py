@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from iobands.measure import Listener, ReadSiteFile, Selection, SessionError, exactly
+from iobands.measure import Selection, SessionError, Workplace, exactly
 from iobands.measure.again import Again, ask_again
 from iobands.measure.cost import over_budget
 from iobands.measure.jobs import cancel_jobs, forget_jobs
@@ -64,12 +64,7 @@ class SessionOutcome:
 
 
 def measure(
-    root: Path,
-    selection: Selection,
-    read_site_file: ReadSiteFile,
-    limit: float,
-    listener: Listener,
-    judge: Judge = tuple,
+    at: Workplace, selection: Selection, limit: float, judge: Judge = tuple
 ) -> SessionOutcome:
     """Run the selected checks one after the other, and judge.
 
@@ -82,21 +77,20 @@ def measure(
         SessionError: another session runs, no check was selected, ReFrame did not run, or it was
             interrupted.
     """
-    perflogs, end = root / "perflogs", time.monotonic() + limit
+    perflogs, end = at.perflogs, time.monotonic() + limit
     holder, notes = open_session(perflogs, f"iobands run --tag {selection.tag}")
     try:
         try:
-            record, outcome = _recorded(root, selection, read_site_file, holder, limit, listener)
+            record, outcome = _recorded(at, selection, holder, limit)
         except OSError as error:
             raise refusal(error, Path(error.filename or perflogs)) from error
         outcome = replace(outcome, notes=(*notes, *outcome.notes))
         if outcome.how == INTERRUPTED:
             raise SessionError("; ".join(outcome.problems))
-        clean_up(root, selection.system, read_site_file)
+        clean_up(at.root, selection.system, at.read_site_file)
         asks = judge()
         if asks and outcome.how == COMPLETED and selection.purpose == SCHEDULED:
-            left = end - time.monotonic()
-            again = ask_again(root, asks, read_site_file, holder.session, left, listener)
+            again = ask_again(at, asks, holder.session, end - time.monotonic())
             if again.how != COMPLETED:
                 end_rest(perflogs, holder.session)
             outcome = _with(outcome, again)
@@ -108,20 +102,15 @@ def measure(
 
 
 def _recorded(
-    root: Path,
-    selection: Selection,
-    read_site_file: ReadSiteFile,
-    holder: Holder,
-    limit: float,
-    listener: Listener,
+    at: Workplace, selection: Selection, holder: Holder, limit: float
 ) -> tuple[LastSession, SessionOutcome]:
     """Run the checks of a session, and record how it ended."""
-    perflogs = root / "perflogs"
+    perflogs = at.perflogs
     clock = clock_problem(perflogs)
     former = read_last_session(perflogs)
     record = begin_record(perflogs, holder, selection.tag or "", selection.system)
     try:
-        outcome = _session(root, selection, read_site_file, holder.session, limit, listener)
+        outcome = _session(at, selection, holder.session, limit)
     except NothingSelectedError:
         restore_record(perflogs, former)
         raise
@@ -131,7 +120,7 @@ def _recorded(
     outcome = replace(outcome, problems=(*([clock] if clock else []), *outcome.problems))
     _end(perflogs, record, outcome)
     if not clock:
-        prune(root)
+        prune(at.root)
     return record, outcome
 
 
@@ -140,13 +129,7 @@ def _end(perflogs: Path, record: LastSession, outcome: SessionOutcome) -> None:
     end_record(perflogs, record, outcome.how, outcome.counts, reason, outcome.seconds)
 
 
-def measure_again(
-    root: Path,
-    judge: Judge,
-    read_site_file: ReadSiteFile,
-    limit: float,
-    listener: Listener,
-) -> Again | None:
+def measure_again(at: Workplace, judge: Judge, limit: float) -> Again | None:
     """Measure what `judge` returns, and judge anew; None if another session is measuring.
 
     It leaves no record, as the next session is due as if it had not taken place. Another session
@@ -155,7 +138,7 @@ def measure_again(
     Raises:
         SessionError: ReFrame did not run, or nothing can be recorded.
     """
-    perflogs = root / "perflogs"
+    perflogs = at.perflogs
     try:
         holder, notes = open_session(perflogs, SUSPECTS)
     except BusyError:
@@ -163,11 +146,10 @@ def measure_again(
     try:
         if clock := clock_problem(perflogs):
             raise SessionError(clock)
-        asks = judge()
-        again = ask_again(root, asks, read_site_file, holder.session, limit, listener)
+        again = ask_again(at, judge(), holder.session, limit)
         notes += end_rest(perflogs, holder.session, waited=again.how == COMPLETED)
         if again.measured or again.notes or again.problems:
-            clean_up(root, None, read_site_file)
+            clean_up(at.root, None, at.read_site_file)
             judge()
     except OSError as error:
         raise refusal(error, Path(error.filename or perflogs)) from error
@@ -177,11 +159,7 @@ def measure_again(
 
 
 def measure_apart(
-    root: Path,
-    selections: Sequence[Selection],
-    read_site_file: ReadSiteFile,
-    limit: float,
-    listener: Listener,
+    at: Workplace, selections: Sequence[Selection], limit: float
 ) -> list[SessionOutcome]:
     """Run some checks in a session that leaves no record, and return how each selection ended.
 
@@ -190,15 +168,14 @@ def measure_apart(
     Raises:
         SessionError: another session runs, ReFrame did not run, or it was interrupted.
     """
-    perflogs, end = root / "perflogs", time.monotonic() + limit
+    perflogs, end = at.perflogs, time.monotonic() + limit
     holder, notes = open_session(perflogs, "iobands accept")
     outcomes: list[SessionOutcome] = []
     try:
         if clock := clock_problem(perflogs):
             raise SessionError(clock)
         for selection in selections:
-            left = end - time.monotonic()
-            outcome = _session(root, selection, read_site_file, holder.session, left, listener)
+            outcome = _session(at, selection, holder.session, end - time.monotonic())
             outcomes.append(replace(outcome, notes=(*notes, *outcome.notes)))
             notes = []
             if outcome.how != COMPLETED:
@@ -209,7 +186,7 @@ def measure_apart(
         close_session(perflogs, holder.session)
     if any(outcome.how == INTERRUPTED for outcome in outcomes):
         raise SessionError("; ".join(outcomes[-1].problems))
-    clean_up(root, (selections[0].system or "").partition(":")[0] or None, read_site_file)
+    clean_up(at.root, (selections[0].system or "").partition(":")[0] or None, at.read_site_file)
     return outcomes
 
 
@@ -224,21 +201,14 @@ def _with(outcome: SessionOutcome, again: Again) -> SessionOutcome:
     )
 
 
-def _session(
-    root: Path,
-    selection: Selection,
-    read_site_file: ReadSiteFile,
-    session: str,
-    limit: float,
-    listener: Listener,
-) -> SessionOutcome:
+def _session(at: Workplace, selection: Selection, session: str, limit: float) -> SessionOutcome:
     """Run ReFrame in a session, and check its results."""
-    perflogs = root / "perflogs"
-    listener.step("selecting checks")
+    perflogs = at.perflogs
+    at.listener.step("selecting checks")
     (perflogs / LOG).write_bytes(b"")
-    cut = over_budget(root, selection, read_site_file)
+    cut = over_budget(at.root, selection, at.read_site_file)
     without = [word for cost in cut for word in ("-x", exactly(cost.name))]
-    ended = run_checks(root, selection, without, session, limit, listener)
+    ended = run_checks(at.root, selection, without, session, limit, at.listener)
     problems = [f"not loaded: {each}" for each in ended.not_loaded]
     counts: dict[str, int] = {}
     seconds: dict[str, float] = {}
@@ -271,7 +241,7 @@ def _session(
     elif ended.cases is None and ended.status == 0 and cut and not ended.reports:
         raise SessionError(left_out)
     elif ended.cases is None and ended.status == 0 and not ended.not_loaded:
-        raise NothingSelectedError(_why_none(root, selection))
+        raise NothingSelectedError(_why_none(at.root, selection))
     elif not ended.reports or not ended.was_complete:
         raise SessionError(_why_nothing(ended, perflogs))
     elif counts.get("ran", counts["expected"]) < counts["expected"]:
