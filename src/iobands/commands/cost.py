@@ -35,15 +35,8 @@ _DAYS_A_YEAR = 365
 #: The most repeats of a healthy site, as a share of the scheduled runs (docs/error-rates.md).
 _REPEATED = 0.1
 _HEADINGS = (
-    "FILE SYSTEM",
-    "CHECKS",
-    "TiB/RUN",
-    "TiB/DAY",
-    "TiB/YEAR",
-    "WRITES/YEAR",
-    "h/RUN",
-    "h/YEAR",
-)
+    "FILE SYSTEM", "CHECKS", "TiB/RUN", "TiB/DAY", "TiB/YEAR", "WRITES/YEAR", "h/RUN", "h/YEAR",
+)  # fmt: skip
 
 
 def cost(

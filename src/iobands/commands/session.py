@@ -113,7 +113,7 @@ def run_session(
         send_ping(people, "fail", str(end.__cause__ or ""))
         raise
     problems = [*outcome.problems, *unread]
-    site, sent = _told(options, how, outcome.notes, problems, people, judgement, print_digest)
+    site, sent = _concluded(options, how, outcome.notes, problems, people, judgement, print_digest)
     statuses.append(send_ping(people, "fail" if problems else "", summary(site)))
     raise typer.Exit(worst([*statuses, sent, site.exit_status, UNKNOWN if problems else OK]))
 
@@ -138,7 +138,7 @@ def run_suspects(options: SiteOptions, how: How) -> None:
         return
     problems += again.problems
     show = partial(_say_again, measured=again.measured)
-    site, sent = _told(options, how, again.notes, problems, people, judgement, show)
+    site, sent = _concluded(options, how, again.notes, problems, people, judgement, show)
     raise typer.Exit(worst([sent, site.exit_status, UNKNOWN if problems else OK]))
 
 
@@ -200,7 +200,7 @@ def _people(options: SiteOptions, wanted: bool) -> tuple[Settings, list[str]]:
         return _NOBODY, [str(error)]
 
 
-def _told(
+def _concluded(
     options: SiteOptions,
     how: How,
     notes: Sequence[str],

@@ -15,19 +15,9 @@ from iobands.model.files import FileError
 
 # The fields that a label adds to file system, pattern and variable if series differ in them.
 _FURTHER: Final = (
-    "case",
-    "stripe_count_asked",
-    "transport",
-    "environ",
-    "hints",
-    "interface",
-    "tool",
-    "nodes",
-    "tasks",
-    "gib",
-    "partition",
-    "system",
-)
+    "case", "stripe_count_asked", "transport", "environ", "hints", "interface", "tool", "nodes",
+    "tasks", "gib", "partition", "system",
+)  # fmt: skip
 #: The system of `iobands demo`. Every view says that it was not measured.
 MADE_UP: Final = "made-up-site"
 #: The stripe count that stands for all targets.

@@ -16,36 +16,14 @@ from iobands.model import FIELD, TIME, VALUE
 from iobands.views import blocks, figure, listed, markdown_text, output_width, plural, time_text
 
 _ENVIRONMENT: Final = (
-    "environ",
-    "nodes",
-    "tasks",
-    "gib",
-    "file_system_type",
-    "medium",
-    "tool",
-    "tool_version",
-    "suite_version",
-    "version",
-    "fullness_percent",
-    "targets_active",
-    "targets_inactive",
-    "load_per_node",
-    "other_jobs",
-)
+    "environ", "nodes", "tasks", "gib", "file_system_type", "medium", "tool", "tool_version",
+    "suite_version", "version", "fullness_percent", "targets_active", "targets_inactive",
+    "load_per_node", "other_jobs",
+)  # fmt: skip
 _PROOFS: Final = (
-    "stripe_count_asked",
-    "stripe_count",
-    "stripe_size",
-    "placement",
-    "hints",
-    "hints_in_effect",
-    "transport",
-    "transport_in_effect",
-    "fsync",
-    "cache",
-    "mpiio_calls",
-    "movers",
-)
+    "stripe_count_asked", "stripe_count", "stripe_size", "placement", "hints", "hints_in_effect",
+    "transport", "transport_in_effect", "fsync", "cache", "mpiio_calls", "movers",
+)  # fmt: skip
 _NOT_SAID: Final = "not recorded"
 _MOST_VALUES: Final = 4
 
