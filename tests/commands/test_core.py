@@ -55,6 +55,7 @@ def test_the_core_brings_at_most_eight_that_reframe_does_not() -> None:
     }
     assert set_of("options", "install_requires") - reframe == {
         "filelock",
+        "msgspec",
         "numpy",
         "python-dateutil",
         "rich",
