@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from config.validation import CONTRACT
 from iobands.measure.site_directory import (
     FoundFileSystem,
     Machine,
@@ -91,8 +92,9 @@ def test_a_machine_with_a_scheduler(tmp_path: Path) -> None:
     text = new_site("falcon", "generic", found)[Path("config/systems/falcon.py")]
     path = tmp_path / "falcon.py"
     path.write_text(text, encoding="utf-8")
-    system = runpy.run_path(str(path))["system"]
-    assert system["name"] == "falcon"
+    said = runpy.run_path(str(path))
+    system = said["system"]
+    assert (said["schema"], system["name"]) == (CONTRACT, "falcon")
     assert system["partitions"][0]["launcher"] == "srun"
     assert max(map(len, text.splitlines())) <= 130  # the path of the example, at most
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from iobands.source.action_log import ACTIONS_SCHEMA, read_log
 from iobands.source.alert_log import ALERT_SCHEMA, read_alert_log
 from iobands.source.perflog import read_perflogs, unknown_columns
 from tests.config.test_contract import GNU, SITE_FILE, SYSTEM, changed
+from tests.contracts.documented import DOCUMENT
 from tests.factory import COLUMNS, NOW, line, write_session
 from tests.sites import SiteFiles
 
@@ -116,6 +118,12 @@ def test_a_newer_site_file_measures_what_is_known() -> None:
     assert leave_out_newer(site, SITE_FILE) == []
     with pytest.raises(FileError, match="colour is an unknown key"):
         check_site(site.system, site.environments, SITE_FILE)
+
+
+def test_the_documented_version_of_site_files() -> None:
+    assert f"`schema = {CONTRACT}`" in DOCUMENT.read_text("utf-8")
+    template = DOCUMENT.parents[1] / "config" / "systems" / "example.py"
+    assert runpy.run_path(str(template))["schema"] == CONTRACT
 
 
 def test_the_lock_and_record_of_a_newer_version_on_the_same_site_are_read(tmp_path: Path) -> None:
