@@ -1,4 +1,4 @@
-"""The front pages: the data of a site, with a summary of each series, and that of several sites."""
+"""The front pages: a site's data, with a summary of each series, and the page of several sites."""
 
 from __future__ import annotations
 
