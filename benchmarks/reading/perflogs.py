@@ -34,7 +34,8 @@ _PRESETS: Final = ("default", "site-ssf", "cb-off", "cb-large", "ds-off")
 #: The series that one hint preset makes.
 PER_PRESET: Final = 100
 _VARIABLES: Final = ("write_bw", "read_bw")
-_END: Final = datetime(2026, 11, 20, tzinfo=timezone.utc)
+#: The day of the newest run.
+END: Final = datetime(2026, 11, 20, tzinfo=timezone.utc)
 _COLLAPSED: Final = 0.02  # of the runs
 #: Each series loses this much for so many days, once in so many days.
 _LOSS: Final = 0.7
@@ -75,7 +76,7 @@ def _day(
     presets: Sequence[str],
 ) -> list[str]:
     lines = []
-    when = _END + timedelta(days=day)
+    when = END + timedelta(days=day)
     number = 0
     count = len(file_systems) * len(_TRANSPORTS) * len(presets) * len(_VARIABLES)
     rates = 10 * np.exp(0.15 * draw.standard_normal(count))
