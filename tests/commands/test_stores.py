@@ -51,6 +51,16 @@ def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(iobands, t
     assert all(f'<a href="{name}/index.html">{name}</a>' in page for name in ("one", "two"))
     assert "benchio fpp posix write_bw" in page
     assert (tmp_path / "pages" / "two" / "index.html").exists()
+    # what somebody put there, or named, spoils no other site
+    odd = tmp_path / "store" / "samples" / "system=%2E%2E" / "month=2026-11" / "edited.parquet"
+    odd.parent.mkdir(parents=True)
+    odd.write_bytes(b"edited")
+    done = iobands("status", "--store", store)
+    assert "..: IOBANDS UNKNOWN: the store has no samples of .." in done.stdout
+    assert (done.returncode, len(done.stdout.splitlines())) == (3, 3)
+    assert iobands("report", "odd", "--store", store).returncode == 0
+    page = (tmp_path / "odd" / "index.html").read_text()
+    assert "the store has no samples of .." in page and "one/index.html" in page
 
 
 def test_what_cannot_be_pushed_is_said_once_with_its_age(iobands, tmp_path):

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -240,6 +241,17 @@ def test_whatever_happens_to_perflogs_only_new_lines_are_read_where_that_suffice
                 assert from_store(store, now) == from_files(site, now), number
 
 
+def test_a_clock_that_was_ahead_keeps_no_later_document_out(store, site):
+    log, ahead = site / "config" / "alerts" / "here.jsonl", (NOW + timedelta(days=400)).timestamp()
+    before, written = NOTHING, log.read_text()
+    for text, when in (("", ahead), (written, None), (written + written, None)):
+        log.write_text(text)
+        if when:
+            os.utime(log, (when, when))
+        before = push(store, before)
+        assert from_store(store) == from_files(site)
+
+
 def test_a_copy_of_a_store_says_the_same(store, site):
     push(store)
     with directory() as other, open_store(other) as target:
@@ -368,7 +380,7 @@ def test_old_months_are_forgotten_after_a_dry_run(store, site):
 
 def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):
     url = "postgresql://host/database"
-    cursors, seen = {"a.log": Cursor(9, 2, 0, "e")}, {"here": {"b": Seen("c", 1, 2)}}
+    cursors, seen = {"a.log": Cursor(9, 2, 0, "e")}, {"here": {"b": Seen("c", 1, 2, 3)}}
     whole = Pushed(read_pushed(tmp_path, url).store, cursors, NOW, seen, NOW)
     write_pushed(tmp_path, whole)
     assert read_pushed(tmp_path, url) == whole

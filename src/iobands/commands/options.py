@@ -230,13 +230,13 @@ def _open_store(url: str) -> Iterator[Store]:
         raise failure(str(error)) from None
 
 
-def sites_in_store(options: PastSiteOptions) -> Iterator[tuple[str, JudgedSite]]:
-    """Judge the sites of a store one by one; yield each with its name.
+def sites_in_store(options: PastSiteOptions) -> Iterator[tuple[str, JudgedSite | str]]:
+    """Judge the sites of a store one by one; yield each with its name, or why it cannot be read.
 
     Nothing if the options name a system, or the store has one site.
     """
     from iobands.judge.site import judge  # noqa: PLC0415 (slow to load)
-    from iobands.source.store import read_stored, sites_of  # noqa: PLC0415
+    from iobands.source.store import StoreError, read_stored, sites_of  # noqa: PLC0415
 
     if options.store is None or options.system is not None:
         return
@@ -245,8 +245,12 @@ def sites_in_store(options: PastSiteOptions) -> Iterator[tuple[str, JudgedSite]]
     with _open_store(options.store) as store:
         sites = sites_of(store)
         for systems in sites if len(sites) > 1 else ():
-            known = read_stored(store, systems, now=now, as_of=as_of is not None)
-            judged = judge(known, false_alarms=options.false_alarms, with_power=False)
+            judged: JudgedSite | str
+            try:
+                known = read_stored(store, systems, now=now, as_of=as_of is not None)
+                judged = judge(known, false_alarms=options.false_alarms, with_power=False)
+            except (StoreError, FileNotFoundError) as error:
+                judged = str(error)
             yield ", ".join(systems), judged
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from enum import Enum
@@ -34,13 +35,24 @@ from iobands.judge.advise import advise as advise_on
 from iobands.judge.advise import compare as compared
 from iobands.judge.published import published_of
 from iobands.judge.site import JudgedSite
-from iobands.model import ACCEPTANCE, MADE_UP, OK, WARNING, mounts, naming, replace_file, slug
+from iobands.model import (
+    ACCEPTANCE,
+    MADE_UP,
+    OK,
+    PATH_PART,
+    UNKNOWN,
+    WARNING,
+    mounts,
+    naming,
+    replace_file,
+    slug,
+)
 from iobands.snapshot import COMPARABLE, HOLDS, Snapshot
 from iobands.snapshot import public as public_part
 from iobands.source.site_file import read_site_file
 from iobands.views import Block, DocumentFormat, fitted, plural, written
 from iobands.views.advice import advice_lines, advice_section, comparison_lines, users_section
-from iobands.views.dashboard.overview import about_cluster
+from iobands.views.dashboard.overview import Cluster, about_cluster
 from iobands.views.dashboard.write import write_clusters, write_dashboard
 from iobands.views.published import comment, drift, rates_section
 
@@ -91,10 +103,15 @@ def report(
 
 def _clusters_to(directory: Path, options: PastSiteOptions, *, public: bool, past: bool) -> bool:
     """Write a dashboard for each site of a store and the page of all; whether there are several."""
-    clusters = []
+    clusters, now = [], datetime.now(timezone.utc)
     for name, judged in sites_in_store(options):
+        if isinstance(judged, str):
+            clusters.append(Cluster(name, "", UNKNOWN, judged, "unknown", (), {}))
+            continue
         site = judged.snapshot
-        below = hashlib.sha256(name.encode()).hexdigest()[:12] if "/" in name else name
+        # who may push may choose any name
+        safe = re.fullmatch(PATH_PART, name)
+        below = name if safe else hashlib.sha256(name.encode()).hexdigest()[:12]
         report_to(directory / below, judged, options.config_of("systems"), public=public, past=past)
         seen = public_part(site) if public else site
         clusters.append(about_cluster(name, f"{quote(below)}/", seen))

@@ -26,7 +26,7 @@ from iobands.commands.options import (
 )
 from iobands.judge.chronicle import chronicle
 from iobands.judge.site import JudgedSite
-from iobands.model import NODE, TARGET, WORST_STATUS_FIRST, naming, worst
+from iobands.model import NODE, TARGET, UNKNOWN, WORST_STATUS_FIRST, naming, worst
 from iobands.snapshot import Ledger, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
 from iobands.source.alert_log import alert_log, append_events
@@ -71,7 +71,7 @@ def status(
     The exit status is 0 if all is well, 1 for an acknowledged drop or a directory left behind, 2
     for degraded and 3 for no data.
     """
-    if clusters := [(name, judged.snapshot) for name, judged in sites_in_store(options)]:
+    if clusters := [(name, *_in_short(each)) for name, each in sites_in_store(options)]:
         _print_clusters(clusters, output)
     site = site_of(options, with_power=output is StatusFormat.JSON)
     if output is StatusFormat.JSON:
@@ -83,15 +83,20 @@ def status(
     raise typer.Exit(site.exit_status)
 
 
-def _print_clusters(clusters: Sequence[tuple[str, Snapshot]], output: StatusFormat) -> NoReturn:
+def _in_short(judged: JudgedSite | str) -> tuple[int, str]:
+    """Return the exit status and the first line of a site's digest; all that is kept of many."""
+    if isinstance(judged, str):
+        return UNKNOWN, f"IOBANDS UNKNOWN: {judged}"
+    return judged.snapshot.exit_status, summary(judged.snapshot)
+
+
+def _print_clusters(clusters: Sequence[tuple[str, int, str]], output: StatusFormat) -> NoReturn:
     """Print a line for each site of a store, the ones with trouble first, and exit."""
     if output is StatusFormat.JSON:
         raise failure("a store of several sites: choose one with --system")
-    for name, site in sorted(
-        clusters, key=lambda each: WORST_STATUS_FIRST.index(each[1].exit_status)
-    ):
-        typer.echo(f"{printable(name)}: {printable(summary(site))}")
-    raise typer.Exit(worst(site.exit_status for _, site in clusters))
+    for name, _, text in sorted(clusters, key=lambda each: WORST_STATUS_FIRST.index(each[1])):
+        typer.echo(f"{printable(name)}: {printable(text)}")
+    raise typer.Exit(worst(status for _, status, _ in clusters))
 
 
 def print_digest(site: Snapshot, *, every: bool = False, rejected: bool = False) -> None:

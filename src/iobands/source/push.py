@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from importlib import import_module
 from mmap import ACCESS_READ, mmap
@@ -123,11 +123,15 @@ class Cursor(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A document that was pushed: its hash, and the time and size by which a change shows."""
+    """A document that was pushed: its hash, and the time and size by which a change shows.
+
+    `at` is the time that the store has, in microseconds. It never goes back, as the last counts.
+    """
 
     digest: str
     changed: int = 0
     size: int = -1
+    at: int = 0
 
 
 @dataclass(frozen=True)
@@ -161,8 +165,8 @@ def read_pushed(perflogs: Path, url: str) -> Pushed:
         }
         said["documents"] = {
             system: {
-                path: Seen(str(digest), int(changed), int(size))
-                for path, (digest, changed, size) in seen.items()
+                path: Seen(str(digest), int(changed), int(size), int(at))
+                for path, (digest, changed, size, at) in seen.items()
             }
             for system, seen in said["documents"].items()
         }
@@ -210,7 +214,7 @@ def push_new(
         OSError: a file cannot be read.
     """
     site = gather(perflogs, config, before)
-    sent = 0
+    sent, seen = 0, {}
     for system, has in site.seen.items():
         known = before.documents.get(system)
         if known is None:
@@ -220,19 +224,37 @@ def push_new(
                     f"the store has a system {system!r} of another site; rename one of the two, or "
                     "push to another store"
                 )
-            known = {each.path: Seen(each.digest) for each in store.documents(system, EVER)}
+            known = {
+                each.path: Seen(each.digest, at=_micro(each.changed))
+                for each in store.documents(system, EVER)
+            }
         changed = [
             each
             for each in site.documents[system]
             if each.path not in known or known[each.path].digest != each.digest
         ]
         changed += [StoredDocument(path, now, b"") for path in known.keys() - has.keys()]
+        # later than what the store has, also where that was dated by a clock that was ahead
+        late = {each.path: known.get(each.path, Seen("")).at + 1 for each in changed}
+        changed = [
+            replace(each, changed=max(each.changed, EVER + timedelta(microseconds=late[each.path])))
+            for each in changed
+        ]
+        at = {each.path: _micro(each.changed) for each in changed}
+        seen[system] = {
+            path: each._replace(at=at.get(path, known.get(path, each).at))
+            for path, each in has.items()
+        }
         mine = site.samples.filter(pl.col("system") == system)
         if len(mine) or changed:
             store.add(system, mine, changed)
             sent += len(changed)
-    after = Pushed(before.store, site.perflogs, site.newest, site.seen, now)
+    after = Pushed(before.store, site.perflogs, site.newest, seen, now)
     return after, len(site.samples), sent
+
+
+def _micro(when: datetime) -> int:
+    return (when - EVER) // timedelta(microseconds=1)
 
 
 def copy(source: Store, target: Store, system: str) -> int:
@@ -295,7 +317,7 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
         for name, path in _files_of(perflogs, config, system):
             about = path.stat()
             mine[name] = known.get(name, Seen(""))
-            if mine[name][1:] != (about.st_mtime_ns, about.st_size):
+            if mine[name][1:3] != (about.st_mtime_ns, about.st_size):
                 changed = datetime.fromtimestamp(about.st_mtime, timezone.utc)
                 read.append(StoredDocument(name, changed, _content(path)))
                 mine[name] = Seen(read[-1].digest, about.st_mtime_ns, about.st_size)
