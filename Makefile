@@ -13,6 +13,7 @@
 #   make bench          compare benchio with IOR and fio, and measure the overhead of a session
 #   make bench-reading  measure the cost of reading perflogs, and write docs/reading-costs.md
 #   make bench-report   measure the cost of the dashboard, and write docs/dashboard-costs.md
+#   make bench-stores   measure a store of ten clusters and ten years, and write docs/store-costs.md
 #   make bench-alarms   measure the error rates of the alerts, and write docs/error-rates.md
 #   make docs           write the documentation site to build/docs, and the man pages to build/man
 #   make install PREFIX=DIR   install iobands, its man pages and benchio below DIR
@@ -33,7 +34,7 @@ SHELL_SCRIPTS := setup/system-packages .ci/run tests/programs/cmake $(shell find
 
 export PYTHON
 
-.PHONY: help run demo check test test-faults soak minisite minisite-run minisite-down bench bench-reading bench-report bench-alarms docs install release lint format setup clean
+.PHONY: help run demo check test test-faults soak minisite minisite-run minisite-down bench bench-reading bench-report bench-stores bench-alarms docs install release lint format setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -96,6 +97,10 @@ bench-reading: $(VENV)/.installed-run
 bench-report: $(VENV)/.installed-test
 	@echo "Measuring what the dashboard costs, which takes some five minutes"
 	@$(BIN)/python -m benchmarks.reading.dashboard --report docs/dashboard-costs.md $(BENCH_ARGUMENTS)
+
+bench-stores: $(VENV)/.installed-test
+	@echo "Measuring what a store costs, which takes some ten minutes"
+	@$(BIN)/python -m benchmarks.reading.stores --report docs/store-costs.md $(BENCH_ARGUMENTS)
 
 # Writes docs/real-data.md too if IOBANDS_REAL_DATA names the published table of a real year,
 # which benchmarks/alarms/tokio.py describes.

@@ -31,7 +31,7 @@ _SHOW: Final = """async (id) => {
   return performance.now() - begin;
 }"""
 #: Waits for the largest part of the front page.
-_PAINT: Final = """() => new Promise((resolve) => {
+PAINT: Final = """() => new Promise((resolve) => {
   const largest = (list) => resolve(list.getEntries().at(-1).startTime);
   new PerformanceObserver(largest).observe({ type: "largest-contentful-paint", buffered: true });
 })"""
@@ -113,20 +113,20 @@ def _opened(page: Path) -> dict[str, float]:
             session.send("Performance.enable", {"timeDomain": "threadTicks"})
             window.goto(f"{page.resolve().as_uri()}/index.html")
             window.wait_for_selector(".heat")
-            paints.append((window.evaluate(_PAINT), _processor_time(session)))
+            paints.append((window.evaluate(PAINT), processor_time(session)))
         one, other = window.evaluate("[...iobands.byId.keys()].slice(0, 2)")
         window.evaluate(_SHOW, one)  # which loads its runs
         for _ in range(_BROWSED):
             window.evaluate(_SHOW, other)
-            before = _processor_time(session)
-            charts.append((window.evaluate(_SHOW, one), _processor_time(session) - before))
+            before = processor_time(session)
+            charts.append((window.evaluate(_SHOW, one), processor_time(session) - before))
         browser.close()
     names = ("paint", "paint_processor", "chart", "chart_processor")
     columns = (*zip(*paints, strict=True), *zip(*charts, strict=True))
     return {name: median(column) for name, column in zip(names, columns, strict=True)}
 
 
-def _processor_time(session: CDPSession) -> float:
+def processor_time(session: CDPSession) -> float:
     """Return the milliseconds that the tasks of a page have taken so far."""
     metrics = session.send("Performance.getMetrics")["metrics"]
     return 1000 * next(each["value"] for each in metrics if each["name"] == "TaskDuration")
