@@ -1,8 +1,7 @@
 """A store in PostgreSQL: two tables, which psql and Grafana read too.
 
 A row's identity is the hash of its content, which the server computes: a row that comes twice is
-one, and a row that somebody edited does not match. TimescaleDB needs nothing else; `samples` may
-be made its hypertable.
+one, and a row that somebody edited does not match.
 """
 
 from __future__ import annotations
