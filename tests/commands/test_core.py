@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-import shutil
 import subprocess
 import sys
 import venv
@@ -17,6 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import iobands as package
 from iobands.commands.main import COMMANDS
 from iobands.commands.options import REPORT_MODULES
 from tests.commands.small_site import unknown
@@ -91,19 +91,31 @@ def test_the_digest_imports_nothing_of_a_report(healthy: Path) -> None:
     assert imported("status", cwd=healthy) == {"numpy", "polars"}
 
 
+def needed_by(distribution: str) -> set[str]:
+    """A distribution's own requirements without extras, and those of each in turn."""
+    found, left = set(), [distribution]
+    while left:
+        for text in importlib.metadata.requires(left.pop()) or []:
+            need = Requirement(text)
+            wanted = need.marker is None or need.marker.evaluate({"extra": ""})
+            if wanted and canonicalize_name(need.name) not in found:
+                found.add(canonicalize_name(need.name))
+                left.append(need.name)
+    return found
+
+
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The iobands of a virtual environment with the core alone, from the package index."""
-    root = tmp_path_factory.mktemp("core")
-    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, root / name)
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in ("setup", "src/iobands", "src/benchio"):
-        shutil.copytree(ROOT / name, root / name, ignore=ignored)
-    venv.create(root / "venv", with_pip=True)
-    pip = (root / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet")
-    subprocess.run([*pip, "--disable-pip-version-check", root], check=True)
-    return root / "venv" / "bin" / "iobands"
+    """The Python of a virtual environment with what the core needs, linked from this one."""
+    root = tmp_path_factory.mktemp("core") / "venv"
+    venv.create(root)
+    (site,) = root.glob("lib/python*/site-packages")
+    (site / "iobands").symlink_to(Path(package.__file__).parent)
+    for name in needed_by("iobands"):
+        tops = {Path(each.parts[0]) for each in importlib.metadata.files(name) or []}
+        for top in tops - {Path(".."), Path("__pycache__")}:
+            (site / top).symlink_to(importlib.metadata.distribution(name).locate_file(top))
+    return root / "bin" / "python"
 
 
 @pytest.fixture
@@ -112,19 +124,20 @@ def light(core: Path, healthy: Path) -> Callable[..., Ended]:
 
     def call(*arguments: str) -> Ended:
         done = subprocess.run(
-            [core, *arguments], cwd=healthy, capture_output=True, text=True, check=False
+            [core, "-m", "iobands", *arguments],
+            cwd=healthy,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         return Ended(arguments, done.returncode, done.stdout, done.stderr)
 
     return call
 
 
-@pytest.mark.machine
-@pytest.mark.needs("the package index")
 def test_the_core_alone(core: Path, healthy: Path, light: Callable[..., Ended]) -> None:
-    python = core.with_name("python")
     for module in REPORT_MODULES:
-        found = subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False)
+        found = subprocess.run([core, "-c", f"import {module}"], capture_output=True, check=False)
         assert found.returncode != 0, f"{module} is installed, so this would show nothing"
     now = datetime.now(timezone.utc)
     other = [
@@ -142,15 +155,13 @@ def test_the_core_alone(core: Path, healthy: Path, light: Callable[..., Ended]) 
     of_report = {"report", "demo", "table", "advise", "calibrate"}
     others = {f"iobands.commands.{row[0]}" for name, row in rows.items() if name not in of_report}
     script = f"import {', '.join(sorted(others))}"
-    subprocess.run([core.with_name("python"), "-c", script], check=True)
+    subprocess.run([core, "-c", script], check=True)
     for name in of_report:
         said = unknown(light(name, "--help")).stderr
         assert said.startswith(f"IOBANDS UNKNOWN: iobands {name} needs ")
         assert "pip install 'iobands[report]'" in said
 
 
-@pytest.mark.machine
-@pytest.mark.needs("the package index")
 def test_an_option_says_what_to_install_before_anything_is_done(
     light: Callable[..., Ended], healthy: Path
 ) -> None:

@@ -14,17 +14,16 @@ import pytest
 
 from iobands.commands.checkup import Line
 from iobands.commands.doctor import is_within, report_of
+from tests.commands.calling import call
 from tests.site_copy import ROOT
 
 pytestmark = pytest.mark.machine  # it calls ReFrame
 PACKAGE = ROOT / "src"
 
 
-def doctor(
-    site: Path, *options: str, before: Sequence[object] = (), **environment: str
-) -> tuple[int, str]:
+def doctor(site: Path, before: Sequence[object] = (), **environment: str) -> tuple[int, str]:
     """Call the command in a site; `before` are the words of a program that calls it."""
-    command = [*map(str, before), sys.executable, "-m", "iobands", "doctor", *options]
+    command = [*map(str, before), sys.executable, "-m", "iobands", "doctor"]
     paths = [environment.pop("PYTHONPATH", ""), str(PACKAGE)]
     done = subprocess.run(
         command,
@@ -42,9 +41,16 @@ def doctor(
 def site(tmp_path: Path) -> Path:
     """A new site of one machine, whose file systems are directories of the test."""
     place = tmp_path / "site"
-    words = [sys.executable, "-m", "iobands", "init", place, "--from", "local"]
-    subprocess.run(words, cwd=tmp_path, check=True, env={**os.environ, "PYTHONPATH": str(PACKAGE)})
+    status, said = call("init", str(place), "--from", "local")
+    assert status == 0, said
     return place
+
+
+def doctor_here(site: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
+    """Call the command in this process."""
+    monkeypatch.chdir(site)
+    status, said = call("doctor")
+    return status, " ".join(said.split())
 
 
 def change(site: Path, before: str, after: str) -> None:
@@ -54,8 +60,10 @@ def change(site: Path, before: str, after: str) -> None:
     path.write_text(text.replace(before, after), encoding="utf-8")
 
 
-def test_a_new_site_lacks_only_a_session_and_a_schedule(site: Path) -> None:
-    status, said = doctor(site)
+def test_a_new_site_lacks_only_a_session_and_a_schedule(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, said = doctor_here(site, monkeypatch)
     assert status == 1
     assert "OK site file: local, 2 smoke checks" in said
     assert "OK environment mpi: /" in said
@@ -64,8 +72,8 @@ def test_a_new_site_lacks_only_a_session_and_a_schedule(site: Path) -> None:
     assert "FAIL" not in said
 
 
-def test_no_site(tmp_path: Path) -> None:
-    status, said = doctor(tmp_path)
+def test_no_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, said = doctor_here(tmp_path, monkeypatch)
     assert status == 3
     assert "no config/systems cd to a site's directory, give --site DIR, or make one" in said
 
@@ -129,9 +137,9 @@ def test_half_upgraded_and_an_unknown_reframe(site: Path, tmp_path: Path) -> Non
     assert "not tested with it; tested is reframe-hpc<4.3,>=4.2" in said
 
 
-def test_a_mistake_in_the_site_file(site: Path) -> None:
+def test_a_mistake_in_the_site_file(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     change(site, '"partitions": [', '"partition": [')
-    status, said = doctor(site)
+    status, said = doctor_here(site, monkeypatch)
     assert status == 3
     assert "FAIL site file: " in said
     assert "local.py" in said
@@ -173,7 +181,9 @@ def test_a_wrong_clock(site: Path) -> None:
     assert "correct it: timedatectl" in said
 
 
-def test_a_schedule_and_a_channel_that_answers(site: Path, tmp_path: Path) -> None:
+def test_a_schedule_and_a_channel_that_answers(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     crontab = programs / "crontab"
@@ -184,7 +194,8 @@ def test_a_schedule_and_a_channel_that_answers(site: Path, tmp_path: Path) -> No
         url = f"http://127.0.0.1:{port}/hook"
         text = f"schema: 1\nchannels: {{chat: {{type: webhook, url: '{url}'}}}}\n"
         (site / "config" / "notify.yaml").write_text(text)
-        status, said = doctor(site, PATH=f"{programs}:{os.environ['PATH']}")
+        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        status, said = doctor_here(site, monkeypatch)
     assert status == 1  # no session yet
     assert "OK schedule: crontab: 17 5 * * *" in said
     assert f"OK channel chat: 127.0.0.1, port {port}, answers" in said

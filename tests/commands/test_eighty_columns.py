@@ -8,11 +8,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
+from iobands.commands.main import entry
 from iobands.source.demo import write_demo
 from iobands.views.document import blocks, folded
 from tests.factory import daily, write_perflog
@@ -66,25 +68,29 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(root: Path, *command: str, terminal: bool) -> list[str]:
-    """Return the lines that a command prints."""
-    argv = [sys.executable, "-m", "iobands", *command]
-    env = {**os.environ, "COLUMNS": str(WIDTH), "LINES": "24", "NO_COLOR": "1", "TERM": "dumb"}
-    if not terminal:
-        done = subprocess.run(argv, cwd=root, env=env, capture_output=True, text=True, check=False)
-        return done.stdout.splitlines()
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(argv, cwd=root, env=env, stdout=theirs, stderr=theirs) as running:
-        os.close(theirs)
-        text = b"".join(_read(ours))
-        running.wait()
-    return text.decode().replace("\r\n", "\n").splitlines()
+    """Return the lines that a command prints, called in this process."""
+    ours, theirs = pty.openpty() if terminal else os.pipe()
+    with ThreadPoolExecutor(1) as beside, pytest.MonkeyPatch.context() as patch:
+        text = beside.submit(lambda: b"".join(_read(ours)))
+        with os.fdopen(theirs, "w", encoding="utf-8") as stream:
+            patch.chdir(root)
+            for name, value in {"LINES": "24", "NO_COLOR": "1", "TERM": "dumb"}.items():
+                patch.setenv(name, value)
+            patch.setenv("COLUMNS", str(WIDTH))
+            patch.setattr(sys, "argv", ["iobands", *command])
+            patch.setattr(sys, "stdout", stream)
+            patch.setattr(sys, "stderr", stream)
+            with pytest.raises(SystemExit):
+                entry()
+            stream.flush()
+    return text.result().decode().replace("\r\n", "\n").splitlines()
 
 
 def _read(descriptor: int) -> Iterator[bytes]:
     try:
         while chunk := os.read(descriptor, 1 << 16):
             yield chunk
-    except OSError:  # the other end is closed
+    except OSError:  # the other end of a terminal is closed
         return
     finally:
         os.close(descriptor)
