@@ -22,11 +22,15 @@ CHECKS = [f"fs{number}" for number in range(8)]
 
 
 def write(
-    root: Path, failures: Collection[int], days: int = 100, others: Collection[int] = ()
+    root: Path,
+    failures: Collection[int],
+    days: int = 100,
+    others: Collection[int] = (),
+    checks: Sequence[str] = CHECKS,
 ) -> SiteFiles:
     """Write days of a site; the check of `fs0` fails so many days ago, `others` on these days."""
     rows: list[str] = []
-    for number, (name, variable) in enumerate(product(CHECKS, ("write_bw", "read_bw"))):
+    for number, (name, variable) in enumerate(product(checks, ("write_bw", "read_bw"))):
         values: list[float | None] = [
             float(each) for each in 2 * np.exp(np.random.default_rng(number).normal(0, 0.03, days))
         ]
@@ -117,7 +121,7 @@ def test_it_is_over_after_as_many_good_sessions(tmp_path: Path) -> None:
 
 def test_day_by_day_is_as_at_once(tmp_path: Path) -> None:
     failures = (5, 11, 20, 28, 33, 90, 96, 101, 110)
-    files = write(tmp_path, failures, days=160)
+    files = write(tmp_path, failures, days=160, checks=CHECKS[:2])
     at_once = [each.events for each in (*files.read().past, *files.read().alerts) if each.number]
     for ago in range(120, -1, -1):
         judged = files.judge(NOW - ago * DAY, as_of=True)
