@@ -4,6 +4,15 @@ Matches any host, so a fresh clone runs at once. IOBANDS_DISK names another dire
 """
 
 import os
+import subprocess
+
+# /var/tmp outlives a reboot, so it is on a disk where /tmp may be in memory.
+_disk = os.environ.get("IOBANDS_DISK", "/var/tmp")
+# It may be on the root file system here, which elsewhere means that a file system is not mounted.
+_shown = subprocess.run(
+    ["df", "--output=fstype", _disk], check=False, capture_output=True, text=True
+)
+_mounted = {"mounted_as": _shown.stdout.split()[-1]} if _shown.returncode == 0 else {}
 
 # Two to four processes, so that a shared file is shared and a small machine is not overrun.
 _processes = min(4, max(2, os.cpu_count() or 2))
@@ -23,10 +32,10 @@ system = {
             "features": ["io"],
             "extras": {
                 "filesystems": {
-                    # /var/tmp outlives a reboot, so it is on a disk where /tmp may be in memory.
                     "disk": {
-                        "path": os.environ.get("IOBANDS_DISK", "/var/tmp"),
+                        "path": _disk,
                         "type": "posix",
+                        **_mounted,
                         "medium": "disk",
                         "min_free_gib": 2,
                     },
