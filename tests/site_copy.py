@@ -14,6 +14,9 @@ ROOT = Path(__file__).resolve().parents[1]
 BENCHIO = ("checks/tools/benchio/check.py", "checks/preflight/checks.py")
 OTHER_TOOLS = tuple(f"checks/tools/{tool}/check.py" for tool in ("ior", "mdtest", "io500"))
 
+#: How fast benchio is matters to no test of a session; how fast it is built does.
+QUICKLY_BUILT = {"CMAKE_BUILD_TYPE": "Debug"}
+
 
 _LOCAL_SYSTEM = """
 import runpy
@@ -125,14 +128,9 @@ class SiteCopy:
             name: text for name, text in (env or os.environ).items() if name != "PYTHONPATH"
         }
         if not self.builds_itself:
-            environment |= {
-                "PATH": f"{ROOT / 'tests' / 'programs'}:{environment['PATH']}",
-                "BENCHIO_TEST_CMAKE": shutil.which("cmake") or "cmake",
-                "BENCHIO_TEST_BUILDS": os.environ["BENCHIO_TEST_BUILDS"],
-            }
+            environment = with_one_build(environment)
         return {
-            # How fast benchio is matters to no test of a session; how fast it is built does.
-            "CMAKE_BUILD_TYPE": "Debug",
+            **QUICKLY_BUILT,
             **environment,
             "RFM_COLORIZE": "no",
             "HOME": str(self.root),
@@ -160,6 +158,17 @@ class SiteCopy:
         newest = max(reports.glob("run-report-*.json"), key=lambda path: path.stat().st_mtime)
         report = json.loads(newest.read_text(encoding="utf-8"))
         return [case for run in report["runs"] for case in run["testcases"]]
+
+
+def with_one_build(environment: dict[str, str]) -> dict[str, str]:
+    """Add what lets tests/programs/cmake build benchio once for the sessions of all tests."""
+    return {
+        **QUICKLY_BUILT,
+        **environment,
+        "PATH": f"{ROOT / 'tests' / 'programs'}:{environment['PATH']}",
+        "BENCHIO_TEST_CMAKE": shutil.which("cmake") or "cmake",
+        "BENCHIO_TEST_BUILDS": os.environ["BENCHIO_TEST_BUILDS"],
+    }
 
 
 def copy_suite(root: Path, *checks: str) -> SiteCopy:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.test_commands import environment
-from tests.site_copy import ROOT
+from tests.site_copy import ROOT, with_one_build
 
 TEXT = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
@@ -27,7 +27,7 @@ def test_the_tutorial_can_be_followed(tmp_path: Path) -> None:
         done = subprocess.run(
             ["bash", "-c", line],
             cwd=place,
-            env=environment(tmp_path),
+            env=with_one_build(environment(tmp_path)),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
