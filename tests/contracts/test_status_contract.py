@@ -1,4 +1,4 @@
-"""Contract 6, iobands-status/4: the schema is what the types say, and old texts can be read."""
+"""Contract 6, iobands-status/5: the schema is what the types say, and old texts can be read."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from iobands.snapshot.stored import STATUS_SCHEMA, from_json, to_json
 from tests.contracts.documented import DOCUMENT, first_column
 from tests.snapshot import schema
 
-GOLDEN = Path(__file__).parent / "golden" / "status-4.json"
+GOLDEN = Path(__file__).parent / "golden" / "status-5.json"
 
 
 def test_the_schema_is_what_the_types_say():

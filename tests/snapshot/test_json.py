@@ -131,7 +131,7 @@ def test_what_is_no_number_in_json_is_a_word() -> None:
 def test_other_versions_and_damage_are_errors() -> None:
     text = to_json(NOTHING_KNOWN)
     with pytest.raises(FileError, match=f"here: not a snapshot: its schema is not {STATUS_SCHEMA}"):
-        from_json(text.replace(STATUS_SCHEMA, "iobands-status/3"), "here")
+        from_json(text.replace(STATUS_SCHEMA, "iobands-status/4"), "here")
     wrong = ((text, "[]"), ("}", ""), ('"now"', '"then"'), ('"series": []', '"series": [3]'))
     for part, other in wrong:
         with pytest.raises(FileError, match="here: not a snapshot"):
@@ -145,7 +145,7 @@ def site(tmp_path: Path) -> Snapshot:
 
 def test_the_site(site: Snapshot) -> None:
     found = as_data(site)
-    assert (found["schema"], found["exit_status"]) == ("iobands-status/4", 2)
+    assert (found["schema"], found["exit_status"]) == ("iobands-status/5", 2)
     assert len(found["rejected"]) == found["rejected_lines"] == 7
     assert found["rejected"][0]["line"] > 1
     assert found["skipped"][0]["reason"] == "not installed: ior: find it"

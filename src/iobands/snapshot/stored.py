@@ -24,7 +24,7 @@ from iobands.model import FileError, SeriesKey
 from iobands.snapshot import Alert, Incident, Member, Series, Snapshot
 
 #: The version of the JSON; another one is refused.
-STATUS_SCHEMA: Final = "iobands-status/4"
+STATUS_SCHEMA: Final = "iobands-status/5"
 #: The properties that the JSON has beside the fields. `from_json` ignores them.
 DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
     Snapshot: ("exit_status", "rejected_lines"),
