@@ -181,7 +181,9 @@ def test_what_is_kept_of_a_judgement_changes_nothing(change: str, tmp_path: Path
     assert used == {"a run that came late": 7, "a band": 4, "other values": 0}.get(change, 8)
 
 
-@pytest.mark.parametrize("damage", ["cut off", "another version", "a byte", "a pipe", "gone"])
+@pytest.mark.parametrize(
+    "damage", ["cut off", "another version", "a byte", "a pipe", "an object", "gone"]
+)
 def test_a_memory_that_cannot_be_used_is_none(damage: str, tmp_path: Path, monkeypatch) -> None:
     files = SiteFiles(tmp_path).days(slow(file_system="a"))
     write_memory(files.perflogs, files.judge().memory)
@@ -195,6 +197,11 @@ def test_a_memory_that_cannot_be_used_is_none(damage: str, tmp_path: Path, monke
             monkeypatch.setattr(memory_of_judge, "__version__", "0.0.1")
         case "a byte":
             path.write_bytes(content[:999] + bytes([content[999] ^ 1]) + content[1000:])
+        case "an object":  # as somebody might write who knows the form
+            key, kept = next(iter(memory_of_judge._decoded(content[32:])))
+            body = memory_of_judge._encoded([(key, kept)])
+            body = body.replace(b"\xa3<f4", b"\xa2|O", 1)
+            path.write_bytes(memory_of_judge._checksum(body) + body)
         case "a pipe":
             path.unlink()
             os.mkfifo(path)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -76,7 +77,8 @@ def read_memory(perflogs: Path) -> dict[SeriesKey, Remembered]:
             continue
         digest, body = content[:_DIGEST], content[_DIGEST:]
         if digest == _checksum(body):
-            found.update(_decoded(body))
+            with suppress(ValueError, TypeError):  # somebody else's
+                found.update(_decoded(body))
     return found
 
 
@@ -113,11 +115,11 @@ def _encoded(value: object) -> bytes:
     return msgspec.msgpack.encode(value, enc_hook=_of_array)
 
 
-def _decoded(body: bytes) -> Iterator[tuple[SeriesKey, Remembered]]:
+def _decoded(body: bytes) -> list[tuple[SeriesKey, Remembered]]:
     import msgspec  # noqa: PLC0415
 
     kept = list[tuple[SeriesKey, Remembered]]
-    yield from msgspec.msgpack.decode(body, type=kept, dec_hook=_restored)
+    return msgspec.msgpack.decode(body, type=kept, dec_hook=_restored)
 
 
 def _of_array(value: object) -> tuple[str, Sequence[int], bytes]:
