@@ -6,7 +6,7 @@
 #   make check          run the fast tests, without MPI and ReFrame; needs no root
 #   make test           run every test
 #   make test-faults    inject each fault of docs/faults.md, and write that page
-#   make soak           measure a made-up year of nights with faults, and read a made-up decade
+#   make soak           measure a made-up year of nights with faults, read a made-up decade, kill pushes
 #   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk
 #   make minisite-run   measure it, as a site does every day
 #   make minisite-down  end it and remove it
@@ -67,6 +67,7 @@ test-faults: $(VENV)/.installed-test
 soak: $(VENV)/.installed-test
 	@$(BIN)/python -m tests.soak $(SOAK_ARGUMENTS)
 	@$(BIN)/python -m tests.soak.decade
+	@$(BIN)/python -m tests.soak.stores
 	@IOBANDS_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/contracts/test_hostile_input.py \
 		tests/contracts/test_no_datum_ends_a_command.py
 
