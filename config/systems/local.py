@@ -4,15 +4,26 @@ Matches any host, so a fresh clone runs at once. IOBANDS_DISK names another dire
 """
 
 import os
-import subprocess
+from pathlib import Path
 
 # /var/tmp outlives a reboot, so it is on a disk where /tmp may be in memory.
 _disk = os.environ.get("IOBANDS_DISK", "/var/tmp")
-# It may be on the root file system here, which elsewhere means that a file system is not mounted.
-_shown = subprocess.run(
-    ["df", "--output=fstype", _disk], check=False, capture_output=True, text=True
-)
-_mounted = {"mounted_as": _shown.stdout.split()[-1]} if _shown.returncode == 0 else {}
+
+
+def _mounted_as(path: str) -> dict[str, str]:
+    """Return the entry with the type of the file system of a directory, if the system tells it.
+
+    It may be the root file system, which elsewhere means that a file system is not mounted.
+    """
+    try:
+        lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    mounts = (line.split()[1:3] for line in lines)
+    found = [mount for mount in mounts if Path(path).resolve().is_relative_to(mount[0])]
+    # of several at one place the last covers the others
+    return {"mounted_as": max(reversed(found), key=lambda each: len(each[0]))[1]} if found else {}
+
 
 # Two to four processes, so that a shared file is shared and a small machine is not overrun.
 _processes = min(4, max(2, os.cpu_count() or 2))
@@ -35,7 +46,7 @@ system = {
                     "disk": {
                         "path": _disk,
                         "type": "posix",
-                        **_mounted,
+                        **_mounted_as(_disk),
                         "medium": "disk",
                         "min_free_gib": 2,
                     },
