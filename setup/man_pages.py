@@ -12,8 +12,8 @@ from typing import Any, Final
 from unittest.mock import MagicMock
 
 _ABSENT: Final = {
-    *("dateutil", "filelock", "jinja2", "jsonschema", "matplotlib", "numpy", "pandas", "polars"),
-    *("requests", "scipy", "uplot", "urllib3", "yaml"),
+    *("dateutil", "filelock", "jinja2", "jsonschema", "matplotlib", "msgspec", "numpy", "pandas"),
+    *("polars", "requests", "scipy", "uplot", "urllib3", "yaml"),
 }
 
 

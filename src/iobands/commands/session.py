@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -23,7 +23,7 @@ from iobands.commands.options import (
 from iobands.commands.push import push_after
 from iobands.commands.report import report_to
 from iobands.commands.status import log_news, print_digest
-from iobands.judge.memory import write_memory
+from iobands.judge.memory import Remembered, write_memory
 from iobands.judge.site import JudgedSite
 from iobands.judge.suspects import asks_of, repeats_of
 from iobands.measure import Selection, Workplace
@@ -38,7 +38,7 @@ from iobands.measure.plan import (
     write_plan,
 )
 from iobands.measure.session import measure, measure_again
-from iobands.model import OK, UNKNOWN, Ask, FileError, slug, worst
+from iobands.model import OK, UNKNOWN, Ask, FileError, SeriesKey, slug, worst
 from iobands.notify import deliver
 from iobands.notify.outbox import Outbox, OutboxState
 from iobands.notify.settings import Settings, read_settings
@@ -54,17 +54,17 @@ _WRONG: Final = "the judge's memory gave another result than all runs, which cou
 
 @dataclass
 class _Judgement:
-    """The site as it was judged last, with the plan that followed."""
+    """The site as it was judged last, with the plan that followed, and what is kept of it."""
 
     options: SiteOptions
     with_power: bool
     site: JudgedSite = field(init=False)
+    memory: Mapping[SeriesKey, Remembered] | None = None  # None: as it was kept last time
 
     def renewed(self) -> JudgedSite:
         """Judge the site, and write the plan of what to measure again; the lock is held."""
         inputs = inputs_of(self.options.config_of("bands").parent)  # before it reads them
-        memory = self.site.memory if hasattr(self, "site") else None
-        judged = judgement_of(self.options, with_power=self.with_power, memory=memory)
+        judged = judgement_of(self.options, with_power=self.with_power, memory=self.memory)
         if differing := judged.differing():
             typer.echo(f"iobands: {_WRONG}; please report this: {slug(differing[0])}", err=True)
             judged = judgement_of(self.options, with_power=self.with_power, memory={})
@@ -75,6 +75,7 @@ class _Judgement:
         except OSError as error:
             typer.echo(f"iobands: the plan of further runs is not written: {error}", err=True)
         self.site = replace(judged, snapshot=replace(judged.snapshot, planned=planned))
+        self.memory = judged.memory
         return self.site
 
 
@@ -215,9 +216,9 @@ def _concluded(
     """
     log_news(options, judgement.site)
     try:
-        write_memory(options.perflogs_directory, judgement.site.memory)
+        write_memory(options.perflogs_directory, judgement.memory or {})
     except OSError as error:
-        typer.echo(f"iobands: the next judgement takes longer, its memory: {error}", err=True)
+        typer.echo(f"iobands: the judge's memory is not kept, which costs time: {error}", err=True)
     site = judgement.site.snapshot
     show(site)
     if how.dashboard:

@@ -118,7 +118,7 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
     hidden = int(np.count_nonzero(history.passed[detection.rows] & ~usable))
     if hidden:
         notes.append(f"left out: {hidden} runs of earlier levels and alerts")
-    proposal = propose(detection.values[usable])
+    proposal = propose(detection.basis.values[usable])
     band = _band(series, proposal)
     if in_force is not None and _is_same(band, in_force):
         raise NoProposal("the band in force is unchanged")

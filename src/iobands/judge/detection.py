@@ -45,15 +45,13 @@ POWER_DROPS: Final = (0.8, LARGE_DROP)
 class Detection:
     """The chart of a series and the runs that it saw.
 
-    `rows` are the places of these runs among the samples, `times` are in UTC, `values` in the
-    unit of the series. `basis` is what the chart follows from.
+    `rows` are the places of these runs among the samples, `times` are in UTC. `basis` is what the
+    chart follows from, with the values in the unit of the series.
     """
 
     rows: NDArray[np.int_]
     times: Times
-    values: NDArray[np.float64]
     chart: Chart
-    spacing: Spacing
     basis: Basis
 
     @cached_property
@@ -62,7 +60,7 @@ class Detection:
         found = []
         for point in self.chart.changes:
             mine = self.chart.logarithms[point.onset : point.ended]
-            mine = mine[self.spacing.asked[point.onset : point.ended]]
+            mine = mine[self.basis.spacing.asked[point.onset : point.ended]]
             size = math.log(point.ratio.value)
             same = (mine - point.baseline) * size > _HALF * size**2
             change = change_of(point, self.times)
@@ -75,7 +73,7 @@ class Detection:
 
         What several series share for hours is one thing, however often it was measured.
         """
-        asked, chart = self.spacing.asked, self.chart
+        asked, chart = self.basis.spacing.asked, self.chart
         if not asked.any():
             return chart
         return replace(chart, increments=np.where(asked[:, None], np.float32(0), chart.alone))
@@ -83,7 +81,7 @@ class Detection:
     @cached_property
     def transients(self) -> tuple[Transient, ...]:
         """What was low, was measured again, and was over before the next run was due."""
-        spacing, says, found = self.spacing, self.chart.by_itself, []
+        spacing, says, found = self.basis.spacing, self.chart.by_itself, []
         for begin in np.flatnonzero(np.diff(spacing.close.astype(int)) == 1).tolist():
             runs = np.flatnonzero(spacing.begun == begin)
             low = runs[(says[runs] >= LOW) & ~self.in_drop[runs]]
@@ -199,7 +197,7 @@ def detect(
     spacing = Spacing.of(times, history.asked[rows])
     basis = Basis(values, spacing, band, months.of(times), LEAST if least is None else least)
     chart = chart_of(basis, basis.settled(kept))
-    return Detection(rows, times, values, chart, spacing, basis)
+    return Detection(rows, times, chart, basis)
 
 
 def chart_of(basis: Basis, settled: Settled | None = None) -> Chart:

@@ -185,7 +185,8 @@ def fold(
             _join(mine[0], fresh, subject_of)
         elif fresh.certain:
             opened = _opened(first, fresh, subject_of)
-            stories, current = [*stories, opened], [*current, opened]
+            stories.append(opened)
+            current.append(opened)
             first += 1
     _merge_again(merged, stories, now, subject_of)
     for story in stories:

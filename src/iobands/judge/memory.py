@@ -16,11 +16,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from iobands.bands import Band
 from iobands.judge.chart import Settled
 from iobands.judge.prior import Month
+from iobands.judge.scores import Array
 from iobands.judge.spacing import Spacing
 from iobands.model import SeriesKey, path_part, read_regular, replace_file
 from iobands.version import __version__
@@ -42,7 +44,7 @@ class Remembered:
 class Basis:
     """What a chart follows from: its runs, its band, what was known each month, and `least`."""
 
-    values: np.ndarray[Any, np.dtype[np.float64]]
+    values: Array
     spacing: Spacing
     band: Band | None
     months: Sequence[Month]
@@ -59,7 +61,7 @@ class Basis:
         return kept.settled if kept.identity == self._identity(kept.settled.at) else None
 
     def _identity(self, runs: int) -> bytes:
-        """Return the digest of what was known of so many runs."""
+        """Return the digest of what was known of the first `runs` runs."""
         known = [each for each in self.months if each.first < runs]
         found = hashlib.blake2b(_encoded((self.band, known, self.least)), digest_size=_DIGEST)
         for each in (self.values, self.spacing.hours, self.spacing.asked):
@@ -110,14 +112,10 @@ def _version() -> bytes:
 
 
 def _encoded(value: object) -> bytes:
-    import msgspec  # noqa: PLC0415 (only where the judge remembers)
-
     return msgspec.msgpack.encode(value, enc_hook=_of_array)
 
 
 def _decoded(body: bytes) -> list[tuple[SeriesKey, Remembered]]:
-    import msgspec  # noqa: PLC0415
-
     kept = list[tuple[SeriesKey, Remembered]]
     return msgspec.msgpack.decode(body, type=kept, dec_hook=_restored)
 
@@ -128,8 +126,6 @@ def _of_array(value: object) -> tuple[str, Sequence[int], bytes]:
 
 
 def _restored(type_: Any, value: Any) -> object:  # noqa: ANN401 (as msgspec calls it)
-    import msgspec  # noqa: PLC0415
-
     if isinstance(value, dict):  # the one protocol among the types
         return msgspec.convert(value, Band, dec_hook=_restored)
     kind, shape, content = value

@@ -200,5 +200,5 @@ def _transient(normal: Normal, detection: Detection | None) -> TransientRuns:
         return TransientRuns(NOTHING.times, NOTHING.values, NOTHING.passed)
     kept = ~detection.in_drop & normal.is_judged[detection.rows]
     floors, _, medians, _ = normal.figures[:, detection.rows[kept]]
-    values = detection.values[kept]
+    values = detection.basis.values[kept]
     return TransientRuns(detection.times[kept], values / medians, values < floors)
