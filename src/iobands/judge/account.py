@@ -27,10 +27,10 @@ from iobands.judge.before_after import (
     usual_of,
 )
 from iobands.judge.normal import left_out
-from iobands.judge.scores import Array
 from iobands.judge.site import JudgedSite
 from iobands.model import COVARIATES, FIELDS, RECOVERY, REPEAT, SUSPECT, SeriesKey
 from iobands.snapshot import (
+    Array,
     BeforeAfter,
     Beside,
     Flags,

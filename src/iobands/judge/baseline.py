@@ -15,7 +15,6 @@ from iobands.judge.designs import lower_mode
 from iobands.judge.scores import (
     DESIGNS,
     SHIFTS,
-    Array,
     Quartiles,
     Scores,
     band_cells,
@@ -23,7 +22,7 @@ from iobands.judge.scores import (
     blended,
     history_cells,
 )
-from iobands.snapshot import median_of
+from iobands.snapshot.history import Array, median_of
 
 #: The fewest runs for a baseline, and the fewest for a baseline without a band.
 FIRST_BASELINE: Final = 20

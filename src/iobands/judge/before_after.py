@@ -19,9 +19,8 @@ from typing import Final
 import numpy as np
 
 from iobands.judge.propose import correlation_of
-from iobands.judge.scores import Array
 from iobands.judge.spacing import FADES, NEW
-from iobands.snapshot import MARGIN, Flags, Ratio, ShiftVerdict
+from iobands.snapshot import MARGIN, Array, Flags, Ratio, ShiftVerdict
 
 #: At most one report in twenty makes a false claim, all of its rows together.
 ERROR: Final = 0.05

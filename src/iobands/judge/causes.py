@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from iobands.judge.fold import Happening, Story
 from iobands.judge.onset import Onset, Runs
-from iobands.judge.scores import Array
 from iobands.model import FIELD, NODE, TARGET, TIME, PeerName, SeriesKey
 from iobands.snapshot import (
     CAUSED,
@@ -27,6 +26,7 @@ from iobands.snapshot import (
     GREW,
     OPENED,
     AlertEvent,
+    Array,
     Cause,
     CauseKind,
     Place,

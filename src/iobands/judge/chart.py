@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from iobands.judge.baseline import Baseline
 from iobands.judge.budget import FAR_DOWN, LOW
-from iobands.judge.scores import DESIGNS, DROPS, Array
-from iobands.snapshot import DOWN, SUSPECTED_FROM, UP, Ratio, State, level_ratio
+from iobands.judge.scores import DESIGNS, DROPS
+from iobands.snapshot.history import DOWN, SUSPECTED_FROM, UP, Array, Ratio, State, level_ratio
 
 
 @dataclass(frozen=True)

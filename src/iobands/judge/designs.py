@@ -10,11 +10,8 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from iobands.snapshot import median_of
-
-Array = NDArray[np.float64]
+from iobands.snapshot.history import Array, median_of
 
 #: The designs of this module, after those that are shifts.
 MODE, SPREAD = 8, 9

@@ -16,15 +16,15 @@ from iobands.judge.chart import SIDES, ChangePoint, Chart, Settled, doubtful
 from iobands.judge.detector import LEAST, follow
 from iobands.judge.memory import Basis, Remembered
 from iobands.judge.prior import Months
-from iobands.judge.scores import Array
 from iobands.judge.spacing import Spacing
-from iobands.snapshot import (
+from iobands.snapshot.history import (
     DOWN,
     LARGE_DROP,
     MAYBE_OVER,
     SUSPECTED,
     UNCERTAIN,
     UP,
+    Array,
     Change,
     Doubt,
     Evidence,

@@ -42,17 +42,9 @@ from iobands.judge.chart import (
 from iobands.judge.designs import MODE, OTHERS, SPREAD
 from iobands.judge.kinds import AGAIN, is_wider, kind_of, levels_of, slide_begins
 from iobands.judge.prior import Month, Prior
-from iobands.judge.scores import (
-    DESIGNS,
-    EVERY,
-    WEIGHTS,
-    Array,
-    Quartiles,
-    band_cells,
-    sure_end,
-)
+from iobands.judge.scores import DESIGNS, EVERY, WEIGHTS, Quartiles, band_cells, sure_end
 from iobands.judge.spacing import Spacing
-from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP, Flags, State, level_ratio
+from iobands.snapshot.history import ADOPTED, DOWN, RECOVERED, UP, Array, Flags, State, level_ratio
 
 #: How many later runs must have been quiet before a run joins the baseline.
 LAG: Final = 30

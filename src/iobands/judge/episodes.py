@@ -9,8 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from iobands.judge.scores import Array
-from iobands.snapshot import Flags
+from iobands.snapshot.history import Array, Flags
 
 # Without history: most trouble is over within `_LIFE` hours of the first low run, and one in
 # so many lasts longer than a day. The first counts as so many episodes, the second as a hundred.

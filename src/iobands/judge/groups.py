@@ -16,9 +16,8 @@ from iobands.judge.budget import WATCH
 from iobands.judge.chart import SIDES, Chart
 from iobands.judge.detection import Detection
 from iobands.judge.prior import Month, Months
-from iobands.judge.scores import Array
 from iobands.model import SeriesKey
-from iobands.snapshot import DOWN, SHARED, History, Ratio, Times, level_ratio, moment
+from iobands.snapshot import DOWN, SHARED, Array, History, Ratio, Times, level_ratio, moment
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 from iobands.judge.baseline import Baseline
 from iobands.judge.chart import SIDES, direction_of
 from iobands.judge.designs import MODE, SPREAD, lower_mode
-from iobands.judge.scores import EVERY, WEIGHTS, Array
-from iobands.snapshot import DOWN, UP, State, median_of
+from iobands.judge.scores import EVERY, WEIGHTS
+from iobands.snapshot.history import DOWN, UP, Array, State, median_of
 
 #: After so many runs it is looked again what kind an open change is.
 AGAIN: Final = 10

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.judge.fold import Happening
-from iobands.judge.scores import Array
-from iobands.snapshot import DOWN, Series, in_utc, median_of, moment
+from iobands.snapshot import DOWN, Array, Series, in_utc, median_of, moment
 
 _FEWEST: Final = 10
 _LEVEL: Final = 50  # runs that give the level before

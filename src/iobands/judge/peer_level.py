@@ -13,8 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.scores import Array
-from iobands.snapshot import Times
+from iobands.snapshot.history import Array, Times
 
 # Something is learned after so many sessions, then every week.
 _FIRST_LOOKS: Final = (0, 3, 5, 10, 20)

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from iobands.judge.budget import WATCH
 from iobands.judge.peer_level import MEDIAN, Levels, looks
-from iobands.judge.scores import Array
-from iobands.snapshot import Peer, PeerState, Ratio, Speeds, Times, moment, runs_a_year_at
+from iobands.snapshot import Array, Peer, PeerState, Ratio, Speeds, Times, moment, runs_a_year_at
 
 # Speeds relative to a peer's own level; the likeliest counts.
 _DESIGNS: Final = np.log([0.75, 0.5])[:, None]

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from iobands.judge.baseline import USUAL_CORRELATION
 from iobands.judge.budget import Budget
 from iobands.judge.episodes import Episode, Life, episodes
-from iobands.judge.scores import Array
-from iobands.snapshot import Flags, Times
+from iobands.snapshot.history import Array, Flags, Times
 
 # What is assumed of a file system without runs: one outlier in so many, and how often the next
 # run is one too. The counts are worth so many runs and outliers.

@@ -17,7 +17,8 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.designs import Array, other_designs, shares_of
+from iobands.judge.designs import other_designs, shares_of
+from iobands.snapshot.history import Array
 
 #: The changes that the chart looks for, as factors on every value.
 DROPS: Final = (0.9, 0.8, 0.7, 0.5)

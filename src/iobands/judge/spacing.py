@@ -13,8 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from iobands.judge.episodes import DAY
-from iobands.judge.scores import Array
-from iobands.snapshot import Flags, Times
+from iobands.snapshot.history import Array, Flags, Times
 
 #: The share of what varies that is new in each run, however soon it follows another.
 NEW: Final = 0.4

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Times = NDArray[np.datetime64]
 Flags = NDArray[np.bool_]
+Array = NDArray[np.float64]
 
 #: The phase that fails if a run measured its rates and they are too low.
 PERFORMANCE: Final = "performance"
@@ -33,7 +34,7 @@ class History:
     """
 
     times: Times = field(repr=False, compare=False)
-    values: NDArray[np.float64] = field(repr=False, compare=False)
+    values: Array = field(repr=False, compare=False)
     passed: Flags = field(repr=False, compare=False)
     too_slow: Flags = field(repr=False, compare=False)
     alike: Flags = field(repr=False, compare=False)
@@ -111,7 +112,7 @@ def runs_a_year(times: Times) -> float:
     return float(found[0]) if len(times) else DAILY
 
 
-def runs_a_year_at(times: Times, ends: Times) -> NDArray[np.float64]:
+def runs_a_year_at(times: Times, ends: Times) -> Array:
     """Return how often a series with runs at the ordered `times` ran in a year, at each of `ends`.
 
     From the year before by the usual gap between days with runs, so that a pause does not change
@@ -323,6 +324,8 @@ class Suspicion:
 SUSPECTED: Final = "suspected"
 UNCERTAIN: Final = "uncertain"
 MAYBE_OVER: Final = "maybe over"
+#: The evidence, in nats, that is worth a run of its own: a single slow session has as much.
+SUSPECTED_FROM: Final = 2.5
 
 
 @dataclass(frozen=True)
@@ -374,8 +377,8 @@ class Evidence:
     """
 
     rows: NDArray[np.int_] = field(repr=False, compare=False)
-    down: NDArray[np.float64] = field(repr=False, compare=False)
-    up: NDArray[np.float64] = field(repr=False, compare=False)
+    down: Array = field(repr=False, compare=False)
+    up: Array = field(repr=False, compare=False)
     changes: tuple[Change, ...]
     suspicion: Suspicion | None
     today: float
@@ -410,9 +413,7 @@ _NORMAL_95: Final = 1.96
 _MOST_RUNS: Final = 400
 
 
-def level_ratio(
-    before: NDArray[np.float64], after: NDArray[np.float64], inflation: float = 1.0
-) -> Ratio:
+def level_ratio(before: Array, after: Array, inflation: float = 1.0) -> Ratio:
     """Return the ratio of two levels from the logarithms of the runs `before` and `after`.
 
     The shift is the Hodges-Lehmann estimate, the median of all differences; its interval belongs

@@ -14,10 +14,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from iobands.model import NODE, TARGET, TIME
-from iobands.snapshot.history import Ratio, Times
+from iobands.snapshot.history import SUSPECTED_FROM, Ratio, Times
 
-#: The evidence, in nats, that is worth a run of its own: a single slow session has as much.
-SUSPECTED_FROM: Final = 2.5
 # The name of a target by type of file system.
 _NAMES: Final = {"lustre": "OST"}
 
