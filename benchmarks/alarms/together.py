@@ -15,7 +15,7 @@ from benchmarks.alarms.worlds import Array, shared, with_outliers
 from iobands.judge.chart import Chart
 from iobands.judge.detector import follow
 from iobands.judge.groups import GroupChange, GroupMember, group_changes
-from iobands.judge.incidents import incidents_of
+from iobands.judge.happenings import incidents_of
 from iobands.judge.normal import TransientRuns
 from iobands.judge.prior import Month, Prior, prior_of
 from iobands.model import SERIES_FIELDS, SeriesKey

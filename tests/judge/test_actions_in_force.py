@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from iobands.bands import Band, Bands, Epoch, Span
-from iobands.judge.actions import bands_after
+from iobands.judge.state import bands_after
 from iobands.snapshot import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO, Action, in_force
 from tests.factory import NOW
 from tests.judge.keys import KEY

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from iobands.judge.budget import Budget
-from iobands.judge.subjects import certainty
+from iobands.judge.conditions import certainty
 from iobands.model import worst
 from iobands.snapshot import (
     ACKNOWLEDGE,

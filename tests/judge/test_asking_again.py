@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from iobands.judge.detection import Detection, detect
-from iobands.judge.episodes import Life
 from iobands.judge.prior import Measured, Months, Prior, priors_of
-from iobands.judge.spacing import Spacing
+from iobands.judge.spacing import Life, Spacing
 from iobands.snapshot import MAYBE_OVER, SUSPECTED, UNCERTAIN, Doubt, History
 from tests.judge.series import levels
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.judge.incidents import incidents_of
+from iobands.judge.happenings import incidents_of
 from iobands.judge.normal import TransientRuns
 from iobands.model import SeriesKey
 from iobands.snapshot import Alert, Incident, Severity, State, moment

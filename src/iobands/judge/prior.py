@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from iobands.judge.baseline import USUAL_CORRELATION
 from iobands.judge.budget import Budget
-from iobands.judge.episodes import Episode, Life, episodes
+from iobands.judge.spacing import Episode, Life, episodes
 from iobands.snapshot.history import Array, Flags, Times
 
 # What is assumed of a file system without runs: one outlier in so many, and how often the next

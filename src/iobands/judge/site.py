@@ -27,8 +27,7 @@ from iobands.judge.conditions import (
 from iobands.judge.flaky import flaky_of
 from iobands.judge.fold import Happening
 from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
-from iobands.judge.happenings import happenings_of
-from iobands.judge.incidents import incidents_of
+from iobands.judge.happenings import happenings_of, incidents_of
 from iobands.judge.ledger import ledger_of
 from iobands.judge.memory import Remembered
 from iobands.judge.places import actions_on_peers, places_of

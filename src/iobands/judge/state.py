@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
 
-from iobands.bands import NO_BAND, Bands, Span, covered
-from iobands.judge.actions import bands_after
+from iobands.bands import NO_BAND, Band, Bands, Epoch, Span, covered
 from iobands.judge.detection import Detection, detect
 from iobands.judge.memory import Remembered
 from iobands.judge.normal import (
@@ -26,7 +25,19 @@ from iobands.judge.normal import (
 from iobands.judge.prior import Months
 from iobands.judge.set_aside import Stage
 from iobands.model import SeriesKey, labels
-from iobands.snapshot import ENOUGH_RUNS, NOTHING, History, MissingRun, Series, State, Status
+from iobands.snapshot import (
+    DISCARD,
+    ENOUGH_RUNS,
+    NOTHING,
+    REBASELINE,
+    RESOLVE,
+    Action,
+    History,
+    MissingRun,
+    Series,
+    State,
+    Status,
+)
 from iobands.source.known import Attempts, why
 from iobands.source.missing_runs import missing_in_reports, overdue_after
 
@@ -202,3 +213,39 @@ def _transient(normal: Normal, detection: Detection | None) -> TransientRuns:
     floors, _, medians, _ = normal.figures[:, detection.rows[kept]]
     values = detection.basis.values[kept]
     return TransientRuns(detection.times[kept], values / medians, values < floors)
+
+
+# Why the samples of an action are not judged.
+_LEFT_OUT: Final = {RESOLVE: "resolved: {}", DISCARD: "discarded: {}"}
+
+
+def bands_after(bands: Bands, actions: Iterable[Action]) -> Bands:
+    """Return `bands` for one series after `actions`, all in force and about it.
+
+    A rebaseline begins an epoch of this series in which no earlier band holds. Discarded samples,
+    and samples of a resolved alert, are left out.
+    """
+    for action in actions:
+        if action.kind == REBASELINE and action.since is not None:
+            bands = _rebaselined(bands, action, action.since)
+        if action.kind in _LEFT_OUT and action.since is not None and action.until is not None:
+            why = _LEFT_OUT[action.kind].format(action.reason)
+            bands = bands.leaving_out(Span(action.since, action.until, why))
+    return bands
+
+
+def _rebaselined(bands: Bands, action: Action, since: datetime) -> Bands:
+    before = [epoch for epoch in bands.epochs if epoch.since <= since]
+    old = [_identity(band) for epoch in before for band in epoch.bands]
+    after = [
+        replace(epoch, bands=tuple(one for one in epoch.bands if _identity(one) not in old))
+        for epoch in bands.epochs
+        if epoch.since > since
+    ]
+    anew = Epoch(f"{REBASELINE} {since:%Y-%m-%d}", since, action.who, (), action.reason)
+    return replace(bands, epochs=(*before, anew, *after))
+
+
+def _identity(band: Band) -> tuple[object, ...]:
+    match = frozenset(band.wanted.items())
+    return (match, band.lower_quartile, band.median, band.upper_quartile, band.maximum, band.floor)
