@@ -39,8 +39,7 @@ from iobands.judge.requests import (
     selected,
     subjects_of,
 )
-from iobands.model import SeriesKey
-from iobands.snapshot import ACKNOWLEDGE, DISCARD, REBASELINE, RESOLVE, RETIRE, UNDO
+from iobands.snapshot import ACKNOWLEDGE, DISCARD, REBASELINE, RESOLVE, RETIRE, UNDO, SeriesKey
 from iobands.source.action_log import append, as_line, log_path
 from iobands.views import plural
 

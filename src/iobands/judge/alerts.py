@@ -19,7 +19,6 @@ from iobands.judge.flaky import Flaky
 from iobands.judge.fold import NEAR, Happening, Story, fold
 from iobands.judge.groups import GroupDrop
 from iobands.judge.onset import onset_of
-from iobands.model import TARGET, PeerName, SeriesKey
 from iobands.snapshot import (
     ACKNOWLEDGE,
     CAUSED,
@@ -30,6 +29,7 @@ from iobands.snapshot import (
     RESOLVE,
     RETIRE,
     SHARED,
+    TARGET,
     UP,
     Acknowledgement,
     Action,
@@ -39,9 +39,11 @@ from iobands.snapshot import (
     Change,
     Incident,
     Member,
+    PeerName,
     Place,
     Ratio,
     Series,
+    SeriesKey,
     Severity,
     SlowPeer,
     State,

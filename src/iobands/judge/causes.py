@@ -18,18 +18,23 @@ from numpy.typing import NDArray
 
 from iobands.judge.fold import Happening, Story
 from iobands.judge.onset import Onset, Runs
-from iobands.model import FIELD, NODE, TARGET, TIME, PeerName, SeriesKey
 from iobands.snapshot import (
     CAUSED,
     DOWN,
     FELL,
+    FIELD,
     GREW,
+    NODE,
     OPENED,
+    TARGET,
+    TIME,
     AlertEvent,
     Array,
     Cause,
     CauseKind,
+    PeerName,
     Place,
+    SeriesKey,
     in_utc,
     moment,
 )

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.bands import COLLAPSED
 from iobands.judge.budget import Budget
 from iobands.model import COMPLETED, RUNNING, LastSession, SeriesKey
 from iobands.snapshot import (
+    COLLAPSED,
     SHARED,
     Action,
     Alert,

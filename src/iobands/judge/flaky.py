@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from iobands.bands import Bands
 from iobands.judge.fold import Happening
 from iobands.judge.prior import Months
-from iobands.model import SeriesKey, slug
-from iobands.snapshot import FLAKY, Series, Times, in_utc, moment
+from iobands.snapshot import FLAKY, Series, SeriesKey, Times, in_utc, moment, slug
 
 #: A check is flaky by its failures in so many of its sessions, until as many in a row are good.
 SESSIONS: Final = 40

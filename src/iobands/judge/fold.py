@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Final
 
-from iobands.model import PeerName
 from iobands.snapshot import (
     CLOSED,
     FELL,
@@ -23,6 +22,7 @@ from iobands.snapshot import (
     REOPENED,
     TURNED,
     AlertEvent,
+    PeerName,
     Turn,
 )
 

@@ -16,8 +16,17 @@ from iobands.judge.budget import WATCH
 from iobands.judge.chart import SIDES, Chart
 from iobands.judge.detection import Detection
 from iobands.judge.prior import Month, Months
-from iobands.model import SeriesKey
-from iobands.snapshot import DOWN, SHARED, Array, History, Ratio, Times, level_ratio, moment
+from iobands.snapshot import (
+    DOWN,
+    SHARED,
+    Array,
+    History,
+    Ratio,
+    SeriesKey,
+    Times,
+    level_ratio,
+    moment,
+)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,19 @@ from numpy.typing import NDArray
 from iobands.judge.fold import Happening
 from iobands.judge.groups import GroupDrop
 from iobands.judge.normal import TransientRuns
-from iobands.model import PeerName, SeriesKey, slug
-from iobands.snapshot import DOWN, Change, Incident, PeerState, Place, Series, days_of, moment
+from iobands.snapshot import (
+    DOWN,
+    Change,
+    Incident,
+    PeerName,
+    PeerState,
+    Place,
+    Series,
+    SeriesKey,
+    days_of,
+    moment,
+    slug,
+)
 
 # From how much evidence on, in nats, a series that fell with an alert belongs to it: of healthy
 # series 1.3 % have as much on any evening, and few of them since just then.

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Bands, Limit, log_fence
 from iobands.judge.baseline import FIRST_BASELINE, Baseline
-from iobands.model import SeriesKey
 from iobands.snapshot import (
     VERDICTS,
     History,
     Outliers,
+    SeriesKey,
     Times,
     Verdicts,
     in_utc,

@@ -10,11 +10,10 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final
 
-from iobands.bands import Span
-from iobands.model import FIELD_OF, PeerName, SeriesKey, slug
 from iobands.snapshot import (
     ACKNOWLEDGE,
     DISCARD,
+    FIELD_OF,
     LASTING,
     REBASELINE,
     RESOLVE,
@@ -23,10 +22,14 @@ from iobands.snapshot import (
     Action,
     Alert,
     Member,
+    PeerName,
     Series,
+    SeriesKey,
     Severity,
+    Span,
     in_force,
     moment_of,
+    slug,
 )
 
 #: The alerts that can be acted on: those of a change.

@@ -11,20 +11,25 @@ import polars as pl
 
 from iobands.bands import Bands, Span
 from iobands.measure.run_reports import CheckRun, RunReports
-from iobands.model import ASKED, TARGET, TIME, PeerName, SeriesKey, labels
 from iobands.snapshot import (
+    ASKED,
     DISCARD,
     NOTHING,
     REBASELINE,
     RESOLVE,
     RETIRE,
+    TARGET,
+    TIME,
     Action,
     Finding,
     FutureSample,
     History,
     MissingRun,
     Obstacle,
+    PeerName,
+    SeriesKey,
     in_force,
+    labels,
 )
 from iobands.source.action_log import Log
 from iobands.source.known import AHEAD, OVERDUE, Known, Maintenance

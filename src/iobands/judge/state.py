@@ -24,7 +24,6 @@ from iobands.judge.normal import (
 )
 from iobands.judge.prior import Months
 from iobands.judge.set_aside import Stage
-from iobands.model import SeriesKey, labels
 from iobands.snapshot import (
     DISCARD,
     ENOUGH_RUNS,
@@ -35,8 +34,10 @@ from iobands.snapshot import (
     History,
     MissingRun,
     Series,
+    SeriesKey,
     State,
     Status,
+    labels,
 )
 from iobands.source.known import Attempts, why
 from iobands.source.missing_runs import missing_in_reports, overdue_after

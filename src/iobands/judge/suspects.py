@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from iobands.bands import COLLAPSED
 from iobands.measure.run_reports import CheckRun
 from iobands.model import RECOVERY, REPEAT, SUSPECT, TARGET, Ask, slug
 from iobands.snapshot import (
+    COLLAPSED,
     DOWN,
     MAYBE_OVER,
     SUSPECTED,

@@ -1,10 +1,50 @@
 """The snapshot: the one value that every view shows.
 
-Frozen and plain: a view imports this package, `iobands.model` and nothing else of iobands.
+Frozen and plain. It offers the words of the model and of the bands that its rows hold as well, so
+that whoever reads it needs no other room.
 """
 
 from __future__ import annotations
 
+from iobands.bands.band import (
+    ABOVE,
+    BELOW,
+    COLLAPSED,
+    NO_BAND,
+    PROVISIONAL,
+    WITHIN,
+    Band,
+    Epoch,
+    Limit,
+    Span,
+    Window,
+)
+from iobands.model import (
+    ALL_TARGETS,
+    ASKED,
+    CRITICAL,
+    FIELD,
+    FIELD_OF,
+    MADE_UP,
+    NODE,
+    OK,
+    RATIO_UNIT,
+    SCHEDULED,
+    SERIES_FIELDS,
+    TARGET,
+    TIME,
+    UNKNOWN,
+    VALUE,
+    VARIABLE_UNITS,
+    WARNING,
+    Ask,
+    Leftover,
+    PairedRatio,
+    PeerName,
+    SeriesKey,
+    labels,
+    slug,
+)
 from iobands.snapshot.advice import (
     COMPARABLE,
     FIGURES,

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from iobands.bands import COLLAPSED
-from iobands.model import PairedRatio, SeriesKey, labels
 from iobands.snapshot import (
+    COLLAPSED,
     COMPARABLE,
     FILE_SYSTEM,
     MARGIN,
@@ -21,11 +20,14 @@ from iobands.snapshot import (
     Comparison,
     Conclusion,
     PairedEvidence,
+    PairedRatio,
     Ratio,
     Recommended,
     Series,
+    SeriesKey,
     Snapshot,
     State,
+    labels,
     value_of,
 )
 from iobands.views import (

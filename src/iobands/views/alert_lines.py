@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from textwrap import shorten, wrap
 from typing import Final
 
-from iobands.model import OK
-from iobands.snapshot import FELL, Alert, AlertEvent, Certainty, Severity, Snapshot
+from iobands.snapshot import FELL, OK, Alert, AlertEvent, Certainty, Severity, Snapshot
 from iobands.views import (
     GAP,
     acknowledgement_text,

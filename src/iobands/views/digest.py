@@ -15,8 +15,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from iobands.model import RATIO_UNIT, SeriesKey
-from iobands.snapshot import Alert, Series, Snapshot, State
+from iobands.snapshot import RATIO_UNIT, Alert, Series, SeriesKey, Snapshot, State
 from iobands.views import (
     GAP,
     MAIL_WIDTH,

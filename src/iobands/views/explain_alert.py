@@ -9,7 +9,6 @@ from datetime import datetime
 from itertools import groupby
 from typing import Final
 
-from iobands.model import NODE, PeerName, SeriesKey
 from iobands.snapshot import (
     CAUSED,
     CLOSED,
@@ -17,6 +16,7 @@ from iobands.snapshot import (
     FELL,
     GREW,
     MERGED,
+    NODE,
     OPENED,
     RENAMED,
     REOPENED,
@@ -26,7 +26,9 @@ from iobands.snapshot import (
     AlertEvent,
     CauseKind,
     Certainty,
+    PeerName,
     Series,
+    SeriesKey,
     Snapshot,
     in_force,
     in_utc,

@@ -8,10 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.model import ASKED, TIME, slug
 from iobands.snapshot import (
     ADOPTED,
+    ASKED,
     DOWN,
+    TIME,
     Alert,
     Change,
     Evidence,
@@ -19,6 +20,7 @@ from iobands.snapshot import (
     Series,
     Snapshot,
     State,
+    slug,
 )
 from iobands.views import (
     acknowledgement_text,

@@ -19,10 +19,21 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN
 from iobands.bands.contract import AcceptedLine
-from iobands.model import VALUE
-from iobands.snapshot import VERDICTS, Alert, Change, Series, Snapshot, Verdicts
+from iobands.snapshot import (
+    ABOVE,
+    BELOW,
+    COLLAPSED,
+    NO_BAND,
+    VALUE,
+    VERDICTS,
+    WITHIN,
+    Alert,
+    Change,
+    Series,
+    Snapshot,
+    Verdicts,
+)
 
 #: Marker and colour of each verdict; the shapes differ for those who cannot tell the colours
 #: (Okabe and Ito, "Color universal design", 2008).

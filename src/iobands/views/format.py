@@ -9,20 +9,27 @@ from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
 from typing import Final
 
-from iobands.bands import PROVISIONAL, Band, Epoch, Limit, Window
-from iobands.model import CRITICAL, OK, UNKNOWN, WARNING, Ask
 from iobands.snapshot import (
     ACKNOWLEDGE,
     CLOCK_OFF,
+    CRITICAL,
     DISCARD,
     ENOUGH_RUNS,
+    OK,
+    PROVISIONAL,
     REBASELINE,
     RESOLVE,
     RETIRE,
     UNDO,
+    UNKNOWN,
+    WARNING,
     Action,
     Alert,
+    Ask,
+    Band,
     Cause,
+    Epoch,
+    Limit,
     Member,
     Ratio,
     Series,
@@ -31,6 +38,7 @@ from iobands.snapshot import (
     Snapshot,
     State,
     Status,
+    Window,
 )
 
 #: More recent times are written without their year.

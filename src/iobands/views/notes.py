@@ -11,9 +11,20 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
-from iobands.bands import BELOW, COLLAPSED, Epoch
-from iobands.model import NODE, TARGET, Ask, Leftover, SeriesKey, slug
-from iobands.snapshot import Snapshot, State, in_effect
+from iobands.snapshot import (
+    BELOW,
+    COLLAPSED,
+    NODE,
+    TARGET,
+    Ask,
+    Epoch,
+    Leftover,
+    SeriesKey,
+    Snapshot,
+    State,
+    in_effect,
+    slug,
+)
 from iobands.views import (
     command_text,
     due_text,

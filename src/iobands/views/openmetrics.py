@@ -12,8 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from iobands.model import SERIES_FIELDS, SeriesKey
-from iobands.snapshot import Severity, Snapshot
+from iobands.snapshot import SERIES_FIELDS, SeriesKey, Severity, Snapshot
 
 #: The quantiles of a band, as labels.
 _BAND: Final = ("floor", "lower_quartile", "median", "upper_quartile")

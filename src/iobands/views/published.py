@@ -9,8 +9,7 @@ from datetime import date, datetime
 from html import unescape
 from typing import Any, Final
 
-from iobands.model import ALL_TARGETS, MADE_UP, SeriesKey
-from iobands.snapshot import FIGURES, Rates, Recommended, in_effect
+from iobands.snapshot import ALL_TARGETS, FIGURES, MADE_UP, Rates, Recommended, SeriesKey, in_effect
 from iobands.views import (
     Block,
     Bullets,

@@ -11,12 +11,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from iobands.model import NODE, TARGET, VARIABLE_UNITS
 from iobands.snapshot import (
     DOWN,
+    NODE,
     REBASELINE,
     RESOLVE,
+    TARGET,
     UP,
+    VARIABLE_UNITS,
     Action,
     Alert,
     Change,

@@ -14,9 +14,19 @@ from typing import Final
 
 import numpy as np
 
-from iobands.bands import Span
-from iobands.model import RATIO_UNIT, SCHEDULED, SeriesKey, slug
-from iobands.snapshot import Change, PeerState, Place, Series, Snapshot, moment
+from iobands.snapshot import (
+    RATIO_UNIT,
+    SCHEDULED,
+    Change,
+    PeerState,
+    Place,
+    Series,
+    SeriesKey,
+    Snapshot,
+    Span,
+    moment,
+    slug,
+)
 from iobands.views import action_text, ratio_text
 from iobands.views.explain_series import facts, moved
 from iobands.views.related import WORST_FIRST, with_worst
