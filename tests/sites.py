@@ -15,8 +15,7 @@ from iobands.judge.requests import Request, action_of, selected, subjects_of
 from iobands.judge.site import JudgedSite, judge
 from iobands.model import SeriesKey
 from iobands.snapshot import Action, Ledger, Series, Snapshot
-from iobands.source.action_log import append
-from iobands.source.alert_log import append_events
+from iobands.source.action_log import append, append_events
 from iobands.source.known import read_known
 from tests.factory import NOW, daily, days_ago, line, write_perflog
 

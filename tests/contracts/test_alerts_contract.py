@@ -11,7 +11,7 @@ import pytest
 from iobands.judge.fold import told
 from iobands.model import Unusable
 from iobands.snapshot import Cause, CauseKind, State
-from iobands.source.alert_log import ALERT_SCHEMA, event_in, event_line, read_alert_log
+from iobands.source.action_log import ALERT_SCHEMA, event_in, event_line, read_alert_log
 from tests.contracts.documented import first_column
 
 GOLDEN = (Path(__file__).parent / "golden" / "alerts.jsonl").read_bytes()

@@ -15,8 +15,7 @@ from iobands.bands import load_bands, parse_bands
 from iobands.measure.lock import acquire, lock_path, new_holder, read_holder
 from iobands.measure.record import RECORD_NAME, read_last_session
 from iobands.model import FileError
-from iobands.source.action_log import ACTIONS_SCHEMA, read_log
-from iobands.source.alert_log import ALERT_SCHEMA, read_alert_log
+from iobands.source.action_log import ACTIONS_SCHEMA, ALERT_SCHEMA, read_alert_log, read_log
 from iobands.source.perflog import read_perflogs, unknown_columns
 from tests.config.test_contract import GNU, SITE_FILE, SYSTEM, changed
 from tests.contracts.documented import DOCUMENT

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from iobands.bands import load_bands, parse_bands
 from iobands.judge.fold import told
-from iobands.source.alert_log import event_in
+from iobands.source.action_log import event_in
 from iobands.source.perflog import read_perflogs
 from iobands.views.digest import digest_text
 from tests.factory import COLUMNS, line, write_bands

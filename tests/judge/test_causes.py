@@ -12,7 +12,7 @@ from benchmarks.alarms.causes import BROKEN, alerts, verdict
 from iobands.judge.causes import clear_cause
 from iobands.judge.site import judge, read_site
 from iobands.snapshot import CAUSED, Alert, AlertEvent, Cause, CauseKind, Snapshot
-from iobands.source.alert_log import append_events
+from iobands.source.action_log import append_events
 from iobands.source.known import read_known
 from iobands.views.format import odds_text
 from tests.factory import NOW, daily, write_perflog

@@ -12,7 +12,7 @@ import pytest
 
 from iobands.judge.flaky import SESSIONS, enough
 from iobands.snapshot import ACKNOWLEDGE, Alert, Snapshot
-from iobands.source.alert_log import append_events
+from iobands.source.action_log import append_events
 from iobands.views.digest import digest_text
 from tests.factory import NOW, daily
 from tests.sites import DAY, SiteFiles

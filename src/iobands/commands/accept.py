@@ -24,11 +24,18 @@ from iobands.commands.options import (
     site_files,
 )
 from iobands.judge.acceptance import decide
-from iobands.measure import Listener, SessionError, Workplace, selection_of
-from iobands.measure.cost import GIB_PER_TIB, Cost
-from iobands.measure.perflogs import require_room
-from iobands.measure.reframe import describe
-from iobands.measure.session import SessionOutcome, measure_apart
+from iobands.measure import (
+    GIB_PER_TIB,
+    Cost,
+    Listener,
+    SessionError,
+    SessionOutcome,
+    Workplace,
+    describe,
+    measure_apart,
+    require_room,
+    selection_of,
+)
 from iobands.model import (
     ACCEPTANCE,
     CRITICAL,
@@ -54,6 +61,7 @@ from iobands.source.acceptance import (
     MeasuredBy,
     begun_of,
     changed_since,
+    check_of,
     collect,
     hash_of,
     read_begun,
@@ -61,7 +69,6 @@ from iobands.source.acceptance import (
     seal,
     sealed,
 )
-from iobands.source.contract_checks import check_of
 from iobands.views import blocks, fitted, output_width, plural, time_text
 from iobands.views.acceptance import acceptance_lines, acceptance_report
 

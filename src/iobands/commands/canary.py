@@ -15,7 +15,6 @@ import typer
 
 from iobands.commands.options import AsSystemOption, RootOption, find_root, is_site
 from iobands.judge.canary import FEWEST_NODES, FEWEST_SAMPLES, AgainstPeers
-from iobands.measure import SessionError
 from iobands.measure.canary import (
     Look,
     Nest,
@@ -34,7 +33,7 @@ from iobands.measure.canary_log import (
     rows_of_peers,
     samples_of_peers,
 )
-from iobands.model import CRITICAL, MANUAL, OK, REPEAT, UNKNOWN, path_part, worst
+from iobands.model import CRITICAL, MANUAL, OK, REPEAT, UNKNOWN, SessionError, path_part, worst
 from iobands.source.site_file import SiteFile, read_site_file
 from iobands.views import printable
 

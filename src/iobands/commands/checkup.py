@@ -15,11 +15,20 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from iobands.measure import SessionError
-from iobands.measure.lock import clock_problem, has_stopped, lock_path, read_holder, refusal
-from iobands.measure.perflogs import open_to_all, require_writable, takes_locks
+from iobands.measure import (
+    LOG,
+    SessionError,
+    clock_problem,
+    describe,
+    has_stopped,
+    lock_path,
+    open_to_all,
+    read_holder,
+    refusal,
+    require_writable,
+    takes_locks,
+)
 from iobands.measure.record import read_last_session
-from iobands.measure.reframe import LOG, describe
 from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError
 from iobands.notify.settings import SendError, read_settings, scrubbed, secret
 from iobands.source.perflog import unknown_columns

@@ -21,11 +21,16 @@ from iobands.commands.options import (
     root_of,
     site_files,
 )
-from iobands.measure import Selection, SessionError
-from iobands.measure.cost import GIB_PER_TIB, capacities, costs_of
+from iobands.measure import (
+    GIB_PER_TIB,
+    Selection,
+    SessionError,
+    capacities,
+    costs_of,
+    describe,
+    limits_of,
+)
 from iobands.measure.notes import read_leftovers
-from iobands.measure.plan import limits_of
-from iobands.measure.reframe import describe
 from iobands.measure.schedule import Every, new_job
 from iobands.measure.sweep import SweepOutcome, clean_up
 from iobands.model import OK, WARNING

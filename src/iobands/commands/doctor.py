@@ -16,8 +16,7 @@ import typer
 import iobands
 from iobands.commands.checkup import Level, Line, said_by, site_lines
 from iobands.commands.options import RootOption, find_root, is_site
-from iobands.measure import SessionError, installed_suite
-from iobands.measure.reframe import LOG, reframe_command
+from iobands.measure import LOG, SessionError, installed_suite, reframe_command
 from iobands.model import __version__, read_small, replace_file
 from iobands.notify.settings import scrubbed
 

@@ -19,9 +19,7 @@ from iobands.commands.options import (
     is_site,
     root_of,
 )
-from iobands.measure import SITE_ENV, SessionError
-from iobands.measure.lock import read_holder
-from iobands.measure.reframe import reframe_command
+from iobands.measure import SITE_ENV, SessionError, read_holder, reframe_command
 from iobands.measure.site_directory import (
     EDIT,
     GENERIC,

@@ -26,7 +26,7 @@ from iobands.commands.options import (
     with_site_options,
 )
 from iobands.measure import Listener, Selection, SessionError, Workplace, exactly
-from iobands.measure.session import measure as measure_session
+from iobands.measure import measure as measure_session
 from iobands.model import LIMIT, MAINTENANCE, replace_file
 from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, Snapshot, begun
 from iobands.source.action_log import append, read_log

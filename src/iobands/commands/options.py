@@ -262,7 +262,7 @@ def site_files(directory: Path) -> Callable[[str], SiteFile]:
 
 
 def _clock_problem(perflogs: Path) -> str | None:
-    from iobands.measure.lock import clock_problem  # noqa: PLC0415 (slow to load)
+    from iobands.measure import clock_problem  # noqa: PLC0415 (slow to load)
 
     with suppress(OSError):  # a reader without write permission cannot get the file system's time
         return clock_problem(perflogs)

@@ -26,7 +26,7 @@ from iobands.commands.options import (
     root_of,
     seconds_option,
 )
-from iobands.measure.plan import read_plan
+from iobands.measure import read_plan
 
 
 def run(

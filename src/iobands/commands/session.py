@@ -26,18 +26,20 @@ from iobands.commands.status import log_news, print_digest
 from iobands.judge.memory import Remembered, write_memory
 from iobands.judge.site import JudgedSite
 from iobands.judge.suspects import asks_of, repeats_of
-from iobands.measure import Selection, Workplace
-from iobands.measure.plan import (
+from iobands.measure import (
     Limits,
     Plan,
+    Selection,
+    Workplace,
     inputs_of,
     limits_of,
+    measure,
+    measure_again,
     read_plan,
     timed,
     within_hours,
     write_plan,
 )
-from iobands.measure.session import measure, measure_again
 from iobands.model import OK, UNKNOWN, Ask, FileError, SeriesKey, slug, worst
 from iobands.notify import deliver
 from iobands.notify.outbox import Outbox, OutboxState

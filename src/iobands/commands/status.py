@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Final, NoReturn
@@ -24,12 +24,22 @@ from iobands.commands.options import (
     site_of,
     sites_in_store,
 )
-from iobands.judge.chronicle import chronicle
-from iobands.judge.site import JudgedSite
+from iobands.judge.site import JudgedSite, judge
 from iobands.model import NODE, TARGET, UNKNOWN, WORST_STATUS_FIRST, naming, worst
-from iobands.snapshot import Ledger, LedgerEntry, Snapshot
+from iobands.snapshot import (
+    DISCARD,
+    REBASELINE,
+    RESOLVE,
+    RETIRE,
+    UNDO,
+    AlertEvent,
+    Ledger,
+    LedgerEntry,
+    Snapshot,
+)
 from iobands.snapshot.stored import to_json
-from iobands.source.alert_log import alert_log, append_events
+from iobands.source.action_log import alert_log, append_events
+from iobands.source.known import Known
 from iobands.views import (
     MAIL_WIDTH,
     blocks,
@@ -282,3 +292,26 @@ def targets(
     commands below its table to confirm it. The exit status is 0.
     """
     typer.echo(peers_text(site_of(options), NODE if nodes else TARGET, every=every), nl=False)
+
+
+# After these, what was found before is found no more.
+_FORGETTING: Final = (DISCARD, REBASELINE, RESOLVE, RETIRE, UNDO)
+_BEFORE: Final = timedelta(microseconds=1)
+
+
+def chronicle(
+    known: Known, read: Callable[[datetime], Known], false_alarms: float
+) -> dict[str, tuple[AlertEvent, ...]]:
+    """Return the events by system, from what is `known` now and what `read` knew at a time.
+
+    The site is judged as it was before each action that takes runs out of the judgement, and now.
+    """
+    actions = [each for log in known.logs.values() for each in log.actions]
+    times = sorted({each.when - _BEFORE for each in actions if each.kind in _FORGETTING})
+    told: dict[str, tuple[AlertEvent, ...]] = {}
+    for when in (*times, None):
+        then = known if when is None else read(when)
+        judged = judge(replace(then, alert_log=told), false_alarms=false_alarms, with_power=False)
+        for system, events in judged.news.items():
+            told[system] = (*told.get(system, ()), *events)
+    return told

@@ -25,17 +25,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.measure import SessionError, suite_of
 from iobands.measure.canary_log import CASE
 from iobands.measure.lock import STOPPED, lock_path, read_holder
 from iobands.measure.notes import is_live, new_note, notes_of, read_notes
 from iobands.measure.sweep import sweep
+from iobands.measure.workplace import suite_of
 from iobands.model import (
     CRITICAL,
     MANUAL,
     TIME,
     UNKNOWN,
     VARIABLE_UNITS,
+    SessionError,
     __version__,
     path_part,
     read_small,

@@ -16,7 +16,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from iobands.measure import SessionError
 from iobands.model import (
     PERFLOG_HEADER,
     REPEAT,
@@ -24,6 +23,7 @@ from iobands.model import (
     TIME,
     VALUE,
     VARIABLE,
+    SessionError,
     canonical,
     naming,
     number,

@@ -14,9 +14,9 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.measure import ReadSiteFile, Selection, SessionError
 from iobands.measure.reframe import describe
-from iobands.model import read_small, replace_file
+from iobands.measure.workplace import ReadSiteFile, Selection
+from iobands.model import SessionError, read_small, replace_file
 
 BUDGET_NAME: Final = ".budget.json"
 GIB_PER_TIB: Final = 1024

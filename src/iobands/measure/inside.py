@@ -29,12 +29,12 @@ from pathlib import Path
 from types import FrameType, ModuleType, SimpleNamespace
 from typing import Any, Final
 
-from iobands.measure import SESSION_ENV, SILENT, SessionError
 from iobands.measure.lock import Holder, join, read_holder
 from iobands.measure.perflogs import end_lines, reconcile, require_writable
 from iobands.measure.run_reports import report_files
 from iobands.measure.session import close_session, open_session
-from iobands.model import mask_others, read_small
+from iobands.measure.workplace import SILENT
+from iobands.model import SESSION_ENV, SessionError, mask_others, read_small
 
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 # `env: NAME` in any style of YAML, also in a damaged file

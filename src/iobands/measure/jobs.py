@@ -18,8 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from iobands.measure import SESSION_ENV
-from iobands.model import read_small
+from iobands.model import SESSION_ENV, read_small
 
 JOBS_NAME: Final = ".session.jobs"
 _LARGEST: Final = 2**20  # bytes of notes that are read

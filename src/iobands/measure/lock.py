@@ -28,9 +28,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from iobands.measure import SessionError
 from iobands.measure.processes import Process
-from iobands.model import read_small
+from iobands.model import SessionError, read_small
 
 LOCK_NAME: Final = ".session.json"
 #: The command of a session that ends when another one begins.

@@ -18,10 +18,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from iobands.measure import SESSION_ENV
 from iobands.measure.jobs import cluster_of, has_ended
 from iobands.measure.processes import Process
-from iobands.model import Leftover, path_part, replace_file
+from iobands.model import SESSION_ENV, Leftover, path_part, replace_file
 
 #: The last part of a run directory's path.
 _NAME: Final = re.compile(r"iobands-\w+-\w{10}", re.ASCII)

@@ -23,10 +23,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from iobands.measure import SessionError
 from iobands.measure.lock import refusal, user_name
 from iobands.measure.run_reports import entries_of, load_report, report_files, session_of
-from iobands.model import FIELDS, NULLS, TIME, VALUE, VARIABLE, Unusable, naming, path_part
+from iobands.model import (
+    FIELDS,
+    NULLS,
+    TIME,
+    VALUE,
+    VARIABLE,
+    SessionError,
+    Unusable,
+    naming,
+    path_part,
+)
 
 _ROOM: Final = 2**18  # bytes that must fit in: far more than the lines and report of a session
 _PROBE: Final = ".writable"

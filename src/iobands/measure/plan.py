@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.measure import ReadSiteFile
+from iobands.measure.workplace import ReadSiteFile
 from iobands.model import Ask, parse_time, read_small, replace_file, seconds_of
 
 PLAN_NAME: Final = "plan.json"

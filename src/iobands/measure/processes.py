@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from iobands.measure import SESSION_ENV
+from iobands.model import SESSION_ENV
 
 _PROC: Final = Path("/proc")
 _MACHINE: Final = Path("/etc/machine-id")

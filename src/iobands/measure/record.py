@@ -13,12 +13,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.measure import SessionError
 from iobands.measure.lock import Holder, read_holder
 from iobands.model import (
     KILLED,
     LastSession,
     Rejected,
+    SessionError,
     not_read,
     parse_time,
     read_small,

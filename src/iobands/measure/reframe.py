@@ -21,19 +21,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.measure import (
+from iobands.measure.run_reports import entries_of, load_report, report_files
+from iobands.measure.workplace import (
     ATTEMPT_ENV,
     PURPOSE_ENV,
-    SESSION_ENV,
     SILENT,
     SITE_ENV,
     Listener,
     Selection,
-    SessionError,
     suite_of,
 )
-from iobands.measure.run_reports import entries_of, load_report, report_files
-from iobands.model import COMPLETED, INTERRUPTED, LIMIT, Unusable
+from iobands.model import COMPLETED, INTERRUPTED, LIMIT, SESSION_ENV, SessionError, Unusable
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _PROGRESS: Final = re.compile(r"\(\s*(\d+)/(\d+)\) (\S+)")

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from iobands.measure import Selection, SessionError, Workplace, exactly
 from iobands.measure.again import Again, ask_again
 from iobands.measure.cost import over_budget
 from iobands.measure.jobs import cancel_jobs, forget_jobs
@@ -37,7 +36,17 @@ from iobands.measure.record import begin_record, end_record, read_last_session, 
 from iobands.measure.reframe import LOG, Ended, describe, run_checks
 from iobands.measure.run_reports import load_report, totals_of
 from iobands.measure.sweep import clean_up, prune
-from iobands.model import COMPLETED, FAILED, INTERRUPTED, LIMIT, SCHEDULED, Ask, LastSession
+from iobands.measure.workplace import Selection, Workplace, exactly
+from iobands.model import (
+    COMPLETED,
+    FAILED,
+    INTERRUPTED,
+    LIMIT,
+    SCHEDULED,
+    Ask,
+    LastSession,
+    SessionError,
+)
 
 #: Judges what was measured so far, and returns what to measure again.
 Judge = Callable[[], Sequence[Ask]]

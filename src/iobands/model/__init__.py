@@ -98,12 +98,14 @@ from iobands.model.session import (
     LIMIT,
     OK,
     RUNNING,
+    SESSION_ENV,
     UNKNOWN,
     WARNING,
     WORST_STATUS_FIRST,
     Ask,
     LastSession,
     Leftover,
+    SessionError,
     worst,
 )
 from iobands.version import __version__

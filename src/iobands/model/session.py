@@ -8,6 +8,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+#: The environment variable with the identifier of the session.
+SESSION_ENV: Final = "IOBANDS_SESSION"
+
+
+class SessionError(Exception):
+    """Nothing was measured, or not to the end; the message says why and what to do."""
+
+
 #: How a session ended.
 RUNNING: Final = "running"
 COMPLETED: Final = "completed"

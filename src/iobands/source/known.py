@@ -31,8 +31,7 @@ from iobands.model import (
     overdue,
 )
 from iobands.snapshot import AlertEvent, History, begun
-from iobands.source.action_log import Log, log_path, read_log
-from iobands.source.alert_log import alert_log, read_alert_log
+from iobands.source.action_log import Log, alert_log, log_path, read_alert_log, read_log
 from iobands.source.missing_runs import overdue_after
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import KEY, Samples
