@@ -52,8 +52,9 @@ demo: $(VENV)/.installed
 check: $(VENV)/.installed-check
 	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder -m "not machine"
 
-# Compile once, so that not every command of a test compiles again.
-check test: export PYTHONDONTWRITEBYTECODE =
+# Python keeps what it compiles, as it does for a user, whatever the environment says.
+check test test-faults bench bench-reading bench-report bench-stores: \
+	export PYTHONDONTWRITEBYTECODE =
 
 # Four processes on two cores, as the tests of the minisite and others mostly wait.
 test: $(VENV)/.installed-test

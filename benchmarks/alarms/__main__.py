@@ -19,6 +19,7 @@ from benchmarks.alarms.together import shuffled_incidents
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _SHUFFLED_YEARS: Final = 100
+_INCIDENTS: Final = "Incidents"  # the section that has a row of the real year
 
 app = typer.Typer(add_completion=False)
 
@@ -46,19 +47,19 @@ def bench(
     context = multiprocessing.get_context("forkserver")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         shuffled, peers = None, ""
-        if section:
-            pass
-        elif data:
+        if data and section in (None, _INCIDENTS):
             found = replay(data)
             print(f"{len(found.events)} events after {time.monotonic() - started:.0f} s")
             for name in real_page.unjudged(found):
                 print(f"Look at the picture and judge: {name}")
-            _write(directory, "real-data.md", real_page.page(found, data, today))
-            if directory is not None:
-                real_page.draw(found, directory / "pictures")
+            if section is None:
+                _write(directory, "real-data.md", real_page.page(found, data, today))
+                if directory is not None:
+                    real_page.draw(found, directory / "pictures")
             if simulate:
-                shuffled, peers = _shuffled(found), _peers(found, pool)
-        else:
+                shuffled = _shuffled(found)
+                peers = _peers(found, pool) if section is None else ""
+        elif not (data or section):
             print("Without a real year: IOBANDS_REAL_DATA does not name its table")
         if simulate:
             text = tables.page(tables.EFFORTS[effort], pool, today, shuffled, peers, section)
