@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.alarms.figures import NEVER, Delays
 from benchmarks.alarms.slow import Targets, session
 from benchmarks.alarms.worlds import Array, Random
-from iobands.judge.peer_level import over_others
-from iobands.judge.peer_scan import compare_peers
+from iobands.judge.peer_scan import compare_peers, over_others
 from iobands.judge.places import thresholds
 from iobands.model import TARGET
 from iobands.snapshot import Place, Speeds, moment

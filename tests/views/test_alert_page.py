@@ -21,7 +21,8 @@ from iobands.snapshot import (
     Snapshot,
     public,
 )
-from iobands.views.dashboard.alert_page import MOST_PAST, alert_pages, frame_of, picture, with_pages
+from iobands.views.alert_lines import MOST_PAST, with_pages
+from iobands.views.dashboard.alert_page import alert_pages, frame_of, picture
 from iobands.views.dashboard.write import write_dashboard
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import DAY, SiteFiles, slow

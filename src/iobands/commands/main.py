@@ -54,9 +54,9 @@ COMMANDS: Final = {
     },
     "Other tools": {
         "import": ("export", "import_", "convert results of other tools into perflogs"),
-        "push": ("push", "push", "send what is new to a store that many clusters share"),
-        "pull": ("push", "pull", "copy a store into a directory"),
-        "forget": ("push", "forget", "delete old samples from a store"),
+        "push": ("export", "push", "send what is new to a store that many clusters share"),
+        "pull": ("export", "pull", "copy a store into a directory"),
+        "forget": ("export", "forget", "delete old samples from a store"),
         "export": ("export", "export", "write samples or the state of the site for other tools"),
     },
     "A site's directory": {

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
+from iobands.commands.export import push_after
 from iobands.commands.options import (
     DryRunOption,
     SiteOptions,
@@ -20,7 +21,6 @@ from iobands.commands.options import (
     site_files,
     site_of,
 )
-from iobands.commands.push import push_after
 from iobands.commands.report import report_to
 from iobands.commands.status import log_news, print_digest
 from iobands.judge.memory import Remembered, write_memory

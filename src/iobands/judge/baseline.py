@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.designs import lower_mode
 from iobands.judge.scores import (
     DESIGNS,
     SHIFTS,
@@ -21,6 +20,7 @@ from iobands.judge.scores import (
     band_sample,
     blended,
     history_cells,
+    lower_mode,
 )
 from iobands.snapshot.history import Array, median_of
 

@@ -25,6 +25,7 @@ from iobands.judge.baseline import (
 )
 from iobands.judge.budget import DEGRADED, RECOVERED_FROM, WATCH
 from iobands.judge.chart import (
+    AGAIN,
     SIDES,
     ChangePoint,
     Chart,
@@ -36,13 +37,25 @@ from iobands.judge.chart import (
     cusum,
     direction_of,
     first_true,
+    is_wider,
+    kind_of,
+    levels_of,
     onset_interval,
     recovery_designs,
+    slide_begins,
 )
-from iobands.judge.designs import MODE, OTHERS, SPREAD
-from iobands.judge.kinds import AGAIN, is_wider, kind_of, levels_of, slide_begins
 from iobands.judge.prior import Month, Prior
-from iobands.judge.scores import DESIGNS, EVERY, WEIGHTS, Quartiles, band_cells, sure_end
+from iobands.judge.scores import (
+    DESIGNS,
+    EVERY,
+    MODE,
+    OTHERS,
+    SPREAD,
+    WEIGHTS,
+    Quartiles,
+    band_cells,
+    sure_end,
+)
 from iobands.judge.spacing import Spacing
 from iobands.snapshot.history import ADOPTED, DOWN, RECOVERED, UP, Array, Flags, State, level_ratio
 

@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from iobands.judge.budget import Budget
-from iobands.judge.peer_level import looks, over_others
-from iobands.judge.peer_scan import compare_peers, comparisons_a_year
+from iobands.judge.peer_scan import compare_peers, comparisons_a_year, looks, over_others
 from iobands.judge.set_aside import LONG_AGO
 from iobands.model import FIELD_OF, SERIES_FIELDS, TARGET, TIME, VALUE, VARIABLE, PeerName
 from iobands.snapshot import Action, Array, Place, Span, Speeds, sessions_of

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from textwrap import shorten, wrap
 from typing import Final
 
-from iobands.snapshot import FELL, OK, Alert, AlertEvent, Certainty, Severity, Snapshot
+from iobands.snapshot import (
+    FELL,
+    OK,
+    Alert,
+    AlertEvent,
+    Certainty,
+    Series,
+    Severity,
+    Snapshot,
+)
 from iobands.views import (
     GAP,
     acknowledgement_text,
@@ -23,9 +32,9 @@ from iobands.views import (
     plural,
     printable,
     ratio_text,
+    some,
     speed_text,
 )
-from iobands.views.related import sharing, some
 
 #: The headings of alerts.
 ATTENTION: Final = "Needs attention"
@@ -241,3 +250,29 @@ def address_of(alert: Alert, dashboard: str) -> str:
         return dashboard
     base = dashboard.partition("#")[0].partition("?")[0]
     return f"{base.removesuffix('index.html').rstrip('/')}/{page}"
+
+
+#: How many alerts of the past have a page: the newest.
+MOST_PAST: Final = 40
+
+
+def with_pages(site: Snapshot) -> list[Alert]:
+    """Return the alerts that have a page: the open ones and the newest of the past."""
+    past = sorted(site.past, key=lambda each: each.ended or site.now, reverse=True)
+    return [each for each in (*site.alerts, *past[:MOST_PAST]) if each.number is not None]
+
+
+def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
+    """Return the field that the subject of a shared alert names, and all series that share it.
+
+    For any other alert, return no field and its members.
+    """
+    if alert.shared is None:
+        return "", tuple(member.series for member in alert.members)
+    field, value = alert.shared
+    alike = (
+        each
+        for each in site.series
+        if each.key.system == alert.system and each.shares_causes and each.trait(field) == value
+    )
+    return field, tuple(alike)

@@ -18,7 +18,13 @@ from shutil import get_terminal_size
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
-from iobands.views.format import printable
+
+def printable(text: str) -> str:
+    """Return `text` without control characters, as text from outside could upset a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "?" for c in text)
+
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -43,20 +43,12 @@ from iobands.views import (
     odds_text,
     plural,
     ratio_text,
+    some,
     sparkline,
     time_text,
 )
-from iobands.views.alert_lines import cause_text, counted_members, subject
-from iobands.views.related import (
-    OnsetTime,
-    Related,
-    confirmation,
-    move,
-    related,
-    section,
-    sharing,
-    some,
-)
+from iobands.views.alert_lines import cause_text, counted_members, sharing, subject
+from iobands.views.related import OnsetTime, Related, confirmation, move, related, section
 
 _EVENTS: Final = {
     OPENED: "opened",

@@ -42,20 +42,12 @@ from iobands.views import (
     percent,
     plural,
     ratio_text,
+    some,
     time_text,
 )
 from iobands.views.alert_lines import details
-from iobands.views.notes import how_run
-from iobands.views.related import (
-    SHARED_FIELDS,
-    Related,
-    move,
-    onset_time_of,
-    related,
-    section,
-    some,
-    uneven,
-)
+from iobands.views.notes import how_run, uneven
+from iobands.views.related import SHARED_FIELDS, Related, move, onset_time_of, related, section
 
 #: A heading and the text under it.
 Fact = tuple[str, str]

@@ -40,6 +40,7 @@ from iobands.snapshot import (
     Status,
     Window,
 )
+from iobands.views.document import printable
 
 #: More recent times are written without their year.
 THIS_YEAR: Final = timedelta(days=300)
@@ -208,13 +209,6 @@ def nearest(names: Sequence[str], wanted: str) -> str:
     return "".join(f"\n  {line}" for line in (*shown, *rest))
 
 
-def printable(text: str) -> str:
-    """Return `text` without control characters, as text from outside could upset a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else "?" for c in text)
-
-
 def command_text(command: str, name: str, options: str = "") -> str:
     """Return a command about a series or an alert, quoted so that it can be pasted in a shell."""
     words = ["iobands", command]
@@ -367,3 +361,13 @@ def sparkline(values: list[float]) -> str:
         return _BLOCKS[_MIDDLE] * len(values)
     steps = (1 + (len(_BLOCKS) - 1) * (each - least) / (most - least) for each in values)
     return "".join(_BLOCKS[round(step) - 1] for step in steps)
+
+
+_NAMED: Final = 6
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first few of many names."""
+    hidden = len(names) - _NAMED
+    shown = ", ".join(names[:_NAMED])
+    return f"{shown} and {hidden} more" if hidden > 0 else shown

@@ -29,12 +29,12 @@ from iobands.views import (
     command_text,
     due_text,
     epoch_text,
+    figure,
     maintenance_text,
     plural,
     size_text,
     time_text,
 )
-from iobands.views.related import WEIGHTED_PERCENT, uneven
 
 # The case of runs with all files on one target.
 _PINNED: Final = "target "
@@ -299,3 +299,22 @@ def _parts(sample: Mapping[str, Any], column: str, variable: str) -> dict[str, f
 
 def _split(text: object, separator: str) -> list[str]:
     return text.split(separator) if isinstance(text, str) else []
+
+
+_FAR: Final = 2.0  # times as many files on the busiest target as with round-robin placement
+
+#: From this difference in free space on, Lustre no longer places files round-robin.
+WEIGHTED_PERCENT: Final = 17
+
+
+def uneven(sample: Mapping[str, Any]) -> str | None:
+    """Return how far the files of a run are from round-robin placement, and why if known."""
+    busiest = sample.get("busiest_target")
+    if busiest is None or busiest < _FAR:
+        return None
+    text = f"the busiest target has {figure(busiest)} × its round-robin share of files"
+    spread, fullest = sample.get("free_spread_percent"), sample.get("fullest_target")
+    if spread is None or spread < WEIGHTED_PERCENT or not fullest:
+        return text
+    full = f"{fullest} is {sample['fullest_target_percent']:.0f} % full"
+    return f"{text}: {full}, and targets with more free space get more files"

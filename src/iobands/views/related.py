@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from iobands.snapshot import (
     UP,
     VARIABLE_UNITS,
     Action,
-    Alert,
     Change,
     Peer,
     PeerState,
@@ -36,7 +35,6 @@ from iobands.views import (
     MAIL_WIDTH,
     action_text,
     day_text,
-    figure,
     folded,
     listed,
     plural,
@@ -120,22 +118,6 @@ def related(site: Snapshot, series: Series, onset: OnsetTime | None) -> list[Rel
     return sorted(found, key=lambda each: -len(each.shared))
 
 
-def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
-    """Return the field that the subject of a shared alert names, and all series that share it.
-
-    For any other alert, return no field and its members.
-    """
-    if alert.shared is None:
-        return "", tuple(member.series for member in alert.members)
-    field, value = alert.shared
-    alike = (
-        each
-        for each in site.series
-        if each.key.system == alert.system and each.shares_causes and each.trait(field) == value
-    )
-    return field, tuple(alike)
-
-
 def leaning(series: Series, since: datetime) -> tuple[Ratio, int] | None:
     """Return the level of the next runs over the one before, if its interval leaves no doubt."""
     times, values = series.judged
@@ -166,28 +148,6 @@ def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: OnsetT
     return Related(other, shared, None, *leans) if leans else Related(other, shared)
 
 
-_FAR: Final = 2.0  # times as many files on the busiest target as with round-robin placement
-
-#: From this difference in free space on, Lustre no longer places files round-robin.
-WEIGHTED_PERCENT: Final = 17
-
-
-def uneven(sample: Mapping[str, Any]) -> str | None:
-    """Return how far the files of a run are from round-robin placement, and why if known."""
-    busiest = sample.get("busiest_target")
-    if busiest is None or busiest < _FAR:
-        return None
-    text = f"the busiest target has {figure(busiest)} × its round-robin share of files"
-    spread, fullest = sample.get("free_spread_percent"), sample.get("fullest_target")
-    if spread is None or spread < WEIGHTED_PERCENT or not fullest:
-        return text
-    full = f"{fullest} is {sample['fullest_target_percent']:.0f} % full"
-    return f"{text}: {full}, and targets with more free space get more files"
-
-
-_NAMED: Final = 6
-
-
 def section(heading: str, lines: Iterable[str]) -> Iterator[str]:
     """Yield lines under a heading."""
     yield from ("", heading, *(f"  {line}" for line in list(lines) or ["nothing recorded"]))
@@ -199,13 +159,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     for row in rows:
         cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
         yield f"  {'  '.join(cells)}".rstrip()
-
-
-def some(names: Sequence[str]) -> str:
-    """Return the first few of many names."""
-    hidden = len(names) - _NAMED
-    shown = ", ".join(names[:_NAMED])
-    return f"{shown} and {hidden} more" if hidden > 0 else shown
 
 
 def move(site: Snapshot, each: Related) -> str:

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from iobands.model import MADE_UP, __version__
 from iobands.snapshot import Alert, History, Member, Place, Series, Snapshot, Times, in_utc, moment
 from iobands.views import day_text, figure, level_text, ratio_text, rendered, time_text
-from iobands.views.alert_lines import page_of
+from iobands.views.alert_lines import page_of, with_pages
 from iobands.views.dashboard.series import series_id
 from iobands.views.explain_alert import account_given_of
 
-#: How many alerts of the past have a page: the newest.
-MOST_PAST: Final = 40
 _MOST_PICTURES: Final = 24
 _MOST_UNMOVED: Final = 6
 
@@ -31,12 +29,6 @@ class _Picture:
     says: str
     svg: str
     series: str = ""
-
-
-def with_pages(site: Snapshot) -> list[Alert]:
-    """Return the alerts that have a page: the open ones and the newest of the past."""
-    past = sorted(site.past, key=lambda each: each.ended or site.now, reverse=True)
-    return [each for each in (*site.alerts, *past[:MOST_PAST]) if each.number is not None]
 
 
 def alert_pages(site: Snapshot) -> Iterator[tuple[str, str]]:

@@ -46,8 +46,8 @@ from iobands.views.alert_lines import (
     page_of,
     sections,
     subject,
+    with_pages,
 )
-from iobands.views.dashboard.alert_page import with_pages
 from iobands.views.dashboard.series import heat_map, job_id, peer_maps, seconds, series_id
 from iobands.views.explain_alert import cause_of
 from iobands.views.notes import leftover_text, leftovers_heading, maintenance_lines, not_measured
