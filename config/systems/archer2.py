@@ -11,6 +11,8 @@ import os
 import runpy
 from pathlib import Path
 
+schema = 4  # of contract 4
+
 _cray = runpy.run_path(str(Path(__file__).with_name("_cray.py")))
 
 _shared = os.environ.get("IOBANDS_ARCHER2_SHARED", "work/z19/z19/shared")

@@ -11,6 +11,8 @@ from IOBANDS_CIRRUS_SHARED, and without it nothing can be written.
 
 import os
 
+schema = 4  # of contract 4
+
 # EDIT: a directory below /work that the staff's project may write to.
 _shared = os.environ.get("IOBANDS_CIRRUS_SHARED", "EDIT-project-code")
 

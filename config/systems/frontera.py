@@ -14,6 +14,8 @@ import os
 import runpy
 from pathlib import Path
 
+schema = 4  # of contract 4
+
 _tacc = runpy.run_path(str(Path(__file__).with_name("_tacc.py")))
 
 # The queue `normal` takes 3 to 512 nodes; for fewer there is `small`.

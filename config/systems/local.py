@@ -6,6 +6,8 @@ Matches any host, so a fresh clone runs at once. IOBANDS_DISK names another dire
 import os
 from pathlib import Path
 
+schema = 4  # of contract 4
+
 # /var/tmp outlives a reboot, so it is on a disk where /tmp may be in memory.
 _disk = os.environ.get("IOBANDS_DISK", "/var/tmp")
 

@@ -15,6 +15,8 @@ import os
 import runpy
 from pathlib import Path
 
+schema = 4  # of contract 4
+
 _tacc = runpy.run_path(str(Path(__file__).with_name("_tacc.py")))
 
 # The queue `normal` takes 1 to 64 nodes.

@@ -13,6 +13,8 @@ import os
 import runpy
 from pathlib import Path
 
+schema = 4  # of contract 4
+
 _cray = runpy.run_path(str(Path(__file__).with_name("_cray.py")))
 
 # EDIT: the project of the support staff. Which of the four file systems of LUMI-P a project's

@@ -7,6 +7,8 @@ site lies. What the environments set beyond a real site's comes from nodes that 
 
 import os
 
+schema = 4  # of contract 4
+
 _directory = os.environ.get("IOBANDS_MINISITE", "/var/tmp/iobands-minisite")
 
 system = {

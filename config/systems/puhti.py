@@ -13,6 +13,8 @@ directories below /scratch and /projappl. The home is that of whoever runs this.
 import runpy
 from pathlib import Path
 
+schema = 4  # of contract 4
+
 _csc = runpy.run_path(str(Path(__file__).with_name("_csc.py")))
 
 _nodes = {

@@ -78,7 +78,7 @@ def test_every_template_can_be_run_where_it_lies(template: str, tmp_path: Path) 
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")
     found = runpy.run_path(str(tmp_path / "config" / "systems" / f"{template}.py"))
-    assert found["system"]["name"] == template
+    assert (found["schema"], found["system"]["name"]) == (CONTRACT, template)
 
 
 def test_a_machine_with_a_scheduler(tmp_path: Path) -> None:
