@@ -83,7 +83,7 @@ def try_release(system: Path, wheel: Path) -> None:
     install = f"pip install -q --no-index --find-links folder './{wheel.name}[checks]'"
     inside(system, f"python3 -m venv b && b/bin/{install}", network=False)
     first_digest(system, "b", network=False)
-    inside(system, "a/bin/iobands --site site-a doctor || test $? = 1")
+    inside(system, "a/bin/iobands doctor --site site-a || test $? = 1")
 
 
 def first_digest(system: Path, place: str, *, network: bool = True) -> None:

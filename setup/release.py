@@ -33,7 +33,7 @@ PLACES: Final = {
 #: Each step that takes long, and its command.
 CHECKS: Final = {"lint": "lint", "tests": "test", "faults": "test-faults"}
 #: What the wheel is tried in, and the program.
-PROOFS: Final = {"bare": "bare.py", "reframe": "reframe_versions.py"}
+PROOFS: Final = {"bare": "bare.py", "reframe": "reframe_versions.py", "recipes": "recipes.py"}
 
 
 def main() -> None:
@@ -68,13 +68,16 @@ def main() -> None:
         )
     call("git", "tag", "--annotate", tag, "--message", notes, cwd=clone)
     build(clone, dist)
-    prove(dist, given.skip)
+    prove(clone, dist, given.skip)
     documents(clone, dist)
     bill_of_materials(clone, dist)
     (dist / "NOTES.md").write_text(notes + "\n", encoding="utf-8")
     sums = [f"{digest(path)}  {path.name}" for path in sorted(dist.iterdir())]
     (dist / "SHA256SUMS").write_text("\n".join(sums) + "\n")
     print(f"In dist/, not uploaded:\n{chr(10).join(sums)}")
+    if given.skip:
+        print(f"A rehearsal, and no release: without {', '.join(given.skip)}")
+        return
     print(f"The tag: git fetch {clone} tag {tag} && git merge --ff-only {tag}")
 
 
@@ -117,14 +120,15 @@ def build(clone: Path, dist: Path) -> None:
         sys.exit(f"{wheel.name} has {wheel.stat().st_size} bytes, more than {MOST_BYTES}")
 
 
-def prove(dist: Path, skipped: Sequence[str]) -> None:
-    """Measure with the wheel in bare systems without a clone, and with each tested ReFrame."""
+def prove(clone: Path, dist: Path, skipped: Sequence[str]) -> None:
+    """Measure in bare systems without a clone, with each tested ReFrame, and by EasyBuild."""
     (wheel,) = dist.glob("*.whl")
     for name, program in PROOFS.items():
         if name in skipped:
             print(f"Skipped: {name}", flush=True)
-        else:
-            call(sys.executable, ROOT / "setup" / program, wheel, cwd=ROOT)
+            continue
+        what = (dist, clone / "packaging" / "easybuild") if name == "recipes" else (wheel,)
+        call(sys.executable, ROOT / "setup" / program, *what, cwd=ROOT)
 
 
 def documents(clone: Path, dist: Path) -> None:
