@@ -29,7 +29,8 @@ _FURTHER: Final = 20 * A_DAY
 _QUIET: Final = 20
 _LONGEST: Final = 100
 _LEARNED_FROM: Final = 60
-_FAR: Final = math.log(0.6)
+# the share of the runs that are measured again
+_FAR: Final = 0.05
 # The share of what varies that is new in each run, by the correlation from day to day, and the
 # hours after which the rest has faded where no day is like the one before.
 _NEW: Final = {0.0: 0.4, 0.3: 0.4, 0.6: 0.2}
@@ -126,7 +127,7 @@ def prior_for(world: str, correlation: float, trouble: float, random: Random) ->
     series = []
     for values in weather.values:
         # a run far down is measured again until one is not
-        low, kept = values < np.median(values) + _FAR, grid % A_DAY == 0
+        low, kept = values < np.quantile(values, _FAR), grid % A_DAY == 0
         for place in np.flatnonzero(low[:-1]):
             kept[place + 1] |= kept[place]
         series.append(Measured(times[kept], values[kept], grid[kept] % A_DAY > 0))

@@ -50,12 +50,16 @@ def daily_then(low: float, hours: list[float], after: int = 0) -> tuple[np.ndarr
     return np.concatenate((values, healthy)), np.concatenate((times, later))
 
 
-def foreseen(hours: list[float], values: list[float], correlation: float) -> tuple[np.ndarray, ...]:
+def foreseen(
+    hours: list[float], values: list[float], correlation: float, new: float = 0.4
+) -> tuple[np.ndarray, ...]:
     """Return weights, news and shares of a run and of those at these hours after it."""
     times = np.concatenate((24.0 * np.arange(20), 24.0 * 19 + np.array(hours)))
     spacing = Spacing(times, times % 24 != 0)
     every = np.concatenate((np.zeros(19), values))
-    found = spacing.foreseen(slice(0, len(times)), every, np.full(len(times), correlation))
+    found = spacing.foreseen(
+        slice(0, len(times)), every, *np.full((2, len(times)), [[correlation], [new]])
+    )
     return tuple(each[-len(hours) :] for each in found)
 
 
@@ -67,6 +71,11 @@ def test_a_run_says_less_the_sooner_it_follows_another():
     assert new == pytest.approx((-1.4 + 0.6) / 0.8, rel=1e-3)
     assert shown == pytest.approx(0.5, rel=1e-3)
     assert weight == pytest.approx(0.25 * 2.2, rel=1e-3)
+    # where a tenth is new, 0.9 is foreseen, and what is left varies by 1 - 0.81
+    (weight,), (new,), (shown,) = foreseen([0.0001], [-1.0, -1.4], 0.3, 0.1)
+    assert new == pytest.approx((-1.4 + 0.9) / math.sqrt(0.19), rel=1e-3)
+    assert shown == pytest.approx(0.1 / math.sqrt(0.19), rel=1e-3)
+    assert weight == pytest.approx(0.01 / 0.19 * (0.1 + 0.9 * 2), rel=1e-3)  # (1 + 1/3) / (1 - 1/3)
     # after half a day and more a run counts in full, as the divisor of all scores has the rest
     for hours in (13, 24):
         assert [each[0] for each in foreseen([hours], [-1.0, -1.4], 0.3)] == [1, -1.4, 1]
@@ -128,6 +137,65 @@ def test_trouble_lasts_as_its_life_says():
     assert life.lasts(0, 0.1) == 1
     assert life.lasts(4, 0.1) == pytest.approx(0.945 * math.exp(-16 / 17.425) + 0.055)
     assert life.lasts(48, 0.1) == pytest.approx(0.0055)  # a tenth goes on to the next day
+
+
+def pairs_of(second: float, number: int, hours: float = 1e-4) -> list[Measured]:
+    """Return series with a run one standard deviation down, and `second` as far so soon after it.
+
+    The runs around them have the level 0 and quartiles at 0.6745 below and above it. The second
+    is compared with the first alone, whatever asked for it.
+    """
+    days = np.arange(60)
+    daily = 0.6745 * np.resize([-1.0, 1.0, 0.0], 60)
+    daily[40] = -1.0
+    at_hours = np.insert(24.0 * days, 41, 24.0 * 40 + hours)
+    values = 0.05 * np.insert(daily, 41, -second)
+    return [Measured(at(at_hours), values, np.arange(61) == 41)] * number
+
+
+def new_of(series: list[Measured]) -> Prior:
+    return priors_of(series, at(np.array([24.0 * 60])))[0]
+
+
+def test_what_is_new_in_each_run_is_learned_from_runs_close_together():
+    assert Prior().new == 0.4
+    assert new_of(pairs_of(0.8, 0)).new == 0.4
+    # the slope is drawn to 0.6, which counts like 50 pairs, and what is far off is drawn in to 2.5;
+    # the level takes nothing, as days do not correlate
+    for number, second in ((1, 0.8), (50, 0.8), (5000, 0.8), (50, 0.1), (50, 3.0)):
+        found = new_of(pairs_of(second, number))
+        assert found.correlation < 0
+        new = 1 - (number * min(second, 2.5) + 50 * 0.6) / (number + 50)
+        assert found.new == pytest.approx(min(max(new, 0.05), 0.9), abs=1e-3)
+
+
+def test_no_outlier_and_no_later_run_says_what_is_new():
+    (one,) = pairs_of(0.5, 1)
+    deep = Measured(one.times, np.where(one.asked, -3.0, one.values), one.asked)
+    assert new_of([deep] * 50).new == 0.4
+    # known once there are ten runs of the schedule after the pair
+    series = pairs_of(1.0, 50)
+    found = priors_of(series, at(np.array([24.0 * 49 + 1, 24.0 * 50, 24.0 * 50 + 1, 24.0 * 60])))
+    assert [each.new < 0.35 for each in found] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(("new", "correlation"), [(0.2, 0.3), (0.4, 0.3), (0.6, 0.3), (0.2, 0.6)])
+def test_the_share_that_is_new_is_found_although_low_runs_alone_are_repeated(
+    new: float, correlation: float
+):
+    random, size = np.random.default_rng(1), 200 * 6
+    kept = (correlation / (1 - new)) ** (1 / 6)
+    series = []
+    for _ in range(40):
+        lasting = random.standard_normal(size)
+        for now in range(1, size):
+            lasting[now] = kept * lasting[now - 1] + math.sqrt(1 - kept**2) * lasting[now]
+        values = math.sqrt(1 - new) * lasting + math.sqrt(new) * random.standard_normal(size)
+        grid = np.arange(size)
+        made = (grid % 6 == 0) | np.append(False, (values[:-1] < -1.5) & (grid[:-1] % 6 == 0))
+        series.append(Measured(at(4.0 * grid[made]), 0.05 * values[made], grid[made] % 6 > 0))
+    found = priors_of(series, at(np.array([4.0 * size])))[0]
+    assert found.new == pytest.approx(new, abs=0.08)
 
 
 def test_the_throttled_disk_of_two_series_is_degraded_at_the_third_repeat():

@@ -327,7 +327,11 @@ def test_going_on_from_what_is_settled_is_as_judging_all_runs(drawn: st.DataObje
     asked = random.random(size) < random.choice([0, 0.2])
     hours = np.cumsum(np.where(asked, 4.0, 24.0))
     months = [
-        Month(first, random.uniform(9, 13), Prior(1000 + first, int(random.integers(30)), 3, 0.3))
+        Month(
+            first,
+            random.uniform(9, 13),
+            Prior(1000 + first, int(random.integers(30)), 3, 0.3, new=random.uniform(0.05, 0.9)),
+        )
         for first in range(0, size, 30)
     ]
     known = drawn.draw(st.integers(0, size))

@@ -168,6 +168,7 @@ class _Detector:
         self.again = np.array([month.prior.again for month in months])
         self.lasts = [month.prior.lasts for month in months]
         self.rates = np.array([month.prior.rate for month in months])
+        self.new = np.array([month.prior.new for month in months])
         self.continued = np.array([month.prior.continued > 0 for month in months])
         self.increments, self.alone = np.zeros((2, self.total, EVERY), dtype=np.float32)
         self.evidence = {DOWN: np.zeros(self.total), UP: np.zeros(self.total)}
@@ -299,7 +300,9 @@ class _Detector:
         alone = scores / self.scales[month, None]
         if close.any():
             normal = self.baseline.normal(measured)
-            weights, new, shown = self.spacing.foreseen(runs, normal, self.correlations[month])
+            weights, new, shown = self.spacing.foreseen(
+                runs, normal, self.correlations[month], self.new[month]
+            )
             scores[close, OTHERS] = np.minimum(scores[close, OTHERS], 0.0)
             scores *= weights[:, None]
             # an open change has another level to be foreseen by, which is hardly known, and

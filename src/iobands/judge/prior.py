@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from iobands.judge.baseline import USUAL_CORRELATION
 from iobands.judge.budget import Budget
-from iobands.judge.spacing import Episode, Life, episodes
+from iobands.judge.spacing import NEW, Episode, Life, Spacing, episodes, new_of
 from iobands.snapshot.history import Array, Flags, Times
 
 # What is assumed of a file system without runs: one outlier in so many, and how often the next
@@ -42,15 +42,18 @@ _LONGEST: Final = 3
 # As for `Baseline.deep`.
 _FENCE: Final = 3.0
 _DEEP: Final = 0.8
-_HOUR: Final = np.timedelta64(3_600_000_000_000, "ns")
+# A run of a pair that is further off than so many standard deviations is drawn in.
+_FURTHEST: Final = 2.5
+# The middle half of a normal distribution is so many standard deviations wide.
+_HALF: Final = 1.349
 
 
 @dataclass(frozen=True)
 class Prior:
     """Counts of some series: `runs`, outliers that began a streak, and that continued one.
 
-    `correlation` is their median serial correlation, None where it is not known, and `life` how
-    long trouble lasts.
+    `correlation` is their median serial correlation, None where it is not known, `life` how long
+    trouble lasts, and `new` the share of what varies that is new in each run.
     """
 
     runs: int = 0
@@ -58,6 +61,7 @@ class Prior:
     continued: int = 0
     correlation: float | None = None
     life: Life = Life()  # noqa: RUF009 (frozen)
+    new: float = NEW
 
     @cached_property
     def first(self) -> float:
@@ -96,27 +100,65 @@ class Measured:
 
 def prior_of(series: Iterable[Array]) -> Prior:
     """Return the prior of several series, each logarithms of a run a day in the order of time."""
-    return _priors((values, np.array([len(values)]), []) for values in series)[0]
+    return _priors((values, np.array([len(values)]), _Close()) for values in series)[0]
 
 
 def priors_of(series: Iterable[Measured], ends: Times) -> list[Prior]:
     """Return the prior at each of `ends`: that of the runs before it.
 
-    All but the life of trouble is learned from runs that nobody asked for. What a run says is
-    settled once ten of these after it are known, so that a later run changes no prior of before.
+    Rates and correlation are learned from runs that nobody asked for, the life of trouble and what
+    is new in each run from runs close together. What a run says is settled once ten of those after
+    it are known, so that a later run changes no prior of before.
     """
+    routine = ((each, each.times[~each.asked]) for each in series)
     return _priors(
-        (each.values[~each.asked], np.searchsorted(each.times[~each.asked], ends), _episodes(each))
-        for each in series
+        (each.values[~each.asked], np.searchsorted(times, ends), _Close.of(each))
+        for each, times in routine
     )
 
 
-def _priors(series: Iterable[tuple[Array, NDArray[np.int_], list[Episode]]]) -> list[Prior]:
+@dataclass(frozen=True)
+class _Close:
+    """What the runs of a series that are close together say.
+
+    `episodes` are those of trouble that ended. `pairs`, of shape (5, pairs), are the first two of
+    runs close together: the place of the first, both in standard deviations from the level around
+    it, the hours between them, and the usual gap. Places and ends count runs that nobody asked for.
+    """
+
+    episodes: Sequence[Episode] = ()
+    pairs: Array = field(default_factory=lambda: np.empty((5, 0)))
+
+    @classmethod
+    def of(cls, runs: Measured) -> _Close:
+        spacing = Spacing.of(runs.times, runs.asked)
+        if not (spacing.close | runs.asked).any():
+            return cls()
+        routine = np.cumsum(~runs.asked)  # how many there are up to each run
+        fences, levels, spreads = np.pad(
+            _around(runs.values[~runs.asked]), ((0, 0), (1, 0)), constant_values=-np.inf
+        )[:, routine]
+        ended = episodes(spacing.hours, runs.values < fences, runs.asked)
+        # What is asked for depends on the first of a pair and not on the second: given the first,
+        # the second is like any run so close to such a one.
+        seconds = np.flatnonzero(spacing.close[1:] & ~spacing.close[:-1]) + 1
+        firsts = seconds - 1
+        lower = np.minimum(runs.values[firsts], runs.values[seconds])
+        usable = (spreads[firsts] > 0) & (lower >= fences[firsts])
+        firsts, seconds = firsts[usable], seconds[usable]
+        off = (runs.values[[firsts, seconds]] - levels[firsts]) / spreads[firsts]
+        gaps, usual = spacing.gaps[seconds], spacing.usual[seconds]
+        pairs = np.vstack([routine[firsts], np.clip(off, -_FURTHEST, _FURTHEST), gaps, usual])
+        return cls([replace(each, end=int(routine[each.end])) for each in ended], pairs)
+
+
+def _priors(series: Iterable[tuple[Array, NDArray[np.int_], _Close]]) -> list[Prior]:
     """Return a prior for each number of runs that is known, of shape (priors,) a series."""
     counts: NDArray[np.int_] = np.zeros((3, 1), int)
     correlations: list[list[Array]] = []
     lived: list[list[Episode]] = []
-    for values, known, ended in series:
+    pairs: list[list[Array]] = []
+    for values, known, close in series:
         settled = np.maximum(known - _AROUND, 0)
         since = np.maximum(settled - _NEWEST_RUNS, 0)
         begun, continued = _outliers(values)
@@ -124,32 +166,26 @@ def _priors(series: Iterable[tuple[Array, NDArray[np.int_], list[Episode]]]) -> 
             [settled - since, begun[settled] - begun[since], continued[settled] - continued[since]]
         )
         blocks = _correlations(values)
-        correlations = correlations or [[] for _ in known]
-        lived = lived or [[] for _ in known]
+        if not lived:
+            correlations, pairs = [[] for _ in known], [[] for _ in known]
+            lived = [[] for _ in known]
         for found, first, last in zip(
             correlations, -(-since // _BLOCK), settled // _BLOCK, strict=True
         ):
             found.append(blocks[first:last])
         for each, last in zip(lived, settled.tolist(), strict=True):
-            each += [one for one in ended if one.end <= last]
+            each += [one for one in close.episodes if one.end <= last]
+        within = np.searchsorted(close.pairs[0], (since, settled), "right").T
+        for near, span in zip(pairs, within.tolist(), strict=True):
+            near.append(close.pairs[1:, slice(*span)])
     medians = [_shrunk(found) for found in correlations] or [None]
+    shares = [new_of(*each, _WINDOW) for each in zip(pairs or [[]], medians, strict=True)]
     return [
-        Prior(int(runs), int(begun), int(continued), median, Life.of(seen))
-        for (runs, begun, continued), median, seen in zip(
-            counts.T, medians, lived or [[]], strict=False
+        Prior(int(runs), int(begun), int(continued), median, Life.of(seen), new)
+        for (runs, begun, continued), median, seen, new in zip(
+            counts.T, medians, lived or [[]], shares, strict=False
         )
     ]
-
-
-def _episodes(runs: Measured) -> list[Episode]:
-    """Return the trouble that ended; the place of an end counts runs that nobody asked for."""
-    if not runs.asked.any():
-        return []
-    routine = np.cumsum(~runs.asked)  # how many there are up to each run
-    fences = np.append(-np.inf, _fences(runs.values[~runs.asked]))[routine]
-    hours = (runs.times - runs.times[0]) / _HOUR
-    found = episodes(hours, runs.values < fences, runs.asked)
-    return [replace(each, end=int(routine[each.end])) for each in found]
 
 
 def _shrunk(parts: Sequence[Array]) -> float | None:
@@ -168,7 +204,7 @@ def _outliers(values: Array) -> NDArray[np.int_]:
     Counted are the streaks with an ordinary run after them before each run, and before the next.
     """
     counts = np.zeros((2, len(values) + 1), int)
-    flags = values < _fences(values)
+    flags = values < _around(values)[0]
     edges = np.flatnonzero(np.diff(flags, prepend=False, append=False))
     first, after = edges[::2], edges[1::2]
     short = after - first <= _LONGEST
@@ -177,15 +213,18 @@ def _outliers(values: Array) -> NDArray[np.int_]:
     return counts.cumsum(axis=1)
 
 
-def _fences(values: Array) -> Array:
-    """Return under what each run is far below the runs around it, of shape (runs,)."""
-    found = np.full(len(values), -np.inf)
+def _around(values: Array) -> Array:
+    """Return of the runs around each run: the fence far below them, the level, and the spread.
+
+    Of shape (3, runs).
+    """
+    found = np.full((3, len(values)), -np.inf)
     if len(values) >= _WINDOW:
         places = (_WINDOW // 4, _WINDOW // 2, 3 * _WINDOW // 4)
         windows = np.partition(sliding_window_view(values, _WINDOW), places, axis=1)
         lower, level, upper = windows[:, places].T
         fence = np.minimum(lower - _FENCE * (upper - lower), level + math.log(_DEEP))
-        found[_AROUND:-_AROUND] = fence
+        found[:, _AROUND:-_AROUND] = fence, level, (upper - lower) / _HALF
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from iobands.snapshot.history import Array, Flags, Times
 
@@ -93,7 +93,7 @@ def episodes(hours: Array, low: Flags, asked: Flags) -> Iterator[Episode]:
             yield Episode(float(hours[end - 1] - begun), float(hours[end] - begun), end)
 
 
-#: The share of what varies that is new in each run, however soon it follows another.
+#: The usual share of what varies that is new in each run, however soon it follows another.
 NEW: Final = 0.4
 #: Even where one day is not like the next, what varies fades over so many hours.
 FADES: Final = 6.0
@@ -104,6 +104,11 @@ _GAPS: Final = 9
 _CLOSE: Final = 0.5
 # However correlated successive runs are, a gap as long as the usual one makes some difference.
 _MOST: Final = 0.95
+# Pairs of close runs teach what is new in each run: the usual share counts like so many of one
+# standard deviation, and no share is beyond these bounds. It is found after so many rounds.
+_USUAL_PAIRS: Final = 50.0
+_SHARES: Final = (0.05, 0.9)
+_ROUNDS: Final = 20
 _HOUR: Final = np.timedelta64(3_600_000_000_000, "ns")
 
 
@@ -111,7 +116,7 @@ _HOUR: Final = np.timedelta64(3_600_000_000_000, "ns")
 class Spacing:
     """Arrays of shape (runs,): `hours` of each run since any time, and whether it was `asked` for.
 
-    Runs correlate by (1 - NEW) * kept ** gap. At the usual gap a run counts in full, since the
+    Runs correlate by (1 - new) * kept ** gap. At the usual gap a run counts in full, since the
     divisor of all scores has its correlation already.
     """
 
@@ -164,40 +169,39 @@ class Spacing:
         return np.maximum.accumulate(np.where(self.close, 0, places))
 
     def foreseen(
-        self, runs: slice, values: Array, correlations: Array
+        self, runs: slice, values: Array, correlations: Array, shares: Array
     ) -> tuple[Array, Array, Array]:
         """Return how much each of the `runs` counts, what is new in it, and what that shows.
 
-        `values` are of a standard normal distribution while nothing changes, and `correlations`
-        those at the usual gap. A Kalman filter predicts a run from those shortly before. What it
-        takes for chance by then is `mean`, of which a lasting change of the level would make the
-        share `seen`; `left` is the variance of the prediction. What is new in a run, divided by
-        its deviation, is standard normal again, and of a change of the level it shows the share
-        `shown`. A run counts as what it tells of the level, the square of that, over what one does
-        in a long series at the usual gap.
+        `values` are of a standard normal distribution while nothing changes, `correlations` those
+        at the usual gap, and `shares` of the variance are new in each run. A Kalman filter predicts
+        a run from those shortly before. What it takes for chance by then is `mean`, of which a
+        lasting change of the level would make the share `seen`; `left` is the variance of the
+        prediction. What is new in a run, divided by its deviation, is standard normal again, and of
+        a change of the level it shows the share `shown`. A run counts as what it tells of the
+        level, the square of that, over what one does in a long series at the usual gap.
         """
         weights, shown = np.ones((2, runs.stop - runs.start))
         new = values.copy()
-        mean, seen, left = 0.0, 0.0, 1 - NEW
+        mean, seen, left = 0.0, 0.0, 0.0
         for place in np.flatnonzero(self._matters[runs]).tolist():
-            run = runs.start + place
+            run, share = runs.start + place, float(shares[place])
             if self.close[run]:
-                usual = float(self.usual[run])
-                per_gap = float(correlations[place]) / (1 - NEW)
-                per_gap = min(max(per_gap, math.exp(-usual / FADES)), _MOST)
+                usual, correlation = float(self.usual[run]), float(correlations[place])
+                per_gap = float(kept_over(usual, usual, correlation, share))
                 kept = per_gap ** (float(self.gaps[run]) / usual)
                 mean, seen = kept * mean, kept * seen
-                left = kept**2 * left + (1 - kept**2) * (1 - NEW)
-                long_run = NEW + (1 - NEW) * (1 + per_gap) / (1 - per_gap)
-                deviation = math.sqrt(left + NEW)
+                left = kept**2 * left + (1 - kept**2) * (1 - share)
+                long_run = share + (1 - share) * (1 + per_gap) / (1 - per_gap)
+                deviation = math.sqrt(left + share)
                 shown[place], new[place] = (
                     (1 - seen) / deviation,
                     (values[place] - mean) / deviation,
                 )
                 weights[place] = min(shown[place] ** 2 * long_run, 1.0)
             else:
-                mean, seen, left = 0.0, 0.0, 1 - NEW
-            gain = left / (left + NEW)
+                mean, seen, left = 0.0, 0.0, 1 - share
+            gain = left / (left + share)
             mean, seen = mean + gain * (values[place] - mean), seen + gain * (1 - seen)
             left *= 1 - gain
         return weights, new, shown
@@ -234,3 +238,36 @@ class Spacing:
     @cached_property
     def _matters(self) -> Flags:
         return self.close | np.append(self.close[1:], False)
+
+
+def kept_over(hours: ArrayLike, usual: ArrayLike, correlation: float, new: float) -> Array:
+    """Return how much is kept of what lasts, over some hours, by the correlation a usual gap apart.
+
+    `new` is the share that does not last.
+    """
+    per_gap = np.clip(correlation / (1 - new), np.exp(-np.asarray(usual) / FADES), _MOST)
+    return np.asarray(per_gap ** np.divide(hours, usual))
+
+
+def new_of(parts: Sequence[Array], correlation: float | None, window: int) -> float:
+    """Return the share of what varies that is new in each run, by pairs of close runs.
+
+    Of shape (4, pairs) are the parts: both runs in standard deviations from the level around the
+    first, the hours between them, and the usual gap. It is 1 less the slope of the second on the
+    first over what is kept of what lasts.
+    """
+    first, second, gaps, usual = np.concatenate(parts, axis=1) if parts else np.empty((4, 0))
+    if correlation is None or not first.size:
+        return NEW
+    lags, day, new = np.arange(1, window), float(np.median(usual)), NEW
+    for _ in range(_ROUNDS):  # what is kept depends on the share
+        kept = kept_over(gaps, usual, correlation, new)
+        # the level is a mean of `window` runs, these two among them, and takes what they share
+        days = max(correlation, 0.0) * kept_over(day * (lags - 1), day, correlation, new)
+        level, own = 1 + 2 * (1 - lags / window) @ days, 1 + 2 * days[: window // 2].sum()
+        apart = (1 - (2 * own - level) / window) * window / (window - 1)
+        seen = kept * first
+        shared = seen @ (first - apart * (first - second))
+        slope = (shared + _USUAL_PAIRS * (1 - NEW)) / (seen @ seen + _USUAL_PAIRS)
+        new = min(max(1 - float(slope), _SHARES[0]), _SHARES[1])
+    return new
