@@ -29,7 +29,7 @@ STARTS = {
     # the programs that a site file names, by `iobands doctor`
     "src/iobands/commands/checkup.py": {"subprocess"},
     # ReFrame, by hand
-    "src/iobands/commands/init.py": {"execv"},
+    "src/iobands/commands/doctor.py": {"execv"},
     # site files by their names in config/systems
     "config/site.py": {"exec_module"},
     "src/iobands/source/site_file.py": {"run_path"},

@@ -60,8 +60,8 @@ COMMANDS: Final = {
         "export": ("export", "export", "write samples or the state of the site for other tools"),
     },
     "A site's directory": {
-        "init": ("init", "init", "make one, filled in from this machine or from a clone"),
-        "reframe": ("init", "reframe", "call ReFrame with the site's checks"),
+        "init": ("doctor", "init", "make one, filled in from this machine or from a clone"),
+        "reframe": ("doctor", "reframe", "call ReFrame with the site's checks"),
         "doctor": ("doctor", "doctor", "look at the installation and the site, say what to do"),
     },
     "Try it without measuring": {

@@ -8,18 +8,21 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from iobands.judge.budget import Budget
-from iobands.model import COMPLETED, RUNNING, LastSession, SeriesKey
 from iobands.snapshot import (
     COLLAPSED,
+    COMPLETED,
+    RUNNING,
     SHARED,
     Action,
     Alert,
     Certainty,
     Finding,
+    LastSession,
     Member,
     Obstacle,
     Ratio,
     Series,
+    SeriesKey,
     Severity,
     State,
     Transient,

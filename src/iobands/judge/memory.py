@@ -24,8 +24,7 @@ from iobands.judge.chart import Settled
 from iobands.judge.prior import Month
 from iobands.judge.scores import Array
 from iobands.judge.spacing import Spacing
-from iobands.model import SeriesKey, path_part, read_regular, replace_file
-from iobands.version import __version__
+from iobands.model import SeriesKey, __version__, path_part, read_regular, replace_file
 
 _NAME: Final = "judged.memory"
 _LARGEST: Final = 2**31

@@ -13,8 +13,21 @@ import polars as pl
 from iobands.judge.budget import Budget
 from iobands.judge.peer_scan import compare_peers, comparisons_a_year, looks, over_others
 from iobands.judge.set_aside import LONG_AGO
-from iobands.model import FIELD_OF, SERIES_FIELDS, TARGET, TIME, VALUE, VARIABLE, PeerName
-from iobands.snapshot import Action, Array, Place, Span, Speeds, sessions_of
+from iobands.snapshot import (
+    FIELD_OF,
+    SERIES_FIELDS,
+    TARGET,
+    TIME,
+    VALUE,
+    VARIABLE,
+    Action,
+    Array,
+    PeerName,
+    Place,
+    Span,
+    Speeds,
+    sessions_of,
+)
 from iobands.source.action_log import Log
 from iobands.source.samples import CHECK, session_codes
 

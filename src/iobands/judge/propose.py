@@ -17,8 +17,7 @@ from iobands.judge.baseline import (
     inflation,
     serial_correlation,
 )
-from iobands.model import CONFIDENCE
-from iobands.snapshot import Interval
+from iobands.snapshot import CONFIDENCE, Interval
 
 _Array = NDArray[np.float64]
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from iobands.judge.advise import advise
 from iobands.judge.propose import correlation_of, interval
-from iobands.model import CONFIDENCE, RATIO_UNIT
 from iobands.snapshot import (
+    CONFIDENCE,
     HOLDS,
     QUANTILES,
+    RATIO_UNIT,
     RECOVERED,
     Advised,
     Changed,

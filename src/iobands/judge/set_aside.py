@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from iobands.bands import Bands, Span
-from iobands.measure.run_reports import CheckRun, RunReports
+from iobands.model import CheckRun, RunReports
 from iobands.snapshot import (
     ASKED,
     DISCARD,

@@ -34,8 +34,7 @@ from iobands.judge.places import actions_on_peers, places_of
 from iobands.judge.prior import Measured, Months, Prior, months_of, priors_of
 from iobands.judge.set_aside import Stage, spans_of_peers
 from iobands.judge.state import Judged, judged_series
-from iobands.measure.run_reports import CheckRun
-from iobands.model import LastSession, Rejected, SeriesKey, slug
+from iobands.model import CheckRun, LastSession, Rejected, SeriesKey, slug
 from iobands.snapshot import (
     CLOCK,
     CLOCK_OFF,

@@ -9,8 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from iobands.measure.run_reports import CheckRun
-from iobands.model import RECOVERY, REPEAT, SUSPECT, TARGET, Ask, slug
+from iobands.model import RECOVERY, REPEAT, SUSPECT, TARGET, Ask, CheckRun, slug
 from iobands.snapshot import (
     COLLAPSED,
     DOWN,

@@ -12,9 +12,9 @@ from pathlib import Path
 from iobands.measure.perflogs import reconcile
 from iobands.measure.plan import Asked, Limits, affordable, limits_of, note_asked, read_plan, timed
 from iobands.measure.reframe import pause, run_checks
-from iobands.measure.run_reports import CheckRun, read_report
+from iobands.measure.run_reports import read_report
 from iobands.measure.workplace import Selection, Workplace, selection_of
-from iobands.model import COMPLETED, LIMIT, NODE, REPEAT, TARGET, Ask, FileError, Unusable
+from iobands.model import COMPLETED, LIMIT, NODE, REPEAT, TARGET, Ask, CheckRun, FileError, Unusable
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from iobands.model.documents import (
     leave_out,
     load_schema,
     one_of,
-    overdue,
     parse_time,
     parse_yaml,
     read_content,
@@ -103,9 +102,12 @@ from iobands.model.session import (
     WARNING,
     WORST_STATUS_FIRST,
     Ask,
+    CheckRun,
     LastSession,
     Leftover,
+    RunReports,
     SessionError,
+    overdue,
     worst,
 )
 from iobands.version import __version__

@@ -251,21 +251,12 @@ _WANTED: Final = "write a date, 2023-10-09, or a time with UTC offset, 2023-10-0
 _MOST_DAYS: Final = 10_000
 _YEARS: Final = range(1900, 2200)
 
-#: One missed run is not reported yet, as the next one may be under way.
-_INTERVALS: Final = 2
-_GRACE: Final = timedelta(days=1)
-
 
 def interval_of(days: object) -> timedelta | None:
     """Return the interval that a check declares in `days`, or None."""
     if isinstance(days, int | float) and 0 < days < _MOST_DAYS:
         return timedelta(days=days)
     return None
-
-
-def overdue(interval: timedelta) -> timedelta:
-    """Return the age at which a series measured at `interval` is overdue."""
-    return _INTERVALS * interval + _GRACE
 
 
 def from_unix(seconds: float | None) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Sessions: how one ended, what it left behind, what is measured again, and exit statuses."""
+"""Sessions: their checks, how one ended, what it left behind, what is measured again."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
+
+from iobands.model.fields import SCHEDULED
+from iobands.model.files import Rejected
+
+#: One missed run is not reported yet, as the next one may be under way.
+_INTERVALS: Final = 2
+_GRACE: Final = timedelta(days=1)
+
 
 #: The environment variable with the identifier of the session.
 SESSION_ENV: Final = "IOBANDS_SESSION"
@@ -133,3 +141,67 @@ def worst(statuses: Iterable[int]) -> int:
     """
     found = set(statuses)
     return next((status for status in WORST_STATUS_FIRST if status in found), OK)
+
+
+@dataclass(frozen=True)
+class CheckRun:
+    """A check in a run report, on one partition with one environment.
+
+    `fields` are the series fields that the check has set, and `recorded` the variables with a
+    value. `when` is when its job completed, or ReFrame ended if there was no job, in whole seconds
+    as in perflogs. `reason` is a single line. `interval` is the interval of the site's schedule,
+    None if not declared. `session` is what the run names, else its report. `examines` names the
+    file system, environment or partition that a preflight check examines, and `lacks` the one that
+    is unfit, so that a check failed or was not run. `size_gib` is the size of a file system that it
+    examines, None if unknown.
+    `node_hours` are the most that it costs, and `purpose` is why it was made. `scheduler` is
+    ReFrame's name of it.
+    """
+
+    name: str
+    system: str
+    partition: str
+    environ: str
+    fields: Mapping[str, float | str | None]
+    fixture: bool
+    result: str
+    phase: str | None
+    reason: str | None
+    recorded: frozenset[str]
+    when: datetime
+    report: Path
+    examines: str | None = None
+    lacks: str | None = None
+    size_gib: float | None = None
+    interval: timedelta | None = None
+    session: str = ""
+    node_hours: float = 0.0
+    purpose: str = SCHEDULED
+    scheduler: str = ""
+
+    @property
+    def overdue(self) -> timedelta | None:
+        """After what time it is overdue; None if no interval is declared."""
+        return overdue(self.interval) if self.interval else None
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """What identifies a check in all its runs."""
+        return (self.system, self.partition, self.environ, self.name)
+
+
+@dataclass(frozen=True)
+class RunReports:
+    """The runs of all reports, in the order of time, and the reports that could not be read.
+
+    `newest` is when the last session ended.
+    """
+
+    runs: tuple[CheckRun, ...]
+    newest: datetime | None
+    rejected: tuple[Rejected, ...]
+
+
+def overdue(interval: timedelta) -> timedelta:
+    """Return the age at which a series measured at `interval` is overdue."""
+    return _INTERVALS * interval + _GRACE

@@ -18,7 +18,7 @@ from iobands.bands import Bands, Span, Window, load_bands
 from iobands.measure.notes import read_leftovers
 from iobands.measure.plan import read_plan
 from iobands.measure.record import read_last_session
-from iobands.measure.run_reports import RunReports, read_run_reports
+from iobands.measure.run_reports import read_run_reports
 from iobands.model import (
     ACCEPTANCE,
     TIME,
@@ -27,6 +27,7 @@ from iobands.model import (
     LastSession,
     Leftover,
     Rejected,
+    RunReports,
     SeriesKey,
     overdue,
 )

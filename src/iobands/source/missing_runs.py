@@ -17,11 +17,12 @@ import numpy as np
 import polars as pl
 
 from iobands.bands import Span, covered
-from iobands.measure.run_reports import CheckRun, RunReports
 from iobands.model import (
     LATER_FIELDS,
     SERIES_FIELDS,
     TIME,
+    CheckRun,
+    RunReports,
     SeriesKey,
     canonical,
     interval_of,

@@ -14,13 +14,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from iobands.measure.run_reports import CheckRun
 from iobands.model import (
     ASKED,
     TIME,
     VALUE,
     VARIABLE,
     VARIABLE_UNITS,
+    CheckRun,
     Rejected,
     SeriesKey,
     path_part,

@@ -276,3 +276,9 @@ def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
         if each.key.system == alert.system and each.shares_causes and each.trait(field) == value
     )
     return field, tuple(alike)
+
+
+def cause_of(alert: Alert) -> str:
+    """Return the cause in a few words, empty if it is not known or names the alert."""
+    what = alert.cause.what if alert.cause else ""
+    return "" if alert.subject in what else what

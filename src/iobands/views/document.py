@@ -18,6 +18,8 @@ from shutil import get_terminal_size
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
+from iobands.version import __version__
+
 
 def printable(text: str) -> str:
     """Return `text` without control characters, as text from outside could upset a terminal."""
@@ -211,8 +213,9 @@ def markdown_text(text: str) -> str:
 
 
 def rendered(template: str, **values: object) -> str:
-    """Return a template with its values; in HTML they are escaped."""
-    text = _environment(template.endswith(".html")).get_template(template).render(values)
+    """Return a template with its values and our version; in HTML they are escaped."""
+    page = _environment(template.endswith(".html")).get_template(template)
+    text = page.render(values, version=__version__)
     return f"{text.strip()}\n"
 
 

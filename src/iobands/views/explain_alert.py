@@ -157,12 +157,6 @@ def account_given_of(site: Snapshot, alert: Alert) -> Account:
     )
 
 
-def cause_of(alert: Alert) -> str:
-    """Return the cause in a few words, empty if it is not known or names the alert."""
-    what = alert.cause.what if alert.cause else ""
-    return "" if alert.subject in what else what
-
-
 def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
     """Yield the explanation of an alert, line by line."""
     story = account_given_of(site, alert)

@@ -7,8 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from iobands.model import __version__, path_part
-from iobands.snapshot import BeforeAfter, Shift, ShiftVerdict
+from iobands.snapshot import BeforeAfter, Shift, ShiftVerdict, path_part
 from iobands.views import (
     Block,
     Bullets,
@@ -99,7 +98,6 @@ def page_of_maintenance(of: BeforeAfter) -> str:
         title=f"{title_of_maintenance(of)} · I/O performance",
         system=of.system,
         content=content,
-        version=__version__,
     )
 
 

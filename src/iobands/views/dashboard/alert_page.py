@@ -10,8 +10,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.model import MADE_UP, __version__
-from iobands.snapshot import Alert, History, Member, Place, Series, Snapshot, Times, in_utc, moment
+from iobands.snapshot import (
+    MADE_UP,
+    Alert,
+    History,
+    Member,
+    Place,
+    Series,
+    Snapshot,
+    Times,
+    in_utc,
+    moment,
+)
 from iobands.views import day_text, figure, level_text, ratio_text, rendered, time_text
 from iobands.views.alert_lines import page_of, with_pages
 from iobands.views.dashboard.series import series_id
@@ -59,7 +69,6 @@ def _page(site: Snapshot, alert: Alert) -> str:
         system=alert.system,
         made_up=alert.system == MADE_UP,
         public=site.is_public,
-        version=__version__,
     )
 
 

@@ -40,6 +40,7 @@ from iobands.views import (
 )
 from iobands.views.alert_lines import (
     ATTENTION,
+    cause_of,
     counted_members,
     details,
     finding,
@@ -49,7 +50,6 @@ from iobands.views.alert_lines import (
     with_pages,
 )
 from iobands.views.dashboard.series import heat_map, job_id, peer_maps, seconds, series_id
-from iobands.views.explain_alert import cause_of
 from iobands.views.notes import leftover_text, leftovers_heading, maintenance_lines, not_measured
 
 #: The version of the form of the data.
@@ -315,7 +315,6 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
         words=words,
         compared=compared,
         now=time_text(now),
-        version=__version__,
     )
 
 
