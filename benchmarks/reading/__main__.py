@@ -36,23 +36,6 @@ _READ: Final = (
     "import sys, pathlib, iobands.source.perflog as perflog\n"
     "perflog.read_perflogs(pathlib.Path(sys.argv[1])).histories()"
 )
-# What a session leaves behind, of the day before the newest: the log of alerts, and the memory.
-_SESSION: Final = """
-import sys
-from datetime import timedelta
-from pathlib import Path
-from iobands.judge.memory import write_memory
-from iobands.judge.site import judge
-from iobands.source.alert_log import append_events
-from iobands.source.known import read_known
-from benchmarks.reading.perflogs import END
-perflogs, none = Path(sys.argv[1]), Path("absent")
-known = read_known(perflogs, none, none, now=END - timedelta(days=1), as_of=True)
-judged = judge(known, with_power=False)
-write_memory(perflogs, judged.memory)
-for system, events in judged.news.items():
-    append_events(perflogs, system, events)
-"""
 
 
 @dataclass(frozen=True)
@@ -136,7 +119,7 @@ def _measure(perflogs: Path, series: int, days: int, tries: int) -> Costs:
     read = [sys.executable, "-c", _READ, str(perflogs)]
     status = [sys.executable, "-m", "iobands", "status", "--perflogs", str(perflogs)]
     found = cost(read, tries), cost(status, tries)
-    session = [sys.executable, "-c", _SESSION, str(perflogs)]
+    session = [sys.executable, "-m", "benchmarks.reading.day_before", str(perflogs)]
     subprocess.run(session, cwd=_ROOT, check=True)
     return Costs(series, days, rows, size / _MIB, *found, cost(status, tries))
 

@@ -1,0 +1,27 @@
+"""Leaves behind what a session of the day before the newest does: alerts' log, judge's memory."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+from benchmarks.reading.perflogs import END
+from iobands.judge.memory import write_memory
+from iobands.judge.site import judge
+from iobands.source.action_log import append_events
+from iobands.source.known import read_known
+
+
+def main(perflogs: Path) -> None:
+    """Judge the perflogs as a session of the day before the newest would, and keep the rest."""
+    none = Path("absent")
+    known = read_known(perflogs, none, none, now=END - timedelta(days=1), as_of=True)
+    judged = judge(known, with_power=False)
+    write_memory(perflogs, judged.memory)
+    for system, events in judged.news.items():
+        append_events(perflogs, system, events)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
