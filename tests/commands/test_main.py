@@ -56,6 +56,27 @@ def test_the_exit_status_does_not_depend_on_who_reads(good: Path, redirected: st
     assert (done.returncode, done.stderr) == (3, "")
 
 
+def test_a_half_upgraded_installation_is_named(good: Path) -> None:
+    broken = good / "other" / "msgspec"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("raise ImportError('cannot import name X')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "iobands", "status"],
+        cwd=good,
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{broken.parent}:{Path(iobands.__file__).parents[1]}",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert done.stderr == (
+        "IOBANDS UNKNOWN: cannot import name X: half upgraded or damaged; see iobands doctor\n"
+    )
+
+
 def test_found_from_within_the_repository(good: Path, iobands: Command) -> None:
     (good / "config" / "systems").mkdir(parents=True)
     deep = good / "checks" / "mixins"

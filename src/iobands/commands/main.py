@@ -103,6 +103,8 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except FileError as error:
             raise failure(str(error)) from error
+        except ImportError as error:
+            raise failure(f"{error}: half upgraded or damaged; see iobands doctor") from error
         except OSError as error:
             where = error.filename or "the working directory"
             said = f"{where}: {error.strerror}" if error.strerror else str(error)

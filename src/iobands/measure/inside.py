@@ -144,7 +144,9 @@ def apply_workarounds() -> None:
         time.tzset()
     if not _is_known():
         version = import_module("reframe").VERSION
-        _say(f"ReFrame {version} is left as it is, as its faults are not those of {_VERSION}x")
+        _say(
+            f"ReFrame {version} is not tested; tested is {_VERSION}x. Nothing is changed inside it"
+        )
         return
     vars(import_module("reframe.frontend.executors"))["ForceExitError"] = ForceExitError
     began = time.time() - time.monotonic()

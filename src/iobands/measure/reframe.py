@@ -40,6 +40,7 @@ _NOT_LOADED: Final = re.compile(r"skipping test.*")
 # in the traceback of an exception that ReFrame does not handle
 _PLACE: Final = re.compile(r'^File "(.+)", (line \d+)')
 _RAISED: Final = re.compile(r"^[\w.]*(?:Error|Exception)\b.*")
+_UNTESTED: Final = re.compile(r"iobands: (ReFrame \S+ is not tested;.*)")
 _GIVEN_UP: Final = re.compile(f"iobands: ({SILENT}.*)")
 #: The output of the last session, below the perflogs.
 LOG: Final = "iobands-run.log"
@@ -67,7 +68,7 @@ class Ended:
     about what it could not load, and `said` its first error, the end of its traceback, or its last
     lines. `given_up` are the messages about jobs whose state the scheduler did not report, and
     `reports` its run reports. `repeated` has the reasons for running cases once more, by ReFrame's
-    hash of the case.
+    hash of the case. `untested` is the warning of a ReFrame outside of the tested range.
     """
 
     status: int
@@ -78,6 +79,7 @@ class Ended:
     given_up: tuple[str, ...]
     reports: tuple[Path, ...]
     repeated: Mapping[str, str] = field(default_factory=dict)
+    untested: tuple[str, ...] = ()
 
     @property
     def was_complete(self) -> bool:
@@ -234,6 +236,7 @@ def _run(
         _reason(lines),
         tuple(found[1] for line in lines if (found := _GIVEN_UP.search(line))),
         reports=(),
+        untested=tuple(found[1] for line in lines if (found := _UNTESTED.search(line))),
     )
 
 

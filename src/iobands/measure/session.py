@@ -232,6 +232,7 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
     if ended.repeated:
         counts["repeated"] = len(ended.repeated)
     notes = [
+        *ended.untested,
         *(f"run again because the infrastructure failed: {why}" for why in ended.repeated.values()),
         *end_rest(perflogs, session, waited=ended.was_complete),
     ]
