@@ -1,6 +1,7 @@
 """Before and after: steps and errors worked out by hand, and what may not be claimed."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -65,6 +66,14 @@ def test_runs_of_one_evening_say_little_more_than_one():
     one, twenty = (fit(each, usual).error for each in (unit, many))
     assert twenty > math.sqrt(1 - usual.new) * one * 0.95
     assert twenty < one
+
+
+def test_what_is_new_in_each_run_is_known_of_the_file_system():
+    days = [replace(daily(healthy(40, seed=n), []), share=0.2) for n in range(4)]
+    assert Usual.of(days[0]).new == pytest.approx(0.2)
+    group = grouped(days, [np.arange(40)] * 4)
+    assert (group.share, group.members, group.new) == (0.2, 4, pytest.approx(0.05))
+    assert Usual.of(group).new == pytest.approx(0.05)
 
 
 def test_a_large_loss_of_a_week_is_slower_and_a_gain_faster():

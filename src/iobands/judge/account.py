@@ -218,10 +218,12 @@ def _sides(
             continue
         places = np.concatenate([np.flatnonzero(before)[-_MOST_BEFORE:], np.flatnonzero(after)])
         hours = (series.history.times[places] - in_utc(held.begin)) / _HOUR
+        known = [month.prior.new for month in each.detection.basis.months] if each.detection else []
         unit = Unit(
             np.asarray(hours, dtype=float),
             np.log(series.history.values[places]),
             after[places],
+            share=known[-1] if known else Unit.share,
             margin=_OF_A_SERIES,
         )
         sides.append(_Side(series, unit, series.history.sessions[places], places))

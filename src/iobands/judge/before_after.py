@@ -54,15 +54,21 @@ _NORMAL: Final = NormalDist()
 class Unit:
     """The runs of a series or a group: `hours` since any time, in order, and `logs` of values.
 
-    Of what varies, a share of at most `new` is new in each run. A change is none if it is within
-    a factor `margin`.
+    Of what varies in a series of the file system, a `share` is new in each run; of the mean of
+    `members` that much less. A change is none if it is within a factor `margin`.
     """
 
     hours: Array
     logs: Array
     is_after: Flags
-    new: float = NEW
+    share: float = NEW
+    members: int = 1
     margin: float = MARGIN
+
+    @property
+    def new(self) -> float:
+        """The largest share of what varies that is new in each run."""
+        return max(self.share / self.members, _LEAST_NEW)
 
     def until(self, hour: float) -> Unit:
         """Return the runs by then."""
@@ -120,7 +126,7 @@ class Usual:
     @classmethod
     def of(cls, unit: Unit, correlation: float = _CORRELATION) -> Usual | None:
         """Return how it varied; None with too few days. `correlation` is that of other series."""
-        correlation *= (1 - unit.new) / (1 - NEW)
+        correlation *= (1 - unit.new) / (1 - unit.share)
         hours, logs = unit.hours[~unit.is_after], unit.logs[~unit.is_after]
         first = _days(hours)
         number = len(first)
@@ -404,6 +410,5 @@ def grouped(units: Sequence[Unit], rounds: Sequence[Array]) -> Unit | None:
     mean = np.bincount(place, weights * logs) / total
     order = np.argsort(when, kind="stable")
     order = order[counts[order] >= len(several) / 2]
-    # what the members do not share, a mean of them has less of
-    new = max(NEW / len(several), _LEAST_NEW)
-    return Unit(when[order], mean[order], rounds_of[order] % 2 == 1, new)
+    share = float(np.mean([unit.share for unit, _, _ in several]))
+    return Unit(when[order], mean[order], rounds_of[order] % 2 == 1, share, len(several))
