@@ -208,6 +208,10 @@ SECRETS = (
     "eyJhbGciOi.xyz",
     "/home/ada",
     "k3y",
+    "B0/abcDEF",
+    "ghp_A1b2C3",
+    "s3ss10n",
+    "b3BlbnNzaC1r",
 )
 
 
@@ -222,6 +226,9 @@ def test_a_report_has_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "/home/ada/iobands/checks: no such file\n"
         f"{tmp_path}/gone/home/site: kept\n"
         "{'api_key': 'k3y'}\n"
+        "posted to https://hooks.slack.com/services/T0/B0/abcDEF\n"
+        "cloned with ghp_A1b2C3\nCookie: session=s3ss10n\n"
+        "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1r\n-----END OPENSSH PRIVATE KEY-----\n"
         "scratch fpp write_bw 4.01 GiB/s\n"
     )
     text = report_of([Line("site", "/home/ada/site: no config/systems")], tmp_path)

@@ -16,8 +16,10 @@ from typing import Any
 
 import pytest
 
+from iobands.model import FileError
 from iobands.notify import channels as calls
 from iobands.notify.outbox import Outbox
+from iobands.notify.settings import read_settings
 from tests.conftest import Command
 from tests.factory import daily, write_perflog
 from tests.fault_table import Observed
@@ -430,3 +432,20 @@ def test_a_test_that_fails_is_not_kept(place: Place, iobands: Command) -> None:
     place.by_mail(place.mails.port)
     assert iobands("notify", "--test").returncode == 0
     assert len(place.mails.taken) == 1
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{type: mail, from: a@b.org, to: [c@d.org], password: s3cr3t}",
+        "{type: gitlab, url: 'https://git.example.org', project: '1', token: 53cr3t-s3cr3t}",
+        "{type: webhook, url: 'htps://hooks.example.org/T0/s3cr3t'}",
+    ],
+)
+def test_a_secret_in_the_wrong_place_is_not_repeated(tmp_path: Path, written: str) -> None:
+    path = tmp_path / "notify.yaml"
+    path.write_text(f"schema: 1\nchannels:\n  team: {written}\n")
+    with pytest.raises(FileError, match=r"channel 'team': \w+ cannot be used; write a") as said:
+        read_settings(path)
+    assert "s3cr3t" not in str(said.value)
+    assert "{'env': 'IOBANDS_" in str(said.value)

@@ -53,6 +53,10 @@ _PRIVATE: Final = {
     r"(?i)\b(bearer|basic)\s+[\w.~+/=-]+": r"\1 …",
     r"(?i)\b(\w*(?:token|password|passwd|secret|api[_-]?key))(['\"]?\s*[:=]\s*['\"]?)[^\s'\",;]+":
         r"\1\2…",
+    r"\b(?:glpat-|gh[pousr]_|github_pat_|xox[a-z]-|AKIA)[\w-]+": "…",
+    r"(?i)(https?://[^/\s]*hook[^/\s]*/)\S+": r"\1…",
+    r"(?i)\b(cookie\s*:\s*)[^\n]+": r"\1…",
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*-----|\Z)": "…",
     r"(?i)/(?:home|users)/[^/\s:'\"]+|/root\b": "~",
 }  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 The schemas are written for these sentences. `description` is what to write ("a number from 1"), and
 the first of `examples` follows it. For `not`, `contains` and `anyOf` it is what to do ("leave it
-out").
+out"). A value with `writeOnly` may be a secret, which no sentence has.
 """
 
 from __future__ import annotations
@@ -214,6 +214,8 @@ def _problem(error: ValidationError, validator: Validator) -> tuple[list[str | i
     schema = cast("Mapping[str, Any]", error.schema)
     value, wanted_by = cast("tuple[Any, Any]", (error.instance, error.validator_value))
     remedy = str(schema.get("description", "something else"))
+    if schema.get("writeOnly") and error.validator in {"type", "anyOf"}:
+        return steps, f"cannot be used; write {remedy}{_such(schema)}"
     if error.validator == "required":
         name = next(name for name in wanted_by if name not in value)
         wanted = schema.get("properties", {}).get(name, {})
