@@ -56,11 +56,44 @@ def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(iobands, t
     odd.parent.mkdir(parents=True)
     odd.write_bytes(b"edited")
     done = iobands("status", "--store", store)
-    assert "..: IOBANDS UNKNOWN: the store has no samples of .." in done.stdout
+    assert "..: IOBANDS UNKNOWN: no samples of .." in done.stdout
     assert (done.returncode, len(done.stdout.splitlines())) == (3, 3)
     assert iobands("report", "odd", "--store", store).returncode == 0
     page = (tmp_path / "odd" / "index.html").read_text()
-    assert "the store has no samples of .." in page and "one/index.html" in page
+    assert "no samples of .." in page and "one/index.html" in page
+
+
+def test_a_reader_goes_on_from_its_own_memory_and_needs_no_right_to_write(iobands, tmp_path):
+    site(tmp_path)
+    iobands("push", "--store", f"{tmp_path}/store")
+    there = {path: path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file()}
+    words = ("status", "--store", f"{tmp_path}/store", "--format", "json")
+    cache = tmp_path / "cache"
+    first = iobands(*words, XDG_CACHE_HOME=str(cache))
+    (memory,) = cache.glob("iobands/*/here/judged.memory")
+    assert memory.parent.stat().st_mode & 0o77 == 0
+    again = iobands(*words, XDG_CACHE_HOME=str(cache))
+    assert without_time(again.stdout) == without_time(first.stdout)
+    # another budget has another memory, so that the two do not replace each other's
+    iobands(*words, "--false-alarms", "2", XDG_CACHE_HOME=str(cache))
+    assert len([*cache.glob("iobands/*/here/judged.memory")]) == 2
+    (tmp_path / "file").touch()
+    nowhere = iobands(*words, XDG_CACHE_HOME=f"{tmp_path}/file")
+    assert (nowhere.returncode, nowhere.stderr) == (0, "")
+    assert without_time(nowhere.stdout) == without_time(first.stdout)
+    assert there == {
+        path: path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file()
+    }
+
+
+def without_time(text):
+    return {name: each for name, each in json.loads(text).items() if name != "now"}
+
+
+def test_a_reader_makes_no_store(iobands, tmp_path):
+    said = unknown(iobands("status", "--store", f"{tmp_path}/nowhere"))
+    assert f"{tmp_path}/nowhere: no store there; check the URL, or push first" in said.stderr
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_what_cannot_be_pushed_is_said_once_with_its_age(iobands, tmp_path):

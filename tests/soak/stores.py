@@ -45,7 +45,7 @@ def within(place: Path, work: Callable[[str], None], url: str) -> None:
 def push(url: str) -> None:
     """Do what `iobands push` does."""
     before = read_pushed(PERFLOGS, url)
-    with open_store(url) as store:
+    with open_store(url, new=True) as store:
         pushed, *_ = push_new(store, PERFLOGS, CONFIG, before, datetime.now(timezone.utc))
     write_pushed(PERFLOGS, pushed)
 
@@ -53,7 +53,7 @@ def push(url: str) -> None:
 def pull(url: str) -> None:
     """Do what `iobands pull` does, into the directory `copy`."""
     Path("copy").mkdir(exist_ok=True)
-    with open_store(url) as store, open_store("copy") as target:
+    with open_store(url, new=True) as store, open_store("copy", new=True) as target:
         copy(store, target, "here")
 
 

@@ -66,7 +66,7 @@ def engine(request):
 
 @pytest.fixture
 def store(engine) -> Iterator[Store]:
-    with open_store(engine) as opened:
+    with open_store(engine, new=True) as opened:
         empty(opened)
         yield opened
 
@@ -227,7 +227,7 @@ def test_whatever_happens_to_perflogs_only_new_lines_are_read_where_that_suffice
         (lambda: log.write_text(f"{header}\n"), 0, False),
         (lambda: add(new()), 1, False),  # there was only a header
     ]
-    with directory() as url, open_store(url) as store:
+    with directory() as url, open_store(url, new=True) as store:
         before, now = push(store), NOW + timedelta(days=1)
         for number, (work, rows, quick) in enumerate(steps):
             work()
@@ -254,7 +254,7 @@ def test_a_clock_that_was_ahead_keeps_no_later_document_out(store, site):
 
 def test_a_copy_of_a_store_says_the_same(store, site):
     push(store)
-    with directory() as other, open_store(other) as target:
+    with directory() as other, open_store(other, new=True) as target:
         assert copy(store, target, "here") == len(store.samples("here")[0])
         assert from_store(target) == from_files(site)
 
@@ -308,12 +308,27 @@ def test_two_sites_with_one_name_are_told_apart(store, site):
     assert push(store, first).documents["here"]
 
 
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_reader_makes_no_store(name):
+    with ENGINES[name]() as place:
+        url = place if name == "postgres" else f"{place}/new"
+        for _ in range(2):
+            with pytest.raises(StoreError, match="no store there; check the URL"), open_store(url):
+                pass
+        assert name != "directory" or not Path(url).exists()
+        with (
+            open_store(url, new=True) as store,
+            pytest.raises(FileNotFoundError, match="the store is empty; push first"),
+        ):
+            from_store(store)
+
+
 def test_a_newer_store_is_left_alone(engine, store):
     if hasattr(store, "_connection"):
         store._do("UPDATE iobands.about SET schema = 99")
     else:
         store._put("iobands-store", b"99\n")
-    with pytest.raises(StoreError, match="99"), open_store(engine):
+    with pytest.raises(StoreError, match="99"), open_store(engine, new=True):
         pass
     empty(store)
 
@@ -341,7 +356,7 @@ def test_an_older_store_is_migrated_and_a_copy_is_kept(engine, store, site):
         )
         store._remove([path])
         store._put("iobands-store", b"0\n")
-    with open_store(engine) as opened:
+    with open_store(engine, new=True) as opened:
         if hasattr(store, "_connection"):
             assert "edited in the store" in str(opened.samples("here")[1])
             kept = opened._read(
@@ -397,7 +412,7 @@ def database():
 
 
 def test_a_cluster_may_only_push_and_a_page_only_read(database, site):
-    with open_store(database) as owner:
+    with open_store(database, new=True) as owner:
         push(owner)
         howto = (ROOT / "docs" / "howto" / "keep-in-a-store.md").read_text()
         grants = re.search(r"```sql\n(GRANT .*?)```", howto, re.DOTALL)[1]
@@ -423,7 +438,7 @@ def test_a_cluster_may_only_push_and_a_page_only_read(database, site):
 
 def test_a_dump_of_the_database_is_restored(database, site):
     tools = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1:] or [Path("/usr/bin")]
-    with open_store(database) as store:
+    with open_store(database, new=True) as store:
         empty(store)
         push(store)
     dump = [tools[0] / "pg_dump", "--schema=iobands", "--no-owner", "--no-acl", database]
@@ -431,7 +446,7 @@ def test_a_dump_of_the_database_is_restored(database, site):
     psql = [tools[0] / "psql", "--quiet", "--set=ON_ERROR_STOP=1", database]
     said = b"DROP SCHEMA iobands CASCADE;\n" + text
     subprocess.run(psql, check=True, input=said, stdout=subprocess.DEVNULL)
-    with open_store(database) as store:
+    with open_store(database, new=True) as store:
         assert from_store(store) == from_files(site)
 
 
@@ -439,19 +454,22 @@ def test_a_wrong_password_is_named_and_never_printed(database):
     place = Path(database.partition("host=")[2])
     rules = place / "data" / "pg_hba.conf"
     rules.write_text(f"local all locked scram-sha-256\n{rules.read_text()}")
-    with open_store(database) as store:
+    with open_store(database, new=True) as store:
         store._do("CREATE ROLE locked LOGIN PASSWORD 'right'", "SELECT pg_reload_conf()")
     url = f"postgresql://locked:very-secret@/postgres?host={place}"
-    with pytest.raises(StoreError, match="password authentication failed") as said, open_store(url):
+    with (
+        pytest.raises(StoreError, match="password authentication failed") as said,
+        open_store(url, new=True),
+    ):
         pass
     assert "secret" not in str(said.value)
 
 
 def test_a_bucket_or_directory_that_is_copied_says_the_same(site, tmp_path):
-    with directory() as url, open_store(url) as store:
+    with directory() as url, open_store(url, new=True) as store:
         push(store)
         shutil.copytree(url, tmp_path / "backup")
-    with open_store(str(tmp_path / "backup")) as store:
+    with open_store(str(tmp_path / "backup"), new=True) as store:
         assert from_store(store) == from_files(site)
 
 

@@ -170,7 +170,7 @@ def pull(
 ) -> None:
     """Copy what a store has into a directory of Parquet files, or into another store."""
     try:
-        with open_store(url) as source, open_store(to) as target:
+        with open_store(url) as source, open_store(to, new=True) as target:
             for name in source.systems():
                 if system in {None, name}:
                     typer.echo(f"{name}: {plural(copy(source, target, name), 'sample')}")
@@ -225,7 +225,7 @@ def _push_to(url: str, options: SiteOptions) -> str:
     perflogs, now = options.perflogs_directory, datetime.now(timezone.utc).replace(microsecond=0)
     before = read_pushed(perflogs, url)
     try:
-        with open_store(url) as store:
+        with open_store(url, new=True) as store:
             config = options.config_of("bands").parent
             after, rows, documents = push_new(store, perflogs, config, before, now)
     except StoreError as error:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar, get_type_hints
 
 import typer
 
-from iobands.model import UNKNOWN, parse_time, seconds_of
+from iobands.model import UNKNOWN, parse_time, seconds_of, slug
 
 if TYPE_CHECKING:
     from iobands.judge.memory import Remembered
@@ -34,6 +34,7 @@ _T = TypeVar("_T")
 
 #: The modules that `iobands[report]` installs beyond the core.
 REPORT_MODULES: Final = ("jinja2", "matplotlib", "pandas", "scipy", "uplot")
+_WRONG: Final = "the judge's memory gave another result than all runs, which count now"
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,8 @@ def judgement_of(
 ) -> JudgedSite:
     """Judge the site that the options name; end with a message if it is missing.
 
-    It goes on from `memory`: what the judge remembered after the last session, unless given.
+    It goes on from `memory`: what the judge remembered after the last session, unless given. Of a
+    store it is what this reader judged last.
     """
     from iobands.judge.memory import read_memory  # noqa: PLC0415 (slow to load)
     from iobands.judge.site import judge  # noqa: PLC0415
@@ -154,25 +156,56 @@ def judgement_of(
         raise failure(
             f"{options.config}: no such directory; give the one with bands, alerts and systems"
         )
+    if options.store:
+        return _judged_of_store(known_of(options), options, with_power=with_power)
     perflogs = options.perflogs_directory
     if memory is None:
-        memory = {} if options.as_of or options.store else read_memory(perflogs)
+        memory = {} if options.as_of else read_memory(perflogs)
     found = judge(
         known_of(options),
         false_alarms=options.false_alarms,
-        clock=None if options.as_of or options.store else _clock_problem(perflogs),
+        clock=None if options.as_of else _clock_problem(perflogs),
         with_power=with_power,
         memory=memory,
     )
-    if not (options.as_of or options.store):
+    if not options.as_of:
         from iobands.source.push import late  # noqa: PLC0415 (slow to load)
 
         unpushed = late(perflogs, options.config_of("store.yaml"), found.snapshot.now)
         found = replace(found, snapshot=replace(found.snapshot, unpushed=unpushed))
     site = found.snapshot
-    if options.system and not options.store and not (site.series or site.alerts):
+    if options.system and not (site.series or site.alerts):
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
         raise failure(f"{perflogs}: no perflogs of system {options.system}; systems there: {known}")
+    return found
+
+
+def checked(judged: JudgedSite, anew: Callable[[], JudgedSite]) -> JudgedSite:
+    """Return a judgement, or what all runs give where the memory behind it gave something else."""
+    if not (differing := judged.differing()):
+        return judged
+    typer.echo(f"iobands: {_WRONG}; please report this: {slug(differing[0])}", err=True)
+    return anew()
+
+
+def _judged_of_store(known: Known, options: SiteOptions, *, with_power: bool) -> JudgedSite:
+    """Judge what a store knows, and keep the judge's memory in the user's cache if possible."""
+    from iobands.judge.memory import (  # noqa: PLC0415 (slow to load)
+        memory_of_store,
+        read_memory,
+        write_memory,
+    )
+    from iobands.judge.site import judge  # noqa: PLC0415
+
+    work = partial(judge, known, false_alarms=options.false_alarms, with_power=with_power)
+    if options.as_of:
+        return work()
+    systems = sorted({key.system for key in known.histories})
+    source = options.source if "://" in options.source else str(Path(options.source).resolve())
+    place = memory_of_store(source, systems, options.false_alarms)
+    found = checked(work(memory=read_memory(place)), work)
+    with suppress(OSError):
+        write_memory(place, found.memory)
     return found
 
 
@@ -221,13 +254,15 @@ def _stored(options: SiteOptions, now: datetime, *, as_of: bool) -> Known:
 @contextmanager
 def _open_store(url: str) -> Iterator[Store]:
     from iobands.source.push import open_store  # noqa: PLC0415 (slow to load)
-    from iobands.source.store import StoreError  # noqa: PLC0415
+    from iobands.source.store import StoreError, without_password  # noqa: PLC0415
 
     try:
         with open_store(url) as store:
             yield store
-    except (StoreError, FileNotFoundError) as error:
+    except StoreError as error:
         raise failure(str(error)) from None
+    except FileNotFoundError as error:
+        raise failure(f"{without_password(url)}: {error}") from None
 
 
 def sites_in_store(options: PastSiteOptions) -> Iterator[tuple[str, JudgedSite | str]]:
@@ -235,8 +270,7 @@ def sites_in_store(options: PastSiteOptions) -> Iterator[tuple[str, JudgedSite |
 
     Nothing if the options name a system, or the store has one site.
     """
-    from iobands.judge.site import judge  # noqa: PLC0415 (slow to load)
-    from iobands.source.store import StoreError, read_stored, sites_of  # noqa: PLC0415
+    from iobands.source.store import StoreError, read_stored, sites_of  # noqa: PLC0415 (slow to load)
 
     if options.store is None or options.system is not None:
         return
@@ -248,7 +282,7 @@ def sites_in_store(options: PastSiteOptions) -> Iterator[tuple[str, JudgedSite |
             judged: JudgedSite | str
             try:
                 known = read_stored(store, systems, now=now, as_of=as_of is not None)
-                judged = judge(known, false_alarms=options.false_alarms, with_power=False)
+                judged = _judged_of_store(known, options, with_power=False)
             except (StoreError, FileNotFoundError) as error:
                 judged = str(error)
             yield ", ".join(systems), judged

@@ -106,7 +106,8 @@ def _clusters_to(directory: Path, options: PastSiteOptions, *, public: bool, pas
     clusters, now = [], datetime.now(timezone.utc)
     for name, judged in sites_in_store(options):
         if isinstance(judged, str):
-            clusters.append(Cluster(name, "", UNKNOWN, judged, "unknown", (), {}))
+            reason = "cannot be read" if public else judged  # it may name hosts and paths
+            clusters.append(Cluster(name, "", UNKNOWN, reason, "unknown", (), {}))
             continue
         site = judged.snapshot
         # who may push may choose any name

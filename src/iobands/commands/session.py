@@ -16,6 +16,7 @@ from iobands.commands.export import push_after
 from iobands.commands.options import (
     DryRunOption,
     SiteOptions,
+    checked,
     judgement_of,
     listening,
     site_files,
@@ -51,7 +52,6 @@ from iobands.views.notes import asked_text
 
 _NOBODY: Final = Settings()
 _DAY: Final = timedelta(days=1)
-_WRONG: Final = "the judge's memory gave another result than all runs, which count now"
 
 
 @dataclass
@@ -66,10 +66,8 @@ class _Judgement:
     def renewed(self) -> JudgedSite:
         """Judge the site, and write the plan of what to measure again; the lock is held."""
         inputs = inputs_of(self.options.config_of("bands").parent)  # before it reads them
-        judged = judgement_of(self.options, with_power=self.with_power, memory=self.memory)
-        if differing := judged.differing():
-            typer.echo(f"iobands: {_WRONG}; please report this: {slug(differing[0])}", err=True)
-            judged = judgement_of(self.options, with_power=self.with_power, memory={})
+        judge = partial(judgement_of, self.options, with_power=self.with_power)
+        judged = checked(judge(memory=self.memory), partial(judge, memory={}))
         now, perflogs = datetime.now(timezone.utc), self.options.perflogs_directory
         planned, asked = _timed(self.options, judged), read_plan(perflogs).asked
         try:

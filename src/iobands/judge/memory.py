@@ -8,6 +8,7 @@ bands, what was known or this version of the judge is judged anew.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -83,6 +84,20 @@ def read_memory(perflogs: Path) -> dict[SeriesKey, Remembered]:
     return found
 
 
+def memory_of_store(name: str, *judged: object) -> Path:
+    """Return where a reader of the store of a name keeps the memory of what is `judged` together.
+
+    It is in the user's cache, so that it needs no right to write to the store.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    try:
+        cache = cache.expanduser()
+    except RuntimeError:  # a user without a home keeps nothing
+        cache = Path(os.devnull)
+    of_store = hashlib.sha256(repr((name, *judged)).encode()).hexdigest()[:16]
+    return cache / "iobands" / of_store
+
+
 def write_memory(perflogs: Path, memory: Mapping[SeriesKey, Remembered]) -> None:
     """Write what the judge remembers, in a file a system.
 
@@ -94,7 +109,9 @@ def write_memory(perflogs: Path, memory: Mapping[SeriesKey, Remembered]) -> None
         systems[key.system].append((key, each))
     for system, found in systems.items():
         body = _encoded(found)
-        replace_file(perflogs / path_part(system) / _NAME, _checksum(body) + body)
+        path = perflogs / path_part(system) / _NAME
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(path, _checksum(body) + body)
 
 
 def _checksum(body: bytes) -> bytes:

@@ -30,6 +30,7 @@ from iobands.source.store import (
     STORE_SCHEMA,
     StoredDocument,
     StoreError,
+    nothing_there,
     refuse_newer,
     typed,
     without_password,
@@ -47,24 +48,26 @@ class _Damaged(Exception):
 class ObjectStore:
     """The store at a URL such as `s3://BUCKET/PATH`, or in a directory."""
 
-    def __init__(self, url: str) -> None:
-        """Open the store, which is made if missing.
+    def __init__(self, url: str, *, new: bool) -> None:
+        """Open the store; with `new` it is made if missing.
 
         Raises:
-            StoreError: it cannot be opened, or has a newer schema.
+            StoreError: it is missing, cannot be opened, or has a newer schema.
         """
         self._url = without_password(url)
+        is_local = "://" not in url
+        if is_local and not new and not Path(url).is_dir():
+            raise nothing_there(self._url)
         with self._errors():
-            is_local = "://" not in url
             self._files: Any = LocalStore(url, mkdir=True) if is_local else from_url(url)
             try:
                 said = self._get(_VERSION).decode(errors="replace").strip()
             except FileNotFoundError:
-                said = str(STORE_SCHEMA)
-                self._put(_VERSION, f"{said}\n".encode())
-            if refuse_newer(
-                self._url, said
-            ):  # its files are read as they are: what they lack is null
+                if not new:
+                    raise nothing_there(self._url) from None
+                said = "0"
+            # older files are read as they are: what they lack is null
+            if refuse_newer(self._url, said) and new:
                 self._put(_VERSION, f"{STORE_SCHEMA}\n".encode())
 
     def close(self) -> None:

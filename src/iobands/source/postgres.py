@@ -23,6 +23,7 @@ from iobands.source.store import (
     STORE_SCHEMA,
     StoredDocument,
     StoreError,
+    nothing_there,
     refuse_newer,
     typed,
     without_password,
@@ -77,23 +78,24 @@ class PostgresStore:
     The password comes from libpq: `~/.pgpass`, PGPASSFILE, or a certificate.
     """
 
-    def __init__(self, url: str) -> None:
-        """Connect.
+    def __init__(self, url: str, *, new: bool) -> None:
+        """Connect; with `new` the tables are made if missing.
 
         Raises:
-            StoreError: the database cannot be used, or has a newer schema.
+            StoreError: the database cannot be used, has no store, or has a newer schema.
         """
         self._name = without_password(url)
         with self._errors():
             self._connection: Connection = dbapi.connect(url)
             self._do("SET timezone TO 'UTC'", "SET datestyle TO ISO")  # the text that is hashed
-            known = self._fetch(f"SELECT to_regclass('{_SCHEMA}.about') IS NOT NULL AS there")[
-                "there"
-            ][0]
-            if not known:
-                self._do(*_TABLES)
-            schema = self._fetch(f"SELECT max(schema) AS schema FROM {_SCHEMA}.about")["schema"][0]
+            known = self._fetch(f"SELECT to_regclass('{_SCHEMA}.about') IS NOT NULL AS there")
             try:
+                if not known["there"][0]:
+                    if not new:
+                        raise nothing_there(self._name)
+                    self._do(*_TABLES)
+                version = f"SELECT max(schema) AS schema FROM {_SCHEMA}.about"
+                schema = self._fetch(version)["schema"][0]
                 if refuse_newer(self._name, str(schema)):
                     self._migrate(schema)
             except StoreError:

@@ -89,8 +89,8 @@ def store_of(settings: Path) -> str | None:
 
 
 @contextmanager
-def open_store(url: str) -> Iterator[Store]:
-    """Yield the store at a URL, or in a directory.
+def open_store(url: str, *, new: bool = False) -> Iterator[Store]:
+    """Yield the store at a URL, or in a directory; with `new` it is made if missing.
 
     Raises:
         StoreError: it cannot be used.
@@ -102,7 +102,7 @@ def open_store(url: str) -> Iterator[Store]:
         raise StoreError(
             f"{error.name} is missing; for stores: pip install 'iobands[store]'"
         ) from None
-    store = engine(url)
+    store = engine(url, new=new)
     try:
         yield store
     finally:

@@ -67,6 +67,11 @@ class StoredDocument:
         return hashlib.sha256(self.content).hexdigest()
 
 
+def nothing_there(name: str) -> StoreError:
+    """Return what is wrong where a reader finds no store; a reader makes none."""
+    return StoreError(f"{name}: no store there; check the URL, or push first")
+
+
 class Store(Protocol):
     """An engine. Whatever it is given twice, late or in another order, it has once."""
 
@@ -145,11 +150,9 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     found = [store.samples(name) for name in systems]
     table = pl.concat([pl.DataFrame(schema=SAMPLES), *(each for each, _ in found)])
     if table.is_empty():
-        there = ", ".join(store.systems()) or "none"
-        raise FileNotFoundError(
-            f"the store has no samples of {', '.join(systems) or 'any system'}; systems there: "
-            f"{there}"
-        )
+        if not (there := ", ".join(store.systems())):
+            raise FileNotFoundError("the store is empty; push first")
+        raise FileNotFoundError(f"no samples of {', '.join(systems)}; systems there: {there}")
     return samples_of(table, [each for _, lines in found for each in lines])
 
 
