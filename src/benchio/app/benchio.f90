@@ -195,7 +195,7 @@ contains
       name = trim(buffer(:length))
    end subroutine get_library
 
-   !> A random seed, 0 to 2**63 - 1, from the system's randomness and, where there is none, from
+   !> A random seed, 0 to 2**63 - 1, from the system's randomness or, without it, from
    !> the clock.
    subroutine draw_seed(seed)
       integer(int64), intent(out) :: seed

@@ -85,7 +85,7 @@ contains
       words = [words, string_t(word)]
    end subroutine append
 
-   !> The word most similar to `word`; empty if none is similar.
+   !> The word most similar to `word`; empty if no word is similar.
    pure function nearest_word(word, words) result(res)
       character(len=*), intent(in) :: word
       type(string_t), intent(in) :: words(:)

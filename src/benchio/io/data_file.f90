@@ -32,7 +32,7 @@ module benchio_data_file
       logical :: is_direct = .false.
       character(len=:), allocatable, private :: path
       integer(c_int), private :: fd = -1_c_int
-      !> With --direct the bytes of which O_DIRECT needs a multiple, else 0.
+      !> With --direct the bytes that O_DIRECT needs a multiple of, else 0.
       integer(int64), private :: alignment = 0_int64
    contains
       procedure :: open_file

@@ -1,4 +1,4 @@
-!> The files that one process uses, of which it keeps at most `most_open` open. One more
+!> The files that one process uses. It keeps at most `most_open` of them open. One more
 !> is opened when it is needed, in place of the last such file.
 module benchio_file_pool
    use, intrinsic :: iso_c_binding, only: c_int

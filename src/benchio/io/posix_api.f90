@@ -14,7 +14,7 @@ module benchio_posix_api
    public :: shim_is_same_file, shim_missing, shim_next_name, shim_open, shim_open_directory
    public :: shim_resident_pages, shim_unguard
 
-   ! How shim_open opens a file; the order is that of the flags in posix_shim.c.
+   ! How shim_open opens a file; the flags are in the order of posix_shim.c.
    !> Creates the file, which must not exist, to write.
    integer(c_int), parameter, public :: mode_new = 0_c_int
    !> Keeps the content, to write; creates the file, unless another process has, or requires

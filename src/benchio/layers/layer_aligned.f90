@@ -1,5 +1,5 @@
 !> The layers aligned, aligned-single, aligned-files and aligned-random: one large striped file or
-!> many files, of which each call moves one stripe. They differ in the assignment of stripes to
+!> many files; each call moves one stripe. They differ in the assignment of stripes to
 !> processes; see stripe_assignment.
 !>
 !> The files are those of a table, which must exist and are kept, or new ones with an assumed
@@ -229,7 +229,7 @@ contains
       res = self%pool%paths(file)%value
    end function path_of
 
-   !> Opens the files of which this process moves stripes.
+   !> Opens the files whose stripes this process moves.
    subroutine open_file(self, writing, error)
       class(aligned_t), intent(inout) :: self
       logical, intent(in) :: writing

@@ -6,7 +6,7 @@
 !> but in an order that differs from segment to segment: records of one process are up to two
 !> segments apart, or next to each other. The map is the same in each run.
 !>
-!> Memory: that of piece_backend; the map, 8 bytes for each record, until the datatype has it; and
+!> Memory: as piece_backend's; the map, 8 bytes for each record, until the datatype has it; and
 !> what the MPI library makes of the datatype.
 module benchio_layer_mapped
    use, intrinsic :: iso_fortran_env, only: int64, int8

@@ -10,7 +10,7 @@
 !> The hidden seconds are the computed seconds with a write pending, that is not yet known
 !> to be complete; they are 0 for blocking calls. A pending write need not progress: how
 !> much of it the computing hides shows in the wait, compared with blocking calls. The rate
-!> can therefore exceed that of the file system.
+!> can therefore exceed the file system's.
 !>
 !> With `--exchange` a time step ends as those of simulations do: each process sends the faces of
 !> its block to its neighbours along each axis, around the ends, and all agree on a number. These

@@ -1,4 +1,4 @@
-!> The base of the layers of the 3-D array, of which each process has one block with a
+!> The base of the layers of the 3-D array; each process has one block with a
 !> halo (`--halo`): the block's memory, its values and their comparison. A layer adds the files and
 !> moves the block.
 module benchio_block_backend

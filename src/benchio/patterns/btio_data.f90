@@ -93,7 +93,7 @@ contains
       end do
    end subroutine poison
 
-   !> Compares every value with that of a step, and everything around the points with its
+   !> Compares every value with the one of a step, and everything around the points with its
    !> marker; adds the differences to `res`.
    subroutine compare(self, step, res)
       class(cells_t), intent(in) :: self

@@ -18,7 +18,7 @@ module benchio_btio_partition
    !> The width of a cell's halo in memory.
    integer(int64), parameter, public :: halo_points = 2_int64
 
-   !> The default number of time steps: that of NAS BT.
+   !> The default number of time steps, as in NAS BT.
    integer, parameter :: usual_steps = 5
 
    ! MPI takes the length of an axis as a default integer, and a cell has a halo.

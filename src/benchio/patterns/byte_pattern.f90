@@ -1,6 +1,6 @@
 !> The data as one stream of bytes, for layers with records of any length: byte `at` of
 !> the stream is byte mod(at, 8) of element at/8, in this machine's byte order. However
-!> the stream is cut, the file is the same as that of the whole 3-D array.
+!> the stream is cut, the file is the same as for the whole 3-D array.
 module benchio_byte_pattern
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use benchio_difference, only: difference_t

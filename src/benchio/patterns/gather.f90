@@ -33,7 +33,7 @@ module benchio_gather
       type(writer_group_t) :: group
       !> On the writer: the block of the whole group.
       type(block_t), pointer :: gathered => null()
-      !> A block in its own memory, and in that of the writer.
+      !> A block in its own memory, and in the writer's.
       type(MPI_Datatype) :: own = MPI_DATATYPE_NULL, part = MPI_DATATYPE_NULL
    contains
       procedure :: set_up
@@ -107,7 +107,7 @@ contains
          call make_section(self%gathered%room(), self%block%layout%block, spread(0_int64, 1, 3), &
                            self%part, error)
       end if
-      ! Not team_t's agree: the error is not yet that of the processes that do not write.
+      ! Not team_t's agree: the processes that do not write do not know the error yet.
       call agree_to_proceed(self%writing_team%world, proceed, error)
       if (.not. proceed) return
       call self%inner%use_block(self%gathered, self%task)

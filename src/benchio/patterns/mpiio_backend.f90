@@ -1,4 +1,4 @@
-!> The base of the layers of the 3-D array on MPI-IO: one shared file, of which the view
+!> The base of the layers of the 3-D array on MPI-IO: one shared file, whose view
 !> of each process is its block of the array, or one for each group of processes.
 module benchio_mpiio_backend
    use, intrinsic :: iso_fortran_env, only: int64

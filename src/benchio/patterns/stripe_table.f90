@@ -117,7 +117,7 @@ contains
       end do
    end subroutine parse_line
 
-   !> The bounds of the next word from `from` on; those of an empty text if there is none.
+   !> The bounds of the next word from `from` on; the bounds of an empty text if there is no word.
    pure subroutine next_word(line, from, first, last)
       character(len=*), intent(in) :: line
       integer, intent(in) :: from

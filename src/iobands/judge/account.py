@@ -46,7 +46,7 @@ SHARES: Final = {"site": 0.5, "part": 0.2, "series": 0.3}
 #: What became of a claim.
 SAID, CONFIRMED, WITHDRAWN = "said", "confirmed", "withdrawn"
 
-# A change of one series within this factor is none; of a group within MARGIN.
+# A change of one series within this factor does not count; of a group, within MARGIN.
 _OF_A_SERIES: Final = 1.2
 _MOST_PAGES: Final = 5
 _MOST_BEFORE: Final = 120
@@ -150,7 +150,7 @@ def accounts_of(judged: JudgedSite) -> tuple[BeforeAfter, ...]:
 def forecasts(
     judged: JudgedSite, places: Sequence[str], power: float, ahead: Sequence[int]
 ) -> list[tuple[str, int, list[float | None]]]:
-    """Return the losses that a report will show so many days after, of file systems and series."""
+    """Return the losses a report will show `ahead` days later, of file systems and series."""
     rows = _Rows.of(_upcoming(judged, places))
     total = sum(rows.shares.values())
     found = []

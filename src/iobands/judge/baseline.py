@@ -32,7 +32,7 @@ LARGEST_BASELINE: Final = 200
 
 # The correlation of the other series counts like this many runs of this series.
 _PRIOR_RUNS: Final = 100
-#: The serial correlation of a file system that nothing is known of; it counts like so many runs.
+#: The serial correlation of an unknown file system; it counts like this many runs.
 USUAL_CORRELATION: Final = 0.2
 _USUAL_RUNS: Final = 10
 # A run is deep that lies under the outer fence of the baseline and this far under its median.
@@ -64,7 +64,7 @@ class Baseline:
         return self.correlation_by(self.prior_correlation)
 
     def correlation_by(self, prior: float | None) -> float:
-        """Return the serial correlation by that of the other series, None if it is not known.
+        """Return the serial correlation in the light of the other series, None if it is not known.
 
         That of the runs is drawn towards it, or else to a usual one, while they are few. A young
         baseline has it raised by up to one standard error.

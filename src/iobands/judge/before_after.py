@@ -31,7 +31,7 @@ _FEWEST_DAYS: Final = 5
 _DAY: Final = 24.0
 _CLIP: Final = 3.0
 _LEAST_SPREAD: Final = 0.003
-# The correlation of a series with fewer runs is mostly that of the others.
+# The correlation of a series with fewer runs is mostly taken from the others.
 _ASSUMED_RUNS: Final = 20
 _CORRELATION: Final = 0.3
 _MOST: Final = 0.95

@@ -17,12 +17,12 @@ from iobands.judge.fold import Happening
 from iobands.judge.prior import Months
 from iobands.snapshot import FLAKY, Series, SeriesKey, Times, in_utc, moment, slug
 
-#: A check is flaky by its failures in so many of its sessions, until as many in a row are good.
+#: A check is flaky by its failures in this many sessions, until as many in a row are good.
 SESSIONS: Final = 40
 # The share of the budget of false alarms, and the fewest failures that are a habit.
 _SHARE: Final = 0.1
 _LEAST: Final = 3
-# On a site without history, one session of so many fails.
+# On a site without history, one session in this many fails.
 _USUAL: Final = 200
 # If a larger share of the checks of a day fails, the day is to blame and not a check.
 _TOGETHER: Final = 0.25
@@ -128,7 +128,7 @@ def _checks(series: Collection[tuple[Series, Bands]]) -> list[_Check]:
 
 
 def _bad_days(checks: Collection[_Check]) -> Iterator[np.datetime64]:
-    """Yield the days on which so many checks failed that they have one cause."""
+    """Yield the days on which many checks failed, which is one cause."""
     failed = [np.unique(each.times[each.failed].astype("datetime64[D]")) for each in checks]
     every = np.concatenate([*failed, np.array([], "datetime64[D]")])
     days, numbers = np.unique(every, return_counts=True)

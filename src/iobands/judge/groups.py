@@ -138,7 +138,7 @@ _SEVERAL: Final = 2
 
 _OWN_BASELINE: Final = 200
 
-# How series correlate is learned from so many common sessions.
+# How series correlate is learned from this many common sessions.
 _LEARNED: Final = (_OWN_BASELINE, 120, 60, _ENOUGH_SESSIONS)
 
 
@@ -409,7 +409,7 @@ def _discounts(
 class _Correlations:
     """How the series of a group correlated before a session: with each other, and their mean.
 
-    Learned from the first sessions that they have in common, of which `_LEARNED` says how many.
+    Learned from the first sessions that they have in common; `_LEARNED` says how many.
     """
 
     def __init__(self, residuals: Array) -> None:

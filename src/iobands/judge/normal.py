@@ -180,7 +180,7 @@ def _learned(key: SeriesKey, baseline: Baseline) -> Band:
 
 
 def nothing_known(runs: int) -> Normal:
-    """Return what is normal for a series of so many `runs` that could not be judged: nothing."""
+    """Return what is normal for a series whose `runs` could not be judged: nothing."""
     return Normal((), np.full(runs, -1), np.zeros(runs, dtype=bool), None)
 
 
@@ -198,7 +198,7 @@ class TransientRuns:
 
     @property
     def outliers(self) -> Outliers:
-        """Return how many of the runs are outliers; a streak that has not ended is none yet."""
+        """Return how many of the runs are outliers; a streak that goes on is not one yet."""
         ended = int(np.flatnonzero(~self.low)[-1]) + 1 if not self.low.all() else 0
         times, low = self.times[:ended], self.low[:ended]
         newest = moment(times[low][-1]) if low.any() else None

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from iobands.judge.budget import WATCH
 from iobands.snapshot import Array, Peer, PeerState, Ratio, Speeds, Times, moment, runs_a_year_at
 
-# Something is learned after so many sessions, then every week.
+# Learning begins after this many sessions, and is repeated every week.
 _FIRST_LOOKS: Final = (0, 3, 5, 10, 20)
-# A level comes from so many of the first sessions of a peer, and not from fewer than a few.
+# A peer's level comes from this many of its first sessions, and from a few at least.
 _FIRST: Final = 20
 _FEWEST: Final = 3
-# A peer may be slower than the others by nature as far as so many spreads of their levels.
+# A peer may be slower than the others by nature by this many spreads of their levels.
 _BY_NATURE: Final = 3.0
 # So many standard errors of its level are in favour of a peer.
 _DOUBT: Final = 1.0
@@ -103,7 +103,7 @@ class Levels:
     def off(self, values: Array, pinned: NDArray[np.bool_]) -> tuple[Array, Array, Array, Array]:
         """Return how far sessions are from `own`, what favours them, the noise, and `fixed`.
 
-        Peers of which nothing is known are compared with each other if they are enough.
+        Peers without a known level are compared with each other if there are enough.
         """
         over = values - self.own
         of_known, of_new = (

@@ -28,12 +28,12 @@ _OWN_RUNS: Final = 20.0
 # However rare outliers are, one run says no more than 5 nats.
 _LEAST: Final = math.exp(-5.0)
 
-# The newest runs count, of which correlations are taken in blocks of so many.
+# The newest runs count; correlations are taken in blocks of this many.
 _NEWEST_RUNS: Final = 400
 _BLOCK: Final = 20
-# A few blocks are drawn towards the usual correlation, which counts like so many.
+# A few blocks are drawn towards the usual correlation, which counts like this many.
 _USUAL_BLOCKS: Final = 5
-# The level of a run is the median of the runs up to so many before and after it. Runs that have
+# The level of a run is the median of the runs up to this many before and after it. Runs that have
 # not as many after them may belong to a change that is not found yet, and do not count.
 _AROUND: Final = 10
 _WINDOW: Final = 2 * _AROUND + 1
@@ -42,9 +42,9 @@ _LONGEST: Final = 3
 # As for `Baseline.deep`.
 _FENCE: Final = 3.0
 _DEEP: Final = 0.8
-# A run of a pair that is further off than so many standard deviations is drawn in.
+# A run of a pair that is further off than this many standard deviations is drawn in.
 _FURTHEST: Final = 2.5
-# The middle half of a normal distribution is so many standard deviations wide.
+# The middle half of a normal distribution is this many standard deviations wide.
 _HALF: Final = 1.349
 
 
@@ -85,7 +85,7 @@ class Prior:
         return max(min(of_outliers, of_runs / self.first), self.first)
 
     def lasts(self, hours: float) -> float:
-        """Return the probability that trouble still lasts so many hours after its first low run."""
+        """Return the probability that trouble still lasts `hours` after its first low run."""
         return self.life.lasts(hours, self.again)
 
 
@@ -104,7 +104,7 @@ def prior_of(series: Iterable[Array]) -> Prior:
 
 
 def priors_of(series: Iterable[Measured], ends: Times) -> list[Prior]:
-    """Return the prior at each of `ends`: that of the runs before it.
+    """Return the prior at each of `ends`, from the runs before it.
 
     Rates and correlation are learned from runs that nobody asked for, the life of trouble and what
     is new in each run from runs close together. What a run says is settled once ten of those after

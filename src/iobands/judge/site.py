@@ -63,7 +63,7 @@ _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _NEVER: Final = np.datetime64(0, "ns")
 # A series counts while the site's newest run is not so much later than its own.
 _GOES_ON: Final = np.timedelta64(90, "D")
-# One series in so many is judged anew after a session.
+# One series in this many is judged anew after a session.
 _SAMPLED: Final = 50
 # A system and a file system; None is what is known of a file system without runs.
 _Place = tuple[str, str | None] | None

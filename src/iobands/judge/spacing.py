@@ -56,7 +56,7 @@ class Life:
 
     @classmethod
     def of(cls, seen: Sequence[Episode]) -> Life:
-        """Return what so many episodes say."""
+        """Return what this many episodes say."""
         short = [each.square for each in seen if each.over <= DAY]
         return cls(len(short), sum(short), len(seen) - len(short))
 
@@ -71,7 +71,7 @@ class Life:
         return (1 + self.longer) / (_IN + self.ended + self.longer)
 
     def lasts(self, hours: float, again: float) -> float:
-        """Return the probability that trouble still lasts after so many hours.
+        """Return the probability that trouble still lasts after this many hours.
 
         What is over within a day has a Rayleigh distribution, whose rate of ending rises with age:
         others' jobs, rebuilds and backups end. Of what lasts longer the share `again` goes on from
@@ -95,10 +95,10 @@ def episodes(hours: Array, low: Flags, asked: Flags) -> Iterator[Episode]:
 
 #: The usual share of what varies that is new in each run, however soon it follows another.
 NEW: Final = 0.4
-#: Even where one day is not like the next, what varies fades over so many hours.
+#: Even where one day is not like the next, what varies fades over this many hours.
 FADES: Final = 6.0
 
-# The usual gap is the median of so many scheduled gaps before a run. A run is close to the one
+# The usual gap is the median of this many scheduled gaps before a run. A run is close to the one
 # before it from half of that on.
 _GAPS: Final = 9
 _CLOSE: Final = 0.5

@@ -342,5 +342,5 @@ SHARED: Final = {
 
 
 def ratio_of(member: Member) -> float:
-    """Return the ratio of a member, 1 where none is known."""
+    """Return the ratio of a member, 1 where it is not known."""
     return member.ratio.value if member.ratio else 1.0

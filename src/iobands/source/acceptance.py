@@ -315,7 +315,7 @@ def check_of(
     """Return the one check that measures a line, and what a run of it costs.
 
     Raises:
-        FileError: there is none, or more than one; the message says what to write.
+        FileError: there is no acceptance, or more than one; the message says what to write.
     """
     line = contract.lines[number]
     every = [

@@ -371,7 +371,7 @@ def _cursor(path: Path) -> Cursor | None:
 
 
 def _last_header(text: mmap, end: int) -> int:
-    """Return where the last header line begins, -1 if there is none."""
+    """Return where the last header line begins, -1 if there is no such line."""
     while (found := text.rfind(TIME.encode(), 0, end)) >= 0:
         end = text.rfind(b"\n", 0, found) + 1
         if columns_of(text[end : text.find(b"\n", found) + 1]):

@@ -277,7 +277,7 @@ def sites_of(store: Store) -> Sequence[Sequence[str]]:
 
 
 def site_of_system(store: Store, system: str) -> bytes:
-    """Return the identity of the site that pushed a system, empty if there is none.
+    """Return the identity of the site that pushed a system, empty if nobody did.
 
     Raises:
         StoreError: the store cannot be read.
