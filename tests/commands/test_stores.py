@@ -27,7 +27,9 @@ def test_a_cluster_pushes_and_anybody_reads(iobands, tmp_path):
         said = unknown(iobands(*words, "--store", f"{tmp_path}/store")).stderr
         assert f"{tmp_path}/store: no two series differ in only" in said
     read = iobands("status", "--store", f"{tmp_path}/store")
-    assert iobands("pull", f"{tmp_path}/store", f"{tmp_path}/copy").stdout == "here: 10 samples\n"
+    assert iobands("pull", f"{tmp_path}/copy").stdout == "here: 10 samples\n"
+    named = iobands("pull", "--store", f"{tmp_path}/copy", f"{tmp_path}/again")
+    assert named.stdout == "here: 10 samples\n"
     assert iobands("status", "--store", f"{tmp_path}/copy").stdout == read.stdout
 
 
@@ -84,6 +86,17 @@ def test_a_reader_goes_on_from_its_own_memory_and_needs_no_right_to_write(ioband
     assert there == {
         path: path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file()
     }
+
+
+def test_what_is_old_is_forgotten_after_a_dry_run(iobands, tmp_path):
+    site(tmp_path, ago=100)
+    store = f"{tmp_path}/store"
+    iobands("push", "--store", store)
+    words = ("forget", "--store", store, "--older-than", "30d")
+    assert "here: 10 samples before " in (tried := iobands(*words, "--dry-run").stdout)
+    assert tried.replace("would be deleted", "deleted") == iobands(*words).stdout
+    assert "0 samples" in iobands(*words).stdout
+    assert "no such file; write `url: …`" in unknown(iobands(*words[:1], *words[3:])).stderr
 
 
 def without_time(text):

@@ -14,6 +14,7 @@ import typer
 from iobands.commands.options import (
     DryRunOption,
     PerflogsOption,
+    RootOption,
     SiteOptions,
     StoredSiteOptions,
     SystemOption,
@@ -135,41 +136,41 @@ def import_(
 
 _SETTINGS: Final = "store.yaml"
 
+_StoreOption = Annotated[
+    str | None,
+    typer.Option("--store", metavar="URL", help="The store. [default: url in config/store.yaml]"),
+]
 
-def push(
-    store: Annotated[
-        str | None,
-        typer.Option(
-            "--store", metavar="URL", help="The store. [default: url in config/store.yaml]"
-        ),
-    ] = None,
-    *,
-    options: SiteOptions,
-) -> None:
+
+def _store_of(store: str | None, options: SiteOptions) -> str:
+    """Return the URL of the store that is given, or of the site's; end if there is none."""
+    if url := store or store_of(options.config_of(_SETTINGS)):
+        return url
+    raise failure(f"{options.config_of(_SETTINGS)}: no such file; write `url: …`, or give --store")
+
+
+def push(store: _StoreOption = None, *, options: SiteOptions) -> None:
     """Push samples, logs, bands and run reports to a store, as far as it does not have them.
 
     The store is a directory or a bucket (s3://BUCKET/PATH), where Parquet files are kept, or a
     PostgreSQL database (postgresql://HOST/DATABASE). `iobands run` pushes after each session where
     config/store.yaml names a store. What fails is pushed the next time.
     """
-    url = store or store_of(options.config_of(_SETTINGS))
-    if url is None:
-        raise failure(
-            f"{options.config_of(_SETTINGS)}: no such file; write `url: …`, or give --store"
-        )
     try:
-        typer.echo(_push_to(url, options))
+        typer.echo(_push_to(_store_of(store, options), options))
     except StoreError as error:
         raise failure(str(error)) from None
 
 
 def pull(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The store to copy from.")],
     to: Annotated[str, typer.Argument(metavar="DIR", help="The directory, or another store.")],
+    store: _StoreOption = None,
     system: SystemOption = None,
+    site: RootOption = None,
 ) -> None:
     """Copy what a store has into a directory of Parquet files, or into another store."""
     try:
+        url = _store_of(store, SiteOptions(root=site))
         with open_store(url) as source, open_store(to, new=True) as target:
             for name in source.systems():
                 if system in {None, name}:
@@ -179,12 +180,13 @@ def pull(
 
 
 def forget(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The store.")],
     older: Annotated[
         str, typer.Option("--older-than", metavar="AGE", help="The age, such as 3650d.")
     ],
+    store: _StoreOption = None,
     system: SystemOption = None,
     dry_run: DryRunOption = False,
+    site: RootOption = None,
 ) -> None:
     """Delete months of samples and run reports that are older than an age from a store.
 
@@ -198,10 +200,10 @@ def forget(
         raise failure(f"--older-than {older}: nothing is that old") from None
     verb = "would be deleted" if dry_run else "deleted"
     try:
-        with open_store(url) as store:
-            for name in store.systems():
+        with open_store(_store_of(store, SiteOptions(root=site))) as opened:
+            for name in opened.systems():
                 if system in {None, name}:
-                    count = plural(store.forget(name, month, dry_run=dry_run), "sample")
+                    count = plural(opened.forget(name, month, dry_run=dry_run), "sample")
                     typer.echo(f"{name}: {count} before {month:%Y-%m-%d} {verb}")
     except StoreError as error:
         raise failure(str(error)) from None
