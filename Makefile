@@ -10,6 +10,7 @@
 #   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk
 #   make minisite-run   measure it, as a site does every day
 #   make minisite-down  end it and remove it
+#   make store          start PostgreSQL in a scratch directory, print its URL, end it with Ctrl-C
 #   make bench          compare benchio with IOR and fio, and measure the overhead of a session
 #   make bench-reading  measure the cost of reading perflogs, and write docs/reading-costs.md
 #   make bench-report   measure the cost of the dashboard, and write docs/dashboard-costs.md
@@ -34,7 +35,7 @@ SHELL_SCRIPTS := setup/system-packages .ci/run tests/programs/cmake $(shell find
 
 export PYTHON
 
-.PHONY: help run demo check test test-faults soak minisite minisite-run minisite-down bench bench-reading bench-report bench-stores bench-alarms docs install release lint format setup clean
+.PHONY: help run demo check test test-faults soak minisite minisite-run minisite-down store bench bench-reading bench-report bench-stores bench-alarms docs install release lint format setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -91,6 +92,9 @@ bench: $(VENV)/.installed-run
 	@echo "Measuring benchio, which takes some twenty minutes"
 	@$(BIN)/python -m benchmarks --report docs/benchmarks.md $(BENCH_ARGUMENTS)
 	@$(BIN)/python -m benchmarks.session --report docs/session-costs.md
+
+store: $(VENV)/.installed-test
+	@$(BIN)/python -m tests.source.engines
 
 bench-reading: $(VENV)/.installed-run
 	@echo "Measuring what reading costs, which takes some five minutes"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -76,3 +78,11 @@ def postgres() -> Iterator[str]:
 
 
 ENGINES = {"directory": directory, "s3": s3, "postgres": postgres}
+
+if __name__ == "__main__":  # make store
+    try:
+        with suppress(KeyboardInterrupt), postgres() as here:
+            print(f"A store to try, gone when this ends with Ctrl-C:\n{here}", flush=True)
+            signal.pause()
+    except pytest.skip.Exception as why:
+        sys.exit(str(why))
