@@ -6,6 +6,7 @@ from importlib.util import find_spec
 import pytest
 
 from iobands import __version__
+from iobands.measure import inside
 from setup.release import PLACES
 from tests.site_copy import ROOT
 
@@ -24,6 +25,15 @@ def test_the_recipes_have_the_ranges_of_setup_cfg() -> None:
     for line in wanted.partition("[options.package_data]")[0].split():
         name, least = re.match(r"([\w-]+)>=([\d.]+)", line).groups()
         assert f"py-{name.lower()}@{least}" in recipe, line
+
+
+def test_the_tested_reframe_is_the_same_everywhere() -> None:
+    wanted = (ROOT / "setup.cfg").read_text("utf-8")
+    low, high = re.search(r"reframe-hpc>=(4\.\d+),<(4\.\d+)", wanted).groups()
+    assert int(high[2:]) == int(low[2:]) + 1  # one minor version, as _VERSION says it
+    assert f"{low}." == inside._VERSION
+    assert f'"reframe@{low}"' in (ROOT / "packaging/spack/packages/iobands/package.py").read_text()
+    assert f"| ReFrame | {low}.0 to {low}." in (ROOT / "docs/stability.md").read_text("utf-8")
 
 
 def test_no_package_of_the_tests_slows_each_start_of_reframe() -> None:
