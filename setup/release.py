@@ -151,6 +151,7 @@ def documents(clone: Path, dist: Path) -> None:
         "--site-dir",
         place,
         cwd=clone,
+        NO_MKDOCS_2_WARNING="1",
     )
     with tarfile.open(dist / "docs.tar.gz", "w:gz") as archive:
         archive.add(place, "docs")
@@ -163,6 +164,8 @@ def bill_of_materials(clone: Path, dist: Path) -> None:
     call(sys.executable, "-m", "venv", place, cwd=clone)
     call(place / "bin" / "pip", "install", "--quiet", f"{wheel}[all]", cwd=clone)
     call(place / "bin" / "iobands", "--version", cwd=clone)
+    for path in place.rglob("iobands-*.dist-info/direct_url.json"):
+        path.unlink()  # the list would have the path of the wheel on this machine
     output = ("--output-reproducible", "--output-file", dist / "sbom.cdx.json")
     # it brings a grammar of jsonschema that each start of ReFrame would compile for two seconds
     program = alone(clone, "cyclonedx-bom==7.5.0") / "cyclonedx-py"
