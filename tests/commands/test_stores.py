@@ -7,9 +7,16 @@ import re
 from datetime import datetime, timedelta, timezone
 
 import duckdb
+import pytest
 
 from tests.commands.small_site import site, unknown
 from tests.site_copy import ROOT
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    """Keep what a reader remembers out of the home of whoever runs the tests."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 def test_a_cluster_pushes_and_anybody_reads(iobands, tmp_path):
