@@ -76,7 +76,7 @@ class Judgement:
 class Limit(Judgement):
     """A single published figure: the maximum, the minimum or the approximate healthy value.
 
-    It does not tell how far healthy values differ. So no value collapses by it, and a series still
+    It does not say how far healthy values differ. So no value collapses by it, and a series still
     learns its own band.
     """
 

@@ -194,7 +194,7 @@ def _root(options: SiteOptions) -> Path:
 
 
 def _people(options: SiteOptions, wanted: bool) -> tuple[Settings, list[str]]:
-    """Return whom to tell; a damaged file costs messages, but no samples."""
+    """Return who gets messages; a damaged file costs messages, but no samples."""
     try:
         return settings_of(options) if wanted else _NOBODY, []
     except FileError as error:

@@ -308,10 +308,10 @@ def chronicle(
     """
     actions = [each for log in known.logs.values() for each in log.actions]
     times = sorted({each.when - _BEFORE for each in actions if each.kind in _FORGETTING})
-    told: dict[str, tuple[AlertEvent, ...]] = {}
+    logged: dict[str, tuple[AlertEvent, ...]] = {}
     for when in (*times, None):
         then = known if when is None else read(when)
-        judged = judge(replace(then, alert_log=told), false_alarms=false_alarms, with_power=False)
+        judged = judge(replace(then, alert_log=logged), false_alarms=false_alarms, with_power=False)
         for system, events in judged.news.items():
-            told[system] = (*told.get(system, ()), *events)
-    return told
+            logged[system] = (*logged.get(system, ()), *events)
+    return logged

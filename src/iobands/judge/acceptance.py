@@ -105,7 +105,7 @@ def evidence_of(logs: _Array, hours: tuple[float, ...], promise: Promise) -> flo
 
 
 def _scores(places: _Array, apart: float, quantile: float) -> _Array:
-    """Return what each run tells of two levels that are so far `apart`, by its place from between.
+    """Return what each run says about two levels at a distance of `apart`, by its place.
 
     Of a quantile other than the median, by which share of the runs lies above it, and no more.
     """

@@ -124,16 +124,16 @@ def alerts_of(
         if is_level and (story.closed is None or story.logged < len(story.events)):
             tell_causes(story, now, system.session_end, find)
         alert = _of_story(system, story)
-        told = [each.cause for each in alert.events if each.kind == CAUSED and not each.names]
+        causes = [each.cause for each in alert.events if each.kind == CAUSED and not each.names]
         likely = () if story.closed or not is_level else find(story, now, None) or ()
-        found.append(replace(alert, cause=told[-1] if told else None, candidates=likely))
+        found.append(replace(alert, cause=causes[-1] if causes else None, candidates=likely))
     return [each if each.ended else _acknowledged(system, each) for each in found]
 
 
 def with_states(
     series: Sequence[Series], alerts: Sequence[Alert]
 ) -> tuple[list[Series], list[Alert]]:
-    """Return the series, and the alerts of them, with the state of a member that of its alert."""
+    """Return the series, and the alerts of them, where a member has the state of its alert."""
     ways: defaultdict[SeriesKey, set[str | None]] = defaultdict(set)
     for alert in alerts:
         for key in alert.keys if alert.ended is None and alert.direction != FLAKY else ():
@@ -143,8 +143,8 @@ def with_states(
     def of(member: Member) -> Member:
         return replace(member, series=found.get(member.series.key, member.series))
 
-    told = [replace(each, members=tuple(map(of, each.members))) for each in alerts]
-    return [*found.values()], told
+    alerts_now = [replace(each, members=tuple(map(of, each.members))) for each in alerts]
+    return [*found.values()], alerts_now
 
 
 def _with_state(series: Series, ways: Collection[str | None]) -> Series:

@@ -12,7 +12,7 @@ WATCH: Final = 5.7
 
 DEGRADED: Final = 9.0
 
-#: A run is low that would be so much evidence by itself, and far down with so much.
+#: The evidence of a single run that is low, and of one that is far down.
 LOW: Final = 0.5
 
 FAR_DOWN: Final = 3.0

@@ -157,7 +157,7 @@ def tell_causes(
 ) -> None:
     """Add to an alert when its cause became known, was another one, or no longer certain.
 
-    `ends` returns the end of the session of a time: all its runs tell of the cause. What the log
+    `ends` returns the end of the session of a time: all its runs count for the cause. What the log
     says of a time stays. The cause of a further fall has the names of what fell.
     """
     falls = [each for each in story.events if each.kind == FELL]
@@ -169,19 +169,19 @@ def tell_causes(
         times |= {(fall.when if fall else story.opened) + each for each in _AGAIN}
         about = fall.names if fall else ()
         mine = [each for each in story.events if each.kind == CAUSED and each.names == about]
-        told = mine[-1].cause if mine else None
+        latest = mine[-1].cause if mine else None
         for when in sorted(each for each in times if each <= min(now, story.closed or now)):
-            is_new = (last is None or when > last) and not (fall and told)
+            is_new = (last is None or when > last) and not (fall and latest)
             likely = find(story, when, fall) if is_new else None
             if likely is None:
                 continue
             found = clear_cause(likely)
-            if found and (told is None or not _is_same(found, told)):
-                story.tell(when, CAUSED, names=about, cause=found)
-                told = found
-            elif told and not any(_is_same(each, told) for each in likely):
-                story.tell(when, CAUSED)
-                told = None
+            if found and (latest is None or not _is_same(found, latest)):
+                story.record(when, CAUSED, names=about, cause=found)
+                latest = found
+            elif latest and not any(_is_same(each, latest) for each in likely):
+                story.record(when, CAUSED)
+                latest = None
     story.events[story.logged :] = sorted(story.events[story.logged :], key=lambda e: e.when)
 
 
@@ -371,9 +371,9 @@ def _of_peers(onset: Onset, records: Records, slow: Sequence[Happening]) -> Iter
         if not isinstance(name, PeerName) or each.low > high or (low and each.since < low):
             continue
         use = [_uses(runs, records, name, onset) for runs in onset.members]
-        told = [is_used for is_used in use if is_used is not None]
+        uses = [is_used for is_used in use if is_used is not None]
         against = sum(_uses(runs, records, name, onset) is True for runs in alike)
-        if not any(told) or sum(told) < _MOST * len(told) or against > (1 - _MOST) * sum(told):
+        if not any(uses) or sum(uses) < _MOST * len(uses) or against > (1 - _MOST) * sum(uses):
             continue
         number = len({other.names for other in slow}) - 1
         chance = onset.width * (number + 0.5) / len(np.unique(lead.sessions))

@@ -288,9 +288,9 @@ def first_true(flags: NDArray[np.bool_], otherwise: int) -> int:
     return found if flags.size and flags[found] else otherwise
 
 
-#: After so many runs it is looked again what kind an open change is.
+#: The kind of an open change is looked at again after this many runs.
 AGAIN: Final = 10
-# The newest runs say it, and one that was something else has to lead by so much evidence.
+# The newest runs say it, and one that was something else has to lead by this much evidence.
 _NEWEST: Final = 30
 _LEADS: Final = 5.0
 # Below this factor nobody would call a spread another.
@@ -300,7 +300,7 @@ _BOTH: Final = 0.2
 
 _KINDS: Final = {MODE: State.MODE_LOST, SPREAD: State.UNSTABLE}
 
-# Runs are taken in blocks of so many, of which the newest are looked at.
+# Runs are taken in blocks of this size; the newest blocks count.
 _BLOCK: Final = 5
 _BLOCKS: Final = 200
 # The evidence in nats for a slide, which has as many parameters as a step, and its least length.
@@ -359,7 +359,7 @@ def _values(logarithms: Array | list[float]) -> tuple[float, ...]:
 
 
 def slide_begins(runs: Array, inflation: float) -> int | None:
-    """Return the run with which a slide down to the newest of `runs` began, None if it is none.
+    """Return the run with which a slide down to the newest of `runs` began, or None.
 
     A level that falls steadily from some run on must describe the medians of blocks of runs
     better than one or two steps do.

@@ -73,17 +73,17 @@ _CHUNK: Final = 64
 _AT_A_TIME: Final = 256
 # How many runs at the level of the baseline end a change, however steady they are.
 _BACK: Final = 8
-# The old level is told from one that is off by this share of the change, as far as that is sure.
+# The old level differs from one that is off by this share of the change, as far as that is sure.
 _SURELY: Final = 0.8
-# The level of a drop is known from so many runs, and better from more if nothing happened by then:
-# what falls from it is a further drop.
+# The level of a drop is known from this many runs, and better from more if nothing happened by
+# then: what falls from it is a further drop.
 _LEVELS: Final = (8, 30)
 _QUIET: Final = 1.0
 # So many times as far from the level as the fence.
 _BEYOND: Final = 2.0
-# Outliers come together: of two, so many runs apart at most, the later one says less.
+# Outliers come together: of two at most this many runs apart, the later one says less.
 _TOGETHER: Final = 10
-# The newest level is that of so many runs.
+# The newest level comes from this many runs.
 _NEWEST: Final = 10
 # How far back from the last zero an onset may lie, and how far on from where it was raised.
 _BEFORE_ONSET: Final = 60
@@ -115,7 +115,7 @@ def follow(  # noqa: PLR0913 (each is a fact of its own)
         months: what was learned at the beginning of each month, in the order of time: it takes
             the place of `threshold` and `prior` from its first run on.
         spacing: when the runs were made; a run a day unless given.
-        settled: that of a chart of the first of these runs, on the same terms.
+        settled: what a chart settled of the first of these runs, on the same terms.
 
     Raises:
         ValueError: a value, a quartile or a setting is out of its range.
@@ -123,7 +123,7 @@ def follow(  # noqa: PLR0913 (each is a fact of its own)
     if not (threshold > 0 and 0 <= least < 1):
         raise ValueError(f"not in range: threshold {threshold}, least {least}")
     if band is not None:
-        band_cells(band)  # raises for quartiles that are none
+        band_cells(band)  # raises if these are no quartiles
     logarithms = logarithms_of(values)
     baseline = Baseline(logarithms_of(history)[-LARGEST_BASELINE:], band, prior.correlation)
     known = (Month(0, threshold, prior), *months)
@@ -190,7 +190,7 @@ class _Detector:
             self._step()
         settled = self.settled or self._state()
         if self.open is not None:
-            self.changes.append(self._told(self.open, self.total))
+            self.changes.append(self._change_point(self.open, self.total))
         change = self.open
         return Chart(
             baselines=tuple(self.baselines),
@@ -426,7 +426,7 @@ class _Detector:
         found = OpenPoint(design, start, point, before, empty, raised + 1, start)
         dated = self._dated(found, raised + 1)
         # Of a history with two levels, leaving one may look like any change: what is no lower
-        # than the baseline is no drop. A change that is too small to matter is none either.
+        # than the baseline is no drop. A change that is too small to matter does not count either.
         size = level_ratio(before, self.logarithms[dated.onset : raised + 1])
         is_none = (since.value < 1) != (direction == DOWN) or size.is_small(self.least)
         if kind is State.UNSTABLE:
@@ -570,11 +570,11 @@ class _Detector:
 
     def _end(self, ended: int, closed: int, end: str) -> None:
         assert self.open is not None
-        told = self._told(self.open, ended)
-        self.changes.append(replace(told, ended=ended, closed=closed, end=end))
+        point = self._change_point(self.open, ended)
+        self.changes.append(replace(point, ended=ended, closed=closed, end=end))
         self.open = None
 
-    def _told(self, change: OpenPoint, ended: int) -> ChangePoint:
+    def _change_point(self, change: OpenPoint, ended: int) -> ChangePoint:
         """Return the change by the runs up to `ended`, with its further drops."""
         point, falls = self._dated(change, ended), self._falls(change, ended)
         since = max([point.onset, ended - _NEWEST, *(each.onset for each in falls[-1:])])

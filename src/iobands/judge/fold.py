@@ -125,7 +125,7 @@ class Story:
 
     @property
     def logged_names(self) -> set[str]:
-        """The members that the log tells of."""
+        """The members in the log."""
         return {name for each in self.events[: self.logged] for name in each.names}
 
     @property
@@ -138,7 +138,7 @@ class Story:
         """When something last happened to it."""
         return max((each.when for each in self.events), default=self.opened)
 
-    def tell(self, when: datetime, kind: str, **said: object) -> None:
+    def record(self, when: datetime, kind: str, **said: object) -> None:
         """Add an event."""
         self.events.append(AlertEvent(when, self.number, kind, **said))  # type: ignore[arg-type]
 
@@ -157,8 +157,8 @@ def fold(
     several names are called together. `ended` returns when and how an alert ended if nothing of it
     is found any more. An alert that was closed and lasts, as after an undo, reopens at `now`.
     """
-    stories = told(logged)
-    told_until = max((each.when for each in logged), default=_LONG_AGO)
+    stories = stories_in(logged)
+    logged_until = max((each.when for each in logged), default=_LONG_AGO)
     first = 1 + max((each.number for each in stories), default=0)
     merged = [story for story in stories if story.into is not None]
     current = stories
@@ -167,7 +167,7 @@ def fold(
         current = [s for s in current if s.closed is None or s.closed >= each.raised]
         here = [story for story in current if _is_at(story, each)]
         fresh = _fresh(each, here)
-        known = _known(fresh, current) if each.raised <= told_until else None
+        known = _known(fresh, current) if each.raised <= logged_until else None
         if known:
             began = known.opened == each.raised and known.events[0].names == fresh.names
             if known.into is not None and known.closed == each.raised and not began:
@@ -176,7 +176,7 @@ def fold(
             may_reopen = known.closed is not None and known.into is None
             if may_reopen and fresh.over is None and fresh.certain:
                 known.closed = None
-                known.tell(now, REOPENED)
+                known.record(now, REOPENED)
             continue
         mine = [story for story in here if story.shares(fresh) or _may_share(story, fresh, traits)]
         mine.sort(key=lambda story: (-story.shares(fresh), story.number))
@@ -198,7 +198,7 @@ def fold(
     return stories
 
 
-def told(events: Sequence[AlertEvent]) -> list[Story]:
+def stories_in(events: Sequence[AlertEvent]) -> list[Story]:
     """Return the alerts of the log."""
     found: dict[int, Story] = {}
     for each in events:
@@ -233,13 +233,13 @@ def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
         and 2 * len(story.logged_names.intersection(found.names)) > len(found.names)
         and (found.over is None or found.over >= story.low)
     ]
-    fits = (_told_of, Story.shares, Story.shared_by_then, Story.is_near)
+    fits = (_logged_of, Story.shares, Story.shared_by_then, Story.is_near)
     mine.sort(key=lambda story: (*(-each(story, found) for each in fits), story.number))
     return next(iter(mine), None)
 
 
-def _told_of(story: Story, found: Happening) -> int:
-    """Return how many of its names the log tells of when it was raised, and no others.
+def _logged_of(story: Story, found: Happening) -> int:
+    """Return how many of its names were in the log when it was raised, and no others.
 
     One more if it opened the alert, as it did if it is certain and has the same names.
     """
@@ -247,8 +247,8 @@ def _told_of(story: Story, found: Happening) -> int:
     then = [e for e in logged if e.when == found.raised and e.kind in _TOOK]
     if found.certain and any(e.kind == OPENED and e.names == found.names for e in then):
         return len(found.names) + 1
-    told = (e.names for e in then if found.certain or e.kind != OPENED)
-    return max((len(names) for names in told if set(names).issubset(found.names)), default=0)
+    alike = (e.names for e in then if found.certain or e.kind != OPENED)
+    return max((len(names) for names in alike if set(names).issubset(found.names)), default=0)
 
 
 def _is_at(story: Story, found: Happening) -> bool:
@@ -304,7 +304,7 @@ def _merged(
         oldest.keep(*each.found)
         _take(oldest, replace(found, names=tuple(each.joined)), subject_of)
         each.closed, each.into = found.raised, oldest.number
-        each.tell(found.raised, MERGED, into=oldest.number)
+        each.record(found.raised, MERGED, into=oldest.number)
     return [oldest]
 
 
@@ -330,7 +330,7 @@ def _opened(number: int, found: Happening, subject_of: Callable[[Sequence[str]],
     story.keep(found)
     story.joined |= dict.fromkeys(found.names, found.raised)
     story.named = len(found.names)
-    story.tell(
+    story.record(
         found.raised,
         OPENED,
         subject=subject,
@@ -346,7 +346,7 @@ def _join(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], 
     again = [name for name in found.names if name in story.joined]
     known = any(each.kind == FELL and each.when == found.raised for each in story.events)
     if story.found and again and not known and not story.is_near(found) and found.certain:
-        story.tell(found.raised, FELL, names=tuple(again))
+        story.record(found.raised, FELL, names=tuple(again))
     story.keep(found)
     _take(story, found, subject_of)
 
@@ -357,11 +357,11 @@ def _take(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], 
         return
     when = max([found.raised, *(each.when for each in story.events[: story.logged])])
     story.joined |= dict.fromkeys(new, when)
-    story.tell(when, GREW, names=tuple(new))
+    story.record(when, GREW, names=tuple(new))
     is_other = len(story.names) >= 2 * story.named or isinstance(found.source, PeerName)
     if is_other and subject_of(story.names) != story.subject:
         story.subject, story.named = subject_of(story.names), len(story.names)
-        story.tell(when, RENAMED, subject=story.subject)
+        story.record(when, RENAMED, subject=story.subject)
 
 
 def _tell_turns(story: Story) -> None:
@@ -374,7 +374,7 @@ def _tell_turns(story: Story) -> None:
             joined = max(story.joined[name] for name in found.names)
             if turn.when > joined and (turn.when, found.names) not in known:
                 said = {"names": found.names, "state": turn.kind, "since": turn.since}
-                story.tell(turn.when, TURNED, **said)
+                story.record(turn.when, TURNED, **said)
 
 
 def _end(story: Story, ended: Callable[[Story], tuple[datetime, str]]) -> None:
@@ -384,4 +384,4 @@ def _end(story: Story, ended: Callable[[Story], tuple[datetime, str]]) -> None:
     spans = [(each.over, each.end) for each in story.certain if each.over is not None]
     when, how = max(spans) if spans else ended(story)
     story.closed = max(when, story.last)
-    story.tell(story.closed, CLOSED, end=how)
+    story.record(story.closed, CLOSED, end=how)

@@ -28,10 +28,10 @@ def ledger_of(
     """
     done = {action.when: action for each in actions for action in each if action.kind == RESOLVE}
     entries = [_entry(each, done) for each in alerts if each.number is not None]
-    told = {each.ended for each in entries}
+    ended = {each.ended for each in entries}
     # resolved before there was a log of alerts
     entries += [
-        _resolved(each, series) for each in done.values() if each.since and each.when not in told
+        _resolved(each, series) for each in done.values() if each.since and each.when not in ended
     ]
     delays = [each.delay for each in entries if each.delay and each.ratio and each.ratio < 1]
     return Ledger(

@@ -102,7 +102,7 @@ def onset_of(
     when: datetime,
     after: datetime | None = None,
 ) -> Onset | None:
-    """Return how an alert of `series` began; `lead` is its first part. None if it cannot be told.
+    """Return how an alert of `series` began; `lead` is its first part. None if that is unknown.
 
     Of a further fall, `lead` is that, and levels are those since it fell before, `after`.
 

@@ -49,7 +49,7 @@ def places_of(
 ) -> tuple[Place, ...]:
     """Return the compared places, targets before nodes.
 
-    `measured` are the samples, of which pinned runs count for their targets. `not_judged` gives the
+    `measured` are the samples; pinned runs count for their targets. `not_judged` gives the
     spans in which runs do not count, for a kind, a system and a file system or partition. Each span
     has its peer, or None for all. Each place may have this many `false_alarms` a year.
     """

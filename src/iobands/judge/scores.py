@@ -90,7 +90,7 @@ DESIGNS: Final = DROPS + RISES
 _STRAY_CHANGED: Final = 0.07
 _STRAY_HEALTHY: Final = 0.002
 
-# A run that looks healthy though nothing is repaired: what favours it lasts for so many hours.
+# A run that looks healthy though nothing is repaired: what favours it lasts for this many hours.
 _LUCK: Final = 1.5
 
 #: The chart is made for a drop of 30 %. Designs of other sizes help less than their false alarms

@@ -158,17 +158,17 @@ def judge(
     places = attempts.of(peers, compared, ())
     peer_actions = actions_on_peers(places, known.logs)
     unfit = frozenset(key for each in stopped for key in each.keys)
-    told = [
+    numbered = [
         alert
         for system in _systems(stage, kept, budget, places, false_alarms)
         for alert in attempts.of(
             f"alerts of {system.name}",
-            partial(_told, known, system, drops, incidents, flaky),
+            partial(_alerts_of, known, system, drops, incidents, flaky),
             (),
         )
     ]
-    series, told = with_states(series, told)
-    changed = [each for each in told if each.ended is None]
+    series, numbered = with_states(series, numbered)
+    changed = [each for each in numbered if each.ended is None]
     leveled = [each for each in changed if each.severity is not Severity.FLAKY]
     covered = frozenset(key for each in leveled for key in each.keys)
     alerts = ordered(
@@ -185,13 +185,13 @@ def judge(
     snapshot = Snapshot(
         now=now,
         series=tuple(series),
-        ledger=ledger_of(told, series, acted),
+        ledger=ledger_of(numbered, series, acted),
         false_alarms_a_year=budget.false_alarms_a_year,
         threshold=budget.threshold,
         samples=known.samples.measured,
         speeds=known.samples.speeds,
         alerts=alerts,
-        past=tuple(each for each in told if each.ended is not None),
+        past=tuple(each for each in numbered if each.ended is not None),
         skipped=stage.skipped,
         superseded=tuple(stage.names[key] for key in sorted(stage.past, key=SeriesKey.sort_key)),
         retired=tuple(each.series for key, each in judged.items() if key in stage.gone),
@@ -209,7 +209,7 @@ def judge(
         clock=clock,
         planned=known.planned,
     )
-    return JudgedSite(snapshot, judged, _news(told, known.alert_log), known.reports.runs)
+    return JudgedSite(snapshot, judged, _news(numbered, known.alert_log), known.reports.runs)
 
 
 def _groups(histories: Mapping[SeriesKey, History]) -> tuple[Group, ...]:
@@ -281,7 +281,7 @@ def _systems(
         )
 
 
-def _told(
+def _alerts_of(
     known: Known,
     system: System,
     drops: Sequence[GroupDrop],
@@ -383,8 +383,8 @@ def _news(
     alerts: Iterable[Alert], logged: Mapping[str, Sequence[AlertEvent]]
 ) -> dict[str, list[AlertEvent]]:
     found: defaultdict[str, list[AlertEvent]] = defaultdict(list)
-    told = {name: frozenset(events) for name, events in logged.items()}
+    before = {name: frozenset(events) for name, events in logged.items()}
     for alert in alerts:
-        known = told.get(alert.system, ())
+        known = before.get(alert.system, ())
         found[alert.system] += [each for each in alert.events if each not in known]
     return {name: sorted(each, key=lambda event: event.when) for name, each in found.items()}

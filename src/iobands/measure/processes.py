@@ -102,7 +102,7 @@ def boot_id() -> str:
 
 @cache
 def machine_id() -> str:
-    """Return what tells machines of one name apart: machine-id(5) and a MAC address.
+    """Return what distinguishes machines of one name: machine-id(5) and a MAC address.
 
     Machines that boot from one image may share the first.
     """

@@ -155,13 +155,13 @@ def read_known(
     }
     rejected = [*samples.rejected, *reports.rejected]
     rejected += [line for name in sorted(logs) for line in logs[name].rejected]
-    told = {
+    alert_logs = {
         name: attempts.of(
             alert_log(perflogs, name), partial(read_alert_log, perflogs, name, now), ((), ())
         )
         for name in sorted(systems)
     }
-    rejected += [line for _, lines in told.values() for line in lines]
+    rejected += [line for _, lines in alert_logs.values() for line in lines]
     return Known(
         now=now,
         as_of=as_of,
@@ -172,7 +172,7 @@ def read_known(
         bands={name: each for name, (each, _) in found.items()},
         maintenance={name: each for name, (_, each) in found.items()},
         logs=logs,
-        alert_log={name: events for name, (events, _) in told.items()},
+        alert_log={name: events for name, (events, _) in alert_logs.items()},
         last_session=None if as_of else read_last_session(perflogs, rejected),
         planned=() if as_of else _planned(perflogs, system),
         leftovers=() if as_of else read_leftovers(perflogs, system),

@@ -207,7 +207,7 @@ def _possible(name: str) -> pl.Expr:
 
 
 def _good(cells: pl.DataFrame, rows: pl.DataFrame) -> pl.Series:
-    """Return which rows can be used; `_reason` tells why the others cannot."""
+    """Return which rows can be used; `_reason` says why the others cannot."""
     good = rows[VALUE].is_between(*_RATES).fill_null(value=True)
     for name in cells.columns:
         if name in _NEVER_NULL:

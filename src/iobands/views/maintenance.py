@@ -186,7 +186,7 @@ def _rest(of: BeforeAfter) -> Iterator[Block]:
 def _stories(of: BeforeAfter) -> Iterator[Block]:
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for each in (*of.groups, *of.series):
-        alike["; ".join(_told(each.story))].append(each.name)
+        alike["; ".join(_story(each.story))].append(each.name)
     alike.pop("", None)
     lines = [
         f"{', '.join(names[:_NAMED])}"
@@ -198,7 +198,7 @@ def _stories(of: BeforeAfter) -> Iterator[Block]:
         yield Bullets(tuple(lines[:_MOST_QUIET]))
 
 
-def _told(story: Iterable[tuple[object, str, int]]) -> Iterator[str]:
+def _story(story: Iterable[tuple[object, str, int]]) -> Iterator[str]:
     for day, what, runs in story:
         how = f" from {plural(runs, 'run')}" if what.startswith("said") else ""
         yield f"{what} on {day:%d %b}{how}"
