@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.judge.fold import told
+from iobands.judge.fold import stories_in
 from iobands.model import Unusable
 from iobands.snapshot import Cause, CauseKind, State
 from iobands.source.action_log import ALERT_SCHEMA, event_in, event_line, read_alert_log
@@ -20,13 +20,13 @@ EVENTS = [event_in(line) for line in GOLDEN.splitlines()]
 
 
 def test_what_the_log_says() -> None:
-    first, second = told(EVENTS)
+    first, second = stories_in(EVENTS)
     assert (first.number, first.subject, first.names) == (17, "scratch writes", ["a", "b", "c"])
     assert first.opened == datetime(2026, 11, 15, 4, 19, 37, tzinfo=timezone.utc)
     assert first.low == datetime(2026, 11, 13, 3, 34, 41, tzinfo=timezone.utc)
     assert first.closed is None  # it was reopened
     assert (second.closed, EVENTS[8].into) == (EVENTS[8].when, 17)
-    before, _ = told(EVENTS[:-1])
+    before, _ = stories_in(EVENTS[:-1])
     assert before.closed == EVENTS[9].when
 
 
