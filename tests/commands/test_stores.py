@@ -40,6 +40,19 @@ def test_a_cluster_pushes_and_anybody_reads(iobands, tmp_path):
     assert iobands("status", "--store", f"{tmp_path}/copy").stdout == read.stdout
 
 
+def test_a_store_beside_the_site_is_one_by_whatever_name_from_wherever(iobands, tmp_path):
+    root = site(tmp_path / "cluster")
+    (root / "config" / "store.yaml").write_text("url: ../store\n")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    first = iobands("push", "--site", str(root), cwd=elsewhere)
+    assert first.stdout == "Pushed 10 samples and 3 documents\n"
+    for store in ("../store", f"{tmp_path}/store", f"{tmp_path}/elsewhere/../store"):
+        again = iobands("push", "--site", str(root), "--store", store, cwd=elsewhere)
+        assert again.stdout == "Pushed 0 samples and 0 documents\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cluster", "elsewhere", "store"]
+
+
 def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(iobands, tmp_path):
     store = f"{tmp_path}/store"
     for name in ("one", "two"):

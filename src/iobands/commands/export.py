@@ -25,7 +25,15 @@ from iobands.commands.options import (
     site_of,
 )
 from iobands.model import FileError, naming, replace_file
-from iobands.source.push import copy, open_store, push_new, read_pushed, store_of, write_pushed
+from iobands.source.push import (
+    copy,
+    located,
+    open_store,
+    push_new,
+    read_pushed,
+    store_of,
+    write_pushed,
+)
 from iobands.source.samples import samples_csv, samples_json, write_parquet
 from iobands.source.store import StoreError
 from iobands.views import age_text, plural
@@ -144,7 +152,9 @@ _StoreOption = Annotated[
 
 def _store_of(store: str | None, options: SiteOptions) -> str:
     """Return the URL of the store that is given, or of the site's; end if there is none."""
-    if url := store or store_of(options.config_of(_SETTINGS)):
+    if store:
+        return located(store, Path())
+    if url := store_of(options.config_of(_SETTINGS)):
         return url
     raise failure(f"{options.config_of(_SETTINGS)}: no such file; write `url: …`, or give --store")
 

@@ -359,6 +359,8 @@ def _actions(end: datetime) -> Iterator[Action]:
 _SITE_FILE: Final = f'''\
 """A made-up site, written by `iobands demo`."""
 
+schema = 4  # of contract 4
+
 HINTS = {_HINTS}
 
 

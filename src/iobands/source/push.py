@@ -78,6 +78,8 @@ _SETTINGS: Final[dict[str, Any]] = {
 def store_of(settings: Path) -> str | None:
     """Return the URL that the settings of a site's store name, None without a file.
 
+    A directory is below the site's, wherever the command runs.
+
     Raises:
         FileError: they cannot be used.
     """
@@ -85,7 +87,12 @@ def store_of(settings: Path) -> str | None:
         return None
     document = parse_yaml(read_content(settings), settings)
     document.check(_SETTINGS)
-    return str(document.value["url"])
+    return located(str(document.value["url"]), settings.parent.parent)
+
+
+def located(url: str, below: Path) -> str:
+    """Return a URL; a directory by the one name that does not depend on where one is."""
+    return url if "://" in url else str((below / url).resolve())
 
 
 @contextmanager
