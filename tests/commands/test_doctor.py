@@ -14,6 +14,7 @@ import pytest
 
 from iobands.commands.checkup import Line
 from iobands.commands.doctor import is_within, report_of
+from iobands.notify.settings import secret
 from tests.commands.calling import call
 from tests.site_copy import ROOT
 
@@ -217,6 +218,8 @@ SECRETS = (
 
 def test_a_report_has_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "gone" / "home"))
+    monkeypatch.setenv("HOOK", "https://hooks.slack.com/services/T0")
+    secret({"env": "HOOK"})  # the beginning of another one
     perflogs = tmp_path / "perflogs"
     perflogs.mkdir()
     (perflogs / "iobands-run.log").write_text(

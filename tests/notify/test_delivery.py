@@ -293,9 +293,9 @@ def test_a_passive_result_with_freshness_and_pings(web: Web) -> None:
     [
         ({"type": "mail", "to": ["x@y"], "from": "a b"}, "from is 'a b'; write an address"),
         ({"type": "carrier pigeon"}, "write one of mail, webhook"),
-        ({"type": "gitlab", "project": "a/b", "token": "s"}, "token is 's'; write a variable"),
+        ({"type": "gitlab", "project": "a/b", "token": "s"}, "token cannot be used; write a"),
         ({"type": "command", "command": "tell"}, "write a list"),
-        ({"type": "webhook", "url": "ftp://x"}, "url is 'ftp://x'; an address"),
+        ({"type": "webhook", "url": "ftp://x"}, "url cannot be used; write an address"),
     ],
 )
 def test_a_mistake_in_the_file_is_named(site: Path, said: object, mentions: str) -> None:

@@ -47,6 +47,7 @@ from iobands.notify.settings import scrubbed
 
 _LOG_BYTES: Final = 20_000  # of the last session's output in a report
 _REINSTALL: Final = "install it again: pip install --force-reinstall iobands"
+_HOOK: Final = re.compile(r"(?i)(https?://[^/\s]*hook[^/\s]*/)\S+")
 #: What is private whatever it is, and what stands in its place.
 _PRIVATE: Final = {
     r"(://)[^/\s@]+@": r"\1…@",
@@ -54,7 +55,6 @@ _PRIVATE: Final = {
     r"(?i)\b(\w*(?:token|password|passwd|secret|api[_-]?key))(['\"]?\s*[:=]\s*['\"]?)[^\s'\",;]+":
         r"\1\2…",
     r"\b(?:glpat-|gh[pousr]_|github_pat_|xox[a-z]-|AKIA)[\w-]+": "…",
-    r"(?i)(https?://[^/\s]*hook[^/\s]*/)\S+": r"\1…",
     r"(?i)\b(cookie\s*:\s*)[^\n]+": r"\1…",
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*-----|\Z)": "…",
     r"(?i)/(?:home|users)/[^/\s:'\"]+|/root\b": "~",
@@ -192,7 +192,8 @@ def report_of(found: list[Line], site: Path | None) -> str:
         except OSError:
             continue
         blocks.append(f"{name}:\n{content.decode(errors='replace')}")
-    text = scrubbed("\n\n".join(blocks))
+    # before the secrets in use: one of them may be the beginning of this address
+    text = scrubbed(_HOOK.sub(r"\1…", "\n\n".join(blocks)))
     for private, instead in {re.escape(str(Path.home())) + r"\b": "~", **_PRIVATE}.items():
         text = re.sub(private, instead, text)
     return text + "\n"
