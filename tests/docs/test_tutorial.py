@@ -38,5 +38,8 @@ def test_the_tutorial_can_be_followed(tmp_path: Path) -> None:
     before, after = said["iobands status"]
     assert "Acknowledged" not in before
     assert "Acknowledged" in after
+    known, undone = said["iobands alerts"]
+    assert "scratch writes  acknowledged" in known
+    assert "scratch writes  open" in undone
     assert "Did not move" in said["iobands explain 2"][0]
     assert "calibrating" in said["iobands run"][0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from iobands.judge.calibrate import calibrate
-from iobands.judge.requests import RequestError
+from iobands.judge.requests import Request, RequestError, Subject, selected
 from iobands.snapshot import (
     ACKNOWLEDGE,
     REBASELINE,
@@ -296,6 +296,12 @@ def test_words_that_mean_several_things_or_none(shared: Growing) -> None:
     for words in ("write_bw fpp", "nowhere", ""):
         with pytest.raises(RequestError):
             shared.does(REBASELINE, words, since=NOW - 5 * DAY)
+    # a wrong number is no word of a name, such as `OST 7 of disk` has
+    other = Subject("OST 7 of disk", shared.again().series[:1])
+    request = Request(ACKNOWLEDGE, "ada", "why")
+    with pytest.raises(RequestError, match="no alert has the number '7'"):
+        selected([other], "7", request, every=False, log={})
+    assert selected([other], "OST 7", request, every=False, log={}) == [other]
     # "writes" is of the shared alert's name alone
     assert shared.does(ACKNOWLEDGE, "writes").kind == ACKNOWLEDGE
 

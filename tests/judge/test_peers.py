@@ -385,7 +385,7 @@ def test_what_is_said_of_a_target_that_was_faster_than_the_others(tmp_path):
         site, Console(width=100)
     )
     said = explanation(site, alert)
-    assert f"the others, {own:.2f} × before\n" in said
+    assert f"the others; before, {own:.2f} ×\n" in said
     table = peers_text(site, "target")
     assert max(map(len, table.splitlines())) <= 80
     assert re.search(rf"^  7 +40 +{own:.2f} +0\.9", table, re.M)

@@ -209,7 +209,7 @@ def test_an_open_incident_and_one_that_is_over(tmp_path: Path) -> None:
     assert [incident.is_open for incident in found.incidents] == [False, False, True]
     alert = only(found, "a writes")
     assert (alert.severity.value, len(alert.members)) == ("incident", 3)
-    assert "Series: 3 of 3" in explanation(found, alert)
+    assert "Series that moved: 3 of 3" in explanation(found, alert)
     assert "Incident a write_bw from" in flat(found, "a fpp")
     assert "incident  3 a writes (3 of 3 series)" in digest(found)
     assert [each.is_open for each in from_json(to_json(found)).incidents] == [False, False, True]
@@ -256,7 +256,7 @@ def test_who_did_what_about_an_alert_stands_among_its_events(tmp_path: Path) -> 
     assert "Owner: joe\nTicket: https://tickets/4\n" in shown
     happened = shown.split("What happened\n")[1].split("\n\n")[0].splitlines()
     assert " Nov: opened as a " in happened[0]
-    assert happened[-1].startswith("  18 Nov: acknowledged 18 Nov 2026 01:30 by jane: a switch")
+    assert happened[-1].startswith("  18 Nov: acknowledged at 01:30 by jane: a switch")
     assert "of another" not in shown
     assert "acknowledge 1" not in shown  # it is already
     assert "iobands resolve 1 --reason TEXT" in shown

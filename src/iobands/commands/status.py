@@ -201,7 +201,7 @@ def alerts(
     found = site.ledger
     shown = found.entries if every else found.entries[:_SHOWN]
     heading, *rows = blocks(
-        [_HEADINGS, *(_row(each, site.now) for each in shown)],
+        [_HEADINGS, *(_row(each, site) for each in shown)],
         output_width(),
         wrapped=(5,),
         right=(0, 4),
@@ -219,16 +219,18 @@ def alerts(
     typer.echo(fitted([*lines, "", _figures(found)]), nl=False)
 
 
-def _row(entry: LedgerEntry, now: datetime) -> tuple[str, ...]:
+def _row(entry: LedgerEntry, site: Snapshot) -> tuple[str, ...]:
     times = (entry.since, entry.raised, entry.ended)
-    days = (day_text(each, now) if each else "-" for each in times)
+    days = (day_text(each, site.now) if each else "-" for each in times)
+    quiet = {(each.number, each.subject) for each in site.alerts if each.is_quiet}
+    still = "acknowledged" if (entry.number, entry.subject) in quiet else "open"
     change = percent(entry.ratio) if entry.ratio else "-"
     return (
         str(entry.number or "-"),
         *days,
         change,
         printable(entry.subject),
-        "" if entry.who else entry.end or "open",
+        "" if entry.who else entry.end or still,
     )
 
 

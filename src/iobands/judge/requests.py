@@ -124,13 +124,14 @@ def selected(
     """
     numbered = [each for each in subjects if each.number and words == str(each.number)]
     exact = numbered or [each for each in subjects if words in {each.name, _slug(each)}]
-    asked = words.split()
+    asked = [] if words.isdecimal() else words.split()  # a number is never part of a name
     matching = exact or [
         each for each in subjects if asked and all(word in each.name.split() for word in asked)
     ]
     if not matching:
         known = ", ".join(each.title for each in subjects if each.alert and each.number) or "none"
-        raise RequestError(f"no series or alert is named {words!r}; open alerts: {known}")
+        what = "alert has the number" if words.isdecimal() else "series or alert is named"
+        raise RequestError(f"no {what} {words!r}; open alerts: {known}")
     able = [each for each in matching if _is_possible(each, request, log)] or matching
     able = [each for each in able if each.alert or not each.number] or able[:1]
     shared = [each.alert for each in able if each.number]

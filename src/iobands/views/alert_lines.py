@@ -71,7 +71,8 @@ def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
         ticket = f" ({action.ticket})" if action.ticket else ""
         who = action.owner or action.who
         who = f"{who}, {day_text(action.when, site.now)}: {action.reason}{ticket}"
-        return [f"{level} {since}; {who}"]
+        mark = ":" if alert.cause and not alert.peer else ""
+        return [f"{level}{mark} {since}; {who}"]
     if alert.reason:
         return [alert.reason]
     level, *others = finding(alert, site, short=short)

@@ -167,7 +167,7 @@ def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield from section("What happened", (f"{day}: {text}" for day, text in story.happened))
     if alert.members:
         yield ""
-        heading = "Series that fell with it" if alert.peer else "Series"
+        heading = "Series that fell with it" if alert.peer else "Series that moved"
         yield f"{heading}: {len(alert.members) if alert.peer else story.count}"
         yield from _members(alert)
     if story.maybe:
@@ -231,9 +231,9 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
     if alert.since_low and alert.since_high and alert.since_low < alert.since_high:
         yield f"It began {between_text(alert.since_low, alert.since_high, site.now)}."
     if alert.peer and alert.ended is None:
-        own = {name: f"{each:.2f} × before" for name, each in alert.peer.own.items()}
+        own = {name: f"; before, {each:.2f} ×" for name, each in alert.peer.own.items()}
         yield from (
-            f"{name}: {ratio_text(each)} the others, {own.get(name, 'from its first sessions on')}"
+            f"{name}: {ratio_text(each)} the others{own.get(name, ', from its first sessions on')}"
             for name, each in sorted(alert.peer.ratios.items())
         )
 
@@ -244,7 +244,7 @@ def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
     Days on which series joined and nothing else happened are one line. If an
     alert was renamed several times a day, as the runs of a session ended, its last name counts.
     """
-    events = [(each.when, "", action_text(each)) for each in _actions(site, alert)]
+    events = [(each.when, "", action_text(each, dated=False)) for each in _actions(site, alert)]
     named: dict[str, AlertEvent] = {}
     for each in alert.events:
         day = day_text(each.when, site.now)
@@ -320,6 +320,7 @@ def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
     name = alert.peer.name
     for place in site.places:
         if (place.kind, place.system, place.where) == (name.kind, name.system, name.where):
+            yield ""
             yield f"All {place.name}: iobands targets{' --nodes' if name.kind == NODE else ''}"
             yield from confirmation(place, name.name)
 

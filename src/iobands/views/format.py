@@ -272,8 +272,8 @@ def maintenance_text(window: Window, now: datetime) -> str:
     return f"{'; '.join(times)}: {window.reason}" if times else ""
 
 
-def action_text(action: Action) -> str:
-    """Return what was done, when, by whom and why."""
+def action_text(action: Action, *, dated: bool = True) -> str:
+    """Return what was done, when, by whom and why; without the day if that is not `dated`."""
     span = ""
     if action.kind == RESOLVE and action.since and action.until:
         span = f" (runs of {_date_text(action.since)} to {_date_text(action.until)} do not count)"
@@ -281,7 +281,8 @@ def action_text(action: Action) -> str:
         span = f" (of {time_text(action.since)})"
     if action.kind == REBASELINE and action.since:
         span = f" (from {_date_text(action.since)} on)"
-    return f"{_DONE[action.kind]} {time_text(action.when)} by {action.who}: {action.reason}{span}"
+    when = time_text(action.when) if dated else f"at {action.when:%H:%M}"
+    return f"{_DONE[action.kind]} {when} by {action.who}: {action.reason}{span}"
 
 
 def acknowledgement_text(alert: Alert) -> str:
