@@ -75,6 +75,19 @@ def test_what_did_not_move_is_drawn_beside_it(tmp_path: Path) -> None:
     assert still.count("<svg") == still.count("stayed at ") == min(6, 8 - drawn)
 
 
+def test_what_fell_earlier_stayed_at_the_level_that_it_had_since(tmp_path: Path) -> None:
+    early = slow(0.5, since=30, pattern="fpp", variable="read_bw")
+    late = slow(0.5, since=12, pattern="fpp", variable="write_bw")
+    files = SiteFiles(tmp_path).days(
+        lambda fields, day: early(fields, day) * late(fields, day),
+        variables=("write_bw", "read_bw"),
+    )
+    _, page = pages(files.read()).values()
+    levels = [float(each) for each in re.findall(r"stayed at (\S+)", page)]
+    assert len(levels) == 4
+    assert all(0.9 < each < 1.1 for each in levels)  # 2, halved
+
+
 def test_a_picture_has_the_levels_before_and_since_and_the_onset() -> None:
     alert = Alert(
         Severity.DEGRADED, "a", since=NOW, direction=DOWN, number=1, system="here",

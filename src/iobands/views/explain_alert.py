@@ -182,7 +182,7 @@ def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield from ("", "What to type next")
         width = max(len(command) for command, _ in story.commands)
         yield from (f"  {command:{width}}  {what}" for command, what in story.commands)
-    yield from story.confirm
+    yield from ("", *story.confirm) if story.confirm else ()
 
 
 def _members(alert: Alert) -> Iterator[str]:
@@ -320,7 +320,6 @@ def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
     name = alert.peer.name
     for place in site.places:
         if (place.kind, place.system, place.where) == (name.kind, name.system, name.where):
-            yield ""
             yield f"All {place.name}: iobands targets{' --nodes' if name.kind == NODE else ''}"
             yield from confirmation(place, name.name)
 

@@ -82,7 +82,10 @@ def _of_member(member: Member, frame: Frame) -> _Picture:
 
 def _of_other(series: Series, frame: Frame) -> _Picture:
     times, values = around(frame, series.history)
-    before = values[times < frame.since]
+    change = series.status.change  # an alert of its own may have begun earlier
+    began = in_utc(change.since) if change else frame.since
+    first = began if began < frame.since else frame.low
+    before = values[(first <= times) & (times < frame.since)]
     level = float(np.median(before)) if len(before) else None
     says = "no run before" if level is None else f"stayed at {figure(level)} {series.key.unit}"
     return _of_series(series, frame, says, (level, None))
