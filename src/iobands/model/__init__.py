@@ -63,6 +63,7 @@ from iobands.model.files import (
     Rejections,
     Unusable,
     entries,
+    held,
     mask_others,
     mounts,
     mounts_in,

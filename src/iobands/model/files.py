@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import secrets
 import stat
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from errno import EEXIST, EFBIG, EINVAL
+from errno import EAGAIN, EEXIST, EFBIG, EINVAL
 from pathlib import Path
 from typing import Final
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_LOCK: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_PAUSE: Final = 0.1  # seconds between two tries
 
 
 def mask_others() -> None:
@@ -32,6 +36,38 @@ def naming(path: Path) -> Iterator[None]:
     except OSError as error:
         error.filename = error.filename or str(path)
         raise
+
+
+@contextmanager
+def held(path: Path, seconds: float) -> Iterator[None]:
+    """Lock the file `path`, which is made if missing, for as long as the caller needs.
+
+    Where the file system has no locks, such as Lustre mounted without flock or NFS without its lock
+    daemon, a second file beside it stands for the lock.
+
+    Raises:
+        TimeoutError: another process still holds it after so many `seconds`.
+        OSError: it cannot be made.
+    """
+    until = time.monotonic() + seconds
+    with ExitStack() as stack:
+        descriptor = os.open(path, _LOCK, 0o666)  # the umask says who may lock it
+        stack.callback(os.close, descriptor)
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    said = "another process holds it; try again later"
+                    raise TimeoutError(EAGAIN, said, str(path)) from None
+                time.sleep(_PAUSE)
+            except OSError:
+                from filelock import SoftFileLock  # noqa: PLC0415 (slow to load, rarely needed)
+
+                stack.enter_context(SoftFileLock(f"{path}.held", timeout=seconds))
+                break
+        yield
 
 
 @contextmanager

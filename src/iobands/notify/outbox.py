@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from filelock import FileLock, Timeout
-
-from iobands.model import Document, FileError, load_schema, parse_time, read_small, replace_file
+from iobands.model import (
+    Document,
+    FileError,
+    held,
+    load_schema,
+    parse_time,
+    read_small,
+    replace_file,
+)
 from iobands.snapshot import Alert, AlertEvent
 
 #: The version of contract 9.
@@ -149,12 +155,13 @@ class Outbox:
         """
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with FileLock(self.directory / ".lock", timeout=_LOCK_SECONDS):
+            with ExitStack() as stack:
+                try:
+                    stack.enter_context(held(self.directory / ".lock", _LOCK_SECONDS))
+                except TimeoutError:
+                    said = f"{self.directory}: another process is sending; try again later"
+                    raise FileError(said) from None
                 yield
-        except Timeout:
-            raise FileError(
-                f"{self.directory}: another process is sending; try again later"
-            ) from None
         except OSError as error:
             raise FileError(
                 f"{error.filename or self.directory}: {error.strerror or error}"

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from iobands.model import Rejected, Unusable, is_of_this_age, leave_out, naming, read_small
+from iobands.model import Rejected, Unusable, held, is_of_this_age, leave_out, naming, read_small
 
 _LOCK_SECONDS: Final = 10
 _Item = TypeVar("_Item")
@@ -97,10 +97,8 @@ def append_lines(path: Path, lines: Sequence[str]) -> Path:
     Raises:
         OSError: the file cannot be written, and is unchanged.
     """
-    from filelock import FileLock  # noqa: PLC0415 (slow to load, and only writing needs it)
-
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(f"{path}.lock", timeout=_LOCK_SECONDS)
+    lock = held(path.with_name(f"{path.name}.lock"), _LOCK_SECONDS)
     with naming(path), lock, path.open("a+b", buffering=0) as stream:
         size = stream.seek(0, os.SEEK_END)
         rest = "".join(f"{line}\n" for line in lines).encode(errors="replace")
