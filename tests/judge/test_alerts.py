@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.judge.budget import Budget
 from iobands.judge.conditions import certainty
+from iobands.judge.prior import Budget
 from iobands.model import worst
 from iobands.snapshot import (
     ACKNOWLEDGE,

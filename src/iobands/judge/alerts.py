@@ -12,13 +12,13 @@ from typing import Final
 
 import numpy as np
 
-from iobands.judge.budget import Budget
 from iobands.judge.causes import Records, candidates, tell_causes
 from iobands.judge.conditions import certainty, shared_by, subject_of
 from iobands.judge.flaky import Flaky
 from iobands.judge.fold import NEAR, Happening, Story, fold
 from iobands.judge.groups import GroupDrop
 from iobands.judge.onset import onset_of
+from iobands.judge.prior import Budget
 from iobands.snapshot import (
     ACKNOWLEDGE,
     CAUSED,

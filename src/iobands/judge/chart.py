@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.judge.baseline import Baseline
-from iobands.judge.budget import FAR_DOWN, LOW
+from iobands.judge.prior import FAR_DOWN, LOW
 from iobands.judge.scores import DESIGNS, DROPS, EVERY, MODE, SPREAD, WEIGHTS, lower_mode
 from iobands.snapshot.history import (
     DOWN,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.judge.budget import Budget
+from iobands.judge.prior import Budget
 from iobands.snapshot import (
     COLLAPSED,
     COMPLETED,

@@ -23,7 +23,6 @@ from iobands.judge.baseline import (
     Baseline,
     scale_for,
 )
-from iobands.judge.budget import DEGRADED, RECOVERED_FROM, WATCH
 from iobands.judge.chart import (
     AGAIN,
     SIDES,
@@ -44,7 +43,7 @@ from iobands.judge.chart import (
     recovery_designs,
     slide_begins,
 )
-from iobands.judge.prior import Month, Prior
+from iobands.judge.prior import DEGRADED, RECOVERED_FROM, WATCH, Month, Prior
 from iobands.judge.scores import (
     DESIGNS,
     EVERY,

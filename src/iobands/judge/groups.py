@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.judge.baseline import MOST_CORRELATION, scale_for, serial_correlation
-from iobands.judge.budget import WATCH
 from iobands.judge.chart import SIDES, Chart
 from iobands.judge.detection import Detection
-from iobands.judge.prior import Month, Months
+from iobands.judge.prior import WATCH, Month, Months
 from iobands.snapshot import (
     DOWN,
     SHARED,

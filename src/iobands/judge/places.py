@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from iobands.judge.budget import Budget
 from iobands.judge.peer_scan import compare_peers, comparisons_a_year, looks, over_others
+from iobands.judge.prior import Budget
 from iobands.judge.set_aside import LONG_AGO
 from iobands.snapshot import (
     FIELD_OF,

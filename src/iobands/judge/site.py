@@ -15,7 +15,6 @@ from typing import Final
 import numpy as np
 
 from iobands.judge.alerts import System, alerts_of, with_states
-from iobands.judge.budget import Budget
 from iobands.judge.causes import Records
 from iobands.judge.conditions import (
     of_failures,
@@ -31,7 +30,7 @@ from iobands.judge.happenings import happenings_of, incidents_of
 from iobands.judge.ledger import ledger_of
 from iobands.judge.memory import Remembered
 from iobands.judge.places import actions_on_peers, places_of
-from iobands.judge.prior import Measured, Months, Prior, months_of, priors_of
+from iobands.judge.prior import Budget, Measured, Months, Prior, months_of, priors_of
 from iobands.judge.set_aside import Stage, spans_of_peers
 from iobands.judge.state import Judged, judged_series
 from iobands.model import CheckRun, LastSession, Rejected, SeriesKey, slug
