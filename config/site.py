@@ -21,10 +21,20 @@ if SOURCE.is_dir():
 else:  # installed, among packages that must not hide ReFrame's own
     sys.path.append(str(CONFIG.parents[2]))
 
+import iobands  # noqa: E402
 from iobands.measure import SessionError  # noqa: E402
 from iobands.measure.inside import begin_in_reframe, is_run, mend_loading  # noqa: E402
 from iobands.measure.perflogs import takes_locks  # noqa: E402
 from iobands.model import FileError  # noqa: E402
+
+
+def _refuse_another() -> None:
+    """Refuse an iobands that is not the one of these checks, as PYTHONPATH or a module brings."""
+    own = SOURCE.resolve() if SOURCE.is_dir() else CONFIG.parents[1]
+    found = Path(iobands.__file__).resolve().parent
+    if found != own:
+        remedy = "unset PYTHONPATH, or uninstall one of them"
+        raise SystemExit(f"ERROR: ReFrame finds {found} before {own}: {remedy}")
 
 
 def _load(path: Path) -> ModuleType:
@@ -77,6 +87,7 @@ def _remove_first_log() -> None:
 
 
 def _site_configuration() -> dict:
+    _refuse_another()
     mend_loading()
     results = _load(CONFIG / "results.py")
     for place in (CONFIG.parent, results.SITE):

@@ -6,12 +6,13 @@ status 0. So a mistake in a site file stops ReFrame here, with a message.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -57,7 +58,27 @@ def _schema() -> dict:
             entry["stripe_counts"] = {"$ref": "#/$defs/noStripes"}
         is_of = {"required": ["type"], "properties": {"type": {"const": name}}}
         definitions["filesystem"]["allOf"].append({"if": is_of, "then": {"properties": entry}})
+    _add_keys_of_reframe(schema)
     return schema
+
+
+def _add_keys_of_reframe(schema: dict) -> None:
+    """Let an entry have ReFrame's keys alone: ReFrame names neither the file nor the place."""
+    (package,) = find_spec("reframe").submodule_search_locations
+    theirs = json.loads((Path(package) / "schemas" / "config.json").read_text("utf-8"))
+    theirs, system = theirs["properties"], schema["properties"]["system"]
+    of_systems = theirs["systems"]["items"]
+    for own, known in (
+        (system, of_systems),
+        (
+            system["properties"]["partitions"]["items"],
+            of_systems["properties"]["partitions"]["items"],
+        ),
+        (schema["$defs"]["environment"], theirs["environments"]["items"]),
+    ):
+        if known.get("additionalProperties") is False:
+            own["properties"] = {name: {} for name in known["properties"]} | own["properties"]
+            own["additionalProperties"] = False
 
 
 SCHEMA = _schema()

@@ -130,11 +130,19 @@ def test_half_upgraded_and_an_unknown_reframe(site: Path, tmp_path: Path) -> Non
         "Requires-Dist: no-such-package>=1\nProvides-Extra: checks\n"
         "Requires-Dist: reframe-hpc<4.3,>=4.2; extra == 'checks'\n"
     )
+    (old / "RECORD").write_text(
+        "iobands/gone.py,sha256=x,1\niobands/other.py,sha256=x,1\n"
+        # the digest of nothing
+        "iobands/same.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0\n"
+    )
+    (old.parent / "iobands").mkdir()
+    (old.parent / "iobands" / "other.py").write_text("1")
+    (old.parent / "iobands" / "same.py").touch()
     status, said = doctor(site, PYTHONPATH=str(old.parent))
     assert status == 3
     assert "FAIL packages: the package is 0.0.1, its files are " in said
     assert "half upgraded; rich " in said
-    assert "no-such-package is missing install it again" in said
+    assert "no-such-package is missing; 2 files missing or changed: iobands/gone.py" in said
     assert "not tested with it; tested is reframe-hpc<4.3,>=4.2" in said
 
 
@@ -144,6 +152,13 @@ def test_a_mistake_in_the_site_file(site: Path, monkeypatch: pytest.MonkeyPatch)
     assert status == 3
     assert "FAIL site file: " in said
     assert "local.py" in said
+
+
+def test_a_site_file_of_another_host(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    change(site, '"hostnames": [".*"]', '"hostnames": ["^no-such-host$"]')
+    status, said = doctor_here(site, monkeypatch)
+    assert status == 3
+    assert f"FAIL site file: none is of this host, {socket.gethostname()} correct its" in said
 
 
 @pytest.mark.needs("mounts", "mount namespaces")

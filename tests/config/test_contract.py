@@ -100,6 +100,17 @@ def test_a_right_site_is_accepted(environment):
     check_site(SYSTEM, [environment], SITE_FILE)
 
 
+def test_a_key_that_reframe_does_not_know_is_named_with_its_place():
+    system = copy.deepcopy(SYSTEM)
+    system["partitions"][1]["enviros"] = []
+    place, problem = refused(system)
+    assert place == f"partition {system['partitions'][1]['name']!r}"
+    assert problem.startswith("enviros is an unknown key; write one of name, descr, ")
+    assert problem.endswith("(did you mean environs?)")
+    place, problem = refused({**SYSTEM, "hostname": ["x"]})
+    assert (place, problem.partition(";")[0]) == ("", "hostname is an unknown key")
+
+
 SMALL, WORK, FAST = "scale 'small'", "filesystem 'work'", "hint preset 'fast'"
 FIRST = "entry 1 of recommended"
 
@@ -369,6 +380,7 @@ def test_the_types_of_file_systems_are_documented():
         ({"features": "ofi"}, ["features is 'ofi'", "['ofi']"]),
         ({"extras": {"mpi": "mpich2"}}, ["mpi is 'mpich2'", "did you mean mpich?"]),
         ({"extras": {"mpi_library": "mpich"}}, ["mpi_library is an unknown key", "mpi"]),
+        ({"module": ["gcc"]}, ["module is an unknown key", "did you mean modules?"]),
     ],
 )
 def test_a_mistake_in_an_environment_is_named(environment, mentions):

@@ -128,3 +128,16 @@ def test_a_site_needs_no_clone(installed: Mapping[str, str], tmp_path: Path) -> 
     assert "- BenchioFPP %" in listed
     assert f"{suite}/config/site.py" in listed  # ReFrame names its configuration
     assert not (site / "checks").exists()
+    # a ReFrame that would take another iobands than that of the checks
+    done = subprocess.run(
+        [Path(sys.executable).with_name("reframe"), "-C", f"{suite}/config/site.py", "-l"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "IOBANDS_SITE": str(site)},
+        cwd=site,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert (
+        f"ReFrame finds {ROOT}/src/iobands before {suite[:-6]}: unset" in done.stdout + done.stderr
+    )

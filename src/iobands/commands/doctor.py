@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib.metadata
 import os
 import platform
@@ -44,6 +46,7 @@ from iobands.measure.site_directory import (
 )
 from iobands.model import PATH_PART, __version__, read_small, replace_file
 from iobands.notify.settings import scrubbed
+from iobands.views import plural, some
 
 _LOG_BYTES: Final = 20_000  # of the last session's output in a report
 _REINSTALL: Final = "install it again: pip install --force-reinstall iobands"
@@ -124,9 +127,23 @@ def _packages() -> Line:
         return Line("packages", "pip does not know iobands", _REINSTALL, Level.WARN)
     if known != __version__:
         wrong.insert(0, f"the package is {known}, its files are {__version__}: half upgraded")
+    changed = [str(each) for each in importlib.metadata.files("iobands") or () if _is_other(each)]
+    if changed:
+        wrong.append(f"{plural(len(changed), 'file')} missing or changed: {some(changed)}")
     if wrong:
         return Line("packages", "; ".join(wrong), _REINSTALL, Level.FAIL)
-    return Line("packages", "all are in their ranges")
+    return Line("packages", "all are in their ranges, and the files are as installed")
+
+
+def _is_other(path: importlib.metadata.PackagePath) -> bool:
+    """Whether a file is missing or is not the one that pip installed."""
+    if path.hash is None:
+        return False
+    try:
+        found = hashlib.new(path.hash.mode, path.read_binary()).digest()
+    except OSError:
+        return True
+    return base64.urlsafe_b64encode(found).decode().rstrip("=") != path.hash.value
 
 
 def _requirements(extra: str) -> list[str]:

@@ -93,7 +93,7 @@ def reframe_command(root: Path) -> list[str]:
     The program is the one on PATH, else the one beside this Python.
 
     Raises:
-        SessionError: it is not installed.
+        SessionError: it is not installed, or this installation has no checks.
     """
     beside = Path(sys.executable).with_name("reframe")
     found = shutil.which("reframe") or (str(beside) if beside.is_file() else None)
@@ -102,6 +102,8 @@ def reframe_command(root: Path) -> list[str]:
             "reframe is not on PATH; load its module, or pip install 'iobands[checks]'"
         )
     suite = suite_of(root)
+    if not (suite / "checks").is_dir():
+        raise SessionError(f"{suite}: no checks; half installed, or PYTHONPATH names another one")
     return [found, "-C", str(suite / "config" / "site.py"), "-c", str(suite / "checks"), "-R"]
 
 
