@@ -21,15 +21,22 @@ if SOURCE.is_dir():
 else:  # installed, among packages that must not hide ReFrame's own
     sys.path.append(str(CONFIG.parents[2]))
 
+import reframe  # noqa: E402
+
 import iobands  # noqa: E402
 from iobands.measure import SessionError  # noqa: E402
 from iobands.measure.inside import begin_in_reframe, is_run, mend_loading  # noqa: E402
 from iobands.measure.perflogs import takes_locks  # noqa: E402
 from iobands.model import FileError  # noqa: E402
 
+_OLDEST = (4, 10)  # by its run reports and the settings of its perflogs
 
-def _refuse_another() -> None:
-    """Refuse an iobands that is not the one of these checks, as PYTHONPATH or a module brings."""
+
+def _refuse_strangers() -> None:
+    """Refuse a ReFrame of long ago, and an iobands that is not the one of these checks."""
+    if (*map(int, re.findall(r"\d+", reframe.VERSION)[:2]),) < _OLDEST:
+        needs = ".".join(map(str, _OLDEST))
+        raise SystemExit(f"ERROR: ReFrame {reframe.VERSION} is too old: iobands needs {needs}")
     own = SOURCE.resolve() if SOURCE.is_dir() else CONFIG.parents[1]
     found = Path(iobands.__file__).resolve().parent
     if found != own:
@@ -87,7 +94,7 @@ def _remove_first_log() -> None:
 
 
 def _site_configuration() -> dict:
-    _refuse_another()
+    _refuse_strangers()
     mend_loading()
     results = _load(CONFIG / "results.py")
     for place in (CONFIG.parent, results.SITE):

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from iobands.measure.inside import mend_loading
+from tests.site_copy import ROOT
 
 # As in a session whose `iobands run` was killed: nobody reads what ReFrame says.
 _RAISES = """
@@ -52,6 +53,20 @@ def test_only_a_known_reframe_is_changed(version: str, replaced: str, said: str)
     )
     assert (done.stdout.strip(), done.stderr.startswith(said)) == (replaced, True)
     assert bool(done.stderr) == bool(said)
+
+
+@pytest.mark.machine
+def test_a_reframe_of_long_ago_is_refused() -> None:
+    pytest.importorskip("reframe")
+    loads = "import runpy, sys, reframe; reframe.VERSION = '4.8.4'; runpy.run_path(sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", loads, str(ROOT / "config" / "site.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "ERROR: ReFrame 4.8.4 is too old: iobands needs 4.10\n"
 
 
 def test_what_is_deprecated_is_said_of_the_line_that_uses_it(monkeypatch):
@@ -103,6 +118,7 @@ from pathlib import Path
 import reframe
 from reframe.frontend.loader import RegressionCheckLoader
 from iobands.measure.inside import mend_loading
+from tests.site_copy import ROOT
 site, is_mended = Path(sys.argv[1]), sys.argv[2] == "mended"
 sys.path.insert(0, str(site))
 reframe.INSTALL_PREFIX = str(site)

@@ -192,6 +192,8 @@ def _reframe() -> Line:
     except importlib.metadata.PackageNotFoundError:
         tested = []
     text = f"{version[0]}, {program}"
+    if tested and not is_within(version[0], re.sub(r"<[\d.]+", "", tested[0])):
+        return Line("ReFrame", text, f"too old; tested is {tested[0]}", Level.FAIL)
     if tested and not is_within(version[0], tested[0]):
         return Line("ReFrame", text, f"not tested with it; tested is {tested[0]}", Level.WARN)
     return Line("ReFrame", text)
