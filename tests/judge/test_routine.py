@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from iobands.judge.advise import published
 from iobands.judge.calibrate import calibrate
-from iobands.judge.published import published
 from iobands.judge.site import judge
 from iobands.source.known import read_known
 from iobands.source.missing_runs import overdue_after

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.judge.published import published
+from iobands.judge.advise import published
 from iobands.snapshot import Changed, Recommended
 from iobands.source.site_file import SiteFile
 from iobands.views.document import DocumentFormat, written

@@ -33,7 +33,7 @@ from iobands.commands.options import (
 from iobands.judge.account import accounts_of
 from iobands.judge.advise import advise as advise_on
 from iobands.judge.advise import compare as compared
-from iobands.judge.published import published_of
+from iobands.judge.advise import published_of
 from iobands.judge.site import JudgedSite
 from iobands.model import (
     ACCEPTANCE,

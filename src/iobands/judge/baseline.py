@@ -248,3 +248,54 @@ def scale_for(correlation: float, threshold: float, watch: float, youth: float =
     """
     share = min(max((threshold - watch) / watch, 0.0), 1.0)
     return float(inflation(correlation) ** (1 + share * (1 + youth) / 2))
+
+
+def ranks(
+    runs: int, share: float, *, confidence: float = 0.95, widened: float = 1.0
+) -> tuple[int, int] | None:
+    """Return the ranks, from 1, between which the quantile lies; None if there are too few runs.
+
+    The number of `runs` independent runs under the quantile `share` is binomial (David and
+    Nagaraja, Order Statistics, 3rd edition, 2003, section 7.1). Each tail has at most
+    (1 - confidence) / 2; then the ranks come as close together as `confidence` in all allows. They
+    lie `widened` times as far from `runs` x `share` where runs depend on each other.
+
+    Raises:
+        ValueError: `runs` is less than 1, or `share` or `confidence` is not between 0 and 1.
+    """
+    from scipy.stats import binom  # noqa: PLC0415 (slow to load, and only calibration needs it)
+
+    if runs < 1 or not (0 < share < 1 and 0 < confidence < 1):
+        raise ValueError(f"no ranks of {runs} runs, share {share}, confidence {confidence}")
+    tail = (1 - confidence) / 2
+    low, high = int(binom.ppf(tail, runs, share)), int(binom.ppf(1 - tail, runs, share)) + 1
+    if low < 1 or high > runs:
+        return None
+    covered = float(binom.cdf(high - 1, runs, share) - binom.cdf(low - 1, runs, share))
+    while True:
+        at_low, at_high = (float(binom.pmf(k, runs, share)) for k in (low, high - 1))
+        covered -= min(at_low, at_high)
+        if covered < confidence:
+            break
+        low, high = (low + 1, high) if at_low <= at_high else (low, high - 1)
+    centre = runs * share
+    low = min(low, int(np.floor(centre - (centre - low) * widened)))
+    high = max(high, int(np.ceil(centre + (high - centre) * widened)))
+    return (low, high) if low >= 1 and high <= runs else None
+
+
+def interval(
+    values: Array, share: float, *, confidence: float, correlation: float
+) -> tuple[float, float] | None:
+    """Return the interval of a quantile of `values`, None if there are too few.
+
+    It is widened for their serial `correlation`, as `correlation_of` gives it.
+    """
+    found = ranks(len(values), share, confidence=confidence, widened=inflation(correlation))
+    order = np.sort(values)
+    return (float(order[found[0] - 1]), float(order[found[1] - 1])) if found else None
+
+
+def correlation_of(values: Array) -> float:
+    """Return the serial correlation of the logarithms of `values`, from 0 to `MOST_CORRELATION`."""
+    return float(np.clip(serial_correlation(np.log(values)), 0.0, MOST_CORRELATION))

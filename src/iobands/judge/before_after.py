@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from iobands.judge.propose import correlation_of
+from iobands.judge.baseline import correlation_of
 from iobands.judge.spacing import FADES, NEW
 from iobands.snapshot import MARGIN, Array, Flags, Ratio, ShiftVerdict
 

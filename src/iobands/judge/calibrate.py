@@ -9,16 +9,50 @@ from typing import Final
 
 import numpy as np
 
-from iobands.bands import FROZEN, Band, Bands, Epoch
+from iobands.bands import ACTIVE, FROZEN, PROVISIONAL, Band, Bands, Epoch, log_fence
+from iobands.judge.baseline import (
+    FIRST_BASELINE,
+    FULL_BASELINE,
+    LARGEST_BASELINE,
+    correlation_of,
+    interval,
+)
 from iobands.judge.detection import Detection
 from iobands.judge.normal import band_in_force
-from iobands.judge.propose import NoProposal, Proposal, propose
 from iobands.judge.site import JudgedSite
-from iobands.snapshot import FLAKY, RECOVERED, Series, in_utc, moment
+from iobands.snapshot import CONFIDENCE, FLAKY, RECOVERED, Array, Series, in_utc, moment
 
 #: The source of an epoch that was learned, and of one that a person began.
 SOURCE: Final = "own history, by iobands calibrate"
 BY_HAND: Final = "iobands epoch"
+#: Runs below the fence are outliers up to this share; more of them are normal for the series.
+MOST_OUTLIERS: Final = 0.15
+_DIGITS: Final = 4
+_UPPER_OUTER_FENCE: Final = 3.0
+
+
+class NoProposal(ValueError):
+    """No band can be proposed; the message says why."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A band learned from the runs of a series, in the unit of the values.
+
+    `intervals` has 95 % intervals by the names of figures, without those that need more runs.
+    `runs` is how many runs count. `notes` say which runs were left out.
+    """
+
+    lower_quartile: float
+    median: float
+    upper_quartile: float
+    maximum: float
+    floor: float
+    intervals: dict[str, tuple[float, float]]
+    state: str
+    runs: int
+    correlation: float
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -186,3 +220,91 @@ def _epoch(learned: list[Learned], bands: Bands, now: datetime) -> Epoch:
         runs_since=min(each.runs_since for each in learned),
         limits=before.limits if before else (),
     )
+
+
+def propose(values: Array) -> Proposal:
+    """Return the band of `values`, of shape (n,): healthy runs of one level in the order of time.
+
+    The first 200 runs count, so that later ones change nothing.
+
+    Raises:
+        NoProposal: there are too few runs, or half of them are equal.
+        ValueError: a value is not a positive finite number.
+    """
+    if not (np.isfinite(values) & (values > 0)).all():
+        raise ValueError("a value is not a positive finite number")
+    if len(values) < FIRST_BASELINE:
+        raise NoProposal(f"{len(values)} healthy runs; a band needs {FIRST_BASELINE}")
+    window = values[:LARGEST_BASELINE]
+    state = ACTIVE if len(window) >= FULL_BASELINE else PROVISIONAL
+    if len(window) >= LARGEST_BASELINE:
+        state = FROZEN
+    notes = []
+    lower, _, upper = _quartiles(window)
+    kept = window[window >= log_fence(lower, upper, len(window))]
+    outliers = len(window) - len(kept)
+    if outliers > MOST_OUTLIERS * len(window):
+        notes.append(f"included: {outliers} runs below the fence, too many to be outliers")
+        kept = window
+    elif outliers:
+        notes.append(f"left out: {outliers} outliers")
+    lower, median, upper = _quartiles(kept)
+    if lower == upper:
+        raise NoProposal(
+            f"half of {len(kept)} values are equal, {median:g}, so the band would have no width; "
+            "check that the values are measured"
+        )
+    top = upper * (upper / lower) ** _UPPER_OUTER_FENCE
+    beyond = int(np.count_nonzero(kept > top))
+    if beyond:
+        notes.append(f"left out of the maximum: {beyond} runs far above the others")
+    figures = {
+        "floor": log_fence(lower, upper, len(kept)),
+        "lower_quartile": lower,
+        "median": median,
+        "upper_quartile": upper,
+        "maximum": float(kept[kept <= top].max()),
+    }
+    correlation = correlation_of(window)
+    return Proposal(
+        **{name: _rounded(figure) for name, figure in figures.items()},
+        intervals=_intervals(kept, correlation),
+        state=state,
+        runs=len(kept),
+        correlation=correlation,
+        notes=tuple(notes),
+    )
+
+
+def _quartiles(values: Array) -> tuple[float, float, float]:
+    lower, median, upper = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
+    return lower, median, upper
+
+
+def _intervals(values: Array, correlation: float) -> dict[str, tuple[float, float]]:
+    """Return the 95 % intervals of the quartiles and of the floor.
+
+    The floor rises with the lower and falls with the upper quartile. Intervals of 97.5 % of both
+    hold them together in at least 95 % (Bonferroni), and so does what follows for the floor.
+    """
+    shares = {"lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75}
+    intervals = {
+        name: interval(values, share, confidence=CONFIDENCE, correlation=correlation)
+        for name, share in shares.items()
+    }
+    both = 1 - (1 - CONFIDENCE) / 2
+    low, high = (
+        interval(values, share, confidence=both, correlation=correlation) for share in (0.25, 0.75)
+    )
+    if low and high:
+        # if the two overlap, the fence would be above the lower quartile
+        highest = log_fence(low[1], max(low[1], high[0]), len(values))
+        intervals = {"floor": (log_fence(low[0], high[1], len(values)), highest), **intervals}
+    return {
+        name: (_rounded(pair[0]), _rounded(pair[1])) for name, pair in intervals.items() if pair
+    }
+
+
+def _rounded(figure: float) -> float:
+    # the significant digits of a band; rounding keeps figures in order
+    return float(f"{figure:.{_DIGITS}g}")

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.judge.propose import NoProposal, propose, ranks
+from iobands.judge.baseline import ranks
+from iobands.judge.calibrate import NoProposal, propose
 
 
 def lognormal(runs: int, seed: int = 0, spread: float = 0.2) -> np.ndarray:
