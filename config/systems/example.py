@@ -3,8 +3,8 @@
 It matches no host. Everything that may be said is here; docs/contracts.md, "Contract 4", says
 what each word means. Before you submit anything, look at what would be submitted:
 
-    reframe -C config/site.py -c checks -R --system=<name>:compute -l
-    reframe -C config/site.py -c checks -R --system=<name>:compute -t smoke --dry-run
+    iobands reframe -- --system=<name>:compute -l
+    iobands reframe -- --system=<name>:compute -t smoke --dry-run
 
 and read the scripts below stage/. A mistake in this file stops ReFrame with a message that says
 where it is.

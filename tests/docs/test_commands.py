@@ -131,3 +131,10 @@ def test_it_works_on_the_made_up_site(words: list[str], demo: Path, tmp_path: Pa
     if done.returncode == 3:
         wanted = next(text for name, text in LACKS.items() if shlex.join(words).startswith(name))
         assert wanted in said.lower()
+
+
+def test_each_target_of_make_exists() -> None:
+    phony = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        named = re.findall(r"(?:^\s*|`)make ([a-z][\w-]*)", page.read_text("utf-8"), re.MULTILINE)
+        assert set(named) <= set(phony[0].split()), page
