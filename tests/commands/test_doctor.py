@@ -14,7 +14,7 @@ import pytest
 
 from iobands.commands.checkup import Line
 from iobands.commands.doctor import is_within, report_of
-from iobands.notify.settings import secret
+from iobands.notify.outbox import secret
 from tests.commands.calling import call
 from tests.site_copy import ROOT
 

@@ -20,7 +20,7 @@ from checks.tools.ior import result as ior
 from iobands.bands import load_bands
 from iobands.judge.conditions import of_session
 from iobands.judge.site import read_site
-from iobands.measure import SessionError, cost, jobs, lock
+from iobands.measure import SessionError, cost, lock, processes
 from iobands.measure.inside import drop_secrets
 from iobands.measure.lock import new_holder
 from iobands.measure.notes import new_note, read_leftovers
@@ -28,10 +28,14 @@ from iobands.measure.record import RECORD_NAME, begin_record, end_record, read_l
 from iobands.measure.run_reports import read_run_reports
 from iobands.model import LIMIT, FileError
 from iobands.notify.changes import changes
-from iobands.notify.outbox import Delivery, Message, Outbox, OutboxState, Topic
-from iobands.notify.settings import (
+from iobands.notify.outbox import (
     NOTIFIED,
+    Delivery,
+    Message,
+    Outbox,
+    OutboxState,
     SendError,
+    Topic,
     _secrets,
     read_settings,
     scrubbed,
@@ -330,13 +334,13 @@ def test_notes_of_jobs(root, data):
         (programs / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         (programs / name).chmod(0o700)
     valid = b"slurm 12 rfm_EnvProbe\nslurm 13 rfm_EnvMpi\n"
-    (perflogs / jobs.JOBS_NAME).write_bytes(data.draw(damaged(valid)))
-    jobs._jobs_named.cache_clear()
+    (perflogs / processes.JOBS_NAME).write_bytes(data.draw(damaged(valid)))
+    processes._jobs_named.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", str(programs), prepend=":")
-        said = jobs.cancel_jobs(perflogs)
+        said = processes.cancel_jobs(perflogs)
     assert all(isinstance(text, str) for text in said)
-    assert not (perflogs / jobs.JOBS_NAME).exists()
+    assert not (perflogs / processes.JOBS_NAME).exists()
     if cancelled.exists():
         assert set(cancelled.read_text(encoding="utf-8").splitlines()) == {"-- 12"}
 

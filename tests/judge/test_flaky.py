@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.judge.flaky import SESSIONS, enough
+from iobands.judge.happenings import SESSIONS, enough
 from iobands.snapshot import ACKNOWLEDGE, Alert, Snapshot
 from iobands.source.action_log import append_events
 from iobands.views.digest import digest_text

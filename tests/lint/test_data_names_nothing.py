@@ -23,7 +23,7 @@ STARTS = {
     "src/iobands/measure/reframe.py": {"subprocess"},
     "src/iobands/measure/sweep.py": {"subprocess", "import_module"},
     "src/iobands/notify/channels.py": {"subprocess"},
-    "src/iobands/measure/jobs.py": {"subprocess"},
+    "src/iobands/measure/processes.py": {"subprocess"},
     # the scheduler and MPI of this machine, once, for a new site file
     "src/iobands/measure/site_directory.py": {"subprocess"},
     # the programs that a site file names, by `iobands doctor`

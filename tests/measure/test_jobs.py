@@ -9,8 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure import SESSION_ENV, jobs
-from iobands.measure.jobs import JOBS_NAME, await_end, cancel_jobs, cluster_of, has_ended, note_job
+from iobands.measure import SESSION_ENV, processes
+from iobands.measure.processes import (
+    JOBS_NAME,
+    await_end,
+    cancel_jobs,
+    cluster_of,
+    has_ended,
+    note_job,
+)
 from tests.fault_table import Observed
 
 Program = Callable[[str, str], None]
@@ -24,7 +31,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     directory = tmp_path / "bin"
     directory.mkdir()
     monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
-    for cached in (cluster_of, has_ended, jobs._jobs_named):
+    for cached in (cluster_of, has_ended, processes._jobs_named):
         cached.cache_clear()
 
     def make(name: str, script: str) -> None:
@@ -191,7 +198,7 @@ def test_a_job_is_waited_for_that_squeue_could_not_find(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program
 ) -> None:
     program("squeue", ANSWERS.format(tmp_path))
-    monkeypatch.setattr(jobs, "_PAUSE", 0)
+    monkeypatch.setattr(processes, "_PAUSE", 0)
     asked = tmp_path / "squeue"
     await_end("slurm", "7", 600)  # sacct says what has ended
     await_end("squeue", "7", 0)

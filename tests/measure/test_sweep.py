@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.jobs import cluster_of, has_ended
 from iobands.measure.notes import Note, Stays, new_note, read_leftovers, read_notes
-from iobands.measure.processes import Process
+from iobands.measure.processes import Process, cluster_of, has_ended
 from iobands.measure.sweep import sweep
 
 #: A process of this host before its last restart.

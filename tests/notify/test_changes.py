@@ -10,8 +10,7 @@ import pytest
 
 from iobands.notify.changes import changes, message_of
 from iobands.notify.channels import as_mail
-from iobands.notify.outbox import Topic
-from iobands.notify.settings import NOTIFIED
+from iobands.notify.outbox import NOTIFIED, Topic
 from iobands.snapshot import (
     ACKNOWLEDGE,
     CAUSED,

@@ -16,8 +16,7 @@ import pytest
 
 from iobands.notify import deliver
 from iobands.notify.deliver import attempt, ping, report, send
-from iobands.notify.outbox import Message, Outbox
-from iobands.notify.settings import NOTIFIED, Channel, SendError, read_settings
+from iobands.notify.outbox import NOTIFIED, Channel, Message, Outbox, SendError, read_settings
 from tests.commands.calling import call
 from tests.factory import NOW, daily, write_perflog
 from tests.notify.servers import Mails, Web, mail_server, web_server

@@ -18,8 +18,7 @@ import pytest
 
 from iobands.model import FileError
 from iobands.notify import channels as calls
-from iobands.notify.outbox import Outbox
-from iobands.notify.settings import read_settings
+from iobands.notify.outbox import Outbox, read_settings
 from tests.conftest import Command
 from tests.factory import daily, write_perflog
 from tests.fault_table import Observed

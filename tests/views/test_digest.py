@@ -12,7 +12,7 @@ from rich.console import Console
 
 from iobands.judge.site import read_site
 from iobands.notify.changes import changes, message_of
-from iobands.notify.settings import NOTIFIED
+from iobands.notify.outbox import NOTIFIED
 from iobands.snapshot import Snapshot, State
 from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, sections
 from iobands.views.digest import SCREEN, digest_text, explanation

@@ -30,7 +30,7 @@ from iobands.measure import (
 )
 from iobands.measure.record import read_last_session
 from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError
-from iobands.notify.settings import SendError, read_settings, scrubbed, secret
+from iobands.notify.outbox import SendError, read_settings, scrubbed, secret
 from iobands.source.perflog import unknown_columns
 from iobands.source.site_file import SiteFile, read_site_file
 

@@ -45,7 +45,7 @@ from iobands.measure.site_directory import (
     write_site,
 )
 from iobands.model import PATH_PART, __version__, read_small, replace_file
-from iobands.notify.settings import scrubbed
+from iobands.notify.outbox import scrubbed
 from iobands.views import plural, some
 
 _LOG_BYTES: Final = 20_000  # of the last session's output in a report

@@ -43,8 +43,7 @@ from iobands.measure import (
 )
 from iobands.model import OK, UNKNOWN, Ask, FileError, SeriesKey, slug, worst
 from iobands.notify import deliver
-from iobands.notify.outbox import Outbox, OutboxState
-from iobands.notify.settings import Settings, read_settings
+from iobands.notify.outbox import Outbox, OutboxState, Settings, read_settings
 from iobands.snapshot import Snapshot, State
 from iobands.views import blocks, due_text, figure, fitted, printable, summary
 from iobands.views.digest import MAIL_WIDTH, performance

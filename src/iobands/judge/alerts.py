@@ -14,9 +14,9 @@ import numpy as np
 
 from iobands.judge.causes import Records, candidates, tell_causes
 from iobands.judge.conditions import certainty, shared_by, subject_of
-from iobands.judge.flaky import Flaky
 from iobands.judge.fold import NEAR, Happening, Story, fold
 from iobands.judge.groups import GroupDrop
+from iobands.judge.happenings import Flaky
 from iobands.judge.onset import onset_of
 from iobands.judge.prior import Budget
 from iobands.snapshot import (

@@ -17,17 +17,16 @@ import numpy as np
 from iobands.judge.alerts import System, alerts_of, with_states
 from iobands.judge.causes import Records
 from iobands.judge.conditions import (
+    ledger_of,
     of_failures,
     of_forgotten,
     of_preflight,
     of_session,
     of_the_day,
 )
-from iobands.judge.flaky import flaky_of
 from iobands.judge.fold import Happening
 from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
-from iobands.judge.happenings import happenings_of, incidents_of
-from iobands.judge.ledger import ledger_of
+from iobands.judge.happenings import flaky_of, happenings_of, incidents_of
 from iobands.judge.memory import Remembered
 from iobands.judge.places import actions_on_peers, places_of
 from iobands.judge.prior import Budget, Measured, Months, Prior, months_of, priors_of

@@ -19,20 +19,22 @@ from iobands.measure.plan import (
     within_hours,
     write_plan,
 )
-from iobands.measure.reframe import LOG, describe, reframe_command
-from iobands.measure.session import SessionOutcome, measure, measure_again, measure_apart
-from iobands.measure.workplace import (
+from iobands.measure.reframe import (
     ATTEMPT_ENV,
+    LOG,
     PURPOSE_ENV,
     SITE_ENV,
     Listener,
     ReadSiteFile,
     Selection,
     Workplace,
+    describe,
     exactly,
     installed_suite,
+    reframe_command,
     selection_of,
     site_of_suite,
     suite_of,
 )
+from iobands.measure.session import SessionOutcome, measure, measure_again, measure_apart
 from iobands.model import SESSION_ENV, SessionError

@@ -28,8 +28,8 @@ from typing import Any, Final
 from iobands.measure.canary_log import CASE
 from iobands.measure.lock import STOPPED, lock_path, read_holder
 from iobands.measure.notes import is_live, new_note, notes_of, read_notes
+from iobands.measure.reframe import suite_of
 from iobands.measure.sweep import sweep
-from iobands.measure.workplace import suite_of
 from iobands.model import (
     CRITICAL,
     MANUAL,

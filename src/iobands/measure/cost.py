@@ -14,8 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.measure.reframe import describe
-from iobands.measure.workplace import ReadSiteFile, Selection
+from iobands.measure.reframe import ReadSiteFile, Selection, describe
 from iobands.model import SessionError, read_small, replace_file
 
 BUDGET_NAME: Final = ".budget.json"

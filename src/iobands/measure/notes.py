@@ -18,8 +18,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from iobands.measure.jobs import cluster_of, has_ended
-from iobands.measure.processes import Process
+from iobands.measure.processes import Process, cluster_of, has_ended
 from iobands.model import SESSION_ENV, Leftover, path_part, replace_file
 
 #: The last part of a run directory's path.

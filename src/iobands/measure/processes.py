@@ -1,23 +1,29 @@
-"""Processes: their identity, whether they still run, and which belong to a session.
+"""The processes and jobs of a session: their identity, whether they still run, and their end.
 
 Reads Linux's /proc. Every process of a session has the session's identifier in its environment, so
-that the processes of a killed session are found whatever their parent.
+that the processes of a killed session are found whatever their parent. Jobs are noted in a file, so
+that the next session can cancel them. The file may be damaged: a job is cancelled only if the
+scheduler lists it as this user's, with the noted name.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import pwd
+import re
 import signal
 import socket
+import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from iobands.model import SESSION_ENV
+from iobands.model import SESSION_ENV, read_small
 
 _PROC: Final = Path("/proc")
 _MACHINE: Final = Path("/etc/machine-id")
@@ -181,3 +187,208 @@ def end_session(session: str, patience: float = 10) -> tuple[int, list[Process]]
             time.sleep(0.05)
             left = processes_of(session)
     return number, left
+
+
+JOBS_NAME: Final = ".session.jobs"
+_LARGEST: Final = 2**20  # bytes of notes that are read
+_PATIENCE: Final = 30  # seconds for a scheduler's answer
+_PAUSE: Final = 2  # seconds between two questions
+_NONE_OF_LSF: Final = "is not found|No unfinished job found"
+#: The states of Slurm, PBS, LSF and Flux in which a job has not ended.
+_GOES_ON: Final = (
+    r"\b(?:PENDING|RUNNING|SUSPENDED|CONFIGURING|COMPLETING|STOPPED|REQUEUED|RESIZING|SIGNALING"
+    r"|STAGE_OUT|SPECIAL_EXIT|PEND|RUN|[PUS]SUSP|WAIT|UNKWN|ZOMBI|DEPEND|PRIORITY|SCHED|CLEANUP)\b"
+    r"|job_state = "
+)
+_OURS: Final = re.compile(r"rfm_\w+", re.ASCII)  # what ReFrame calls the jobs of checks
+
+
+@dataclass(frozen=True)
+class _Scheduler:
+    """The commands of a scheduler, and how its output says `over` and names its cluster."""
+
+    jobid: str
+    cancel: tuple[str, ...]
+    named: tuple[str, ...]  # the jobs of {user} with the name {name}
+    state: tuple[str, ...]
+    over: str
+    cluster: tuple[str, ...] = ()
+    cluster_is: str = ""
+
+
+_SLURM: Final = _Scheduler(
+    r"\d+",
+    ("scancel", "--"),
+    ("squeue", "--noheader", "--format=%A", "--user={user}", "--name={name}"),
+    ("squeue", "--noheader", "--states=all", "--format=%T", "--jobs={job}"),
+    r"Invalid job id|\A(?:(?:BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY"
+    r"|PREEMPTED|REVOKED|TIMEOUT)\s*)+\Z",
+    ("scontrol", "show", "config"),
+    r"^ClusterName\s*=\s*(\S+)",
+)
+_PBS: Final = _Scheduler(
+    r"\d+(?:\.[\w.-]+)?",
+    ("qdel",),
+    ("qselect", "-u", "{user}", "-N", "{name}"),
+    ("qstat", "-f", "{job}"),
+    r"Unknown Job|Job has finished|job_state = [CFX]\b",
+    ("qstat", "-B", "-f"),
+    r"^Server:\s*(\S+)",
+)
+_SCHEDULERS: Final = {
+    "slurm": _SLURM,
+    "squeue": _SLURM,
+    "pbs": _PBS,
+    "pbspro": _PBS,
+    "torque": _PBS,
+    "lsf": _Scheduler(
+        r"\d+",
+        ("bkill",),
+        ("bjobs", "-noheader", "-o", "jobid", "-u", "{user}", "-J", "{name}"),
+        ("bjobs", "-noheader", "-o", "stat", "{job}"),
+        r"is not found|\A(?:(?:DONE|EXIT)\s*)+\Z",
+        ("lsid",),
+        r"^My cluster name is (\S+)",
+    ),
+    "flux": _Scheduler(
+        r"\d+|[fƒ][1-9A-HJ-NP-Za-km-z]+",
+        ("flux", "cancel", "--"),
+        # both forms of an identifier
+        (
+            "flux",
+            "jobs",
+            "--no-header",
+            "--format={{id}} {{id.dec}}",
+            "--user={user}",
+            "--name={name}",
+        ),
+        ("flux", "jobs", "--no-header", "--format={{state}}", "{job}"),
+        r"JobID \S+ unknown|\A(?:INACTIVE\s*)+\Z",
+    ),
+}
+
+
+@cache
+def cluster_of(scheduler: str) -> str | None:
+    """Return the name of the scheduler's cluster, None if it does not say."""
+    known = _SCHEDULERS.get(scheduler)
+    said = _call(known.cluster) if known and known.cluster else None
+    found = re.search(known.cluster_is, said.stdout, re.MULTILINE) if known and said else None
+    return found[1] if found else None
+
+
+@cache
+def has_ended(scheduler: str, jobid: str) -> bool | None:
+    """Whether a job is over, by the scheduler of this machine; None if it does not say."""
+    return _has_ended(scheduler, jobid)
+
+
+def note_job(perflogs: Path, scheduler: str, jobid: object, name: str) -> None:
+    """Note a job of this session. Jobs of the scheduler `local` are processes, and not noted."""
+    if SESSION_ENV in os.environ and scheduler in _SCHEDULERS:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        descriptor = os.open(perflogs / JOBS_NAME, flags, 0o644)
+        with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
+            stream.write(f"{scheduler} {jobid} {name}\n")
+
+
+def await_end(scheduler: str, jobid: str, seconds: float) -> None:
+    """Wait for at most `seconds` until a job has ended that ReFrame takes for ended.
+
+    With the scheduler `squeue` it does so whenever squeue fails, as while slurmctld restarts. The
+    job would then write at the same time as the next one.
+    """
+    until = time.monotonic() + seconds
+    while scheduler == "squeue" and time.monotonic() < until and not _has_ended(scheduler, jobid):
+        time.sleep(_PAUSE)
+
+
+def forget_jobs(perflogs: Path) -> None:
+    """Remove the notes when all jobs have ended."""
+    with suppress(OSError):
+        (perflogs / JOBS_NAME).unlink(missing_ok=True)
+
+
+def cancel_jobs(perflogs: Path) -> list[str]:
+    """Cancel the noted jobs that still run, and return messages about them."""
+    path = perflogs / JOBS_NAME
+    try:
+        lines = read_small(path, _LARGEST).decode("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        return [f"{path}: {error.strerror}; ask the scheduler whether its jobs still run"]
+    cancelled: list[str] = []
+    silent: list[str] = []
+    strange = 0
+    for line in dict.fromkeys(lines):
+        words = line.split()
+        if not _is_of_session(words):
+            strange += 1
+            continue
+        scheduler, job, name = words
+        jobs = _jobs_named(scheduler, name)
+        if jobs is None:
+            silent.append(f"{job} of {scheduler}")
+        elif job in jobs:
+            _call([*_SCHEDULERS[scheduler].cancel, job])
+            cancelled.append(job)
+    forget_jobs(perflogs)
+    notes = [f"its jobs were cancelled: {', '.join(cancelled)}"] if cancelled else []
+    if silent:
+        notes.append(
+            f"the scheduler does not answer; these jobs may still run: {', '.join(silent)}"
+        )
+    if strange:
+        notes.append(f"{path}: {strange} lines are not jobs of a session; they were ignored")
+    return notes
+
+
+def _is_of_session(words: Sequence[str]) -> bool:
+    """Whether the words are a scheduler, one of its identifiers, and a name that ReFrame gives."""
+    if len(words) != 3 or words[0] not in _SCHEDULERS:  # noqa: PLR2004
+        return False
+    return bool(re.fullmatch(_SCHEDULERS[words[0]].jobid, words[1]) and _OURS.fullmatch(words[2]))
+
+
+def _has_ended(scheduler: str, jobid: str) -> bool | None:
+    known = _SCHEDULERS.get(scheduler)
+    if not known or not re.fullmatch(known.jobid, jobid):
+        return None
+    said = _call([word.format(job=jobid) for word in known.state])
+    text = said.stdout + said.stderr if said else ""
+    if re.search(known.over, text):
+        return True
+    return False if re.search(_GOES_ON, text) else None
+
+
+@cache
+def _jobs_named(scheduler: str, name: str) -> frozenset[str] | None:
+    """Return this user's jobs of that name, None if the scheduler does not list them."""
+    known = _SCHEDULERS[scheduler]
+    try:
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return None
+    said = _call([word.format(user=user, name=name) for word in known.named])
+    # bjobs fails if there is no such job
+    if said is None or (said.returncode and not re.search(_NONE_OF_LSF, said.stderr)):
+        return None
+    words = said.stdout.split()
+    return frozenset(words) if all(re.fullmatch(known.jobid, word) for word in words) else None
+
+
+def _call(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
+    """Return how a command of a scheduler ended, None if it cannot be called or does not answer."""
+    try:
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_PATIENCE,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None

@@ -13,9 +13,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from iobands.measure.again import Again, ask_again
 from iobands.measure.cost import over_budget
-from iobands.measure.jobs import cancel_jobs, forget_jobs
 from iobands.measure.lock import (
     SUSPECTS,
     BusyError,
@@ -31,12 +29,12 @@ from iobands.measure.lock import (
     wanted,
 )
 from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, require_room
-from iobands.measure.processes import end_session
+from iobands.measure.plan import Again, ask_again
+from iobands.measure.processes import cancel_jobs, end_session, forget_jobs
 from iobands.measure.record import begin_record, end_record, read_last_session, restore_record
-from iobands.measure.reframe import LOG, Ended, describe, run_checks
+from iobands.measure.reframe import LOG, Ended, Selection, Workplace, describe, exactly, run_checks
 from iobands.measure.run_reports import load_report, totals_of
 from iobands.measure.sweep import clean_up, prune
-from iobands.measure.workplace import Selection, Workplace, exactly
 from iobands.model import (
     COMPLETED,
     FAILED,

@@ -18,7 +18,7 @@ from pprint import pformat
 from shutil import copy2
 from typing import Any, Final
 
-from iobands.measure.workplace import installed_suite
+from iobands.measure.reframe import installed_suite
 from iobands.model import FileError, mounts
 
 #: What a person has to replace; ReFrame does not start before.

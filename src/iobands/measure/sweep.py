@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iobands.measure.notes import Note, all_notes, is_live, read_notes, unknown_owner
-from iobands.measure.workplace import ReadSiteFile, suite_of
+from iobands.measure.reframe import ReadSiteFile, suite_of
 from iobands.model import mounts
 
 #: How long the removals on one file system may take: a hung one must not hold up a session.

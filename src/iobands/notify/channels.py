@@ -21,8 +21,7 @@ from urllib.parse import quote, urlsplit
 import requests
 import urllib3
 
-from iobands.notify.outbox import ENDED, Message
-from iobands.notify.settings import SendError, secret
+from iobands.notify.outbox import ENDED, Message, SendError, secret
 
 _SECONDS: Final = 30
 _MOST_BYTES: Final = 32 << 20  # of an answer: a hundred issues have less

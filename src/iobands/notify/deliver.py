@@ -26,8 +26,17 @@ from iobands.notify.channels import (
     send_issue,
     send_mail,
 )
-from iobands.notify.outbox import Delivery, Message, Outbox, OutboxState
-from iobands.notify.settings import Channel, SendError, Settings, scrubbed, secret
+from iobands.notify.outbox import (
+    Channel,
+    Delivery,
+    Message,
+    Outbox,
+    OutboxState,
+    SendError,
+    Settings,
+    scrubbed,
+    secret,
+)
 from iobands.snapshot import Snapshot
 from iobands.views import printable
 
