@@ -28,7 +28,7 @@ from iobands.snapshot import (
 from iobands.snapshot.stored import from_json, to_json
 from iobands.views.alert_lines import details
 from iobands.views.digest import chosen, explanation, name_of
-from iobands.views.related import onset_time_of, related
+from iobands.views.related import onset_time_of, relations_of
 from tests.conftest import Command
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import DAY, SiteFiles, slow
@@ -58,7 +58,7 @@ def advice(found: Snapshot, wanted: str) -> str:
 
 def moved(found: Snapshot, wanted: str) -> dict[str, str | None]:
     series = only(found, wanted)
-    others = related(found, series, onset_time_of(series))
+    others = relations_of(found, series, onset_time_of(series))
     return {each.series.label: each.direction for each in others}
 
 
@@ -93,7 +93,7 @@ def test_a_series_that_leans_the_same_way_did_not_stand_still(tmp_path: Path) ->
     found = look(tmp_path)
     series = only(found, "fpp")
     onset = onset_time_of(series)
-    others = {each.series.key.pattern: each for each in related(found, series, onset)}
+    others = {each.series.key.pattern: each for each in relations_of(found, series, onset)}
     leaning, still = others["ssf"], others["fpn"]
     assert (leaning.change, leaning.runs) == (None, 6)
     assert leaning.leaning is not None

@@ -45,9 +45,8 @@ from iobands.model import OK, UNKNOWN, Ask, FileError, SeriesKey, slug, worst
 from iobands.notify import deliver
 from iobands.notify.outbox import Outbox, OutboxState, Settings, read_settings
 from iobands.snapshot import Snapshot, State
-from iobands.views import blocks, due_text, figure, fitted, printable, summary
+from iobands.views import asked_text, blocks, due_text, figure, fitted, printable, summary
 from iobands.views.digest import MAIL_WIDTH, performance
-from iobands.views.notes import asked_text
 
 _NOBODY: Final = Settings()
 _DAY: Final = timedelta(days=1)

@@ -47,13 +47,13 @@ from iobands.views import (
     fitted,
     nearest,
     output_width,
+    peers_text,
     percent,
     plural,
     printable,
     summary,
 )
 from iobands.views.digest import chosen, digest_text, explanation, name_of, plugin_line
-from iobands.views.related import peers_text
 
 
 class StatusFormat(str, Enum):

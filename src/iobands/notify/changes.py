@@ -40,21 +40,19 @@ from iobands.snapshot import (
     Snapshot,
 )
 from iobands.views import (
-    command_text,
-    day_text,
-    printable,
-    ratio_text,
-    summary,
-    time_text,
-    worst_member,
-)
-from iobands.views.alert_lines import (
     address_of,
     cause_text,
+    command_text,
+    day_text,
     details,
     named,
     news_text,
+    printable,
+    ratio_text,
     subject,
+    summary,
+    time_text,
+    worst_member,
 )
 
 #: After this time an open cause is sent once more.

@@ -2,6 +2,25 @@
 
 from __future__ import annotations
 
+from iobands.views.alert_lines import (
+    ACKNOWLEDGED,
+    ATTENTION,
+    INFORMATION,
+    address_of,
+    alert_blocks,
+    cause_of,
+    cause_text,
+    counted_members,
+    details,
+    finding,
+    named,
+    news_text,
+    page_of,
+    sections,
+    sharing,
+    subject,
+    with_pages,
+)
 from iobands.views.document import (
     GAP,
     MAIL_WIDTH,
@@ -57,4 +76,28 @@ from iobands.views.format import (
     summary,
     time_text,
     worst_member,
+)
+from iobands.views.notes import (
+    SHOW_ALL,
+    asked_text,
+    how_run,
+    leftover_text,
+    leftovers_heading,
+    maintenance_lines,
+    not_measured,
+    remarks_of,
+    uneven,
+)
+from iobands.views.related import (
+    SHARED_FIELDS,
+    WORST_FIRST,
+    OnsetTime,
+    Related,
+    confirmation,
+    move,
+    onset_time_of,
+    peers_text,
+    relations_of,
+    section,
+    with_worst,
 )

@@ -18,19 +18,16 @@ from iobands.snapshot import (
     Severity,
     Snapshot,
 )
-from iobands.views import (
-    GAP,
+from iobands.views.document import GAP, blocks, folded, printable
+from iobands.views.format import (
     acknowledgement_text,
-    blocks,
     cause_since,
     day_text,
-    folded,
     hour_text,
     level_text,
     odds_text,
     percent,
     plural,
-    printable,
     ratio_text,
     some,
     speed_text,

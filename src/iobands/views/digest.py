@@ -17,9 +17,14 @@ from rich.text import Text
 
 from iobands.snapshot import RATIO_UNIT, Alert, Series, SeriesKey, Snapshot, State
 from iobands.views import (
+    ACKNOWLEDGED,
+    ATTENTION,
     GAP,
+    INFORMATION,
     MAIL_WIDTH,
+    SHOW_ALL,
     age_text,
+    alert_blocks,
     blocks,
     command_text,
     figure,
@@ -28,21 +33,15 @@ from iobands.views import (
     percent,
     plural,
     printable,
+    remarks_of,
+    sections,
     state_text,
+    subject,
     summary,
     time_text,
 )
-from iobands.views.alert_lines import (
-    ACKNOWLEDGED,
-    ATTENTION,
-    INFORMATION,
-    alert_blocks,
-    sections,
-    subject,
-)
 from iobands.views.explain_alert import of_alert
 from iobands.views.explain_series import of_series
-from iobands.views.notes import SHOW_ALL, remarks_of
 
 #: How many lines the digest has by default.
 SCREEN: Final = 24

@@ -34,21 +34,29 @@ from iobands.snapshot import (
     in_utc,
 )
 from iobands.views import (
+    OnsetTime,
+    Related,
     acknowledgement_text,
     action_text,
     between_text,
+    cause_text,
     command_text,
+    confirmation,
+    counted_members,
     day_text,
     level_text,
+    move,
     odds_text,
     plural,
     ratio_text,
+    relations_of,
+    section,
+    sharing,
     some,
     sparkline,
+    subject,
     time_text,
 )
-from iobands.views.alert_lines import cause_text, counted_members, sharing, subject
-from iobands.views.related import OnsetTime, Related, confirmation, move, related, section
 
 _EVENTS: Final = {
     OPENED: "opened",
@@ -117,7 +125,7 @@ def account_given_of(site: Snapshot, alert: Alert) -> Account:
     field, alike = sharing(site, alert)
     others: list[Related] = []
     if onset:
-        every = related(site, alert.members[0].series, onset)
+        every = relations_of(site, alert.members[0].series, onset)
         others = [each for each in every if each.series.key not in alert.keys]
     keys = {each.key for each in alike}
     near = [each for each in others if each.series.key in keys]

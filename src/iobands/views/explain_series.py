@@ -23,6 +23,8 @@ from iobands.snapshot import (
     slug,
 )
 from iobands.views import (
+    SHARED_FIELDS,
+    Related,
     acknowledgement_text,
     action_text,
     band_source,
@@ -30,24 +32,28 @@ from iobands.views import (
     between_text,
     command_text,
     day_text,
+    details,
     due_text,
     epoch_text,
     figure,
     hour_text,
+    how_run,
     intervals_text,
     limit_text,
     listed,
     maintenance_text,
+    move,
     odds_text,
+    onset_time_of,
     percent,
     plural,
     ratio_text,
+    relations_of,
+    section,
     some,
     time_text,
+    uneven,
 )
-from iobands.views.alert_lines import details
-from iobands.views.notes import how_run, uneven
-from iobands.views.related import SHARED_FIELDS, Related, move, onset_time_of, related, section
 
 #: A heading and the text under it.
 Fact = tuple[str, str]
@@ -60,7 +66,7 @@ _MOST_INCIDENTS: Final = 5
 def of_series(site: Snapshot, series: Series) -> Iterator[str]:
     """Yield the explanation of a series, line by line."""
     onset = onset_time_of(series)
-    others = related(site, series, onset)
+    others = relations_of(site, series, onset)
     yield f"{series.label}: {_state(series)}"
     yield f"at {time_text(site.now)} UTC; all times are UTC"
     yield ""
@@ -80,7 +86,7 @@ def moved(site: Snapshot, series: Series) -> Iterator[str]:
     """Yield what moved when the series did; nothing if it did not move."""
     onset = onset_time_of(series)
     if onset:
-        yield from _moved(site, series, related(site, series, onset))
+        yield from _moved(site, series, relations_of(site, series, onset))
 
 
 def _moved(site: Snapshot, series: Series, others: Sequence[Related]) -> Iterator[str]:

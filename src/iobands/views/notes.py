@@ -25,7 +25,7 @@ from iobands.snapshot import (
     in_effect,
     slug,
 )
-from iobands.views import (
+from iobands.views.format import (
     command_text,
     due_text,
     epoch_text,

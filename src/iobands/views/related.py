@@ -31,16 +31,8 @@ from iobands.snapshot import (
     in_utc,
     level_ratio,
 )
-from iobands.views import (
-    MAIL_WIDTH,
-    action_text,
-    day_text,
-    folded,
-    listed,
-    plural,
-    printable,
-    ratio_text,
-)
+from iobands.views.document import MAIL_WIDTH, folded, printable
+from iobands.views.format import action_text, day_text, listed, plural, ratio_text
 
 #: Runs before a change, as many as the largest baseline has, and runs since. Later runs may have
 #: moved for another reason.
@@ -107,7 +99,7 @@ def onset_time_of(series: Series) -> OnsetTime | None:
     return OnsetTime(suspicion.since, suspicion.since, suspicion.since) if suspicion else None
 
 
-def related(site: Snapshot, series: Series, onset: OnsetTime | None) -> list[Related]:
+def relations_of(site: Snapshot, series: Series, onset: OnsetTime | None) -> list[Related]:
     """Return the other series of its system, first the ones that share the most with `series`."""
     found = []
     for other in site.series:

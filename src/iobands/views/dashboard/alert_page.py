@@ -22,8 +22,16 @@ from iobands.snapshot import (
     in_utc,
     moment,
 )
-from iobands.views import day_text, figure, level_text, ratio_text, rendered, time_text
-from iobands.views.alert_lines import page_of, with_pages
+from iobands.views import (
+    day_text,
+    figure,
+    level_text,
+    page_of,
+    ratio_text,
+    rendered,
+    time_text,
+    with_pages,
+)
 from iobands.views.dashboard.series import series_id
 from iobands.views.explain_alert import account_given_of
 

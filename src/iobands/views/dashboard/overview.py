@@ -24,33 +24,34 @@ from iobands.snapshot import (
     value_of,
 )
 from iobands.views import (
+    ATTENTION,
     WORDS,
     Block,
     band_text,
+    cause_of,
+    counted_members,
     counts,
     day_text,
+    details,
     figure,
+    finding,
+    leftover_text,
+    leftovers_heading,
+    maintenance_lines,
+    not_measured,
+    page_of,
     percent,
     plural,
     rendered,
     runs_left,
+    sections,
     sparkline,
     state_text,
-    time_text,
-)
-from iobands.views.alert_lines import (
-    ATTENTION,
-    cause_of,
-    counted_members,
-    details,
-    finding,
-    page_of,
-    sections,
     subject,
+    time_text,
     with_pages,
 )
 from iobands.views.dashboard.series import heat_map, job_id, peer_maps, seconds, series_id
-from iobands.views.notes import leftover_text, leftovers_heading, maintenance_lines, not_measured
 
 #: The version of the form of the data.
 _SCHEMA: Final = 1

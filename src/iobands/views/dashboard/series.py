@@ -27,9 +27,8 @@ from iobands.snapshot import (
     moment,
     slug,
 )
-from iobands.views import action_text, ratio_text
+from iobands.views import WORST_FIRST, action_text, ratio_text, with_worst
 from iobands.views.explain_series import facts, moved
-from iobands.views.related import WORST_FIRST, with_worst
 
 #: How many sessions are shown: six weeks of daily ones.
 MOST_SESSIONS: Final = 42
