@@ -119,7 +119,7 @@ bench-alarms: $(VENV)-bench/.installed
 # NO_MKDOCS_2_WARNING: a newer major version of mkdocs has no hooks; setup.cfg pins this one.
 docs: $(VENV)/.installed-test
 	@$(BIN)/python setup/man_pages.py build/man
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Documentation: $(CURDIR)/build/docs/index.html"
 
 # An environment of its own: bin/iobands, bin/reframe, share/man. benchio is built if MPI is there.

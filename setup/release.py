@@ -146,8 +146,7 @@ def documents(clone: Path, dist: Path) -> None:
     call(
         ROOT / ".venv" / "bin" / "mkdocs",
         "build",
-        "--strict",
-        "--quiet",
+        "--strict",  # with --quiet it would see no warning
         "--site-dir",
         place,
         cwd=clone,

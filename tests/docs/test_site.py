@@ -44,7 +44,7 @@ class Links(HTMLParser):
 def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Links]:
     place = tmp_path_factory.mktemp("site") / "docs"
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", place],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", place],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
