@@ -20,6 +20,7 @@ from iobands.snapshot import (
     Series,
     Snapshot,
     State,
+    moment,
     slug,
 )
 from iobands.views import (
@@ -129,7 +130,7 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
             yield "Next repeat", f"{due_text(ask, site.now)}: {ask.why}"
     yield from how_run(series.key, series.history.newest)
     if len(times):
-        first, last = (str(each.astype("datetime64[D]")) for each in times[[0, -1]])
+        first, last = (day_text(moment(each), site.now) for each in times[[0, -1]])
         judged = f"{len(times)} of {plural(status.runs, 'run')}"
         yield "Runs", f"{judged} can be compared with the newest, from {first} to {last}"
     if text := uneven(series.history.newest):

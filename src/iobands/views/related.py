@@ -183,7 +183,7 @@ _NOTHING: Final = {
 }
 _WHY: Final = {
     PeerState.UNKNOWN: "no new run separates it from two other {noun}s, or from its share of files",
-    PeerState.UNUSED: "missing from the newest sessions, as after a drain",
+    PeerState.UNUSED: "missing from the newest sessions, as after a drain; SINCE is its last run",
 }
 
 
