@@ -20,7 +20,7 @@ from checks.tools.ior import result as ior
 from iobands.bands import load_bands
 from iobands.judge.conditions import of_session
 from iobands.judge.site import read_site
-from iobands.measure import SessionError, cost, lock, processes
+from iobands.measure import SessionError, lock, processes, record
 from iobands.measure.inside import drop_secrets
 from iobands.measure.lock import new_holder
 from iobands.measure.notes import new_note, read_leftovers
@@ -348,12 +348,12 @@ def test_notes_of_jobs(root, data):
 @bounded
 @given(st.data())
 def test_reservations_of_budgets(root, data):
-    path = root / cost.BUDGET_NAME
+    path = root / record.BUDGET_NAME
     valid = {"day": NOW.date().isoformat(), "spent": {"here:batch": [1.5, 2.0]}}
     path.write_bytes(data.draw(either(json.dumps(valid).encode())))
-    asked = cost.Cost("Good", "here:batch", "disk", priority=0, written_gib=1.0, node_hours=0.5)
-    most = {"here:batch": cost.DailyBudget(written_tib=1.0, node_hours=100.0)}
-    assert cost.reserve(root, [asked], most, NOW.date()) in ([], [asked])
+    asked = record.Cost("Good", "here:batch", "disk", priority=0, written_gib=1.0, node_hours=0.5)
+    most = {"here:batch": record.DailyBudget(written_tib=1.0, node_hours=100.0)}
+    assert record.reserve(root, [asked], most, NOW.date()) in ([], [asked])
     again = json.loads(path.read_bytes(), parse_constant=pytest.fail)
     assert again["day"] == valid["day"]
 

@@ -24,11 +24,11 @@ from iobands.measure import (
     lock_path,
     open_to_all,
     read_holder,
+    read_last_session,
     refusal,
     require_writable,
     takes_locks,
 )
-from iobands.measure.record import read_last_session
 from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError
 from iobands.notify.outbox import SendError, read_settings, scrubbed, secret
 from iobands.source.perflog import unknown_columns

@@ -25,14 +25,15 @@ from iobands.measure import (
     GIB_PER_TIB,
     Selection,
     SessionError,
+    SweepOutcome,
     capacities,
+    clean_up,
     costs_of,
     describe,
     limits_of,
+    read_leftovers,
 )
-from iobands.measure.notes import read_leftovers
 from iobands.measure.schedule import Every, new_job
-from iobands.measure.sweep import SweepOutcome, clean_up
 from iobands.model import OK, WARNING
 from iobands.views import blocks, fitted, output_width, printable, size_text
 

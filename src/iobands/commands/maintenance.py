@@ -207,7 +207,6 @@ def report_maintenance(
     """
     require_report("iobands maintenance report")
     from iobands.judge.account import account_of_maintenance, maintenances_of  # noqa: PLC0415 (slow to load)
-    from iobands.judge.before_after import POWER  # noqa: PLC0415
     from iobands.views import DocumentFormat, written  # noqa: PLC0415
     from iobands.views.maintenance import account  # noqa: PLC0415
 
@@ -222,9 +221,7 @@ def report_maintenance(
             else "no maintenance so far; name one of the past with "
             "`iobands maintenance begin --since TIME --until TIME`"
         )
-    text = written(
-        account(account_of_maintenance(judged, found[-1], POWER)), DocumentFormat.MARKDOWN
-    )
+    text = written(account(account_of_maintenance(judged, found[-1])), DocumentFormat.MARKDOWN)
     if output is None:
         typer.echo(text, nl=False)
     else:

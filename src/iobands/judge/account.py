@@ -15,7 +15,6 @@ import polars as pl
 from iobands.bands import Bands, Window
 from iobands.judge.before_after import (
     ERROR,
-    POWER,
     Ruling,
     Unit,
     Usual,
@@ -109,14 +108,14 @@ class _Side:
     rows: Array
 
 
-def account_of_maintenance(judged: JudgedSite, held: Held, power: float) -> BeforeAfter:
-    """Return the account of a maintenance; `visible` is with a `power`."""
+def account_of_maintenance(judged: JudgedSite, held: Held) -> BeforeAfter:
+    """Return the account of a maintenance."""
     site = judged.snapshot
     sides, left = _sides(judged, held)
     rows = _Rows.of(sides)
     newest = rows.ruled(None)
     ruled = {hour: rows.ruled(hour) for hour in rows.looks()}
-    shifts = [rows.shift(name, one, ruled, power, held) for name, one in newest.items()]
+    shifts = [rows.shift(name, one, ruled, held) for name, one in newest.items()]
     return BeforeAfter(
         held.name,
         held.system,
@@ -142,9 +141,7 @@ def accounts_of(judged: JudgedSite) -> tuple[BeforeAfter, ...]:
         for each in maintenances_of(judged.snapshot)
         if now - each.end <= _AFTER and not each.window.repeat
     ]
-    return tuple(
-        account_of_maintenance(judged, each, POWER) for each in recent[-_MOST_PAGES:][::-1]
-    )
+    return tuple(account_of_maintenance(judged, each) for each in recent[-_MOST_PAGES:][::-1])
 
 
 def forecasts(
@@ -313,7 +310,6 @@ class _Rows:
         name: str,
         one: Ruling,
         ruled: Mapping[float, Mapping[str, Ruling]],
-        power: float,
         held: Held,
     ) -> Shift:
         """Return the row of a unit."""
@@ -326,7 +322,7 @@ class _Rows:
             one.outcome,
             one.ratio,
             one.bound,
-            one.visible(power),
+            one.visible,
             one.more() if undecided else None,
             before,
             after,

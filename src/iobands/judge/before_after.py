@@ -267,9 +267,10 @@ class Ruling:
         """The largest change that is left open, as a share."""
         return math.expm1(abs(self.fit.step) + self.fit.half_width(self.error))
 
-    def visible(self, power: float) -> float | None:
-        """Return the smallest loss that these runs show with a `power`, as a share."""
-        return _visible(self.fit.usual, self.fit.error, self.fit.days, self.error, power)
+    @property
+    def visible(self) -> float | None:
+        """The smallest loss that these runs show with a power of `POWER`, as a share."""
+        return _visible(self.fit.usual, self.fit.error, self.fit.days, self.error, POWER)
 
     def more(self) -> int | None:
         """Return how many more days with a run decide; None if sixty do not."""

@@ -20,6 +20,7 @@ from iobands.judge.fold import Happening, Story
 from iobands.judge.onset import Onset, Runs
 from iobands.snapshot import (
     CAUSED,
+    CHECK,
     DOWN,
     FELL,
     FIELD,
@@ -38,7 +39,6 @@ from iobands.snapshot import (
     in_utc,
     moment,
 )
-from iobands.source.samples import CHECK
 
 # The odds, before any evidence, that this is the cause and not something that no column records.
 _PRIOR: Final = {

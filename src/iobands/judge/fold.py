@@ -15,6 +15,7 @@ from iobands.snapshot import (
     CLOSED,
     FELL,
     GREW,
+    LONG_AGO,
     MERGED,
     OPENED,
     RECOVERED,
@@ -31,7 +32,6 @@ NEAR: Final = timedelta(days=3)
 
 # The events of an alert that took something.
 _TOOK: Final = (OPENED, GREW, FELL)
-_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _FOR_EVER: Final = datetime.max.replace(tzinfo=timezone.utc)
 
 
@@ -158,7 +158,7 @@ def fold(
     is found any more. An alert that was closed and lasts, as after an undo, reopens at `now`.
     """
     stories = stories_in(logged)
-    logged_until = max((each.when for each in logged), default=_LONG_AGO)
+    logged_until = max((each.when for each in logged), default=LONG_AGO)
     first = 1 + max((each.number for each in stories), default=0)
     merged = [story for story in stories if story.into is not None]
     current = stories

@@ -12,9 +12,10 @@ import polars as pl
 
 from iobands.judge.peer_scan import compare_peers, comparisons_a_year, looks, over_others
 from iobands.judge.prior import Budget
-from iobands.judge.set_aside import LONG_AGO
 from iobands.snapshot import (
+    CHECK,
     FIELD_OF,
+    LONG_AGO,
     SERIES_FIELDS,
     TARGET,
     TIME,
@@ -29,7 +30,7 @@ from iobands.snapshot import (
     sessions_of,
 )
 from iobands.source.action_log import Log
-from iobands.source.samples import CHECK, session_codes
+from iobands.source.samples import session_codes
 
 # A place without a run for so long is not shown.
 _KEPT: Final = timedelta(days=200)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Final
 
 import polars as pl
@@ -14,6 +14,7 @@ from iobands.model import CheckRun, RunReports
 from iobands.snapshot import (
     ASKED,
     DISCARD,
+    LONG_AGO,
     NOTHING,
     REBASELINE,
     RESOLVE,
@@ -44,8 +45,6 @@ from iobands.source.missing_runs import (
     superseded,
 )
 
-#: Before any run.
-LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: The reason for a sample of the future.
 WRONG: Final = "a clock was wrong"
 

@@ -6,7 +6,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -57,7 +57,6 @@ from iobands.snapshot import (
 )
 from iobands.source.known import Attempts, Known, read_known
 
-_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _NEVER: Final = np.datetime64(0, "ns")
 # A series counts while the site's newest run is not so much later than its own.
 _GOES_ON: Final = np.timedelta64(90, "D")
@@ -101,22 +100,13 @@ class JudgedSite:
         ]
 
 
-def read_site(
-    perflogs: Path,
-    bands: Path,
-    alerts: Path,
-    *,
-    now: datetime,
-    as_of: bool = False,
-    false_alarms: float = 1.0,
-) -> Snapshot:
+def read_site(perflogs: Path, bands: Path, alerts: Path, *, now: datetime) -> Snapshot:
     """Read everything below three directories and return the snapshot; see `judge`.
 
     Raises:
         FileNotFoundError: there are no perflogs.
     """
-    known = read_known(perflogs, bands, alerts, now=now, as_of=as_of)
-    return judge(known, false_alarms=false_alarms).snapshot
+    return judge(read_known(perflogs, bands, alerts, now=now)).snapshot
 
 
 def judge(

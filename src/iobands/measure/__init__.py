@@ -1,14 +1,29 @@
 """Measuring: one session at a time, its lock and jobs, ReFrame, and what it leaves on disk.
 
 ReFrame's own process imports this room: nothing here needs more than Python. It offers what the
-commands need of a session.
+other rooms and the process of ReFrame need of a session, and of what it leaves.
 """
 
 from __future__ import annotations
 
-from iobands.measure.cost import GIB_PER_TIB, Cost, capacities, costs_of
-from iobands.measure.lock import clock_problem, has_stopped, lock_path, read_holder, refusal
-from iobands.measure.perflogs import open_to_all, require_room, require_writable, takes_locks
+from iobands.measure.lock import (
+    Holder,
+    clock_problem,
+    has_stopped,
+    join,
+    lock_path,
+    read_holder,
+    refusal,
+)
+from iobands.measure.notes import read_leftovers
+from iobands.measure.perflogs import (
+    end_lines,
+    open_to_all,
+    reconcile,
+    require_room,
+    require_writable,
+    takes_locks,
+)
 from iobands.measure.plan import (
     Limits,
     Plan,
@@ -19,10 +34,12 @@ from iobands.measure.plan import (
     within_hours,
     write_plan,
 )
+from iobands.measure.record import GIB_PER_TIB, Cost, capacities, costs_of, read_last_session
 from iobands.measure.reframe import (
     ATTEMPT_ENV,
     LOG,
     PURPOSE_ENV,
+    SILENT,
     SITE_ENV,
     Listener,
     ReadSiteFile,
@@ -36,5 +53,20 @@ from iobands.measure.reframe import (
     site_of_suite,
     suite_of,
 )
-from iobands.measure.session import SessionOutcome, measure, measure_again, measure_apart
+from iobands.measure.run_reports import (
+    entries_of,
+    load_report,
+    read_run_reports,
+    reduced_report,
+    report_files,
+)
+from iobands.measure.session import (
+    SessionOutcome,
+    close_session,
+    measure,
+    measure_again,
+    measure_apart,
+    open_session,
+)
+from iobands.measure.sweep import SweepOutcome, clean_up
 from iobands.model import SESSION_ENV, SessionError

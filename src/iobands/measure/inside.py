@@ -29,11 +29,18 @@ from pathlib import Path
 from types import FrameType, ModuleType, SimpleNamespace
 from typing import Any, Final
 
-from iobands.measure.lock import Holder, join, read_holder
-from iobands.measure.perflogs import end_lines, reconcile, require_writable
-from iobands.measure.reframe import SILENT
-from iobands.measure.run_reports import report_files
-from iobands.measure.session import close_session, open_session
+from iobands.measure import (
+    SILENT,
+    Holder,
+    close_session,
+    end_lines,
+    join,
+    open_session,
+    read_holder,
+    reconcile,
+    report_files,
+    require_writable,
+)
 from iobands.model import SESSION_ENV, SessionError, mask_others, read_small
 
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)

@@ -15,7 +15,6 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.measure.perflogs import reconcile
 from iobands.measure.reframe import (
     ReadSiteFile,
     Selection,
@@ -274,12 +273,16 @@ def _asked(said: Mapping[str, Any]) -> Asked:
 
 @dataclass(frozen=True)
 class Again:
-    """What was measured again: the asks that gave a rate, how it ended, problems and notes."""
+    """What was measured again: the asks that gave a rate, how it ended, problems and notes.
+
+    `reports` are ReFrame's run reports.
+    """
 
     measured: tuple[Ask, ...] = ()
     how: str = COMPLETED
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    reports: tuple[Path, ...] = ()
 
 
 def ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -> Again:
@@ -333,13 +336,7 @@ def ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) ->
     if how != COMPLETED:
         what = "reached the time limit" if how == LIMIT else "were interrupted"
         notes.append(f"the repeats {what}; {len(measured)} of {len(chosen)} are done")
-    reconciled = reconcile(reports, perflogs)
-    return Again(
-        tuple(measured),
-        how,
-        (*problems, *reconciled.lost),
-        (*notes, *reconciled.notes),
-    )
+    return Again(tuple(measured), how, tuple(problems), tuple(notes), tuple(reports))
 
 
 def _allowed(

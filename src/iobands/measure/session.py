@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from iobands.measure.cost import over_budget
 from iobands.measure.lock import (
     SUSPECTS,
     BusyError,
@@ -31,7 +30,13 @@ from iobands.measure.lock import (
 from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, require_room
 from iobands.measure.plan import Again, ask_again
 from iobands.measure.processes import cancel_jobs, end_session, forget_jobs
-from iobands.measure.record import begin_record, end_record, read_last_session, restore_record
+from iobands.measure.record import (
+    begin_record,
+    end_record,
+    over_budget,
+    read_last_session,
+    restore_record,
+)
 from iobands.measure.reframe import LOG, Ended, Selection, Workplace, describe, exactly, run_checks
 from iobands.measure.run_reports import load_report, totals_of
 from iobands.measure.sweep import clean_up, prune
@@ -97,7 +102,7 @@ def measure(
         clean_up(at.root, selection.system, at.read_site_file)
         asks = judge()
         if asks and outcome.how == COMPLETED and selection.purpose == SCHEDULED:
-            again = ask_again(at, asks, holder.session, end - time.monotonic())
+            again = _asked(at, asks, holder, end - time.monotonic())
             if again.how != COMPLETED:
                 end_rest(perflogs, holder.session)
             outcome = _with(outcome, again)
@@ -153,7 +158,7 @@ def measure_again(at: Workplace, judge: Judge, limit: float) -> Again | None:
     try:
         if clock := clock_problem(perflogs):
             raise SessionError(clock)
-        again = ask_again(at, judge(), holder.session, limit)
+        again = _asked(at, judge(), holder, limit)
         notes += end_rest(perflogs, holder.session, waited=again.how == COMPLETED)
         if again.measured or again.notes or again.problems:
             clean_up(at.root, None, at.read_site_file)
@@ -195,6 +200,15 @@ def measure_apart(
         raise SessionError("; ".join(outcomes[-1].problems))
     clean_up(at.root, (selections[0].system or "").partition(":")[0] or None, at.read_site_file)
     return outcomes
+
+
+def _asked(at: Workplace, asks: Sequence[Ask], holder: Holder, limit: float) -> Again:
+    """Measure `asks` again, and check that the perflogs have the results."""
+    again = ask_again(at, asks, holder.session, limit)
+    found = reconcile(again.reports, at.perflogs)
+    return replace(
+        again, problems=(*again.problems, *found.lost), notes=(*again.notes, *found.notes)
+    )
 
 
 def _with(outcome: SessionOutcome, again: Again) -> SessionOutcome:

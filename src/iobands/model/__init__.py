@@ -25,6 +25,7 @@ from iobands.model.documents import (
 from iobands.model.fields import (
     ACCEPTANCE,
     ASKED,
+    CHECK,
     CONTEXT,
     COVARIATES,
     FIELD,

@@ -239,6 +239,8 @@ NUMERIC_FIELDS: Final = frozenset(
 )
 #: The fields that the `match` of a band may name (contract 3).
 MATCH_FIELDS: Final = (*SERIES_FIELDS, "variable", *_names("band"))
+#: The columns that distinguish the runs of one check from others on the same day.
+CHECK: Final = ("system", "partition", "environ", "display_name")
 #: Why a run is made: for the schedule, selected by hand, or again: to repeat a low run at the end
 #: of its session, to follow a suspicion, or to see whether an alert is over. Older perflogs lack
 #: the column, and their runs count as scheduled.

@@ -22,6 +22,7 @@ from iobands.bands.band import (
 from iobands.model import (
     ALL_TARGETS,
     ASKED,
+    CHECK,
     COMPLETED,
     CONFIDENCE,
     CRITICAL,
@@ -110,6 +111,7 @@ from iobands.snapshot.history import (
     DOWN,
     FLAKY,
     LARGE_DROP,
+    LONG_AGO,
     MAYBE_OVER,
     NOTHING,
     PERFORMANCE,

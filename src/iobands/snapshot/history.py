@@ -16,6 +16,8 @@ Times = NDArray[np.datetime64]
 Flags = NDArray[np.bool_]
 Array = NDArray[np.float64]
 
+#: Before any run.
+LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: The phase that fails if a run measured its rates and they are too low.
 PERFORMANCE: Final = "performance"
 #: Samples that equal the newest one in these can be compared with it; of `suite_version`, only the

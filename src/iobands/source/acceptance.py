@@ -17,8 +17,7 @@ from typing import Any, Final
 import polars as pl
 
 from iobands.bands.contract import Contract, ContractLine
-from iobands.measure.cost import Cost, costs_of
-from iobands.measure.run_reports import entries_of, load_report, read_run_reports, report_files
+from iobands.measure import Cost, costs_of, entries_of, load_report, read_run_reports, report_files
 from iobands.model import (
     ACCEPTANCE,
     SERIES_FIELDS,

@@ -15,10 +15,7 @@ from typing import Final, TypeVar
 import polars as pl
 
 from iobands.bands import Bands, Span, Window, load_bands
-from iobands.measure.notes import read_leftovers
-from iobands.measure.plan import read_plan
-from iobands.measure.record import read_last_session
-from iobands.measure.run_reports import read_run_reports
+from iobands.measure import read_last_session, read_leftovers, read_plan, read_run_reports
 from iobands.model import (
     ACCEPTANCE,
     TIME,

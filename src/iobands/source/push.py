@@ -24,7 +24,7 @@ from uuid import uuid4
 
 import polars as pl
 
-from iobands.measure.run_reports import reduced_report, report_files
+from iobands.measure import reduced_report, report_files
 from iobands.model import (
     TIME,
     FileError,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from iobands.model import (
     ASKED,
+    CHECK,
     TIME,
     VALUE,
     VARIABLE,
@@ -36,9 +37,6 @@ KEY: Final = tuple(
 
 # The beginnings of a cell that a spreadsheet takes for a formula.
 _FORMULA: Final = r"^([=+\-@\t\r])"
-
-#: The columns that distinguish the runs of one check from others on the same day.
-CHECK: Final = ("system", "partition", "environ", "display_name")
 
 _OF_RUN: Final = (*CHECK, "file_system", "file_system_type")
 
