@@ -20,8 +20,8 @@ from benchmarks.alarms.worlds import (
     spread_doubled,
     with_outliers,
 )
-from iobands.judge.detector import follow
-from iobands.judge.prior import WATCH, Budget, Measured, Month, Prior, prior_of, priors_of
+from iobands.judge.detect.detector import follow
+from iobands.judge.detect.prior import WATCH, Budget, Measured, Month, Prior, prior_of, priors_of
 from iobands.snapshot import DOWN, UP
 
 

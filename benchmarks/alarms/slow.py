@@ -20,9 +20,9 @@ from benchmarks.alarms.figures import NEVER, Delays
 from benchmarks.alarms.worlds import Array, Random
 from checks.base.speeds import RankTime, node_speeds, target_bandwidths
 from checks.filesystems import BACKENDS
+from iobands.judge.detect.prior import Budget
 from iobands.judge.peer_scan import compare_peers
 from iobands.judge.places import thresholds
-from iobands.judge.prior import Budget
 from iobands.snapshot import Speeds, moment
 
 YEAR: Final = 365

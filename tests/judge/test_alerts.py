@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from iobands.judge.conditions import certainty
-from iobands.judge.prior import Budget
+from iobands.judge.detect.prior import Budget
 from iobands.model import worst
 from iobands.snapshot import (
     ACKNOWLEDGE,

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 import pytest
 
+from iobands.judge.detect.prior import Measured, Months, Prior, priors_of
+from iobands.judge.detect.spacing import Life, Spacing
 from iobands.judge.detection import Detection, detect
-from iobands.judge.prior import Measured, Months, Prior, priors_of
-from iobands.judge.spacing import Life, Spacing
 from iobands.snapshot import MAYBE_OVER, SUSPECTED, UNCERTAIN, Doubt, History
 from tests.judge.series import levels
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.judge.baseline import ranks
 from iobands.judge.calibrate import NoProposal, propose
+from iobands.judge.detect.baseline import ranks
 
 
 def lognormal(runs: int, seed: int = 0, spread: float = 0.2) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iobands.judge.prior import DEGRADED, Budget, runs_between_false_alarms
+from iobands.judge.detect.prior import DEGRADED, Budget, runs_between_false_alarms
 from iobands.snapshot import runs_a_year, sessions_of
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.judge.baseline import LARGEST_BASELINE
-from iobands.judge.chart import Chart
-from iobands.judge.detector import ADOPTION, LAG, follow
-from iobands.judge.prior import Month, Prior
-from iobands.judge.spacing import Spacing
+from iobands.judge.detect.baseline import LARGEST_BASELINE
+from iobands.judge.detect.chart import Chart
+from iobands.judge.detect.detector import ADOPTION, LAG, follow
+from iobands.judge.detect.prior import Month, Prior
+from iobands.judge.detect.spacing import Spacing
 from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP
 from tests.judge.series import healthy, levels
 

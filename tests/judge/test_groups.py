@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iobands.judge.detector import follow
+from iobands.judge.detect.detector import follow
+from iobands.judge.detect.prior import Month, Prior
 from iobands.judge.groups import GroupChange, GroupMember, group_changes
-from iobands.judge.prior import Month, Prior
 
 #: The threshold of a site with some fifty series, rounded up.
 THRESHOLD = 12.0

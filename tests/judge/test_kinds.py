@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iobands.judge.chart import ChangePoint, slide_begins
-from iobands.judge.detector import follow
-from iobands.judge.scores import DESIGNS, MODE, SPREAD, history_cells, lower_mode
+from iobands.judge.detect.chart import ChangePoint, slide_begins
+from iobands.judge.detect.detector import follow
+from iobands.judge.detect.scores import DESIGNS, MODE, SPREAD, history_cells, lower_mode
 from iobands.snapshot import DOWN, State
 
 # A run in five is in the lower mode, at 0.6, in an order without pattern.

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.judge.detector import follow
-from iobands.judge.prior import Measured, Month, Prior, months_of, prior_of, priors_of
+from iobands.judge.detect.detector import follow
+from iobands.judge.detect.prior import Measured, Month, Prior, months_of, prior_of, priors_of
 from iobands.snapshot import Change, Series, Snapshot
 from tests.factory import NOW
 from tests.sites import SiteFiles

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from iobands.judge.baseline import inflation, serial_correlation
-from iobands.judge.detector import follow
-from iobands.judge.scores import (
+from iobands.judge.detect.baseline import inflation, serial_correlation
+from iobands.judge.detect.detector import follow
+from iobands.judge.detect.scores import (
     DESIGNS,
     DROPS,
     band_cells,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from iobands.judge import memory as memory_of_judge
+from iobands.judge.detect.prior import Budget
 from iobands.judge.memory import read_memory, write_memory
-from iobands.judge.prior import Budget
 from iobands.snapshot import RESOLVE, Severity, State
 from iobands.snapshot.stored import to_json
 from tests.factory import case, daily, days_ago, line, write_bands, write_perflog, write_report

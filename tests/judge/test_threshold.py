@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from iobands.judge.detect.detector import follow
+from iobands.judge.detect.prior import DEGRADED, WATCH, runs_between_false_alarms, threshold_for
 from iobands.judge.detection import power
-from iobands.judge.detector import follow
-from iobands.judge.prior import DEGRADED, WATCH, runs_between_false_alarms, threshold_for
 from iobands.snapshot import DOWN
 from tests.judge.series import healthy
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.baseline import correlation_of, interval
+from iobands.judge.detect import correlation_of, interval
 from iobands.model import SeriesKey, paired_ratio
 from iobands.snapshot import (
     COMPARABLE,

@@ -14,11 +14,10 @@ import numpy as np
 
 from iobands.judge.causes import Records, candidates, tell_causes
 from iobands.judge.conditions import certainty, shared_by, subject_of
-from iobands.judge.fold import NEAR, Happening, Story, fold
+from iobands.judge.detect import Budget
+from iobands.judge.fold import NEAR, Flaky, Happening, Story, fold
 from iobands.judge.groups import GroupDrop
-from iobands.judge.happenings import Flaky
 from iobands.judge.onset import onset_of
-from iobands.judge.prior import Budget
 from iobands.snapshot import (
     ACKNOWLEDGE,
     CAUSED,

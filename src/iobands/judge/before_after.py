@@ -18,8 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from iobands.judge.baseline import correlation_of
-from iobands.judge.spacing import FADES, NEW
+from iobands.judge.detect import FADES, NEW, correlation_of
 from iobands.snapshot import MARGIN, Array, Flags, Ratio, ShiftVerdict
 
 #: At most one report in twenty makes a false claim, all of its rows together.

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from iobands.bands import ACTIVE, FROZEN, PROVISIONAL, Band, Bands, Epoch, log_fence
-from iobands.judge.baseline import (
+from iobands.judge.detect import (
     FIRST_BASELINE,
     FULL_BASELINE,
     LARGEST_BASELINE,

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.judge.prior import Budget
+from iobands.judge.detect import Budget
 from iobands.snapshot import (
     COLLAPSED,
     COMPLETED,

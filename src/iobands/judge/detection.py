@@ -11,11 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands import Band
-from iobands.judge.chart import SIDES, ChangePoint, Chart, Settled, doubtful
-from iobands.judge.detector import LEAST, follow
+from iobands.judge.detect import (
+    FAR_DOWN,
+    LEAST,
+    LOW,
+    SIDES,
+    ChangePoint,
+    Chart,
+    Months,
+    Settled,
+    Spacing,
+    doubtful,
+    follow,
+)
 from iobands.judge.memory import Basis, Remembered
-from iobands.judge.prior import FAR_DOWN, LOW, Months
-from iobands.judge.spacing import Spacing
 from iobands.snapshot.history import (
     DOWN,
     LARGE_DROP,

@@ -65,6 +65,20 @@ class Happening:
         return self.over is None or self.over > when
 
 
+@dataclass(frozen=True)
+class Flaky:
+    """A check failed in `failed` of its last `sessions`, and last at `last`, with the text `what`.
+
+    The last sessions are those before now or, of a check that is flaky no more, before it was
+    known.
+    """
+
+    failed: int
+    sessions: int
+    last: datetime
+    what: str
+
+
 @dataclass
 class Story:
     """An alert through time; the log has the first `logged` of its events.

@@ -11,10 +11,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.baseline import MOST_CORRELATION, scale_for, serial_correlation
-from iobands.judge.chart import SIDES, Chart
+from iobands.judge.detect import (
+    MOST_CORRELATION,
+    SIDES,
+    WATCH,
+    Chart,
+    Month,
+    Months,
+    scale_for,
+    serial_correlation,
+)
 from iobands.judge.detection import Detection
-from iobands.judge.prior import WATCH, Month, Months
 from iobands.snapshot import (
     DOWN,
     SHARED,

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands import Bands
-from iobands.judge.fold import Happening
+from iobands.judge.detect import Months
+from iobands.judge.fold import Flaky, Happening
 from iobands.judge.groups import GroupDrop
 from iobands.judge.normal import TransientRuns
-from iobands.judge.prior import Months
 from iobands.snapshot import (
     DOWN,
     FLAKY,
@@ -235,20 +235,6 @@ _LEAST: Final = 3
 _USUAL: Final = 200
 # If a larger share of the checks of a day fails, the day is to blame and not a check.
 _TOGETHER: Final = 0.25
-
-
-@dataclass(frozen=True)
-class Flaky:
-    """A check failed in `failed` of its last `sessions`, and last at `last`, with the text `what`.
-
-    The last sessions are those before now or, of a check that is flaky no more, before it was
-    known.
-    """
-
-    failed: int
-    sessions: int
-    last: datetime
-    what: str
 
 
 @dataclass

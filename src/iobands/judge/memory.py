@@ -21,10 +21,7 @@ import msgspec
 import numpy as np
 
 from iobands.bands import Band
-from iobands.judge.chart import Settled
-from iobands.judge.prior import Month
-from iobands.judge.scores import Array
-from iobands.judge.spacing import Spacing
+from iobands.judge.detect import Array, Month, Settled, Spacing
 from iobands.model import SeriesKey, __version__, path_part, read_regular, replace_file
 
 _NAME: Final = "judged.memory"
@@ -122,7 +119,7 @@ def _checksum(body: bytes) -> bytes:
 def _version() -> bytes:
     """Return the digest of the judge: its code, as a clone may change without a new version."""
     found = hashlib.blake2b(f"{__version__} {np.__version__}".encode(), digest_size=_DIGEST)
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         found.update(path.read_bytes())
     return found.digest()
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Bands, Limit, log_fence
-from iobands.judge.baseline import FIRST_BASELINE, Baseline
+from iobands.judge.detect import FIRST_BASELINE, Baseline
 from iobands.snapshot import (
     VERDICTS,
     History,

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.prior import WATCH
+from iobands.judge.detect import WATCH
 from iobands.snapshot import Array, Peer, PeerState, Ratio, Speeds, Times, moment, runs_a_year_at
 
 # Learning begins after this many sessions, and is repeated every week.

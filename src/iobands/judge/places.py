@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from iobands.judge.detect import Budget
 from iobands.judge.peer_scan import compare_peers, comparisons_a_year, looks, over_others
-from iobands.judge.prior import Budget
 from iobands.snapshot import (
     CHECK,
     FIELD_OF,

@@ -24,12 +24,12 @@ from iobands.judge.conditions import (
     of_session,
     of_the_day,
 )
+from iobands.judge.detect import Budget, Measured, Months, Prior, months_of, priors_of
 from iobands.judge.fold import Happening
 from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
 from iobands.judge.happenings import flaky_of, happenings_of, incidents_of
 from iobands.judge.memory import Remembered
 from iobands.judge.places import actions_on_peers, places_of
-from iobands.judge.prior import Budget, Measured, Months, Prior, months_of, priors_of
 from iobands.judge.set_aside import Stage, spans_of_peers
 from iobands.judge.state import Judged, judged_series
 from iobands.model import CheckRun, LastSession, Rejected, SeriesKey, slug

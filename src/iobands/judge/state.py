@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from iobands.bands import NO_BAND, Band, Bands, Epoch, Span, covered
+from iobands.judge.detect import Months
 from iobands.judge.detection import Detection, detect
 from iobands.judge.memory import Remembered
 from iobands.judge.normal import (
@@ -22,7 +23,6 @@ from iobands.judge.normal import (
     normal_of,
     nothing_known,
 )
-from iobands.judge.prior import Months
 from iobands.judge.set_aside import Stage
 from iobands.snapshot import (
     DISCARD,

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.scores import (
+from iobands.judge.detect.scores import (
     DESIGNS,
     SHIFTS,
     Quartiles,

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from iobands.judge.baseline import USUAL_CORRELATION
-from iobands.judge.spacing import NEW, Episode, Life, Spacing, episodes, new_of
+from iobands.judge.detect.baseline import USUAL_CORRELATION
+from iobands.judge.detect.spacing import NEW, Episode, Life, Spacing, episodes, new_of
 from iobands.snapshot.history import Array, Flags, Times
 
 #: Evidence thresholds in nats; `threshold_for` gives the one for a site.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from iobands.judge.baseline import (
+from iobands.judge.detect.baseline import (
     FIRST_BASELINE,
     FULL_BASELINE,
     LARGEST_BASELINE,
@@ -23,7 +23,7 @@ from iobands.judge.baseline import (
     Baseline,
     scale_for,
 )
-from iobands.judge.chart import (
+from iobands.judge.detect.chart import (
     AGAIN,
     SIDES,
     ChangePoint,
@@ -43,8 +43,8 @@ from iobands.judge.chart import (
     recovery_designs,
     slide_begins,
 )
-from iobands.judge.prior import DEGRADED, RECOVERED_FROM, WATCH, Month, Prior
-from iobands.judge.scores import (
+from iobands.judge.detect.prior import DEGRADED, RECOVERED_FROM, WATCH, Month, Prior
+from iobands.judge.detect.scores import (
     DESIGNS,
     EVERY,
     MODE,
@@ -55,7 +55,7 @@ from iobands.judge.scores import (
     band_cells,
     sure_end,
 )
-from iobands.judge.spacing import Spacing
+from iobands.judge.detect.spacing import Spacing
 from iobands.snapshot.history import ADOPTED, DOWN, RECOVERED, UP, Array, Flags, State, level_ratio
 
 #: How many later runs must have been quiet before a run joins the baseline.

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.baseline import Baseline
-from iobands.judge.prior import FAR_DOWN, LOW
-from iobands.judge.scores import DESIGNS, DROPS, EVERY, MODE, SPREAD, WEIGHTS, lower_mode
+from iobands.judge.detect.baseline import Baseline
+from iobands.judge.detect.prior import FAR_DOWN, LOW
+from iobands.judge.detect.scores import DESIGNS, DROPS, EVERY, MODE, SPREAD, WEIGHTS, lower_mode
 from iobands.snapshot.history import (
     DOWN,
     SUSPECTED_FROM,

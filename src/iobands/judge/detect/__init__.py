@@ -1,0 +1,34 @@
+"""The change detector: from the numbers of a series to scores, evidence and change points.
+
+It knows arrays alone: nothing of sites, bands files or checks.
+"""
+
+from __future__ import annotations
+
+from iobands.judge.detect.baseline import (
+    FIRST_BASELINE,
+    FULL_BASELINE,
+    LARGEST_BASELINE,
+    MOST_CORRELATION,
+    Baseline,
+    correlation_of,
+    interval,
+    scale_for,
+    serial_correlation,
+)
+from iobands.judge.detect.chart import SIDES, ChangePoint, Chart, Settled, doubtful
+from iobands.judge.detect.detector import LEAST, follow
+from iobands.judge.detect.prior import (
+    FAR_DOWN,
+    LOW,
+    WATCH,
+    Budget,
+    Measured,
+    Month,
+    Months,
+    Prior,
+    months_of,
+    priors_of,
+)
+from iobands.judge.detect.scores import Array
+from iobands.judge.detect.spacing import FADES, NEW, Spacing
