@@ -20,10 +20,10 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 MOST_BYTES: Final = 1_500_000  # of the wheel
-#: Where the version is written, and the text around it.
+#: Where the version is written, and the text around it. benchio has a version of its own, because
+#: series begin anew with another one.
 PLACES: Final = {
     "src/iobands/version.py": r'(__version__ = ")[^"]+(")',
-    "src/benchio/CMakeLists.txt": r"(project\(benchio VERSION )[\d.]+( )",
     "CITATION.cff": r"(^version: )\S+($)",
     "packaging/easybuild/iobands.eb": r"(^version = ')[^']+(')",
     "packaging/easybuild/benchio.eb": r"(^version = ')[^']+(')",
@@ -91,12 +91,11 @@ def section(version: str) -> str:
 
 
 def set_version(clone: Path, version: str) -> None:
-    """Write the version in each of its places; benchio's has no suffix, as CMake allows none."""
+    """Write the version in each of its places."""
     for name, pattern in PLACES.items():
         path = clone / name
-        wanted = re.match(r"[\d.]+\d", version)[0] if "CMake" in name else version
         text, count = re.subn(
-            pattern, rf"\g<1>{wanted}\g<2>", path.read_text("utf-8"), flags=re.MULTILINE
+            pattern, rf"\g<1>{version}\g<2>", path.read_text("utf-8"), flags=re.MULTILINE
         )
         if count != 1:
             sys.exit(f"{name}: its version is in {count} places")

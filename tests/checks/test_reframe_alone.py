@@ -9,7 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from iobands.model import FIELDS
+from iobands.model import FIELDS, __version__
 from tests.site_copy import copy_suite
 
 pytestmark = pytest.mark.machine
@@ -75,7 +75,7 @@ def test_every_check_runs(tmp_path, bare_reframe, tmp_path_factory):
         assert row["result"] == "pass"
         assert float(row["perf_value"]) > 0
         assert (row["nodes"], row["tasks"], float(row["gib"])) == ("1", "2", 4 / 1024)
-        assert row["tool_version"] == row["suite_version"] == "0.1.0"
+        assert (row["tool_version"], row["suite_version"]) == ("1.0.0", __version__)
         assert (row["fsync"], row["cache"] in {"dropped", "none"}) == ("true", True)
         assert 0 <= int(row["fullness_percent"]) <= 100
     assert not list(disk.iterdir())

@@ -110,7 +110,7 @@ def test_help_under_mpirun_is_printed_once(benchio):
 
 
 def test_version(benchio):
-    assert benchio.run_alone("--version").out == "benchio 0.1.0\n"
+    assert benchio.run_alone("--version").out == "benchio 1.0.0\n"
 
 
 def test_words_may_stand_in_any_order_and_twice(benchio):

@@ -57,7 +57,7 @@ def test_what_the_fields_say(recorded):
     for record in recorded:
         reading = record["operation"] == "read"
         assert record["schema"] == "benchio/4"
-        assert record["version"] == "0.1.0"
+        assert record["version"] == "1.0.0"
         assert record["mpi_library"]
         assert (record["pattern"], record["interface"], record["files"]) == KINDS[record["layer"]]
         assert (record["nodes"], record["processes"], record["processes_per_node"]) == (1, 3, 3)
