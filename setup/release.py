@@ -100,8 +100,11 @@ def set_version(clone: Path, version: str) -> None:
         if count != 1:
             sys.exit(f"{name}: its version is in {count} places")
         path.write_text(text, encoding="utf-8")
-    with (clone / "CITATION.cff").open("a", encoding="utf-8") as citation:
-        citation.write(f"date-released: {date.today().isoformat()}\n")
+    citation = clone / "CITATION.cff"
+    lines = citation.read_text("utf-8").splitlines()
+    lines = [line for line in lines if not line.startswith("date-released:")]  # of the last one
+    lines.append(f"date-released: {date.today().isoformat()}")
+    citation.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def build(clone: Path, dist: Path) -> None:
