@@ -8,8 +8,18 @@ from pathlib import Path
 
 from iobands import __version__ as suite_version
 from iobands.bands import NO_BAND, Bands, load_bands
-from iobands.measure import ATTEMPT_ENV, PURPOSE_ENV, SESSION_ENV, site_of_suite
-from iobands.measure.notes import Note, is_live, new_note, notes_of, read_notes, unknown_owner
+from iobands.measure import (
+    ATTEMPT_ENV,
+    PURPOSE_ENV,
+    SESSION_ENV,
+    Note,
+    is_live,
+    new_note,
+    notes_of,
+    read_notes,
+    site_of_suite,
+    unknown_owner,
+)
 from iobands.measure.processes import await_end, note_job
 from iobands.measure.sweep import (
     REMOVE_SCRIPT,

@@ -13,6 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from iobands.bands import Band, Epoch, Span, bands_path, epoch_yaml, load_bands, write_epoch
+from iobands.commands.judging import judgement_of, site_of
 from iobands.commands.options import (
     ByOption,
     ConfigOption,
@@ -23,9 +24,7 @@ from iobands.commands.options import (
     SiteOptions,
     YesOption,
     failure,
-    judgement_of,
     login_name,
-    site_of,
     system_of,
     time_of,
 )

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
+from iobands.commands.judging import samples_from, site_of
 from iobands.commands.options import (
     DryRunOption,
     PerflogsOption,
@@ -20,9 +21,7 @@ from iobands.commands.options import (
     SystemOption,
     default_path,
     failure,
-    samples_from,
     seconds_option,
-    site_of,
 )
 from iobands.model import FileError, naming, replace_file
 from iobands.source.push import (

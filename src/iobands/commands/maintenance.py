@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from iobands.commands.judging import judgement_of
 from iobands.commands.options import (
     ByOption,
     SiteOptions,
     StoredSiteOptions,
     failure,
-    judgement_of,
     login_name,
     require_report,
     root_of,

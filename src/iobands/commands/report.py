@@ -19,16 +19,13 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from iobands.commands.judging import judgement_of, samples_from, site_of, sites_in_store
 from iobands.commands.options import (
     PastSiteOptions,
     SampleOptions,
     SiteOptions,
     StoredSiteOptions,
     failure,
-    judgement_of,
-    samples_from,
-    site_of,
-    sites_in_store,
 )
 from iobands.judge.account import accounts_of
 from iobands.judge.advise import advise as advise_on

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -13,18 +13,10 @@ from typing import Annotated, Final
 import typer
 
 from iobands.commands.export import push_after
-from iobands.commands.options import (
-    DryRunOption,
-    SiteOptions,
-    checked,
-    judgement_of,
-    listening,
-    site_files,
-    site_of,
-)
+from iobands.commands.judging import checked, judgement_of, remember, site_of
+from iobands.commands.options import DryRunOption, SiteOptions, listening, site_files
 from iobands.commands.report import report_to
 from iobands.commands.status import log_news, print_digest
-from iobands.judge.memory import Remembered, write_memory
 from iobands.judge.site import JudgedSite
 from iobands.judge.suspects import asks_of, repeats_of
 from iobands.measure import (
@@ -41,7 +33,7 @@ from iobands.measure import (
     within_hours,
     write_plan,
 )
-from iobands.model import OK, UNKNOWN, Ask, FileError, SeriesKey, slug, worst
+from iobands.model import OK, UNKNOWN, Ask, FileError, slug, worst
 from iobands.notify import deliver
 from iobands.notify.outbox import Outbox, OutboxState, Settings, read_settings
 from iobands.snapshot import Snapshot, State
@@ -59,13 +51,14 @@ class _Judgement:
     options: SiteOptions
     with_power: bool
     site: JudgedSite = field(init=False)
-    memory: Mapping[SeriesKey, Remembered] | None = None  # None: as it was kept last time
+    before: JudgedSite | None = None  # None: the memory is as it was kept last time
 
     def renewed(self) -> JudgedSite:
         """Judge the site, and write the plan of what to measure again; the lock is held."""
         inputs = inputs_of(self.options.config_of("bands").parent)  # before it reads them
         judge = partial(judgement_of, self.options, with_power=self.with_power)
-        judged = checked(judge(memory=self.memory), partial(judge, memory={}))
+        memory = self.before.memory if self.before else None
+        judged = checked(judge(memory=memory), partial(judge, memory={}))
         now, perflogs = datetime.now(timezone.utc), self.options.perflogs_directory
         planned, asked = _timed(self.options, judged), read_plan(perflogs).asked
         try:
@@ -73,7 +66,7 @@ class _Judgement:
         except OSError as error:
             typer.echo(f"iobands: the plan of further runs is not written: {error}", err=True)
         self.site = replace(judged, snapshot=replace(judged.snapshot, planned=planned))
-        self.memory = judged.memory
+        self.before = self.site
         return self.site
 
 
@@ -213,10 +206,7 @@ def _concluded(
     Return the snapshot, and the exit status of sending.
     """
     log_news(options, judgement.site)
-    try:
-        write_memory(options.perflogs_directory, judgement.memory or {})
-    except OSError as error:
-        typer.echo(f"iobands: the judge's memory is not kept, which costs time: {error}", err=True)
+    remember(options, judgement.site)
     site = judgement.site.snapshot
     show(site)
     if how.dashboard:

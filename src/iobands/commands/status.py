@@ -13,16 +13,13 @@ from typing import Annotated, Final, NoReturn
 import typer
 from rich.console import Console
 
+from iobands.commands.judging import judgement_of, known_of, site_of, sites_in_store
 from iobands.commands.options import (
     PastSiteOptions,
     SeriesArgument,
     SiteOptions,
     failure,
-    judgement_of,
-    known_of,
     require_report,
-    site_of,
-    sites_in_store,
 )
 from iobands.judge.site import JudgedSite, judge
 from iobands.model import NODE, TARGET, UNKNOWN, WORST_STATUS_FIRST, naming, worst

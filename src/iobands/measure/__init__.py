@@ -1,12 +1,13 @@
 """Measuring: one session at a time, its lock and jobs, ReFrame, and what it leaves on disk.
 
 ReFrame's own process imports this room: nothing here needs more than Python. It offers what the
-other rooms and the process of ReFrame need of a session, and of what it leaves.
+other rooms, the checks and canaries need of a session, and of what it leaves.
 """
 
 from __future__ import annotations
 
 from iobands.measure.lock import (
+    STOPPED,
     Holder,
     clock_problem,
     has_stopped,
@@ -15,7 +16,15 @@ from iobands.measure.lock import (
     read_holder,
     refusal,
 )
-from iobands.measure.notes import read_leftovers
+from iobands.measure.notes import (
+    Note,
+    is_live,
+    new_note,
+    notes_of,
+    read_leftovers,
+    read_notes,
+    unknown_owner,
+)
 from iobands.measure.perflogs import (
     end_lines,
     open_to_all,

@@ -25,10 +25,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from iobands.measure import (
+    STOPPED,
+    is_live,
+    lock_path,
+    new_note,
+    notes_of,
+    read_holder,
+    read_notes,
+    suite_of,
+)
 from iobands.measure.canary_log import CASE
-from iobands.measure.lock import STOPPED, lock_path, read_holder
-from iobands.measure.notes import is_live, new_note, notes_of, read_notes
-from iobands.measure.reframe import suite_of
 from iobands.measure.sweep import sweep
 from iobands.model import (
     CRITICAL,
