@@ -57,6 +57,8 @@ def test_an_open_alert_and_one_of_the_past_have_a_page(tmp_path: Path) -> None:
     assert "What to type next" not in past
     assert "Alert 2 b writes" in new
     assert "iobands acknowledge 2 --reason TEXT" in new
+    assert "Owner: nobody has acknowledged it" in new
+    assert "Owner" not in past
     assert "Series that moved: 4 of 4" in new
     # four members, and of those that did not move none is of the same name
     assert found["alerts/here-2.html"].count("<svg") == 4

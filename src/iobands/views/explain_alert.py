@@ -232,10 +232,12 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield f"Why: {alert.reason}"
     known = alert.acknowledgement
     if known and not site.is_public:
-        has = {"Owner": known.action.owner, "Ticket": known.action.ticket}
+        has = {"Owner": known.action.owner or known.action.who, "Ticket": known.action.ticket}
         yield from (f"{name}: {value}" for name, value in has.items() if value)
         if not alert.is_quiet:
             yield acknowledgement_text(alert)
+    elif alert.certainty and alert.ended is None and not site.is_public:
+        yield "Owner: nobody has acknowledged it"
     if alert.since_low and alert.since_high and alert.since_low < alert.since_high:
         yield f"It began {between_text(alert.since_low, alert.since_high, site.now)}."
     if alert.peer and alert.ended is None:
