@@ -34,13 +34,14 @@ from iobands.judge.calibrate import calibrate as learn
 from iobands.judge.requests import (
     Request,
     RequestError,
+    Subject,
     action_of,
     selected,
     subjects_of,
 )
 from iobands.snapshot import ACKNOWLEDGE, DISCARD, REBASELINE, RESOLVE, RETIRE, UNDO, SeriesKey
-from iobands.source.action_log import append, as_line, log_path
-from iobands.views import plural
+from iobands.source.action_log import append, log_path
+from iobands.views import fitted, plural, some
 
 
 class Verdict(str, Enum):
@@ -177,6 +178,12 @@ def _request(kind: str, options: ActionOptions, since: str | None = None) -> Req
     return Request(kind, who, reason, time_of(since) if since else None)
 
 
+def _about(subject: Subject) -> str:
+    """Return what an action would name: series, a target or a node."""
+    names = [each.label for each in subject.series]
+    return f"{plural(len(names), 'series')}: {some(names)}" if names else subject.name
+
+
 def _log(request: Request, words: list[str], options: ActionOptions) -> None:
     """Log the actions, and print what each of them changed."""
     site = site_of(options) if options.dry_run else recorded(options).snapshot
@@ -200,7 +207,9 @@ def _log(request: Request, words: list[str], options: ActionOptions) -> None:
             known_already = {ACKNOWLEDGE: "already acknowledged, for the same reason"}
             typer.echo(f"{subject.title}: {known_already.get(request.kind, 'already retired')}")
         elif options.dry_run:
-            typer.echo(f"{log_path(directory, subject.system)}: {as_line(action)}")
+            said = f"{subject.title}: would be {_DONE[request.kind]}"
+            where = f"  in {log_path(directory, subject.system)}, of {_about(subject)}"
+            typer.echo(fitted([said, where]), nl=False)
         else:
             written.add(append(directory, subject.system, [action]))
             typer.echo(f"{subject.title}: {_DONE[request.kind]}")
