@@ -92,6 +92,13 @@ def remember(options: SiteOptions, judged: JudgedSite) -> None:
         typer.echo(f"iobands: the judge's memory is not kept, which costs time: {error}", err=True)
 
 
+def source_of(options: SiteOptions) -> str:
+    """Return where the samples are."""
+    from iobands.source.store import without_password  # noqa: PLC0415 (slow to load)
+
+    return without_password(options.store) if options.store else str(options.perflogs_directory)
+
+
 def _judged_of_store(known: Known, options: SiteOptions, *, with_power: bool) -> JudgedSite:
     """Judge what a store knows, and keep the judge's memory in the user's cache if possible."""
     from iobands.judge.memory import (  # noqa: PLC0415 (slow to load)
@@ -105,7 +112,8 @@ def _judged_of_store(known: Known, options: SiteOptions, *, with_power: bool) ->
     if options.as_of:
         return work()
     systems = sorted({key.system for key in known.histories})
-    source = options.source if "://" in options.source else str(Path(options.source).resolve())
+    source = source_of(options)
+    source = source if "://" in source else str(Path(source).resolve())
     place = memory_of_store(source, systems, options.false_alarms)
     found = checked(work(memory=read_memory(place)), work)
     with suppress(OSError):

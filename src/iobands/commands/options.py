@@ -49,13 +49,6 @@ class SiteOptions:
         """The directory of the perflogs."""
         return self.perflogs or self._default(Path("perflogs"))
 
-    @property
-    def source(self) -> str:
-        """Where the samples are."""
-        from iobands.source.store import without_password  # noqa: PLC0415 (slow to load)
-
-        return without_password(self.store) if self.store else str(self.perflogs_directory)
-
     def config_of(self, name: str) -> Path:
         """Return the path of a part of the configuration, such as `bands`."""
         return self.config / name if self.config else self._default(Path("config") / name)

@@ -19,13 +19,14 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from iobands.commands.judging import judgement_of, samples_from, site_of, sites_in_store
+from iobands.commands.judging import judgement_of, samples_from, site_of, sites_in_store, source_of
 from iobands.commands.options import (
     PastSiteOptions,
     SampleOptions,
     SiteOptions,
     StoredSiteOptions,
     failure,
+    site_files,
 )
 from iobands.judge.account import accounts_of
 from iobands.judge.advise import advise as advise_on
@@ -46,7 +47,6 @@ from iobands.model import (
 )
 from iobands.snapshot import COMPARABLE, HOLDS, Snapshot
 from iobands.snapshot import public as public_part
-from iobands.source.site_file import read_site_file
 from iobands.views import Block, DocumentFormat, fitted, plural, written
 from iobands.views.advice import advice_lines, advice_section, comparison_lines, users_section
 from iobands.views.dashboard.overview import Cluster, about_cluster
@@ -128,7 +128,7 @@ def report_to(
     paths = {
         (system, name): path
         for system in {each.key.system for each in site.series}
-        for name, path in read_site_file(systems, system).paths.items()
+        for name, path in site_files(systems)(system).paths.items()
     }
     users: list[Block] = []
     if public:
@@ -230,7 +230,7 @@ def advise(
     histories = samples_from(options).without(ACCEPTANCE).histories()
     advised, cases = advise_on(histories)
     if not advised and not cases:
-        raise failure(f"{options.source}: no two series differ in only one setting")
+        raise failure(f"{source_of(options)}: no two series differ in only one setting")
     if form is None:
         typer.echo(fitted(advice_lines(advised, cases)), nl=False)
         return
@@ -265,7 +265,7 @@ def compare(
     lines = comparison_lines(list(found), field)
     if not lines:
         what = f"no two series differ in only {field}"
-        raise failure(f"{options.source}: {what}" + (f" from {against}" if against else ""))
+        raise failure(f"{source_of(options)}: {what}" + (f" from {against}" if against else ""))
     typer.echo(fitted(lines), nl=False)
 
 
