@@ -166,14 +166,14 @@ $(shell $(VENV_IS_HERE) || rm -f $(VENV)/.installed*)
 
 # One stamp for each set of packages, so that a second call does nothing. The system's packages are
 # checked only then, so that the build, and not this, reports an unloaded module.
-$(VENV)/.installed: setup.cfg
+$(VENV)/.installed: setup.cfg src/iobands/version.py
 	@setup/system-packages python
 	@echo "Python packages, in $(VENV), which takes a minute or two"
 	@test -x $(BIN)/python && $(VENV_IS_HERE) || $(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]'
 	@touch $@
 
-$(VENV)/.installed-run: setup.cfg setup/system-packages
+$(VENV)/.installed-run: setup.cfg src/iobands/version.py setup/system-packages
 	@echo "System packages"
 	@setup/system-packages run
 	@$(MAKE) --silent $(VENV)/.installed
