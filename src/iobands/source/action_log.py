@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
@@ -73,7 +73,10 @@ def read_lines(
         OSError: the file cannot be read.
     """
     items, rejected = [], []
-    for number, line in _numbered_lines(path):
+    lines = read_small(path).splitlines() if path.exists() else []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
         try:
             said, left = object_of(line, newest, known)
             items.append(item_of(said))
@@ -81,18 +84,6 @@ def read_lines(
         except Unusable as error:
             rejected.append(Rejected(path, number, str(error)))
     return items, rejected
-
-
-def _numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a log that are not empty, with their numbers; none without a file.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    if path.exists():
-        for number, line in enumerate(read_small(path).splitlines(), start=1):
-            if line.strip():
-                yield number, line
 
 
 def object_of(line: bytes, newest: int, known: Collection[str]) -> tuple[dict[str, Any], str]:

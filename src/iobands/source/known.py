@@ -159,6 +159,7 @@ def read_known(
         for name in sorted(systems)
     }
     rejected += [line for _, lines in alert_logs.values() for line in lines]
+    asks = () if as_of else read_plan(perflogs).asks
     return Known(
         now=now,
         as_of=as_of,
@@ -171,7 +172,7 @@ def read_known(
         logs=logs,
         alert_log={name: events for name, (events, _) in alert_logs.items()},
         last_session=None if as_of else read_last_session(perflogs, rejected),
-        planned=() if as_of else _planned(perflogs, system),
+        planned=tuple(each for each in asks if system in {None, each.system}),
         leftovers=() if as_of else read_leftovers(perflogs, system),
         rejected=tuple(rejected),
         problems=tuple(attempts.problems),
@@ -181,10 +182,6 @@ def read_known(
 def recent_of(histories: Iterable[History]) -> timedelta:
     """Return after what time the last of some series is overdue: older run reports say no more."""
     return max([OVERDUE, *filter(None, map(overdue_after, histories))])
-
-
-def _planned(perflogs: Path, system: str | None) -> tuple[Ask, ...]:
-    return tuple(each for each in read_plan(perflogs).asks if system in {None, each.system})
 
 
 def _bands(directory: Path, system: str, now: datetime, log: Log) -> tuple[Bands, Maintenance]:
