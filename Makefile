@@ -61,7 +61,9 @@ check test test-faults bench bench-reading bench-report bench-stores: \
 test: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest --numprocesses=4 --dist=loadgroup --no-loadscope-reorder
 
+# It writes no table if a fault was skipped, and some are of the minisite.
 test-faults: $(VENV)/.installed-test
+	@setup/system-packages minisite
 	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder \
 		-m fault --fault-table=docs/faults.md $(TEST_ARGUMENTS)
 
