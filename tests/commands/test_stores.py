@@ -62,17 +62,28 @@ def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(iobands, t
         log.write_text(log.read_text().replace("|here|", f"|{name}|"))
         if name == "two":  # what fell by three quarters
             log.write_text(re.sub(r"\|1\.5\|(?=[^\n]*\n\Z)", "|0.1|", log.read_text()))
+            began = datetime.now(timezone.utc) - timedelta(days=3)
+            times = [f"{began + timedelta(hours=hours):%FT%TZ}" for hours in (0, 1)]
+            held = ("begin", "--reason", "new disks", "--since", times[0], "--until", times[1])
+            assert iobands("maintenance", *held, cwd=root).returncode == 0
         assert iobands("push", "--store", store, cwd=root).returncode == 0
     done = iobands("status", "--store", store)
     assert [line.split(" IOBANDS ")[0] for line in done.stdout.splitlines()] == ["one:", "two:"]
     assert iobands("status", "--store", store, "--system", "one").stdout.startswith("IOBANDS OK")
     said = unknown(iobands("explain", "fpp", "--store", store))
     assert "2 sites; choose with --system: one, two" in said.stderr
+    report = ("maintenance", "report", "--store", store)
+    assert "2 sites; choose with --system: one, two" in unknown(iobands(*report)).stderr
+    assert "new disks" in iobands(*report, "--system", "two").stdout
     assert iobands("report", "pages", "--store", store).returncode == 0
     page = (tmp_path / "pages" / "index.html").read_text()
     assert all(f'<a href="{name}/index.html">{name}</a>' in page for name in ("one", "two"))
     assert "benchio fpp posix write_bw" in page
     assert (tmp_path / "pages" / "two" / "index.html").exists()
+    (link,) = re.findall(r'<a href="(two/maintenances/[^"]+)">Maintenance [^<]* of two<', page)
+    assert "new disks" in (tmp_path / "pages" / link).read_text()
+    assert iobands("report", "open", "--public", "--store", store).returncode == 0
+    assert "maintenance" not in (tmp_path / "open" / "index.html").read_text().lower()
     # what somebody put there, or named, spoils no other site
     odd = tmp_path / "store" / "samples" / "system=%2E%2E" / "month=2026-11" / "edited.parquet"
     odd.parent.mkdir(parents=True)
@@ -83,6 +94,23 @@ def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(iobands, t
     assert iobands("report", "odd", "--store", store).returncode == 0
     page = (tmp_path / "odd" / "index.html").read_text()
     assert "no samples of .." in page and "one/index.html" in page
+
+
+def test_a_cluster_that_is_renamed_begins_anew_and_keeps_its_past(iobands, tmp_path):
+    root, store = site(tmp_path / "site"), f"{tmp_path}/store"
+    assert iobands("push", "--store", store, cwd=root).stdout.startswith("Pushed 10 samples")
+    old = root / "perflogs" / "here" / "local" / "BenchioFPP.log"
+    new = root / "perflogs" / "there" / "local" / "BenchioFPP.log"
+    new.parent.mkdir(parents=True)
+    header, *lines = old.read_text().splitlines(keepends=True)
+    new.write_text(header + lines[-1].replace("|here|", "|there|"))
+    assert iobands("push", "--store", store, cwd=root).stdout.startswith("Pushed 1 sample ")
+    for name, runs in (("here", 10), ("there", 1)):
+        pulled = iobands("pull", "--store", store, "--system", name, f"{tmp_path}/{name}")
+        assert pulled.stdout.startswith(f"{name}: {runs} sample"), pulled.stderr
+    # one site, judged together as its files are
+    read = iobands("status", "--store", store)
+    assert (read.returncode, read.stdout) == (0, iobands("status", cwd=root).stdout)
 
 
 def test_a_reader_goes_on_from_its_own_memory_and_needs_no_right_to_write(iobands, tmp_path):

@@ -45,7 +45,7 @@ from iobands.model import (
     replace_file,
     slug,
 )
-from iobands.snapshot import COMPARABLE, HOLDS, Snapshot
+from iobands.snapshot import COMPARABLE, HOLDS, BeforeAfter, Snapshot
 from iobands.snapshot import public as public_part
 from iobands.views import Block, DocumentFormat, fitted, plural, written
 from iobands.views.advice import advice_lines, advice_section, comparison_lines, users_section
@@ -110,9 +110,11 @@ def _clusters_to(directory: Path, options: PastSiteOptions, *, public: bool, pas
         # who may push may choose any name
         safe = re.fullmatch(PATH_PART, name)
         below = name if safe else hashlib.sha256(name.encode()).hexdigest()[:12]
-        report_to(directory / below, judged, options.config_of("systems"), public=public, past=past)
+        held = report_to(
+            directory / below, judged, options.config_of("systems"), public=public, past=past
+        )
         seen = public_part(site) if public else site
-        clusters.append(about_cluster(name, f"{quote(below)}/", seen))
+        clusters.append(about_cluster(name, f"{quote(below)}/", seen, held))
         now = site.now
     if clusters:
         page = write_clusters(directory, clusters, now)
@@ -122,8 +124,11 @@ def _clusters_to(directory: Path, options: PastSiteOptions, *, public: bool, pas
 
 def report_to(
     directory: Path, judged: JudgedSite, systems: Path, *, public: bool = False, past: bool = False
-) -> None:
-    """Write the dashboard to `directory` and print where it is; the site files are in `systems`."""
+) -> Sequence[BeforeAfter]:
+    """Write the dashboard to `directory`, print where it is; return the maintenances it shows.
+
+    The site files are in `systems`.
+    """
     site = judged.snapshot
     paths = {
         (system, name): path
@@ -143,6 +148,7 @@ def report_to(
         users = users_section(
             site, [one for each in found.values() for one in each], advised, paths
         )
+    held = () if public else accounts_of(judged)
     console = Console(stderr=True)
     bar = Progress(
         TextColumn("Writing the dashboard"),
@@ -160,10 +166,11 @@ def report_to(
             paths=paths,
             past=past,
             users=users,
-            maintenances=() if public else accounts_of(judged),
+            maintenances=held,
             progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
     typer.echo(f"Dashboard: {written.page.resolve()} ({plural(written.replaced, 'file')} written)")
+    return held
 
 
 def _mount_of(path: str, points: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from iobands.snapshot import (
     COMPARABLE,
     ENOUGH_RUNS,
     Alert,
+    BeforeAfter,
     LedgerEntry,
     Series,
     Snapshot,
@@ -52,6 +53,7 @@ from iobands.views import (
     with_pages,
 )
 from iobands.views.dashboard.series import heat_map, job_id, peer_maps, seconds, series_id
+from iobands.views.maintenance import in_short, page_about, title_of_maintenance
 
 #: The version of the form of the data.
 _SCHEMA: Final = 1
@@ -268,9 +270,12 @@ class Cluster:
     newest: str
     alerts: Sequence[tuple[str, str, str]]
     rates: Mapping[tuple[str, str], Sequence[Rate]]
+    maintenances: Sequence[tuple[str, str, str]] = ()
 
 
-def about_cluster(name: str, href: str, site: Snapshot) -> Cluster:
+def about_cluster(
+    name: str, href: str, site: Snapshot, held: Sequence[BeforeAfter] = ()
+) -> Cluster:
     """Return what the front page says of a site, whose dashboard is at `href`."""
     urgent = sections(site)[ATTENTION]
     alerts = [
@@ -290,7 +295,8 @@ def about_cluster(name: str, href: str, site: Snapshot) -> Cluster:
             rates[f"{key.tool} {key.pattern} {key.interface} {key.variable}", key.unit].append(rate)
     times = [each.status.when for each in site.series if each.status.when]
     newest = time_text(max(times)) if times else "never"
-    return Cluster(name, href, site.exit_status, counts(site), newest, alerts, rates)
+    known = [(title_of_maintenance(e), in_short(e), f"{href}{page_about(e)}") for e in held]
+    return Cluster(name, href, site.exit_status, counts(site), newest, alerts, rates, known)
 
 
 def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
