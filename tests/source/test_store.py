@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
@@ -463,6 +464,42 @@ def test_a_wrong_password_is_named_and_never_printed(database):
     ):
         pass
     assert "secret" not in str(said.value)
+
+
+def test_a_certificate_that_does_not_match_is_named_and_no_password():
+    with ENGINES["postgres"]() as url, socket.socket() as free:
+        place = Path(url.partition("host=")[2])
+        data, key, certificate = place / "data", place / "key", place / "certificate"
+        with open_store(url, new=True) as store:
+            store._do("ALTER ROLE iobands PASSWORD 'very-secret'")
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other.example"
+        subprocess.run(
+            [*make.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True
+        )
+        about = data.stat()
+        for path in (key, certificate):
+            os.chown(path, about.st_uid, about.st_gid)
+            path.chmod(0o600)
+        free.close()
+        as_user = ["setpriv", "--reuid", "nobody", "--clear-groups"] if os.getuid() == 0 else []
+        tools = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1:] or [Path("/usr/bin")]
+        call = [*as_user, tools[0] / "pg_ctl", "--silent", "-D", data, "-w"]
+        subprocess.run([*call, "stop", "-m", "fast"], check=True)
+        server = f"-k {place} -p {port} -c listen_addresses=127.0.0.1 -c ssl=on"
+        server += f" -c ssl_key_file={key} -c ssl_cert_file={certificate}"
+        subprocess.run([*call, "start", "-o", server, "-l", place / "log"], check=True)
+        there = f"postgresql://iobands:very-secret@127.0.0.1:{port}/postgres"
+        there += f"?sslrootcert={certificate}&sslmode="
+        with open_store(f"{there}verify-ca") as store:
+            assert store.systems() == []
+        with (
+            pytest.raises(StoreError, match=r'"other.example" does not match host name') as said,
+            open_store(f"{there}verify-full"),
+        ):
+            pass
+        assert "secret" not in str(said.value)
 
 
 def test_a_bucket_or_directory_that_is_copied_says_the_same(site, tmp_path):
