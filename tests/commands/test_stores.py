@@ -113,6 +113,19 @@ def test_a_cluster_that_is_renamed_begins_anew_and_keeps_its_past(iobands, tmp_p
     assert (read.returncode, read.stdout) == (0, iobands("status", cwd=root).stdout)
 
 
+def test_rows_in_a_directory_of_another_name_are_pushed_as_their_own_system(iobands, tmp_path):
+    root, store = site(tmp_path / "site"), f"{tmp_path}/store"
+    (root / "perflogs" / "here").rename(root / "perflogs" / "there")
+    assert iobands("push", "--store", store, cwd=root).stdout.startswith("Pushed 10 samples")
+    pulled = iobands("pull", "--store", store, "--system", "here", f"{tmp_path}/here")
+    assert pulled.stdout.startswith("here: 10 samples"), pulled.stderr
+    log = root / "perflogs" / "there" / "local" / "BenchioFPP.log"
+    *_, last = log.read_text().splitlines(keepends=True)
+    with log.open("a") as lines:
+        lines.write(last.replace("|1.5|", "|1.6|"))
+    assert iobands("push", "--store", store, cwd=root).stdout.startswith("Pushed 1 sample ")
+
+
 def test_a_reader_goes_on_from_its_own_memory_and_needs_no_right_to_write(iobands, tmp_path):
     site(tmp_path)
     iobands("push", "--store", f"{tmp_path}/store")

@@ -318,7 +318,9 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
     ):
         identity.write(f"{uuid4().hex}\n")
     documents, seen = {}, {}
-    for system in sorted({each.name for each in perflogs.iterdir() if each.is_dir()}):
+    # a directory may have another name than the system of its lines
+    systems = {each.name for each in perflogs.iterdir() if each.is_dir()} | {*new["system"]}
+    for system in sorted(systems):
         known = before.documents.get(system, {})
         read, mine = [], {}
         for name, path in _files_of(perflogs, config, system):
