@@ -1,3 +1,3 @@
 """The version of iobands and of its checks."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

@@ -15,7 +15,7 @@ class Benchio(CMakePackage):
     license("BSD-3-Clause")
 
     # the checksum is the one in the file SHA256SUMS of the release
-    version("0.1.0")
+    version("1.0.0")
 
     variant("hdf5", default=True, description="The layers hdf5")
     variant("netcdf", default=True, description="The layers netcdf")

@@ -11,7 +11,7 @@ class Iobands(PythonPackage):
     license("BSD-3-Clause")
 
     # the checksum is the one in the file SHA256SUMS of the release
-    version("0.1.0")
+    version("1.0.0")
 
     variant("report", default=True, description="Dashboard, figures, tables and notebooks")
 
