@@ -71,14 +71,16 @@ SAYS = {
 @pytest.mark.fault("session", "Slurm: `sacct` hangs", "ended when asked; the reason")
 @pytest.mark.fault("session", "Slurm: `sacct` says garbage", "ended when asked; the reason")
 def test_a_silent_slurm_is_named_and_holds_nothing_up(site, observed):
-    """A limit asks as this signal does, and may come before the job on a busy machine."""
+    """A limit asks as this signal does; before Slurm is asked there is nothing to name."""
     site, state = site
     seen = {}
     for name, (script, said) in SAYS.items():
-        (state / "number").unlink(missing_ok=True)
-        (state / "sacct").write_text(script, encoding="utf-8")
+        for left in ("number", "asked"):
+            (state / left).unlink(missing_ok=True)
+        asks = f"[ ! -e '{state}/number' ] || touch '{state}/asked'\n{script}\n"
+        (state / "sacct").write_text(asks, encoding="utf-8")
         child = site.begin_iobands(*ONE, env=environment(state))
-        wait_until((state / "number").exists)
+        wait_until((state / "asked").exists)
         asked = time.monotonic()
         child.terminate()
         _, complaint = child.communicate()
