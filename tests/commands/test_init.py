@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from config.validation import CONTRACT
+from iobands.measure.reframe import installed_suite
 from iobands.measure.site_directory import (
     FoundFileSystem,
     Machine,
@@ -96,7 +97,8 @@ def test_a_machine_with_a_scheduler(tmp_path: Path) -> None:
     system = said["system"]
     assert (said["schema"], system["name"]) == (CONTRACT, "falcon")
     assert system["partitions"][0]["launcher"] == "srun"
-    assert max(map(len, text.splitlines())) <= 130  # the path of the example, at most
+    text = text.replace(str(installed_suite()), "")  # the path of the example is as long as it is
+    assert max(map(len, text.splitlines())) <= 100
 
 
 def test_an_unknown_template_is_said_with_the_known_ones() -> None:

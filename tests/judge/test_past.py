@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from iobands.judge.detect.detector import follow
@@ -123,6 +123,9 @@ def test_lower_runs_never_give_less_evidence(
     # where no outliers are known; where they are, depth may be one of them
     before = noise(200, seed, spread)
     higher, further = (np.array(each) for each in zip(*runs, strict=True))
+    # a run that is low again soon after one came back may be of the same streak of outliers
+    low = np.flatnonzero(higher - further < -2 * spread)
+    assume(low.size == 0 or ((higher - further)[low[0] :] < -12 * spread).all())
     found = [
         follow(np.exp(np.append(before, each)), threshold=1000, prior=prior_of([before])).down[200:]
         for each in (higher, higher - further)
