@@ -232,8 +232,9 @@ _SYSTEMS: Final = Path("config/systems")
 _BANDS: Final = Path("config/bands")
 _SITE_FILE: Final = '''"""The site file of {name}, from what `iobands init` found on {host}.
 
-Replace what is marked EDIT, and check the rest. Contract 4 explains each entry; {example}
-has an example of each.
+Replace what is marked EDIT, and check the rest. Contract 4 explains each entry, and this file
+has an example of each:
+{example}
 """
 
 schema = 4  # of contract 4
