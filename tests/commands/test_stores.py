@@ -156,7 +156,8 @@ def test_what_is_old_is_forgotten_after_a_dry_run(iobands, tmp_path):
     words = ("forget", "--store", store, "--older-than", "30d")
     assert "here: 10 samples before " in (tried := iobands(*words, "--dry-run").stdout)
     assert tried.replace("would be deleted", "deleted") == iobands(*words).stdout
-    assert "0 samples" in iobands(*words).stdout
+    assert iobands(*words).stdout == "The store has no samples\n"
+    assert iobands(*words, "--system", "x").stdout == "The store has no samples of x\n"
     assert "no such file; write `url: …`" in unknown(iobands(*words[:1], *words[3:])).stderr
 
 

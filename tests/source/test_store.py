@@ -253,6 +253,32 @@ def test_a_clock_that_was_ahead_keeps_no_later_document_out(store, site):
         assert from_store(store) == from_files(site)
 
 
+def test_samples_dated_ahead_count_when_their_time_has_come(store, site):
+    before = push(store)
+    ahead = [NOW + timedelta(days=n) for n in (2, 400)]
+    with (site / "perflogs" / "here" / "local" / "BenchioFPP.log").open("a") as perflog:
+        for when in ahead:
+            perflog.write(line(perf_value="0.7", job_completion_time=when.isoformat()) + "\n")
+    before = push(store, before)
+    assert "in the future" in from_store(store)
+    for now in (NOW, *(when + timedelta(hours=1) for when in ahead)):
+        assert from_store(store, now) == from_files(site, now)
+    assert from_store(store, NOW, as_of=True) == from_files(site, NOW, as_of=True)
+    # what the clock was put back for is not kept out by them
+    with (site / "perflogs" / "here" / "local" / "BenchioFPP.log").open("a") as perflog:
+        perflog.write(line(perf_value="1.5", job_completion_time=NOW.isoformat()) + "\n")
+    push(store, before)
+    assert from_store(store) == from_files(site)
+
+
+def test_a_renamed_cluster_is_judged_with_its_past(store, site):
+    before = push(store)
+    write_perflog(site / "perflogs", daily([1.5, 1.4], last=0, system="there"), system="there")
+    push(store, before)
+    assert store.systems() == ["here", "there"]
+    assert from_store(store) == from_files(site)
+
+
 def test_a_copy_of_a_store_says_the_same(store, site):
     push(store)
     with directory() as other, open_store(other, new=True) as target:
@@ -392,6 +418,8 @@ def test_old_months_are_forgotten_after_a_dry_run(store, site):
     left = store.samples("here")[0]["job_completion_time"]
     assert (len(left), left.min() >= month) == (len(rows) - old, True)
     assert store.forget("here", month, dry_run=False) == 0
+    assert store.forget("here", NOW + timedelta(days=40), dry_run=False) == len(left)
+    assert store.systems() == []
 
 
 def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):

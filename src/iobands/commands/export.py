@@ -210,10 +210,12 @@ def forget(
     verb = "would be deleted" if dry_run else "deleted"
     try:
         with open_store(_store_of(store, SiteOptions(root=site))) as opened:
-            for name in opened.systems():
-                if system in {None, name}:
-                    count = plural(opened.forget(name, month, dry_run=dry_run), "sample")
-                    typer.echo(f"{name}: {count} before {month:%Y-%m-%d} {verb}")
+            names = [name for name in opened.systems() if system in {None, name}]
+            for name in names:
+                count = plural(opened.forget(name, month, dry_run=dry_run), "sample")
+                typer.echo(f"{name}: {count} before {month:%Y-%m-%d} {verb}")
+            if not names:
+                typer.echo(f"The store has no samples{f' of {system}' if system else ''}")
     except StoreError as error:
         raise failure(str(error)) from None
 

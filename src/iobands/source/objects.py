@@ -59,7 +59,9 @@ class ObjectStore:
         if is_local and not new and not Path(url).is_dir():
             raise nothing_there(self._url)
         with self._errors():
-            self._files: Any = LocalStore(url, mkdir=True) if is_local else from_url(url)
+            self._files: Any = (
+                LocalStore(url, mkdir=True, automatic_cleanup=True) if is_local else from_url(url)
+            )
             try:
                 said = self._get(_VERSION).decode(errors="replace").strip()
             except FileNotFoundError:
@@ -74,7 +76,7 @@ class ObjectStore:
         """Do nothing: there is no connection."""
 
     def systems(self) -> Sequence[str]:
-        """Return the systems that have samples or documents."""
+        """Return the systems that have samples."""
         with self._errors():
             found = obstore.list_with_delimiter(self._files, "samples")["common_prefixes"]
         return sorted(unquote(path.partition("system=")[2]) for path in found)

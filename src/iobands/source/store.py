@@ -15,7 +15,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
@@ -197,14 +198,34 @@ def read_stored(
     systems = [system] if system else systems
     samples = stored_samples(store, systems)
     recent = recent_of(samples.histories().values())
-    since = EVER if as_of else now - recent - timedelta(days=1)
+    since = EVER if as_of else now - 2 * recent
+    read = partial(_known, store, systems, samples, now=now, system=system, as_of=as_of)
+    known = read(since)
+    newest = known.reports.newest
+    # what counts is how far the newest session is back, as of a cluster that has not run for long
+    if since > EVER and (newest is None or newest - recent_of(known.histories.values()) < since):
+        known = read(EVER)
+    return known
+
+
+def _known(
+    store: Store,
+    systems: Sequence[str],
+    samples: Samples,
+    reports_since: datetime,
+    *,
+    now: datetime,
+    system: str | None,
+    as_of: bool,
+) -> Known:
+    """Return what the documents of a store and these samples say."""
     with TemporaryDirectory(prefix="iobands-") as scratch:
         root, rejected = Path(scratch), [*samples.rejected]
         (root / "perflogs").mkdir()
         documents = [
             each
             for name in systems
-            for each in store.documents(name, since)
+            for each in store.documents(name, reports_since)
             if _is_of(each.path, name)
         ]
         for document in _newest(documents):
