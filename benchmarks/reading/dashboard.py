@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from shutil import which
@@ -63,6 +64,8 @@ def _measured(scratch: Path, series: int, days: int, tries: int) -> dict[str, ob
     newest = {log: _cut_last_day(log) for log in perflogs.glob("*/*/*.log")}
     first = _iobands("report", str(page), perflogs=perflogs, tries=tries)
     before = {path: path.read_bytes() for path in page.rglob("*.*")}
+    session = [sys.executable, "-m", "benchmarks.reading.day_before", str(perflogs)]
+    subprocess.run(session, cwd=_ROOT, check=True)
     for log, lines in newest.items():
         with log.open("a", encoding="ascii") as stream:
             stream.writelines(lines)
