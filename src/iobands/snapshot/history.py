@@ -126,12 +126,14 @@ def runs_a_year_at(times: Times, ends: Times) -> Array:
     first = np.flatnonzero(np.append(True, every[1:] != every[:-1])[: len(every)])
     days = every[first]
     gaps = np.diff(days).astype(float)
-    for place, known in enumerate(np.searchsorted(times, ends)):
-        begin = np.searchsorted(times, times[known - 1] - _YEAR) if known else 0
-        since, until = np.searchsorted(first, (begin, known - 1), side="right") - 1
-        if known and days[until] - days[since] >= _ENOUGH_TIME:
-            often = max(1, round((known - begin) / (until - since + 1)))
-            found[place] *= often / median_of(gaps[since:until])
+    runs = np.searchsorted(times, ends)
+    later = np.flatnonzero(runs)
+    last = runs[later] - 1
+    begin = np.searchsorted(times, times[last] - _YEAR)
+    since, until = np.searchsorted(first, (begin, last), side="right") - 1
+    often = np.maximum(1, np.rint((last + 1 - begin) / (until - since + 1)))
+    for each in np.flatnonzero(days[until] - days[since] >= _ENOUGH_TIME):
+        found[later[each]] *= often[each] / median_of(gaps[since[each] : until[each]])
     return found
 
 

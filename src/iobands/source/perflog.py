@@ -79,13 +79,13 @@ class Parsed:
             self.rejected.add(file, line, f"repeats {self.paths[first_file]}:{first_line}")
         kept = is_run.scatter(repeats["row"], values=False)
         has_value = rows[VALUE].is_not_null()
-        speeds, wrong = speeds_of(self.said, rows.filter(kept & has_value))
+        measured, without = rows.filter(kept & has_value), rows.filter(kept & ~has_value)
+        speeds, wrong = speeds_of(self.said, measured)
         for each in wrong:
             self.rejected.add(*each)
-        rows = rows.drop(FILE, LINE)
         return Samples(
-            rows.filter(kept & has_value),
-            rows.filter(kept & ~has_value),
+            measured.drop(FILE, LINE),
+            without.drop(FILE, LINE),
             (*self.unread, *self.rejected.of(self.paths)),
             speeds,
         )

@@ -150,8 +150,12 @@ class Frame:
 
     def x(self, time: np.datetime64) -> float:
         """Return the place of a time, within the picture."""
-        share = (time - self.low) / max(self.high - self.low, np.timedelta64(1, "s"))
-        return float(_WIDTH * min(max(share, 0.0), 1.0))
+        return float(self.places(np.array([time]))[0])
+
+    def places(self, times: Times) -> NDArray[np.float64]:
+        """Return the place of each time, within the picture."""
+        shares = (times - self.low) / max(self.high - self.low, np.timedelta64(1, "s"))
+        return _WIDTH * np.clip(shares, 0.0, 1.0)
 
     @property
     def first(self) -> datetime:
@@ -194,12 +198,10 @@ def picture(
     shown = (times >= frame.low) & (times <= frame.high) & np.isfinite(values)
     each = max(1, int(shown.sum()) // _MOST + 1)
     known = [level for level in levels if level is not None]
-    top = _TOP * float(max([*values[shown], *known], default=1.0)) or 1.0
+    top = _TOP * max([*values[shown].tolist(), *known], default=1.0) or 1.0
     parts = [*_marks(frame), *_levels(frame, levels, top)]
-    points = "".join(
-        f"M{frame.x(time):.0f} {_y(float(value), top):.0f}h0"
-        for time, value in zip(times[shown][::-each], values[shown][::-each], strict=True)
-    )
+    drawn = frame.places(times[shown])[::-each].tolist(), values[shown][::-each].tolist()
+    points = "".join(f"M{x:.0f} {_y(value, top):.0f}h0" for x, value in zip(*drawn, strict=True))
     parts.append(f'<path class="runs" d="{points}"/>')
     return (
         f'<svg viewBox="-4 -4 {_WIDTH + 8} {_HEIGHT + 8}" aria-hidden="true">{"".join(parts)}</svg>'
