@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
+from functools import cached_property
 from typing import Final
 
 from iobands.snapshot import (
@@ -137,7 +138,7 @@ class Story:
         then = found.raised
         return sum(name in self.joined and self.joined[name] <= then for name in found.names)
 
-    @property
+    @cached_property
     def logged_names(self) -> set[str]:
         """The members in the log."""
         return {name for each in self.events[: self.logged] for name in each.names}

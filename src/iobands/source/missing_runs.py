@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
+from itertools import pairwise
 from typing import Any, Final
 
-import numpy as np
 import polars as pl
 
 from iobands.bands import Span, covered
@@ -42,7 +42,7 @@ _Identity = tuple[str, str, str, str]  # of a case
 _Place = tuple[str, str, str]  # system, partition and subject
 
 # Runs nearer than this are one visit, such as a run that was repeated by hand.
-_VISIT: Final = np.timedelta64(12, "h")
+_VISIT: Final = 12 * 3600  # seconds
 # The fewest gaps that make a habit: three runs of a check are not a schedule.
 _ENOUGH_GAPS: Final = 3
 _NEWEST_GAPS: Final = 10
@@ -82,16 +82,16 @@ def _declared(history: History) -> timedelta | None:
 
 def _learned(times: Times) -> timedelta | None:
     """Return the interval between visits, None if there are too few."""
-    visits: list[np.datetime64] = []
-    for time in times[::-1]:
+    visits: list[int] = []
+    for time in times[::-1].astype("datetime64[s]").astype(int).tolist():
         if not visits or visits[-1] - time >= _VISIT:
             visits.append(time)
         if len(visits) > _NEWEST_GAPS:
             break
     if len(visits) <= _ENOUGH_GAPS:
         return None
-    gaps = np.sort(-np.diff(np.array(visits)) / np.timedelta64(1, "s"))
-    return timedelta(seconds=round(float(gaps[round(_QUANTILE * (len(gaps) - 1))])))
+    gaps = sorted(later - before for later, before in pairwise(visits))
+    return timedelta(seconds=gaps[round(_QUANTILE * (len(gaps) - 1))])
 
 
 @dataclass(frozen=True)
@@ -203,6 +203,8 @@ def _what_of(run: CheckRun) -> str:
 
 def _what(result: str, phase: str | None, reason: str | None, when: datetime) -> str:
     says_phase = phase is None or (reason or "").startswith(f"{phase} error")
+    # ReFrame gives the name of a class of its own as the reason of each case that it aborts
+    reason = None if result == "abort" and (reason or "").startswith("aborted due to") else reason
     outcome = {
         "pass": "recorded no value",
         "fail": "failed" if says_phase else f"failed in {phase}",

@@ -312,10 +312,10 @@ class _Detector:
                 found = WEIGHTS[shifts] * found - self.baseline.scores.penalty[shifts]
                 scores[close, shifts] = weights[close, None] * found
         scores /= self.scales[month, None]
-        far = np.zeros(len(measured) + _TOGETHER, dtype=bool)
-        known = self.logarithms[max(begun - _TOGETHER, 0) : stop - 1] < self.baseline.far
-        far[len(far) - len(known) :] = known
-        streak = np.any(sliding_window_view(far, _TOGETHER)[-len(measured) :], axis=1)
+        first, places = max(begun - _TOGETHER, 0), np.arange(begun, stop)
+        far = first + np.flatnonzero(self.logarithms[first : stop - 1] < self.baseline.far)
+        last_far = np.append(-_TOGETHER - 1, far)[np.searchsorted(far, places)]
+        streak = places - last_far <= _TOGETHER
         deep = measured < self.baseline.deep
         if deep.any():
             # neither the correlation of the core nor its weights say how outliers depend on others
