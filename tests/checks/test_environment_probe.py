@@ -156,11 +156,12 @@ def test_one_that_is_not_mounted_is_not_written_to(probed, tmp_path_factory, set
 
 def test_one_that_hangs_stops_no_other(probed, tmp_path):
     probed.seconds = 2
-    hung = tmp_path / "hung"
-    # Opened for reading once nobody waits for it any more.
+    hung, over = tmp_path / "hung", tmp_path / "over"
+    # Opened for reading once nobody waits for it any more; a further df finds that it is over.
     os.mkfifo(hung)
-    probed.stand_in("df", f"exec > {hung}")
+    probed.stand_in("df", f"[ -e {over} ] || exec > {hung}")
     found = probed.look({"path": "/hung"})
+    over.touch()
     with hung.open() as pipe:
         assert pipe.read() == ""
     assert "does not answer within" in found.blocking()
