@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -270,3 +272,12 @@ def test_a_report_has_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 )
 def test_ranges(version: str, requirement: str, wanted: bool) -> None:
     assert is_within(version, requirement) is wanted
+
+
+def test_the_last_session_has_an_age(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    began = (datetime.now(timezone.utc) - timedelta(minutes=5)).isoformat()
+    last = {"schema": 1, "session": "a", "tag": "daily", "system": "local", "host": "login1"}
+    last |= {"began": began, "ended": began, "how": "completed"}
+    (site / "perflogs" / "last-session.json").write_text(json.dumps(last))
+    _, said = doctor_here(site, monkeypatch)
+    assert "OK session: the last one began 5 minutes ago: completed" in said

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from iobands.model import FileError
 from iobands.notify import deliver
 from iobands.notify.deliver import attempt, ping, report, send
 from iobands.notify.outbox import NOTIFIED, Channel, Message, Outbox, SendError, read_settings
@@ -316,6 +317,11 @@ def test_a_torn_file_is_named_and_the_rest_is_sent(site: Path, web: Web) -> None
     status, said = call("notify")
     assert (status, len(web.asked)) == (3, 1)
     assert "move it away" in said
+
+
+def test_without_settings_it_says_what_they_are_for(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="there is no such file; it names who gets"):
+        read_settings(tmp_path / "notify.yaml")
 
 
 def test_the_documented_files_are_right(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError
 from iobands.notify.outbox import SendError, read_settings, scrubbed, secret
 from iobands.source.perflog import unknown_columns
 from iobands.source.site_file import SiteFile, read_site_file
+from iobands.views import age_text
 
 _SECONDS: Final = 60  # for each program that is called
 _CONNECT_SECONDS: Final = 5
@@ -185,8 +186,8 @@ def _session(perflogs: Path) -> Line:
     last = read_last_session(perflogs)
     if last is None:
         return Line("session", "none yet", "measure once by hand: iobands run", Level.WARN)
-    hours = (datetime.now(timezone.utc) - last.began).total_seconds() / 3600
-    text = f"the last one began {hours:.0f} hours ago: {last.how}"
+    ago = age_text(datetime.now(timezone.utc) - last.began)
+    text = f"the last one began {ago}: {last.how}"
     if last.how == COMPLETED:
         return Line("session", text)
     return Line("session", f"{text}: {last.reason}", f"see perflogs/{LOG}", Level.WARN)

@@ -73,6 +73,8 @@ def read_settings(path: Path) -> Settings:
     Raises:
         FileError: the file cannot be read, or breaks the schema.
     """
+    if not path.exists():
+        raise FileError(f"{path}: there is no such file; it names who gets messages")
     document = parse_yaml(read_content(path), path)
     document.check(load_schema(_SETTINGS_SCHEMA))
     said = document.value
