@@ -125,7 +125,7 @@ def known_of(options: SiteOptions) -> Known:
     """Return what is known of the site that the options name."""
     from iobands.source.known import read_known  # noqa: PLC0415 (slow to load)
 
-    as_of = time_of(options.as_of, "--as-of") if options.as_of else None
+    as_of = None if options.as_of is None else time_of(options.as_of, "--as-of")
     now = as_of or datetime.now(timezone.utc).replace(microsecond=0)
     if options.store:
         return _stored(options, now, as_of=as_of is not None)
@@ -186,7 +186,7 @@ def sites_in_store(options: PastSiteOptions) -> Iterator[tuple[str, JudgedSite |
 
     if options.store is None or options.system is not None:
         return
-    as_of = time_of(options.as_of, "--as-of") if options.as_of else None
+    as_of = None if options.as_of is None else time_of(options.as_of, "--as-of")
     now = as_of or datetime.now(timezone.utc).replace(microsecond=0)
     with _open_store(options.store) as store:
         sites = sites_of(store)

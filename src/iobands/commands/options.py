@@ -187,6 +187,7 @@ FalseAlarmsOption = Annotated[
         "--false-alarms",
         metavar="NUMBER",
         min=0.001,
+        max=1e6,
         help="False alarms a year to accept, over all series together.",
     ),
 ]
@@ -303,10 +304,10 @@ def seconds_option(text: str, option: str = "--limit") -> float:
     """Return the duration in `text`, in seconds."""
     try:
         seconds = seconds_of(text)
-    except ValueError:
-        seconds = 0
+    except ValueError as error:
+        raise failure(f"{option} {text}: {error}") from None
     if not 0 < seconds <= threading.TIMEOUT_MAX:
-        raise failure(f"{option} {text}: not a duration; write for example 90m, 4h or 1d")
+        raise failure(f"{option} {text}: {'too long' if seconds else 'no time at all'}")
     return seconds
 
 

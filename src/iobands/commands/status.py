@@ -187,7 +187,7 @@ def alerts(
     """List open and past alerts, how each ended, and the precision and delay at this site.
 
     The precision is the share of alerts that `iobands resolve --verdict` called real. The log
-    perflogs/<system>/alerts.jsonl keeps their numbers; --rebuild makes it from the perflogs and
+    perflogs/SYSTEM/alerts.jsonl keeps their numbers; --rebuild makes it from the perflogs and
     the log of actions, and keeps the old one beside it.
     """
     if rebuild and options.store:

@@ -234,7 +234,7 @@ def propose(values: Array) -> Proposal:
     if not (np.isfinite(values) & (values > 0)).all():
         raise ValueError("a value is not a positive finite number")
     if len(values) < FIRST_BASELINE:
-        raise NoProposal(f"{len(values)} healthy runs; a band needs {FIRST_BASELINE}")
+        raise NoProposal(f"healthy runs: {len(values)}; a band needs {FIRST_BASELINE}")
     window = values[:LARGEST_BASELINE]
     state = ACTIVE if len(window) >= FULL_BASELINE else PROVISIONAL
     if len(window) >= LARGEST_BASELINE:
@@ -247,7 +247,7 @@ def propose(values: Array) -> Proposal:
         notes.append(f"included: {outliers} runs below the fence, too many to be outliers")
         kept = window
     elif outliers:
-        notes.append(f"left out: {outliers} outliers")
+        notes.append(f"outliers left out: {outliers}")
     lower, median, upper = _quartiles(kept)
     if lower == upper:
         raise NoProposal(

@@ -197,6 +197,8 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         ratio = round(alert.peer.ratio.value, 4)
         if request.kind == REBASELINE:
             return replace(action, since=request.since or alert.since, ratio=ratio)
+        if request.kind == RESOLVE and not request.force:
+            _refuse_if_low(alert.members)
         return replace(action, since=alert.since_low, until=request.since or now, ratio=ratio)
     members = [each for each in alert.members if each.series in subject.series]
     if request.kind == RESOLVE and not request.force:

@@ -99,6 +99,11 @@ class SlowPeer:
     ratios: Mapping[str, Ratio]
     own: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether it still is; if not, the ratio is NaN."""
+        return math.isfinite(self.ratio.value)
+
 
 class CauseKind(str, Enum):
     """What may cause an alert. `TARGET`, `NODE`: it is slow; `TARGET_OUT`: out of service."""

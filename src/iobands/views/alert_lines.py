@@ -76,7 +76,7 @@ def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
     if alert.cause and not alert.peer:
         known = acknowledgement_text(alert)
         return [f"{level}: {others[0]}{f'; {known}' if known else ''}"]
-    if alert.peer:
+    if alert.peer and alert.peer.is_slow:
         level += ": confirm it" if alert.certainty is Certainty.POSSIBLE else ": drain it"
     return [level, *others, acknowledgement_text(alert)]
 

@@ -147,7 +147,8 @@ def account_given_of(site: Snapshot, alert: Alert) -> Account:
         cause = alert.cause and _ANSWERS[alert.cause.kind]
         advice = cause or ("check what changed at the same time" if alert.candidates else "")
         advice = advice or _WHERE.get(field, "")
-        advice = _PEER[alert.certainty is Certainty.POSSIBLE] if alert.peer else advice
+        if alert.peer and alert.peer.is_slow:
+            advice = _PEER[alert.certainty is Certainty.POSSIBLE]
     return Account(
         alert=alert,
         title=subject(alert),

@@ -94,6 +94,8 @@ def ratio_text(ratio: Ratio) -> str:
 
 def speed_text(peer: SlowPeer) -> str:
     """Return how fast a slow peer is: over its own level, if this is not about the others'."""
+    if not peer.is_slow:
+        return "no longer slow"
     worst = next((name for name, each in peer.ratios.items() if each == peer.ratio), "")
     own = peer.own.get(worst, 1.0)
     if abs(math.log(own)) < _ALIKE:
