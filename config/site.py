@@ -24,7 +24,7 @@ else:  # installed, among packages that must not hide ReFrame's own
 import reframe  # noqa: E402
 
 import iobands  # noqa: E402
-from iobands.measure import SessionError  # noqa: E402
+from iobands.measure import SessionError, require_plain  # noqa: E402
 from iobands.measure.inside import begin_in_reframe, is_run, mend_loading  # noqa: E402
 from iobands.measure.perflogs import takes_locks  # noqa: E402
 from iobands.model import FileError  # noqa: E402
@@ -77,6 +77,14 @@ def _is_of_others(path: Path, site: ModuleType | None) -> bool:
         return _asked() not in {None, path.stem}
 
 
+def _refuse_unknown_host(left_out: list[str]) -> None:
+    """Refuse to measure on a host of no site file: ReFrame would run no check, and not say why."""
+    if not _asked() and (is_run(sys.argv[1:]) or "--describe" in sys.argv):
+        none = f"no site file in config/systems is of this host, {socket.gethostname()}"
+        remedy = "correct its hostnames, or give --system NAME"
+        raise SystemExit(f"ERROR: {left_out[0] if left_out else f'{none}; {remedy}'}")
+
+
 def _begin_session(perflogs: Path, system: str) -> str:
     """Begin the session before anything is measured, and return its identifier."""
     try:
@@ -97,11 +105,6 @@ def _site_configuration() -> dict:
     _refuse_strangers()
     mend_loading()
     results = _load(CONFIG / "results.py")
-    for place in (CONFIG.parent, results.SITE):
-        if not re.fullmatch(r"[\w./@+~,:=-]+", str(place)):
-            # ReFrame's commands would break at other characters, or the shell would run parts.
-            needs = "ReFrame needs a path of letters, digits and ./@+~,:=_-"
-            raise SystemExit(f"ERROR: {str(place)!r}: {needs}; move it")
     validation = _load(CONFIG / "validation.py")
     # ReFrame takes the first system with matching host names; `local` matches any, so it is last.
     # A name that begins with a dot belongs to an editor, such as its lock, a dangling link.
@@ -114,15 +117,18 @@ def _site_configuration() -> dict:
         key=lambda path: (path.stem == "local", path.stem),
     )
     try:
+        require_plain(CONFIG.parent)
+        require_plain(results.SITE)
         validation.check_environment(os.environ)
     except FileError as error:
         raise SystemExit(f"ERROR: {error}") from None
     systems, environments, general = [], [], []
-    used = None
+    used, left_out = None, []
     for path in paths:
         site = None
         try:
             site = _load(path)
+            validation.require_words(site, path)
             newer = validation.leave_out_newer(site, path) if hasattr(site, "schema") else []
             validation.check_site(site.system, site.environments, path)
             if not used and _is_used(site.system):
@@ -134,6 +140,7 @@ def _site_configuration() -> dict:
             if used or _is_of_others(path, site):
                 said = str(error) if isinstance(error, FileError) else f"{path}: {error!r}"
                 print(f"WARNING: left out: {said}", file=sys.stderr)
+                left_out.append(said)
                 continue
             if isinstance(error, FileError):
                 # ReFrame would print its own traceback, but only the message helps.
@@ -145,6 +152,8 @@ def _site_configuration() -> dict:
             for environment in site.environments
         )
         general.append(results.general(site.system["name"]))
+    if not used:
+        _refuse_unknown_host(left_out)
     locks = True
     if used and is_run(sys.argv[1:]):
         session = _begin_session(results.PERFLOGS, used)

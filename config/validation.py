@@ -87,6 +87,17 @@ CONTRACT = 4
 _TRANSPORTS = SCHEMA["$defs"]["transport"]["enum"]
 
 
+def require_words(site: ModuleType, path: Path) -> None:
+    """Check that a site file defines what contract 4 needs, before anything reads it.
+
+    Raises:
+        FileError: a variable is missing.
+    """
+    for name in ("system", "environments"):
+        if not hasattr(site, name):
+            raise FileError(f"{path}: does not define `{name}`; see config/systems/example.py")
+
+
 def leave_out_newer(site: ModuleType, path: Path) -> list[str]:
     """Leave what a newer iobands wrote into a site file out of it; a sentence for each."""
     said = {name: getattr(site, name) for name in ("schema", "system", "environments")}

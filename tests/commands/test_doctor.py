@@ -23,6 +23,8 @@ from tests.site_copy import ROOT
 pytestmark = pytest.mark.machine  # it calls ReFrame
 PACKAGE = ROOT / "src"
 
+HOST = socket.gethostname()
+
 
 def doctor(site: Path, before: Sequence[object] = (), **environment: str) -> tuple[int, str]:
     """Call the command in a site; `before` are the words of a program that calls it."""
@@ -160,7 +162,16 @@ def test_a_site_file_of_another_host(site: Path, monkeypatch: pytest.MonkeyPatch
     change(site, '"hostnames": [".*"]', '"hostnames": ["^no-such-host$"]')
     status, said = doctor_here(site, monkeypatch)
     assert status == 3
-    assert f"FAIL site file: none is of this host, {socket.gethostname()} correct its" in said
+    assert f"FAIL site file: no site file in config/systems is of this host, {HOST};" in said
+
+
+def test_a_mistake_that_hides_the_host_is_named(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(site, '"hostnames":', '"hostname":')
+    status, said = doctor_here(site, monkeypatch)
+    assert status == 3
+    assert "local.py: hostname is an unknown key" in said
 
 
 @pytest.mark.needs("mounts", "mount namespaces")

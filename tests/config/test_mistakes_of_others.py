@@ -7,6 +7,7 @@ pytestmark = pytest.mark.machine
 MISTAKES = {
     "no Python": "system = {",
     "an error": "raise RuntimeError('no such cluster')",
+    "nothing": "",
     "no system": "environments = []",
     "no site": "system = {'name': 'wrong', 'hostnames': ['nowhere']}\nenvironments = 1",
 }
@@ -29,7 +30,10 @@ def test_a_mistake_stops_no_other_system(site, mistake):
     assert listed.returncode == 0, said
     assert "BenchioSerial" in listed.stdout
     assert f"WARNING: left out: {path}" in said
-    assert site.reframe("-l", "--system=wrong").returncode == 1
+    refused = site.reframe("-l", "--system=wrong")
+    assert refused.returncode == 1
+    if mistake in ("nothing", "no system"):
+        assert f"ERROR: {path}: does not define `system`" in refused.stdout + refused.stderr
 
 
 def test_a_file_that_may_be_of_this_host_is_no_other(site):

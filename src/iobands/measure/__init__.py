@@ -58,6 +58,7 @@ from iobands.measure.reframe import (
     exactly,
     installed_suite,
     reframe_command,
+    require_plain,
     selection_of,
     site_of_suite,
     suite_of,

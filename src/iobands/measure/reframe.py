@@ -32,6 +32,7 @@ from iobands.model import (
     MANUAL,
     SCHEDULED,
     SESSION_ENV,
+    FileError,
     SessionError,
     Unusable,
 )
@@ -139,6 +140,17 @@ def installed_suite() -> Path:
 def site_of_suite(suite: Path) -> Path:
     """Return the site that `suite` measures: the one in the environment, else a clone itself."""
     return Path(os.environ.get(SITE_ENV) or suite).resolve()
+
+
+def require_plain(directory: Path) -> None:
+    """Refuse a path with other characters: ReFrame's commands break there, or a shell runs parts.
+
+    Raises:
+        FileError: it has some.
+    """
+    if not re.fullmatch(r"[\w./@+~,:=-]+", str(directory)):
+        needs = "ReFrame needs a path of letters, digits and ./@+~,:=_-"
+        raise FileError(f"{str(directory)!r}: {needs}")
 
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
