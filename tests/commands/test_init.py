@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from config.validation import CONTRACT
+from iobands.commands import doctor
 from iobands.measure.reframe import installed_suite
 from iobands.measure.site_directory import (
     FoundFileSystem,
@@ -18,6 +19,7 @@ from iobands.measure.site_directory import (
 )
 from iobands.model import FileError
 from iobands.source.demo import write_demo
+from tests.commands.calling import call
 from tests.conftest import Command
 
 LISTED = ("config/systems/local.py", "README.md", ".gitignore")
@@ -99,6 +101,47 @@ def test_a_machine_with_a_scheduler(tmp_path: Path) -> None:
     assert system["partitions"][0]["launcher"] == "srun"
     example = str(installed_suite() / "config/systems/example.py")
     assert max(len(line) for line in text.splitlines() if line != example) <= 100
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--name", "falcon"), "the system is 'local', as no scheduler was found"),
+        (("--name", "falcon", "--from", "archer2"), "'archer2', as its template names it"),
+        (("a b",), "ReFrame needs a path of letters"),
+    ],
+)
+def test_what_a_new_site_cannot_have(
+    words: tuple[str, ...], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(doctor, "machine", lambda: Machine("login7"))
+    status, said = call("init", *words, *([] if " " in words[0] else ["site"]))
+    assert (status, list(tmp_path.iterdir())) == (3, [])
+    assert why in said
+
+
+def test_a_machine_without_a_scheduler_is_a_site_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(doctor, "machine", lambda: Machine("login7"))
+    status, said = call("init", "site")
+    assert status == 0
+    assert "No scheduler was found: the site is this machine alone, as 'local'." in said
+
+
+@pytest.mark.parametrize(("given", "name"), [(None, "login"), ("falcon", "falcon"), ("a/b", None)])
+def test_the_name_of_a_site_with_a_scheduler(
+    given: str | None, name: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(doctor, "machine", lambda: Machine("login7", scheduler="slurm"))
+    status, said = call("init", "site", *(["--name", given] if given else []))
+    if name is None:
+        assert (status, "'a/b': not a name" in said) == (3, True)
+    else:
+        assert (status, f"config/systems/{name}.py" in said) == (0, True)
 
 
 def test_an_unknown_template_is_said_with_the_known_ones() -> None:

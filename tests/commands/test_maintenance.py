@@ -51,6 +51,14 @@ def past(root: Path, now: datetime) -> None:
     assert done[0] == 0, done[1]
 
 
+@pytest.mark.parametrize("verb", [("begin", "--reason", "r"), ("end",)])
+def test_a_time_without_measuring_is_refused(
+    verb: tuple[str, ...], tmp_path: Path, now: datetime
+) -> None:
+    status, said = at(site(tmp_path, now), *verb, "--time", "1h")
+    assert (status, said) == (3, "IOBANDS UNKNOWN: --time counts only with --measure\n")
+
+
 def test_a_loss_after_an_upgrade_is_said_with_what_changed_and_an_epoch(
     tmp_path: Path, now: datetime
 ) -> None:

@@ -214,8 +214,9 @@ def _log(request: Request, words: list[str], options: ActionOptions) -> None:
             written.add(append(directory, subject.system, [action]))
             typer.echo(f"{subject.title}: {_DONE[request.kind]}")
     for path in sorted(written):
-        back = "" if request.kind == UNDO else " To withdraw it: iobands undo."
-        typer.echo(f"Logged in {path}; commit this file.{back}")
+        typer.echo(f"Logged in {path}; commit this file.")
+    if written and request.kind != UNDO:
+        typer.echo("To withdraw it: iobands undo")
     if options.dry_run:
         typer.echo("Dry run: nothing was written.")
 

@@ -34,10 +34,13 @@ from iobands.measure import (
     installed_suite,
     read_holder,
     reframe_command,
+    require_plain,
 )
 from iobands.measure.site_directory import (
     EDIT,
     GENERIC,
+    LOCAL,
+    Machine,
     files_of_clone,
     machine,
     new_site,
@@ -261,10 +264,11 @@ def init(
             f"{directory}: is the directory of a site already; nothing was changed. "
             "See iobands init --check"
         )
+    require_plain(directory.resolve())
     if clone:
         _refuse_busy(clone)
     found = machine()
-    texts = {} if clone else new_site(name or _name(found.host), template, found)
+    texts = {} if clone else new_site(_name(name, template, found), template, found)
     paths = [*texts, *(files_of_clone(clone) if clone else ())]
     if not dry_run:
         try:
@@ -281,15 +285,26 @@ def init(
     elif any(EDIT in text for text in texts.values()):
         typer.echo(f"Next: replace {EDIT} in config/systems, then iobands cost")
     else:
+        if template == GENERIC:
+            typer.echo(f"No scheduler was found: the site is this machine alone, as {LOCAL!r}.")
         typer.echo(f"Next: cd {directory} && iobands run")
 
 
-def _name(host: str) -> str:
-    found = re.sub(r"\d+$", "", host.lower().replace("_", "-")).strip("-.") or "site"
-    name = typer.prompt("Name of the system", default=found) if sys.stdin.isatty() else found
+def _name(given: str | None, template: str, found: Machine) -> str:
+    """Return the name of a new system: the one given, that of its template, or the host's."""
+    fixed = template if template != GENERIC else None if found.scheduler else LOCAL
+    if fixed:
+        why = "no scheduler was found" if template == GENERIC else "its template names it"
+        if given not in {None, fixed}:
+            raise failure(f"--name {given}: the system is {fixed!r}, as {why}; leave --name out")
+        return fixed
+    name = given
+    if name is None:
+        host = re.sub(r"\d+$", "", found.host.lower().replace("_", "-")).strip("-.") or "site"
+        name = typer.prompt("Name of the system", default=host) if sys.stdin.isatty() else host
     if not re.fullmatch(PATH_PART, name):
         raise failure(f"{name!r}: not a name; write letters, digits, - and _")
-    return str(name)
+    return name
 
 
 def _refuse_busy(clone: Path) -> None:

@@ -45,6 +45,7 @@ maintenance = typer.Typer(
 #: How many runs are measured in a row at most, before and after.
 _MOST_RUNS: Final = 20
 _FEWEST_RUNS: Final = 3
+_MOST_TIME: Final = "2h"
 #: The days after a maintenance for which `begin` says what will be visible.
 _AHEAD: Final = (0, 3, 7, 14)
 
@@ -53,7 +54,10 @@ MeasureOption = Annotated[
     bool, typer.Option("--measure", help="Measure several times in a row, at once.")
 ]
 MostTimeOption = Annotated[
-    str, typer.Option("--time", metavar="TIME", help="With --measure: at most for this time.")
+    str | None,
+    typer.Option(
+        "--time", metavar="TIME", help="With --measure: at most for this time. [default: 2h]"
+    ),
 ]
 PowerOption = Annotated[
     float,
@@ -83,7 +87,7 @@ def begin_maintenance(
         ),
     ] = None,
     measure: MeasureOption = False,
-    most: MostTimeOption = "2h",
+    most: MostTimeOption = None,
     power: PowerOption = 0.9,
     tag: TagsOption = "daily",
     by: ByOption = None,
@@ -96,6 +100,8 @@ def begin_maintenance(
     alert. With --measure the checks first run several times in a row, so that the report can
     compare. It prints the smallest loss that the report will show, with odds of 9 to 1.
     """
+    if most and not measure:
+        raise failure("--time counts only with --measure")
     name = system_of(options.system, options.perflogs_directory, options.config_of("bands"))
     now = datetime.now(timezone.utc)
     first = time_of(since) if since else now
@@ -144,7 +150,7 @@ def end_maintenance(
         typer.Option("--at", metavar="TIME", help="When it ended. [default: now]"),
     ] = None,
     measure: MeasureOption = False,
-    most: MostTimeOption = "2h",
+    most: MostTimeOption = None,
     tag: TagsOption = "daily",
     by: ByOption = None,
     *,
@@ -155,6 +161,8 @@ def end_maintenance(
     One that ended by itself is ended too, and counts until then; --at corrects when the newest one
     ended. With --measure the checks run several times in a row, as they did before.
     """
+    if most and not measure:
+        raise failure("--time counts only with --measure")
     name = system_of(options.system, options.perflogs_directory, options.config_of("bands"))
     now = datetime.now(timezone.utc)
     logged = _logged(options, name)
@@ -246,12 +254,17 @@ def _logged(options: SiteOptions, name: str) -> list[BegunMaintenance]:
 
 
 def _measured(
-    options: SiteOptions, name: str, places: tuple[str, ...], tag: str, most: str, logged: str
+    options: SiteOptions,
+    name: str,
+    places: tuple[str, ...],
+    tag: str,
+    most: str | None,
+    logged: str,
 ) -> None:
     """Run the checks several times in a row: as often as it helps, and as there is time."""
     from iobands.judge.account import runs_that_help  # noqa: PLC0415 (slow to load)
 
-    root, limit = root_of(options.root), seconds_option(most, "--time")
+    root, limit = root_of(options.root), seconds_option(most or _MOST_TIME, "--time")
     judged = judgement_of(_only(options, name))
     wanted = runs_that_help(judged, places, (_FEWEST_RUNS, _MOST_RUNS))
     extra = _names(judged.snapshot, places) if places else ()

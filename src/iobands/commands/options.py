@@ -154,10 +154,18 @@ AsSystemOption = Annotated[
 
 TagOption = Annotated[str, typer.Option("--tag", help="Select the checks with this tag.")]
 
+
+def _not_empty(words: list[str]) -> list[str]:
+    if not "".join(words).strip():
+        raise failure("SERIES is empty; `iobands status` has the names")
+    return words
+
+
 SeriesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="SERIES",
+        callback=_not_empty,
         help="The name of a series or an alert in `iobands status`, or some of its words.",
         show_default=False,
     ),

@@ -197,7 +197,8 @@ def _figures_to(directory: Path, site: Snapshot, form: str) -> None:
 
 def demo(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A directory that is new or empty.")
+        Path,
+        typer.Argument(metavar="DIR", help="A new directory, or one of a demo, which is replaced."),
     ] = Path("demo"),
 ) -> None:
     """Write a made-up site and its dashboard to DIR. Nothing in it was measured.
@@ -287,7 +288,11 @@ def table(
     holds: Annotated[
         float,
         typer.Option(
-            "--holds", metavar="DAYS", min=1, help="Days that a rate holds after its newest run."
+            "--holds",
+            metavar="DAYS",
+            min=1,
+            max=1e6,
+            help="Days that a rate holds after its newest run.",
         ),
     ] = HOLDS / timedelta(days=1),
     *,
