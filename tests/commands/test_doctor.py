@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.commands.checkup import Line
+from iobands.commands.checkup import Level, Line
 from iobands.commands.doctor import is_within, report_of
 from iobands.notify.outbox import secret
 from tests.commands.calling import call
@@ -56,6 +56,19 @@ def doctor_here(site: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     monkeypatch.chdir(site)
     status, said = call("doctor")
     return status, " ".join(said.split())
+
+
+def test_no_line_is_wider_than_a_mail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a path that is wider: it stays whole. What to do is below the finding."""
+    path = "/long-path" * 9
+    found = Line("another iobands", f"{path} {'word ' * 20}", "do this " * 12, Level.WARN)
+    monkeypatch.setattr("iobands.commands.doctor.all_lines", lambda _: iter([found]))
+    status, said = call("doctor")
+    lines = said.splitlines()
+    assert status == 1
+    assert f"      {path}" in lines  # it can be pasted
+    assert max(len(line) for line in lines if path not in line) <= 80
+    assert all(line.startswith("      ") for line in lines[1:])
 
 
 def change(site: Path, before: str, after: str) -> None:

@@ -1,5 +1,6 @@
 """`iobands init`: a directory for a site, apart from the suite."""
 
+import json
 import runpy
 from datetime import datetime, timezone
 from pathlib import Path
@@ -71,7 +72,7 @@ def test_check_shows_what_a_newer_version_would_write(tmp_path: Path, iobands: C
     other = iobands("init", "site", "--check", cwd=tmp_path)
     assert '-                        "repeats": 5,' in other.stdout
     assert '+                        "repeats": 3,' in other.stdout
-    assert other.stdout.endswith("1 files differ.\n")
+    assert other.stdout.endswith("1 file differs.\n")
     assert tree(tmp_path / "site") == before
 
 
@@ -154,12 +155,27 @@ def test_a_clone_becomes_a_site_with_the_same_digest(tmp_path: Path, iobands: Co
     write_demo(made_up, datetime(2026, 6, 1, 12, tzinfo=timezone.utc))
     (made_up / "perflogs" / "README.md").write_text("of the clone, not of the site\n")
     (made_up / "config" / "alerts" / "made-up.jsonl.lock").write_text("")
+    times = {"began": "2026-06-01T05:00:00+00:00", "ended": "2026-06-01T06:00:00+00:00"}
+    session = {"schema": 1, "session": "20260601T050000Z-1", "host": "login1", "tag": "daily"}
+    session |= {"system": "made-up-site", "how": "completed", "reason": None, "counts": {}}
+    session |= {"seconds": {}, **times}
+    (made_up / "perflogs" / "last-session.json").write_text(json.dumps(session))
+    (made_up / "perflogs" / "plan.json").write_text("{}")
+    (made_up / "outbox").mkdir(mode=0o700)
+    (made_up / "outbox" / "causes.json").write_text("{}")
+    (made_up / "outbox" / ".lock").write_text("")
     expected = set(files_of_clone(made_up))
     assert Path("perflogs/README.md") not in expected
+    # else the site would send each open alert again
+    copied = {"perflogs/last-session.json", "perflogs/plan.json", "outbox/causes.json"}
+    assert set(map(Path, copied)) < expected
     before = tree(made_up)
     done = iobands("init", "site", "--from-clone", str(made_up), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert set(map(Path, tree(tmp_path / "site"))) == expected
+    own = {Path("README.md"), Path(".gitignore")}
+    assert set(map(Path, tree(tmp_path / "site"))) == expected | own
+    assert "# The I/O performance of made-up-site\n" in (tmp_path / "site/README.md").read_text()
+    assert (tmp_path / "site" / "outbox").stat().st_mode & 0o777 == 0o700
     assert tree(made_up) == before
     digests = [
         iobands("status", "--as-of", "2026-06-02", cwd=place)
@@ -167,3 +183,16 @@ def test_a_clone_becomes_a_site_with_the_same_digest(tmp_path: Path, iobands: Co
     ]
     assert digests[0].stdout == digests[1].stdout
     assert "degraded" in digests[0].stdout
+
+
+def test_check_knows_a_directory_of_several_systems(tmp_path: Path, iobands: Command) -> None:
+    clone = tmp_path / "clone"
+    for name in ("archer2", "local"):
+        for path, text in new_site(name, name, Machine("host")).items():
+            (clone / path).parent.mkdir(parents=True, exist_ok=True)
+            (clone / path).write_text(text, encoding="utf-8")
+        (clone / "perflogs" / name).mkdir(parents=True)
+    done = iobands("init", "site", "--from-clone", str(clone), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    same = iobands("init", "site", "--check", cwd=tmp_path)
+    assert same.stdout == "This version would write the same.\n"

@@ -8,10 +8,12 @@ import importlib.metadata
 import os
 import platform
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated, Final
 
 import typer
@@ -44,12 +46,14 @@ from iobands.measure.site_directory import (
     files_of_clone,
     machine,
     new_site,
+    systems_among,
     templates,
+    texts_of_any,
     write_site,
 )
 from iobands.model import PATH_PART, __version__, read_small, replace_file
 from iobands.notify.outbox import scrubbed
-from iobands.views import plural, some
+from iobands.views import fitted, output_width, plural, printable, some
 
 _LOG_BYTES: Final = 20_000  # of the last session's output in a report
 _REINSTALL: Final = "install it again: pip install --force-reinstall iobands"
@@ -85,14 +89,26 @@ def doctor(
     """
     site, found = root or find_root(Path.cwd()), []
     for each in all_lines(site):
-        typer.echo(f"{each.level.name:4}  {each.what}: {each.found}")
-        if each.remedy:
-            typer.echo(f"      {each.remedy}")
+        for first, text in ((each.level.name, f"{each.what}: {each.found}"), ("", each.remedy)):
+            if text:
+                typer.echo("\n".join(_wrapped(f"{first:4}  ", text)))
         found.append(each)
     if report:
         replace_file(report, report_of(found, site).encode())
         typer.echo(f"Report: {report.resolve()}; read it before you send it")
     raise typer.Exit(max(each.level for each in found))
+
+
+def _wrapped(first: str, text: str) -> list[str]:
+    """Return a text behind `first`, and continued below itself; a path stays whole."""
+    return wrap(
+        printable(text),
+        output_width(),
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def all_lines(site: Path | None) -> Iterator[Line]:
@@ -262,14 +278,18 @@ def init(
     if is_site(directory):
         raise failure(
             f"{directory}: is the directory of a site already; nothing was changed. "
-            "See iobands init --check"
+            f"See: iobands init {shlex.quote(str(directory))} --check"
         )
     require_plain(directory.resolve())
     if clone:
         _refuse_busy(clone)
     found = machine()
-    texts = {} if clone else new_site(_name(name, template, found), template, found)
-    paths = [*texts, *(files_of_clone(clone) if clone else ())]
+    if clone:
+        copied = files_of_clone(clone)
+        texts = texts_of_any(systems_among(copied))
+    else:
+        copied, texts = [], new_site(_name(name, template, found), template, found)
+    paths = [*texts, *copied]
     if not dry_run:
         try:
             write_site(directory, texts, clone)
@@ -278,10 +298,13 @@ def init(
     for path in paths if len(paths) <= 20 or dry_run else ():  # noqa: PLR2004
         typer.echo(f"{'would write' if dry_run else 'wrote'} {directory / path}")
     if clone:
-        typer.echo(
-            f"{len(paths)} files of {clone}. That clone is unchanged: change the schedule to "
-            f"{directory}, compare `iobands status` in both, then remove the clone's perflogs."
-        )
+        said = [
+            f"{'Would copy' if dry_run else 'Copied'} {plural(len(copied), 'file')} of {clone}, "
+            "which stays as it is.",
+            "Next: compare `iobands status` in both, change the schedule and then remove the "
+            "clone's perflogs.",
+        ]
+        typer.echo(fitted(said), nl=False)
     elif any(EDIT in text for text in texts.values()):
         typer.echo(f"Next: replace {EDIT} in config/systems, then iobands cost")
     else:
@@ -323,14 +346,18 @@ def _check(root: Path) -> None:
     known = templates()
     names = sorted(path.stem for path in (root / "config" / "systems").glob("[!_]*.py"))
     different, found = 0, machine()
+    texts: dict[Path, str] = {}
     for name in names:
-        for path, text in new_site(name, name if name in known else GENERIC, found).items():
-            place = root / path
-            before = place.read_text("utf-8").splitlines() if place.is_file() else []
-            lines = [*unified_diff(before, text.splitlines(), str(place), "new", lineterm="", n=1)]
-            different += bool(lines)
-            typer.echo("\n".join(lines), nl=bool(lines))
-    typer.echo(f"{different} files differ." if different else "This version would write the same.")
+        texts |= new_site(name, name if name in known else GENERIC, found)
+    for path, text in (texts | texts_of_any(names)).items():
+        place = root / path
+        before = place.read_text("utf-8").splitlines() if place.is_file() else []
+        lines = [*unified_diff(before, text.splitlines(), str(place), "new", lineterm="", n=1)]
+        different += bool(lines)
+        typer.echo("\n".join(lines), nl=bool(lines))
+    verb = "differs" if different == 1 else "differ"
+    some_differ = f"{plural(different, 'file')} {verb}."
+    typer.echo(some_differ if different else "This version would write the same.")
 
 
 def reframe(

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from pprint import pformat
-from shutil import copy2
+from shutil import copy2, copymode
 from typing import Any, Final
 
 from iobands.measure.reframe import installed_suite
@@ -230,6 +230,7 @@ GENERIC: Final = "generic"
 LOCAL: Final = "local"
 _SYSTEMS: Final = Path("config/systems")
 _BANDS: Final = Path("config/bands")
+_SINGLE: Final = ("config/notify.yaml", "perflogs/last-session.json", "perflogs/plan.json")
 _SITE_FILE: Final = '''"""The site file of {name}, from what `iobands init` found on {host}.
 
 Replace what is marked EDIT, and check the rest. Contract 4 explains each entry, and this file
@@ -248,7 +249,7 @@ _README: Final = """\
 
 What iobands measures here, and how. No upgrade of iobands changes this directory.
 
-- `config/systems/{name}.py`: the site file: partitions, file systems, scales, environments
+- `config/systems/`: the site file: partitions, file systems, scales, environments
 - `config/bands/`, `config/alerts/`: bands and epochs; the answers to alerts
 - `perflogs/`: the samples and the log of alerts; keep a backup
 
@@ -300,11 +301,24 @@ def new_site(name: str, template: str, found: Machine) -> dict[Path, str]:
     else:
         known = ", ".join([GENERIC, *templates()])
         raise FileError(f"{template}: no such template; write one of {known}")
+    return {**texts_of_any([name]), **texts}
+
+
+def texts_of_any(systems: Iterable[str]) -> dict[Path, str]:
+    """Return the text of each file that the directory of any site has, by its path there."""
     return {
-        Path("README.md"): _README.format(name=name),
+        Path("README.md"): _README.format(name=", ".join(systems)),
         Path(".gitignore"): _IGNORED,
-        **texts,
     }
+
+
+def systems_among(paths: Iterable[Path]) -> list[str]:
+    """Return the names of the systems whose site files are among paths in a site's directory."""
+    return sorted(
+        path.stem
+        for path in paths
+        if path.parent == _SYSTEMS and path.suffix == ".py" and not path.name.startswith("_")
+    )
 
 
 def _from_suite(template: str) -> dict[Path, str]:
@@ -319,8 +333,9 @@ def _from_suite(template: str) -> dict[Path, str]:
 def files_of_clone(clone: Path) -> list[Path]:
     """Return the files of a site in a clone, by their paths in it.
 
-    These are all perflogs, the actions and the settings of messages; of site files and bands those
-    of systems with perflogs, and those that the suite does not bring or has otherwise.
+    These are all perflogs, the record of the last session, the plan, the actions, and the settings
+    of messages with what was sent; of site files and bands those of systems with perflogs, and
+    those that the suite does not bring or has otherwise.
     """
     measured = {path.name for path in (clone / "perflogs").glob("*/") if path.is_dir()}
     suite = installed_suite()
@@ -337,7 +352,8 @@ def files_of_clone(clone: Path) -> list[Path]:
             *own,
             *data,
             *clone.glob("config/alerts/*.jsonl"),
-            clone / "config/notify.yaml",
+            *clone.glob("outbox/*.json"),
+            *(clone / name for name in _SINGLE),
         )
         if path.is_file() and not path.is_symlink() and path.suffix != ".lock"
     )
@@ -364,5 +380,8 @@ def write_site(directory: Path, texts: Mapping[Path, str], clone: Path | None) -
     for path, text in texts.items():
         (directory / path).write_text(text, encoding="utf-8")
     for path, own in copied.items():
-        (directory / path).parent.mkdir(parents=True, exist_ok=True)
-        copy2(own, directory / path)
+        place = directory / path
+        if not place.parent.exists():
+            place.parent.mkdir(parents=True)
+            copymode(own.parent, place.parent)  # as the outbox, which is private
+        copy2(own, place)
