@@ -137,6 +137,6 @@ def _site_file() -> str:
 
 
 def _benchio() -> str:
-    command = ["groff", "-man", "-Tutf8", "-P-cbou", "-rLL=90n", "src/benchio/benchio.1"]
+    command = ["groff", "-man", "-Tutf8", "-P-cbou", "-rLL=76n", "src/benchio/benchio.1"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return f"# benchio\n\nThe manual page benchio(1).\n\n```text\n{done.stdout.strip()}\n```\n"

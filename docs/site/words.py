@@ -21,6 +21,12 @@ OTHER = re.compile(
     r"|<[^>]+>|^    .*?$",
     re.MULTILINE | re.DOTALL,
 )
+#: Words of the glossary that are mostly plain English elsewhere: the loader resolves a library.
+PLAIN = frozenset({"fall", "limit", "repeat"})
+VERBS = frozenset({"acknowledge", "resolve", "rebaseline", "retire", "discard", "undo"})
+#: GitHub needs the mark before a bar in the code of a table; here a reader would see it.
+ROW = re.compile(r"^\|.*$", re.MULTILINE)
+CODE = re.compile(r"`[^`\n]+`")
 STYLE = """\
 .md-typeset a.term { color: inherit; text-decoration: underline dotted; }
 """
@@ -40,7 +46,7 @@ def terms() -> dict[str, str]:
     found = {}
     for cell in TERM.findall((DOCS / GLOSSARY).read_text("utf-8")):
         names = cell.split(", ")
-        found |= dict.fromkeys(names, anchor(names[0]))
+        found |= dict.fromkeys(set(names) - PLAIN, anchor(names[0]))
     return dict(sorted(found.items(), key=lambda row: (-len(row[0]), row[0])))
 
 
@@ -58,7 +64,7 @@ def linked(text: str, path: str) -> str:
 
     def link(found: re.Match[str]) -> str:
         where = names.get(found[1].lower(), names.get(found[1]))
-        if where not in left:
+        if where not in left or (found[2] and found[1].lower() in VERBS):
             return found[0]
         left.discard(where)
         return f"[{found[0]}]({home}#{where}){{ .term }}"
@@ -87,6 +93,10 @@ def without_sources(text: str, path: str) -> str:
     return LINK.sub(link, text)
 
 
+def _with_bars(row: re.Match[str]) -> str:
+    return CODE.sub(lambda code: code[0].replace("\\|", "|"), row[0])
+
+
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Change the links of a page."""
     path = page.file.src_uri
@@ -94,5 +104,5 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         return TERM.sub(
             lambda row: f"| **{row[1]}**{{ #{anchor(row[1].split(', ')[0])} }} |", markdown
         )
-    plain = without_sources(markdown, path)
+    plain = without_sources(ROW.sub(_with_bars, markdown), path)
     return plain if path.startswith("reference/") else linked(plain, path)

@@ -89,6 +89,7 @@ def test_the_reference_has_each_command_and_column(site: dict[Path, Links]) -> N
     assert [each.name for each in FIELDS if f"<code>{each.name}</code>" not in columns] == []
     benchio = (home(site) / "reference" / "benchio.html").read_text("utf-8")
     assert "--decomposition" in benchio
+    assert "A file of the whole array is in Fortran order" in " ".join(benchio.split())
 
 
 def test_each_explanation_has_a_picture_of_the_demo(site: dict[Path, Links]) -> None:
@@ -101,6 +102,20 @@ def test_a_word_is_linked_where_a_page_first_uses_it(site: dict[Path, Links]) ->
     links = site[home(site) / "explanation" / "bands.html"].links
     assert links.count("../glossary.html#term-band") == 1
     assert links.count("../glossary.html#term-epoch") == 1
+
+
+def test_a_word_of_plain_english_is_not_linked(site: dict[Path, Links]) -> None:
+    proof = (home(site) / "explanation" / "proof.html").read_text("utf-8")
+    assert "what the loader resolves" in proof
+    alerts = (home(site) / "explanation" / "alerts.html").read_text("utf-8")
+    assert "within limits that" in " ".join(alerts.split())
+
+
+def test_no_page_shows_the_mark_before_a_bar(site: dict[Path, Links]) -> None:
+    shown = {path.name: re.findall(r"<code>[^<]*\\\|", path.read_text("utf-8")) for path in site}
+    assert {name: found for name, found in shown.items() if found} == {}
+    commands = (home(site) / "reference" / "commands.html").read_text("utf-8")
+    assert "<code>--every hour|day|week</code>" in commands
 
 
 def test_the_search_works_from_a_disk(site: dict[Path, Links]) -> None:
