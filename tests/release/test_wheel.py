@@ -20,12 +20,16 @@ pytestmark = pytest.mark.machine  # it builds, as `make check` does not
 SOURCES = (
     "checks",
     "config",
+    "packaging",
     "setup",
     "src",
     "setup.cfg",
     "pyproject.toml",
     "MANIFEST.in",
+    "CHANGELOG.md",
+    "CITATION.cff",
     "README.md",
+    "SECURITY.md",
     "LICENSE",
 )
 LEFT = shutil.ignore_patterns("__pycache__", "*.egg-info", "alerts")
@@ -123,7 +127,17 @@ def test_the_source_distribution_builds_the_same_wheel(
 ) -> None:
     packed = build(source, "sdist", tmp_path / "sdist")
     shutil.unpack_archive(packed, tmp_path, filter="data")
-    again = build(tmp_path / packed.name.removesuffix(".tar.gz"), "wheel", tmp_path / "again")
+    unpacked = tmp_path / packed.name.removesuffix(".tar.gz")
+    # docs/howto/install.md sends people there
+    recipes = [
+        path.relative_to(ROOT)
+        for path in (ROOT / "packaging").rglob("*")
+        if path.suffix in {".eb", ".py", ".yaml"}
+    ]
+    assert len(recipes) == 5
+    others = (*recipes, "CHANGELOG.md", "CITATION.cff", "SECURITY.md")
+    assert [name for name in others if not (unpacked / name).is_file()] == []
+    again = build(unpacked, "wheel", tmp_path / "again")
     assert digest(again) == digest(wheel)
 
 

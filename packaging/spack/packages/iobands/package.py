@@ -6,7 +6,7 @@ class Iobands(PythonPackage):
     """Watches the I/O performance of an HPC site: ReFrame checks measure its file systems, and a
     digest says what is healthy, what has degraded and since when."""
 
-    pypi = "iobands/iobands-0.1.0.tar.gz"
+    pypi = "iobands/iobands-1.0.0.tar.gz"
 
     license("BSD-3-Clause")
 
