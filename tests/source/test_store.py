@@ -494,6 +494,25 @@ def test_a_wrong_password_is_named_and_never_printed(database):
     assert "secret" not in str(said.value)
 
 
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("postgresql://me:p@ss-secret@localhost:1/io", "postgresql://me@localhost:1/io"),
+        ("postgresql://me:a/secret@localhost:1/io", "postgresql://me@localhost:1/io"),
+        ("postgresql://me:a#secret@localhost:1/io", "postgresql://me@localhost:1/io"),
+        ("postgresql://me:a%zsecret@localhost:1/io", "postgresql://me@localhost:1/io"),
+        ("postgresql://me:secret@[bad/io", "postgresql://me@[bad/io"),
+        ("postgresql://localhost:1/io?user=a@b&password=secret", "postgresql://localhost:1/io"),
+        ("odd://me:secret@localhost:1/x?sig=secret", "odd://me@localhost:1/x"),
+    ],
+)
+def test_no_form_of_a_password_in_a_url_is_printed(url, name):
+    with pytest.raises(StoreError) as said, open_store(url):
+        pass
+    assert str(said.value).startswith(f"{name}: ")
+    assert "secret" not in str(said.value)
+
+
 def test_a_certificate_that_does_not_match_is_named_and_no_password():
     with ENGINES["postgres"]() as url, socket.socket() as free:
         place = Path(url.partition("host=")[2])

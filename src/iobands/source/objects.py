@@ -33,6 +33,7 @@ from iobands.source.store import (
     nothing_there,
     refuse_newer,
     typed,
+    unusable,
     without_password,
 )
 
@@ -196,4 +197,4 @@ class ObjectStore:
         except FileNotFoundError:
             raise
         except (BaseError, OSError, ValueError) as error:
-            raise StoreError(f"{self._url}: {str(error).splitlines()[0]}") from error
+            raise unusable(self._url, str(error).splitlines()[0]) from error

@@ -26,6 +26,7 @@ from iobands.source.store import (
     nothing_there,
     refuse_newer,
     typed,
+    unusable,
     without_password,
 )
 
@@ -236,5 +237,4 @@ class PostgresStore:
         try:
             yield
         except Error as error:
-            reason = str(error).partition("Query was:")[0]
-            raise StoreError(f"{self._name}: {' '.join(reason.split())}") from error
+            raise unusable(self._name, str(error).partition("Query was:")[0]) from error

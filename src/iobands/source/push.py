@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -50,6 +51,7 @@ from iobands.source.store import (
     StoreError,
     site_of_system,
     typed,
+    without_password,
 )
 
 _SCHEMA: Final = 2
@@ -60,6 +62,8 @@ _ENGINES: Final = {
     "postgres": ("iobands.source.postgres", "PostgresStore"),
 }
 _OBJECTS: Final = ("iobands.source.objects", "ObjectStore")
+#: A password that a URL cannot have: its parts would count as a host or a port, and be printed.
+_BARE: Final = re.compile(r"://[^:/?#@[]*:(?!\d*[/?#]).*([@/?#]|%(?![0-9A-Fa-f]{2})).*@")
 _TAIL: Final = 2**16  # bytes whose hash tells whether a perflog still begins as it did
 _BLOCK: Final = 2**23
 _ALL: Final = 2**53  # lines of a packed perflog
@@ -102,6 +106,11 @@ def open_store(url: str, *, new: bool = False) -> Iterator[Store]:
     Raises:
         StoreError: it cannot be used.
     """
+    if _BARE.search(url):
+        raise StoreError(
+            f"{without_password(url)}: in a password in a URL, @ / ? # and % are written as %40, "
+            "%2F, %3F, %23 and %25; better keep it out of the URL"
+        )
     module, name = _ENGINES.get(url.partition("://")[0], _OBJECTS)
     try:
         engine = getattr(import_module(module), name)

@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
-from urllib.parse import urlsplit, urlunsplit
 
 import polars as pl
 
@@ -114,9 +113,16 @@ class Store(Protocol):
 
 
 def without_password(url: str) -> str:
-    """Return a URL without its password, for messages."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=re.sub(r":[^@]*@", "@", parts.netloc), query=""))
+    """Return a URL without its password, for messages; a directory as it is."""
+    # up to the last @, as a password may have one; a port is none
+    shown = re.sub(r"://([^:/?#@]*):(?!\d*[/?#]).*@", r"://\1@", url)
+    return shown.partition("?")[0] if "://" in url else url
+
+
+def unusable(name: str, reason: str) -> StoreError:
+    """Return what a library says of a store, in one line and without passwords."""
+    text = re.sub(r"\S+://\S+", lambda url: without_password(url[0]), reason)
+    return StoreError(f"{name}: {' '.join(text.split())}")
 
 
 def refuse_newer(name: str, schema: str) -> bool:
