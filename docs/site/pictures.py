@@ -24,7 +24,7 @@ from iobands.snapshot import Series, Snapshot
 from iobands.source.demo import write_demo
 from iobands.views.digest import digest_text, explanation
 from iobands.views.figures import evidence, time_series
-from iobands.views.related import peers_text
+from iobands.views.peers import peers_text
 
 #: The day of the pictures: the same pages give the same site.
 NOW = datetime(2026, 11, 22, 7, 30, tzinfo=timezone.utc)

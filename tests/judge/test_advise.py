@@ -12,7 +12,7 @@ from iobands.judge.advise import advise, fewest_pairs
 from iobands.model import SeriesKey
 from iobands.snapshot import Advice, Conclusion, History
 from iobands.source.perflog import read_perflogs
-from iobands.views.advice import advice_lines
+from iobands.views.published import advice_lines
 from tests.factory import daily, write_perflog
 
 SMALL = [1.0, 1.02, 0.99, 1.01, 0.98, 1.03] * 10

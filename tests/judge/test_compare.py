@@ -8,7 +8,7 @@ import pytest
 
 from iobands.judge.advise import compare
 from iobands.source.perflog import read_perflogs
-from iobands.views.advice import comparison_lines
+from iobands.views.published import comparison_lines
 from tests.factory import daily, write_perflog
 
 

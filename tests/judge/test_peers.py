@@ -16,7 +16,7 @@ from iobands.snapshot.stored import to_json
 from iobands.views.dashboard.overview import overview
 from iobands.views.dashboard.series import peer_maps
 from iobands.views.digest import digest_text, explanation
-from iobands.views.related import peers_text
+from iobands.views.peers import peers_text
 from tests.factory import NOW, daily, days_ago, line, write_bands
 from tests.sites import SiteFiles
 

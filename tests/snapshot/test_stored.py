@@ -16,7 +16,7 @@ from iobands.views.dashboard.write import write_dashboard
 from iobands.views.digest import digest_text, explanation
 from iobands.views.figures import evidence
 from iobands.views.openmetrics import history_metrics, state_metrics
-from iobands.views.related import peers_text
+from iobands.views.peers import peers_text
 from tests.judge.test_peers import with_targets
 from tests.sites import SiteFiles, slow
 from tests.views.sites import everything

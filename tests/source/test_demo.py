@@ -64,12 +64,12 @@ def test_the_lost_target_is_the_cause_and_empty_ones_explain_last_night_s_low_ru
     assert slow.cause.what == "OST 7 of fast is slow"
     # Of 2048 files on 15 targets each has 137 in rotation. By free space one has 3 %, ten about
     # 17 % and the new ones 100 %: a new one gets 100 parts of 573, or 357 files.
-    ((where, why),) = unevenly_placed(site)
-    assert where == f"scratch of {MADE_UP}"
-    assert why.startswith(
-        "the busiest target has 2.61 × its round-robin share of files: OST0003 is 97 %"
+    (text,) = unevenly_placed(site)
+    assert text.startswith(
+        f"scratch of {MADE_UP}: the busiest target has 2.61 × its round-robin share of files: "
+        "OST0003 is 97 %"
     )
-    assert "this may be why scratch fpp stripes=1 write_bw is low" in why
+    assert "this may be why scratch fpp stripes=1 write_bw is low" in text
 
 
 def test_the_past_has_an_incident_an_epoch_and_a_drop_that_was_resolved(site: Snapshot) -> None:

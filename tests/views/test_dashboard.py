@@ -19,11 +19,11 @@ from iobands.commands.report import _mount_of, published_of
 from iobands.judge.site import read_site
 from iobands.model import Leftover
 from iobands.snapshot import Cause, CauseKind, Snapshot, public
-from iobands.views.advice import users_section
 from iobands.views.dashboard.overview import headline
 from iobands.views.dashboard.series import series_id
 from iobands.views.dashboard.write import write_dashboard
-from iobands.views.document import Bullets, Table
+from iobands.views.format import Bullets, Table
+from iobands.views.published import users_section
 from tests.factory import (
     NOW,
     case,

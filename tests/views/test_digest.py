@@ -294,8 +294,8 @@ def test_what_is_not_installed_is_no_fault_and_said_once(tmp_path: Path) -> None
     site = look(tmp_path)
     assert (site.alerts, site.exit_status) == ((), 0)
     assert not_measured(site) == [
-        ("IorFPP, IorSSF", "not installed", "ior: put it on PATH"),
-        ("Mdtest", "skipped", "skip"),
+        "IorFPP, IorSSF: not installed: ior: put it on PATH",
+        "Mdtest: skipped: skip",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from iobands.model import slug
 from iobands.snapshot import (
     ACKNOWLEDGE,
     CAUSED,
+    DOWN,
     FELL,
     GREW,
     OPENED,
@@ -28,7 +30,7 @@ from iobands.snapshot import (
 from iobands.snapshot.stored import from_json, to_json
 from iobands.views.alert_lines import details
 from iobands.views.digest import chosen, explanation, name_of
-from iobands.views.related import onset_time_of, relations_of
+from iobands.views.explain_series import onset_of, relations_of
 from tests.conftest import Command
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import DAY, SiteFiles, slow
@@ -58,7 +60,7 @@ def advice(found: Snapshot, wanted: str) -> str:
 
 def moved(found: Snapshot, wanted: str) -> dict[str, str | None]:
     series = only(found, wanted)
-    others = relations_of(found, series, onset_time_of(series))
+    others = relations_of(found, series, onset_of(series))
     return {each.series.label: each.direction for each in others}
 
 
@@ -92,12 +94,13 @@ def test_a_series_that_leans_the_same_way_did_not_stand_still(tmp_path: Path) ->
     write_perflog(tmp_path / "perflogs", rows)
     found = look(tmp_path)
     series = only(found, "fpp")
-    onset = onset_time_of(series)
+    onset = onset_of(series)
     others = {each.series.key.pattern: each for each in relations_of(found, series, onset)}
     leaning, still = others["ssf"], others["fpn"]
-    assert (leaning.change, leaning.runs) == (None, 6)
-    assert leaning.leaning is not None
-    assert leaning.leaning.low < 0.9 < leaning.leaning.high < 0.97
+    assert (leaning.direction, leaning.has_change) == (DOWN, False)
+    low, high, runs = re.findall(r"\((.*)–(.*)\) in its next (\d+) runs, ", leaning.says)[0]
+    assert float(low) < 0.9 < float(high) < 0.97
+    assert runs == "6"
     assert still.direction is None
 
 

@@ -24,8 +24,8 @@ from iobands.model import OK
 from iobands.snapshot import Severity, Snapshot
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import samples_csv, samples_json, write_parquet
-from iobands.views.document import DocumentFormat, Table
-from iobands.views.document import written as document_of
+from iobands.views.format import DocumentFormat, Table
+from iobands.views.format import written as document_of
 from iobands.views.openmetrics import history_metrics, state_metrics
 from tests.conftest import Command
 from tests.factory import NOW, daily, line, write_perflog

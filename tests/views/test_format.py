@@ -8,8 +8,16 @@ from datetime import timedelta
 import pytest
 
 from iobands.snapshot import Ratio
-from iobands.views.document import printable
-from iobands.views.format import age_text, day_text, figure, nearest, percent, plural, ratio_text
+from iobands.views.format import (
+    age_text,
+    day_text,
+    figure,
+    nearest,
+    percent,
+    plural,
+    printable,
+    ratio_text,
+)
 from tests.factory import NOW
 
 

@@ -13,7 +13,7 @@ import pytest
 from iobands.judge.advise import published
 from iobands.snapshot import Changed, Recommended
 from iobands.source.site_file import SiteFile
-from iobands.views.document import DocumentFormat, written
+from iobands.views.format import DocumentFormat, written
 from iobands.views.published import comment, drift, rates_section
 from tests.factory import NOW, daily, write_perflog
 from tests.views.sites import look

@@ -48,10 +48,17 @@ from iobands.model import (
 from iobands.snapshot import COMPARABLE, HOLDS, BeforeAfter, Snapshot
 from iobands.snapshot import public as public_part
 from iobands.views import Block, DocumentFormat, fitted, plural, written
-from iobands.views.advice import advice_lines, advice_section, comparison_lines, users_section
 from iobands.views.dashboard.overview import Cluster, about_cluster
 from iobands.views.dashboard.write import write_clusters, write_dashboard
-from iobands.views.published import comment, drift, rates_section
+from iobands.views.published import (
+    advice_lines,
+    advice_section,
+    comment,
+    comparison_lines,
+    drift,
+    rates_section,
+    users_section,
+)
 
 
 class ReportFormat(str, Enum):

@@ -13,7 +13,15 @@ from typing import Any, Final
 
 from iobands.bands.contract import MEDIAN_QUANTILE, Acceptance, AcceptedLine, Outcome, Promise
 from iobands.model import FIELD, TIME, VALUE
-from iobands.views import blocks, figure, listed, markdown_text, output_width, plural, time_text
+from iobands.views.format import (
+    blocks,
+    figure,
+    listed,
+    markdown_text,
+    output_width,
+    plural,
+    time_text,
+)
 
 _ENVIRONMENT: Final = (
     "environ", "nodes", "tasks", "gib", "file_system_type", "medium", "tool", "tool_version",
@@ -24,6 +32,18 @@ _PROOFS: Final = (
     "stripe_count_asked", "stripe_count", "stripe_size", "placement", "hints", "hints_in_effect",
     "transport", "transport_in_effect", "fsync", "cache", "mpiio_calls", "movers",
 )  # fmt: skip
+_VERIFIED: Final = (
+    "in each run: the layout of the files, their size on disk, and the data as the tool reads them "
+    "back; a run that lacks a proof gives no rate"
+)
+_NO_FIGURES: Final = (
+    "There are no figures: `pip install 'iobands[report]'` installs what draws them."
+)
+_RAW: Final = (
+    "The directory of this report has the contract and the raw results: the lines of the perflogs "
+    "and ReFrame's run reports. `SHA256SUMS` has the checksum of each file; the SHA-256 of that "
+    "list is"
+)
 _NOT_SAID: Final = "not recorded"
 _MOST_VALUES: Final = 4
 
@@ -31,16 +51,12 @@ _MOST_VALUES: Final = 4
 def acceptance_lines(acceptance: Acceptance) -> list[str]:
     """Return a table with a row for each line of the contract."""
     rows = [("LINE", "VERDICT", "RATE", "PROMISED", "RUNS")]
-    rows += [
-        (
-            each.line.name,
-            each.decision.outcome.value,
-            _rate_text(each.decision.rate),
-            f"{figure(each.line.promise.rate)} {each.line.promise.unit}",
-            f"{each.decision.runs} of {each.line.promise.runs}",
-        )
-        for each in acceptance.lines
-    ]
+    for each in acceptance.lines:
+        promise, decision = each.line.promise, each.decision
+        rate = "" if decision.rate is None else figure(decision.rate)
+        promised = f"{figure(promise.rate)} {promise.unit}"
+        runs = f"{decision.runs} of {promise.runs}"
+        rows.append((each.line.name, decision.outcome.value, rate, promised, runs))
     every = blocks(rows, output_width(), right=(2,), indent="")
     return [line for row in every for line in row]
 
@@ -50,81 +66,68 @@ def acceptance_report(acceptance: Acceptance, digest: str, figures: Sequence[str
     contract = acceptance.contract
     counts = Counter(each.decision.outcome for each in acceptance.lines)
     said = listed([f"{counts[each]} {each.value}" for each in Outcome if counts[each]])
+    rows = [
+        (
+            each.line.name,
+            each.decision.outcome.value,
+            _promise(each.line.promise),
+            _measured(each),
+            f"{each.decision.runs} of at most {each.line.promise.runs}",
+        )
+        for each in acceptance.lines
+    ]
     parts = [
         f"# Acceptance: {markdown_text(contract.title)}",
         f"**{said}** of {plural(len(acceptance.lines), 'line')}. System "
         f"{markdown_text(contract.system)}; begun {markdown_text(acceptance.began)}; "
         f"iobands {markdown_text(acceptance.version)}.",
-        _table(
-            ("Line", "Verdict", "Promised", "Measured", "Runs"),
-            [
-                (
-                    each.line.name,
-                    each.decision.outcome.value,
-                    _promise_text(each.line.promise),
-                    _measured_text(each),
-                    f"{each.decision.runs} of at most {each.line.promise.runs}",
-                )
-                for each in acceptance.lines
-            ],
-        ),
+        _table(("Line", "Verdict", "Promised", "Measured", "Runs"), rows),
     ]
     for number, each in enumerate(acceptance.lines):
         parts += _of_line(each, figures[number] if figures else None)
-    parts += ["## Files", *_files(acceptance, digest, bool(figures))]
+    parts += [
+        "## Files",
+        *([] if figures else [_NO_FIGURES]),
+        _RAW,
+        f"```\n{digest}\n```",
+        "`sha256sum -c SHA256SUMS` tests the files; `iobands accept --check DIR` also computes the "
+        "verdicts and this text from them. The contract has the SHA-256 "
+        f"`{contract.digest}`.",
+    ]
     return "\n\n".join(parts) + "\n"
 
 
 def _of_line(accepted: AcceptedLine, drawn: str | None) -> Iterator[str]:
-    promise, decision = accepted.line.promise, accepted.decision
-    yield f"## {markdown_text(accepted.line.name)}: {decision.outcome.value}"
-    yield _decided_text(accepted)
+    line, promise, decision = accepted.line, accepted.line.promise, accepted.decision
+    runs = accepted.counted
+    yield f"## {markdown_text(line.name)}: {decision.outcome.value}"
+    yield _decided(accepted)
     if drawn:
         yield f"![Rates and evidence]({drawn})"
-    fields = ", ".join(f"{name} {value}" for name, value in accepted.line.match.items())
-    yield _table(
-        ("", ""),
-        [
-            ("What", fields),
-            ("Check", f"{accepted.check}, on {accepted.partition} with {accepted.environ}"),
-            ("Promise", _promise_text(promise)),
-            ("Measured", _measured_text(accepted)),
-            (
-                "Runs",
-                f"{decision.runs} of at most {promise.runs}, which count as "
-                f"{decision.effective:.1f} independent ones",
-            ),
-            ("Spread", "not known yet" if decision.spread is None else f"{decision.spread:.1%}"),
-            (
-                "Evidence",
-                f"{_evidence(accepted):+.2f} nats; met from {decision.to_meet:+.2f}, missed from "
-                f"{decision.to_miss:+.2f}",
-            ),
-            ("Risks", _risks_text(promise)),
-        ],
-    )
+    about = {
+        "What": ", ".join(f"{name} {value}" for name, value in line.match.items()),
+        "Check": f"{accepted.check}, on {accepted.partition} with {accepted.environ}",
+        "Promise": _promise(promise),
+        "Measured": _measured(accepted),
+        "Runs": f"{decision.runs} of at most {promise.runs}, which count as "
+        f"{decision.effective:.1f} independent ones",
+        "Spread": "not known yet" if decision.spread is None else f"{decision.spread:.1%}",
+        "Evidence": f"{_evidence(accepted):+.2f} nats; met from {decision.to_meet:+.2f}, missed "
+        f"from {decision.to_miss:+.2f}",
+        "Risks": f"at most {100 * promise.site_risk:g} % that {_least(promise)} or less is called "
+        f"met, at most {100 * promise.vendor_risk:g} % that {_rate(promise, promise.rate)} or more "
+        f"is called missed; correlated runs, over {promise.lasting_hours:g} h, count for less",
+    }
+    yield _table(("", ""), [*about.items()])
     if accepted.failures:
         reasons = Counter(accepted.failures).most_common(_MOST_VALUES)
         yield f"{plural(len(accepted.failures), 'run')} gave no rate and does not count:"
         yield "\n".join(f"- {times} ×: {markdown_text(why)}" for why, times in reasons)
-    if accepted.counted:
+    if runs:
+        columns = {name: _values(runs, name) for name in (*_ENVIRONMENT, *_PROOFS)}
+        known = {n: text for n, text in columns.items() if n in _PROOFS or text != _NOT_SAID}
         yield "### Environment and proof"
-        yield _table(
-            ("Column", "In the runs"),
-            [
-                *(
-                    (name, text)
-                    for name in _ENVIRONMENT
-                    if (text := _values_text(accepted.counted, name)) != _NOT_SAID
-                ),
-                *((name, _values_text(accepted.counted, name)) for name in _PROOFS),
-                (
-                    "verified",
-                    "in each run: the layout of the files, their size on disk, and the data as "
-                    "the tool reads them back; a run that lacks a proof gives no rate",
-                ),
-            ],
-        )
+        yield _table(("Column", "In the runs"), [*known.items(), ("verified", _VERIFIED)])
         yield "### Runs"
         yield _table(
             ("Time (UTC)", "Job", "Nodes", f"Rate in {promise.unit}", "Evidence"),
@@ -136,74 +139,63 @@ def _of_line(accepted: AcceptedLine, drawn: str | None) -> Iterator[str]:
                     f"{run[VALUE]:.5g}",
                     f"{evidence:+.2f}",
                 )
-                for run, evidence in zip(accepted.counted, decision.evidence, strict=True)
+                for run, evidence in zip(runs, decision.evidence, strict=True)
             ],
         )
-    later = len(accepted.runs) - len(accepted.counted)
-    if later:
+    if later := len(accepted.runs) - len(runs):
         yield f"{plural(later, 'later run')} does not count: the line was decided before."
 
 
-def _decided_text(accepted: AcceptedLine) -> str:
+def _decided(accepted: AcceptedLine) -> str:
     promise, decision = accepted.line.promise, accepted.decision
-    least = promise.rate * (1 - promise.tolerance)
-    odds = math.exp(min(abs(_evidence(accepted)), 50))
-    better, worse = f"{figure(promise.rate)} {promise.unit}", f"{figure(least)} {promise.unit}"
     if decision.outcome is Outcome.UNDECIDED:
-        after = (
-            "no more runs are allowed" if not accepted.runs_left else f"{accepted.runs_left} left"
-        )
+        left = accepted.runs_left
+        after = f"{left} left" if left else "no more runs are allowed"
         return f"Undecided after {plural(decision.runs, 'run')}; {after}."
-    other = f"{worse} or less" if decision.outcome is Outcome.MET else f"{better} or more"
-    when = time_text(accepted.counted[-1][TIME])
+    is_met = decision.outcome is Outcome.MET
+    other = f"{_least(promise)} or less" if is_met else f"{_rate(promise, promise.rate)} or more"
+    odds = figure(math.exp(min(abs(_evidence(accepted)), 50)))
     return (
-        f"Decided by run {decision.runs}, on {when} UTC: if the rate were {other}, such runs would "
-        f"be {figure(odds)} times less likely."
+        f"Decided by run {decision.runs}, on {time_text(accepted.counted[-1][TIME])} UTC: if the "
+        f"rate were {other}, such runs would be {odds} times less likely."
     )
 
 
-def _promise_text(promise: Promise) -> str:
+def _rate(promise: Promise, rate: float) -> str:
+    return f"{figure(rate)} {promise.unit}"
+
+
+def _least(promise: Promise) -> str:
+    """Return the promised rate less its tolerance."""
+    return _rate(promise, promise.rate * (1 - promise.tolerance))
+
+
+def _promise(promise: Promise) -> str:
     share = promise.quantile
     what = "median" if share == MEDIAN_QUANTILE else f"{share:g} quantile"
-    rate = f"{figure(promise.rate)} {promise.unit}"
-    return f"{what} {rate}, tolerance {100 * promise.tolerance:g} %"
+    return f"{what} {_rate(promise, promise.rate)}, tolerance {100 * promise.tolerance:g} %"
 
 
-def _measured_text(accepted: AcceptedLine) -> str:
-    decision, unit = accepted.decision, accepted.line.promise.unit
+def _measured(accepted: AcceptedLine) -> str:
+    decision = accepted.decision
     if decision.rate is None:
         return "no run yet"
+    measured = _rate(accepted.line.promise, decision.rate)
     if decision.lower is None or decision.upper is None:
-        return f"{figure(decision.rate)} {unit}"
+        return measured
     between = f"{figure(decision.lower)} to {figure(decision.upper)}"
-    return f"{figure(decision.rate)} {unit} (90 % interval {between})"
-
-
-def _risks_text(promise: Promise) -> str:
-    least = promise.rate * (1 - promise.tolerance)
-    return (
-        f"at most {100 * promise.site_risk:g} % that {figure(least)} {promise.unit} or less is "
-        f"called met, at most {100 * promise.vendor_risk:g} % that {figure(promise.rate)} "
-        f"{promise.unit} or more is called missed; correlated runs, over {promise.lasting_hours:g} "
-        "h, count for less"
-    )
+    return f"{measured} (90 % interval {between})"
 
 
 def _evidence(accepted: AcceptedLine) -> float:
     return accepted.decision.evidence[-1] if accepted.decision.evidence else 0.0
 
 
-def _rate_text(rate: float | None) -> str:
-    return "" if rate is None else figure(rate)
-
-
-def _values_text(runs: Sequence[Mapping[str, Any]], name: str) -> str:
+def _values(runs: Sequence[Mapping[str, Any]], name: str) -> str:
     """Return the values of a column: a range of many numbers, else each with its number of runs."""
     values = [run.get(name) for run in runs]
     known = [value for value in values if value is not None]
-    if not known:
-        return _NOT_SAID
-    unit = f" {FIELD[name].unit}" if FIELD[name].unit else ""
+    unit = f" {FIELD[name].unit}" if FIELD[name].unit and known else ""
     counts = Counter(map(_cell, values))
     if len(counts) == 1:
         return f"{next(iter(counts))}{unit}"
@@ -220,22 +212,6 @@ def _cell(value: object) -> str:
     if value is None:
         return _NOT_SAID
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _files(acceptance: Acceptance, digest: str, has_figures: bool) -> Iterator[str]:
-    if not has_figures:
-        yield "There are no figures: `pip install 'iobands[report]'` installs what draws them."
-    yield (
-        "The directory of this report has the contract and the raw results: the lines of the "
-        "perflogs and ReFrame's run reports. `SHA256SUMS` has the checksum of each file; the "
-        "SHA-256 of that list is"
-    )
-    yield f"```\n{digest}\n```"
-    yield (
-        "`sha256sum -c SHA256SUMS` tests the files; `iobands accept --check DIR` also computes the "
-        "verdicts and this text from them. The contract has the SHA-256 "
-        f"`{acceptance.contract.digest}`."
-    )
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

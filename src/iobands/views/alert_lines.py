@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Sequence
 from textwrap import shorten, wrap
@@ -14,36 +15,43 @@ from iobands.snapshot import (
     Alert,
     AlertEvent,
     Certainty,
+    Place,
     Series,
     Severity,
+    SlowPeer,
     Snapshot,
 )
-from iobands.views.document import GAP, blocks, folded, printable
 from iobands.views.format import (
+    GAP,
     acknowledgement_text,
+    blocks,
     cause_since,
     day_text,
+    folded,
     hour_text,
     level_text,
     odds_text,
     percent,
     plural,
+    printable,
     ratio_text,
     some,
-    speed_text,
 )
 
 #: The headings of alerts.
 ATTENTION: Final = "Needs attention"
 ACKNOWLEDGED: Final = "Acknowledged"
 INFORMATION: Final = "For information"
+#: How many alerts of the past have a page: the newest.
+MOST_PAST: Final = 40
 
 # ReFrame's names contain every parameter, also those without a choice at the site.
 _IDLE_PARAMETERS: Final = re.compile(r" %\w+=(null|default)\b")
 # The least room for a reason behind its subject; else it is below it.
 _LEAST_REASON: Final = 40
-# The severity and the subject are said of each alert; then its level and more, or a reason.
-_SAID: Final = 2
+# A level this close to the others', as a logarithm, counts as theirs.
+_ALIKE: Final = 0.05
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 
 
 def sections(site: Snapshot) -> dict[str, list[Alert]]:
@@ -62,23 +70,22 @@ def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
     Either its level, what to do, since when, how certain and who acknowledged it; or in one text
     its level and its cause, or its reason.
     """
+    has_cause = alert.cause is not None and alert.peer is None
     if alert.acknowledgement and alert.is_quiet:
         action = alert.acknowledgement.action
         level, since, _ = finding(alert, site, short=True)
+        who = f"{action.owner or action.who}, {day_text(action.when, site.now)}: {action.reason}"
         ticket = f" ({action.ticket})" if action.ticket else ""
-        who = action.owner or action.who
-        who = f"{who}, {day_text(action.when, site.now)}: {action.reason}{ticket}"
-        mark = ":" if alert.cause and not alert.peer else ""
-        return [f"{level}{mark} {since}; {who}"]
+        return [f"{level}{':' if has_cause else ''} {since}; {who}{ticket}"]
     if alert.reason:
         return [alert.reason]
     level, *others = finding(alert, site, short=short)
-    if alert.cause and not alert.peer:
-        known = acknowledgement_text(alert)
+    known = acknowledgement_text(alert)
+    if has_cause:
         return [f"{level}: {others[0]}{f'; {known}' if known else ''}"]
     if alert.peer and alert.peer.is_slow:
         level += ": confirm it" if alert.certainty is Certainty.POSSIBLE else ": drain it"
-    return [level, *others, acknowledgement_text(alert)]
+    return [level, *others, known]
 
 
 def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, str, str]:
@@ -86,13 +93,16 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
 
     With its cause since when that holds. The level of several members is their median.
     """
+    level = since = ""
     if alert.peer:
-        level = f"{_peer_name(alert, site)}{speed_text(alert.peer)}"
+        place = place_of(alert, site)
+        called = place.name_of(alert.peer.name.name) if place else ""
+        name = "" if called in alert.subject else f"{called.partition(' of ')[0]} "
+        level = f"{name}{_speed(alert.peer)}"
     elif len(alert.members) > 1 and alert.ratio is not None:
         level = percent(alert.ratio)
-    else:
-        level = level_text(alert.members[0], short=short) if alert.members else ""
-    since = ""
+    elif alert.members:
+        level = level_text(alert.members[0], short=short)
     if alert.cause and not alert.peer:
         since = cause_since(alert.cause, site.now)
     elif alert.since:
@@ -103,14 +113,26 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
     return level, since, alert.certainty.value if alert.certainty else ""
 
 
-def _peer_name(alert: Alert, site: Snapshot) -> str:
-    """Return such as `OST 7` and a blank for a slow target that the alert is not named by."""
-    for place in site.places:
-        name = alert.peer and alert.peer.name
-        if name and (place.kind, place.system, place.where) == (name.kind, name.system, name.where):
-            called = place.name_of(name.name)
-            return "" if called in alert.subject else f"{called.partition(' of ')[0]} "
-    return ""
+def _speed(peer: SlowPeer) -> str:
+    """Return how fast a slow peer is: over its own level, if this is not about the others'."""
+    if not peer.is_slow:
+        return "no longer slow"
+    worst = next((name for name, each in peer.ratios.items() if each == peer.ratio), "")
+    own = peer.own.get(worst, 1.0)
+    if abs(math.log(own)) < _ALIKE:
+        return f"{peer.ratio.value:.2f} × the others"
+    return f"{peer.ratio.value / own:.2f} × its level"
+
+
+def place_of(alert: Alert, site: Snapshot) -> Place | None:
+    """Return the targets or nodes of which a slow one is what the alert is about."""
+    name = alert.peer and alert.peer.name
+    alike = (
+        each
+        for each in site.places
+        if name and (each.kind, each.system, each.where) == (name.kind, name.system, name.where)
+    )
+    return next(alike, None)
 
 
 def cause_text(alert: Alert, site: Snapshot) -> str:
@@ -124,11 +146,11 @@ def cause_text(alert: Alert, site: Snapshot) -> str:
 
 def news_text(event: AlertEvent, site: Snapshot) -> str:
     """Return what a further fall, or what became known of a cause, is in a few words."""
-    labels = [each.label for each in site.series if each.name in event.names]
-    names = f": {some(labels)}" if labels else ""
-    day = day_text(event.when, site.now)
     if event.kind == FELL:
-        return f"{plural(len(event.names), 'series')} fell again, seen on {day}{names}"
+        labels = [each.label for each in site.series if each.name in event.names]
+        names = f": {some(labels)}" if labels else ""
+        number = plural(len(event.names), "series")
+        return f"{number} fell again, seen on {day_text(event.when, site.now)}{names}"
     cause = odds_text(event.cause, site.now) if event.cause else "no longer certain"
     return f"the cause{' of the further fall' if event.names else ''}: {cause}"
 
@@ -140,6 +162,22 @@ def subject(alert: Alert) -> str:
     """
     about = _IDLE_PARAMETERS.sub("", alert.subject)
     return about if alert.number is None else f"{alert.number} {about}"
+
+
+def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
+    """Return the field that the subject of a shared alert names, and all series that share it.
+
+    For any other alert, return no field and its members.
+    """
+    if alert.shared is None:
+        return "", tuple(member.series for member in alert.members)
+    field, value = alert.shared
+    alike = (
+        each
+        for each in site.series
+        if each.key.system == alert.system and each.shares_causes and each.trait(field) == value
+    )
+    return field, tuple(alike)
 
 
 def counted_members(alert: Alert, site: Snapshot) -> str:
@@ -156,6 +194,12 @@ def counted_members(alert: Alert, site: Snapshot) -> str:
     return f"{len(alert.members)} of {len(every)} series"
 
 
+def named(alert: Alert, site: Snapshot, *, counted: bool = True) -> str:
+    """Return the number and the subject of an alert, and how many series it has of how many."""
+    number = counted_members(alert, site) if counted else ""
+    return printable(subject(alert)) + (f" ({number})" if number else "")
+
+
 def alert_blocks(
     alerts: Sequence[Alert], site: Snapshot, width: int, *, cut: bool, members: bool
 ) -> tuple[list[list[str]], bool]:
@@ -166,41 +210,36 @@ def alert_blocks(
     """
     first = max(len(alert.severity.value) for alert in alerts)
     for short, counted in ((False, True), (True, True), (True, False)):
-        rows = [(alert, details(alert, site, short=short)) for alert in alerts]
-        table = [
-            [f"{alert.severity.value:{first}}", named(alert, site, counted=counted)]
-            + [printable(cell) for cell in said if len(said) > 1]
-            for alert, said in rows
+        said = [[*map(printable, details(each, site, short=short))] for each in alerts]
+        heads = [
+            [f"{each.severity.value:{first}}", named(each, site, counted=counted)]
+            for each in alerts
         ]
-        levels = blocks([row for row in table if len(row) > _SAID], width, wrapped=(1, 5))
+        rows = [[*head, *cells] for head, cells in zip(heads, said, strict=True) if cells[1:]]
+        levels = blocks(rows, width, wrapped=(1, 5))
         found = [
-            next(levels) if len(row) > _SAID else folded(GAP + GAP.join(row), width)
-            for row in table
+            next(levels) if cells[1:] else folded(GAP + GAP.join(head), width)
+            for head, cells in zip(heads, said, strict=True)
         ]
         if all(len(lines) == 1 for lines in found):
             break
-    starts = (
-        len(lines[0]) + len(GAP)
-        for lines, (_, said) in zip(found, rows, strict=True)
-        if len(said) == 1
-        and width - len(lines[0]) - len(GAP) >= min(len(printable(said[0])), _LEAST_REASON)
+    # reasons stand in one column behind their subjects, where these leave room for them
+    rooms = [width - len(lines[0]) - len(GAP) for lines in found]
+    fitting = (
+        width - room
+        for room, cells in zip(rooms, said, strict=True)
+        if len(cells) == 1 and room >= min(len(cells[0]), _LEAST_REASON)
     )
-    start = max(starts, default=width)
-    is_cut = False
-    for lines, (alert, said) in zip(found, rows, strict=True):
-        if len(said) == 1:
+    start, is_cut = max(fitting, default=width), False
+    for alert, lines, cells in zip(alerts, found, said, strict=True):
+        if len(cells) == 1:
             # the remedy is at the end of what a check says
             short = cut and not (alert.severity is Severity.FAILED and not alert.since)
-            is_cut |= _add_reason(lines, printable(said[0]), start, width, cut=short)
-        if members and len(alert.members) > 1:
-            lines += [part for each in _members(alert) for part in folded(each, width)]
+            is_cut |= _add_reason(lines, cells[0], start, width, cut=short)
+        for each in alert.members if members and len(alert.members) > 1 else ():
+            ratio = f": {ratio_text(each.ratio)}" if each.ratio else ""
+            lines.extend(folded(f"{GAP * 3}{printable(each.series.label)}{ratio}", width))
     return found, is_cut
-
-
-def named(alert: Alert, site: Snapshot, *, counted: bool = True) -> str:
-    """Return the number and the subject of an alert, and how many series it has of how many."""
-    number = counted_members(alert, site) if counted else ""
-    return printable(subject(alert)) + (f" ({number})" if number else "")
 
 
 def _add_reason(lines: list[str], reason: str, start: int, width: int, *, cut: bool) -> bool:
@@ -215,14 +254,6 @@ def _add_reason(lines: list[str], reason: str, start: int, width: int, *, cut: b
         lines[-1] = f"{lines[-1]:{start}}{texts.pop(0)}"
     lines += [f"{indent}{text}" for text in texts]
     return is_cut
-
-
-def _members(alert: Alert) -> list[str]:
-    names = [(printable(each.series.label), each.ratio) for each in alert.members]
-    return [f"{GAP * 3}{name}{f': {ratio_text(ratio)}' if ratio else ''}" for name, ratio in names]
-
-
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 
 
 def page_of(alert: Alert) -> str:
@@ -250,33 +281,7 @@ def address_of(alert: Alert, dashboard: str) -> str:
     return f"{base.removesuffix('index.html').rstrip('/')}/{page}"
 
 
-#: How many alerts of the past have a page: the newest.
-MOST_PAST: Final = 40
-
-
 def with_pages(site: Snapshot) -> list[Alert]:
     """Return the alerts that have a page: the open ones and the newest of the past."""
     past = sorted(site.past, key=lambda each: each.ended or site.now, reverse=True)
     return [each for each in (*site.alerts, *past[:MOST_PAST]) if each.number is not None]
-
-
-def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
-    """Return the field that the subject of a shared alert names, and all series that share it.
-
-    For any other alert, return no field and its members.
-    """
-    if alert.shared is None:
-        return "", tuple(member.series for member in alert.members)
-    field, value = alert.shared
-    alike = (
-        each
-        for each in site.series
-        if each.key.system == alert.system and each.shares_causes and each.trait(field) == value
-    )
-    return field, tuple(alike)
-
-
-def cause_of(alert: Alert) -> str:
-    """Return the cause in a few words, empty if it is not known or names the alert."""
-    what = alert.cause.what if alert.cause else ""
-    return "" if alert.subject in what else what

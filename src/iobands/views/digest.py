@@ -6,8 +6,7 @@ By default the digest fits a screen, whatever happened: alerts come first, then 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -16,15 +15,20 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands.snapshot import RATIO_UNIT, Alert, Series, SeriesKey, Snapshot, State
-from iobands.views import (
+from iobands.views.alert_lines import (
     ACKNOWLEDGED,
     ATTENTION,
-    GAP,
     INFORMATION,
-    MAIL_WIDTH,
-    SHOW_ALL,
-    age_text,
     alert_blocks,
+    sections,
+    subject,
+)
+from iobands.views.explain_alert import of_alert
+from iobands.views.explain_series import of_series
+from iobands.views.format import (
+    GAP,
+    MAIL_WIDTH,
+    age_text,
     blocks,
     command_text,
     figure,
@@ -33,15 +37,11 @@ from iobands.views import (
     percent,
     plural,
     printable,
-    remarks_of,
-    sections,
     state_text,
-    subject,
     summary,
     time_text,
 )
-from iobands.views.explain_alert import of_alert
-from iobands.views.explain_series import of_series
+from iobands.views.notes import SHOW_ALL, remarks_of
 
 #: How many lines the digest has by default.
 SCREEN: Final = 24
@@ -71,19 +71,15 @@ class _Section:
     after: Sequence[str] = ()
     shown: int = 0
 
-    @property
-    def is_line(self) -> bool:
-        """Whether nothing of it is shown but its heading."""
-        return bool(self.rows) and not self.shown
-
     def lines(self) -> list[str]:
         """Return an empty line, the heading, the rows shown, and how to see the others."""
-        if self.is_line:
-            number = "" if any(map(str.isdigit, self.heading)) else f" ({len(self.rows)})"
-            return [f"{self.heading}{number}: {self.more(0)}" if self.heading else self.more(0)]
-        rows = [line for row in self.rows[: self.shown] for line in row]
-        heading = [self.heading] if self.heading else []
-        return ["", *heading, *rows, *filter(None, [self.more(self.shown)]), *self.after]
+        heading, more = self.heading, self.more(self.shown)
+        if self.shown or not self.rows:
+            rows = [line for row in self.rows[: self.shown] for line in row]
+            return ["", *filter(None, [heading]), *rows, *filter(None, [more]), *self.after]
+        if heading and not any(map(str.isdigit, heading)):
+            heading += f" ({len(self.rows)})"
+        return [f"{heading}: {more}" if heading else more]
 
 
 def digest_text(
@@ -102,13 +98,13 @@ def digest_text(
     lines += folded(f"at {time_text(site.now)}; all times are UTC{newest}", width)
     alerts = [*_alerts(site, width, every=every, cut=terminal and not every)]
     notes = [*_notes(site, width, every=every, rejected=rejected)]
-    rows = rows_of(site)
+    rows = _rows(site)
     for shown in (rows, [row for row in rows if row.has_news]):
         table = _table(site, rows, shown, width)
         by_urgency = [*alerts[:1], *notes, *alerts[1:], table]
         if every or rejected or _fit(by_urgency, SCREEN - len(lines)):
             break
-    ordered = sorted((*alerts, table, *notes), key=lambda each: each.is_line)
+    ordered = sorted((*alerts, table, *notes), key=lambda each: bool(each.rows) and not each.shown)
     lines += [line for each in ordered for line in each.lines()]
     if terminal:
         with console.capture() as capture:
@@ -116,7 +112,9 @@ def digest_text(
                 console.print(line, soft_wrap=True)
         lines = capture.get().splitlines()
     text = "\n".join(lines) + "\n"
-    return text if is_unicode(console.encoding) else to_ascii(text)
+    if console.encoding.lower().replace("-", "") in {"utf8", "utf16", "utf32"}:
+        return text
+    return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
 
 
 def _fit(sections: Sequence[_Section], room: int) -> bool:
@@ -165,9 +163,86 @@ def _more(number: int, rest: str, shown: int, *, is_cut: bool = False) -> str:
     return f"{GAP}In full: {rest}" if is_cut else ""
 
 
-def _table(site: Snapshot, rows: Sequence[Row], some: Sequence[Row], width: int) -> _Section:
+def _styled(lines: Sequence[str]) -> Iterator[Text]:
+    heading, before = "", ""
+    for line in lines:
+        text = Text(line)
+        if not before:  # the first line, and each behind an empty one
+            heading = line
+            text.stylize("bold")
+        elif heading != ACKNOWLEDGED:
+            for style, words in _STYLES.items():
+                text.highlight_regex(rf"^  ({words})(?=  )|(?<=  )({words})$", style)
+        yield text
+        before = line
+
+
+_HEADINGS: Final = ("CHECK", "WRITE", "", "READ", "", "STATE")
+_STATES: Final = [*State]
+_OF_READS: Final = {"read", "stat", "list", "scan"}
+_SIDES: Final = ("write", "read")
+_ENDS: Final = ("lower", "upper")
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What one check measures at one scale, its writes before its reads; `label` names it."""
+
+    label: str
+    sides: list[Series | None]
+
+    @property
+    def worst(self) -> Series:
+        """The one in the worst state; of two, the one that is further below its band."""
+        return min(filter(None, self.sides), key=_badness)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether one of its series is neither healthy nor calibrating."""
+        return self.worst.status.state not in (State.HEALTHY, State.CALIBRATING)
+
+
+def _badness(series: Series) -> tuple[int, float]:
+    return _STATES.index(series.status.state), _of_usual(series) or 1.0
+
+
+def _rows(site: Snapshot) -> list[_Row]:
+    """Return all series of a site as rows, the worst first."""
+    known = {series.key: series for series in site.series}
+    ends = {end.key for series in site.series for end in _interval(series, known)}
+    found: dict[tuple[SeriesKey, str], list[Series | None]] = {}
+    for series in site.series:
+        if series.key in ends:
+            continue
+        words = series.key.variable.split("_")
+        side = next((each for each in _SIDES if each in words), "")
+        name = "_".join(word for word in words if word != side)
+        # a rate of its own, such as of files created, is not one of a pair
+        name = series.key.variable if name == "rate" or not side else name.removeprefix("bw")
+        check = replace(series.key, variable="")
+        sides = found.setdefault((check, name.strip("_")), [None, None])
+        sides[bool(_OF_READS & {*words})] = series
+    rows = []
+    for (_, name), sides in found.items():
+        lead = next(filter(None, sides))
+        label = lead.label.removesuffix(lead.key.variable) + name
+        rows.append(_Row(printable(label.strip()), sides))
+    return sorted(rows, key=lambda row: _badness(row.worst))
+
+
+def _table(site: Snapshot, rows: Sequence[_Row], some: Sequence[_Row], width: int) -> _Section:
     """Return `some` of all `rows` of rates, with a count of the others."""
-    heading, *found = lines_of(site, some, width)
+    quiet = {key for alert in site.alerts if alert.is_quiet for key in alert.keys}
+    known = {series.key: series for series in site.series}
+    cells = [
+        (
+            row.label,
+            *(text for each in row.sides for text in _cells(each, known)),
+            state_text(row.worst.status, row.worst.key in quiet),
+        )
+        for row in some
+    ]
+    heading, *found = blocks([_HEADINGS, *cells], width, right=(1, 2, 3, 4), indent="")
     news = sum(row.has_news for row in rows)
 
     def more(shown: int) -> str:
@@ -180,99 +255,6 @@ def _table(site: Snapshot, rows: Sequence[Row], some: Sequence[Row], width: int)
 
     number = len(found)
     return _Section(heading[0] if some else "", found, more, number, min(2, number), shown=number)
-
-
-def _styled(lines: Sequence[str]) -> Iterator[Text]:
-    heading, before = "", ""
-    for place, line in enumerate(lines):
-        text = Text(line)
-        if not place or not before:
-            heading = line
-            text.stylize("bold")
-        elif heading != ACKNOWLEDGED:
-            for style, words in _STYLES.items():
-                text.highlight_regex(rf"^  ({words})(?=  )|(?<=  )({words})$", style)
-        yield text
-        before = line
-
-
-def is_unicode(encoding: str) -> bool:
-    """Return whether dashes can be written in `encoding`."""
-    return encoding.lower().replace("-", "") in {"utf8", "utf16", "utf32"}
-
-
-def to_ascii(text: str) -> str:
-    """Return `text` in ASCII, with hyphens for dashes."""
-    return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
-
-
-_HEADINGS: Final = ("CHECK", "WRITE", "", "READ", "", "STATE")
-_STATES: Final = [*State]
-_NO_NEWS: Final = (State.HEALTHY, State.CALIBRATING)
-_OF_READS: Final = {"read", "stat", "list", "scan"}
-_SIDES: Final = ("write", "read")
-_ENDS: Final = ("lower", "upper")
-
-
-@dataclass(frozen=True)
-class Row:
-    """What one check measures at one scale, its writes before its reads; `label` names it."""
-
-    label: str
-    sides: tuple[Series | None, Series | None]
-
-    @property
-    def worst(self) -> Series:
-        """The one in the worst state; of two, the one that is further below its band."""
-        return min(filter(None, self.sides), key=_badness)
-
-    @property
-    def has_news(self) -> bool:
-        """Whether one of its series is neither healthy nor calibrating."""
-        return self.worst.status.state not in _NO_NEWS
-
-
-def _badness(series: Series) -> tuple[int, float]:
-    return _STATES.index(series.status.state), _of_usual(series) or 1.0
-
-
-def rows_of(site: Snapshot) -> list[Row]:
-    """Return all series of a site as rows, the worst first."""
-    known = {series.key: series for series in site.series}
-    ends = {end.key for series in site.series for end in _interval(series, known)}
-    found: defaultdict[tuple[SeriesKey, str], list[Series | None]] = defaultdict(
-        lambda: [None, None]
-    )
-    for series in site.series:
-        if series.key not in ends:
-            words = series.key.variable.split("_")
-            side = next((each for each in _SIDES if each in words), "")
-            rest = "_".join(word for word in words if word != side)
-            # a rate of its own, such as of files created, is not one of a pair
-            name = series.key.variable if rest == "rate" or not side else rest.removeprefix("bw")
-            check = replace(series.key, variable="")
-            found[check, name.strip("_")][bool(_OF_READS & {*words})] = series
-    rows = []
-    for (_, name), sides in found.items():
-        lead = next(filter(None, sides))
-        label = lead.label.removesuffix(lead.key.variable) + name
-        rows.append(Row(printable(label.strip()), (sides[0], sides[1])))
-    return sorted(rows, key=lambda row: _badness(row.worst))
-
-
-def lines_of(site: Snapshot, rows: Iterable[Row], width: int) -> list[list[str]]:
-    """Return the lines of the headings, then those of each row."""
-    quiet = {key for alert in site.alerts if alert.is_quiet for key in alert.keys}
-    known = {series.key: series for series in site.series}
-    cells = [
-        (
-            row.label,
-            *(text for each in row.sides for text in _cells(each, known)),
-            state_text(row.worst.status, row.worst.key in quiet),
-        )
-        for row in rows
-    ]
-    return [*blocks([_HEADINGS, *cells], width, right=(1, 2, 3, 4), indent="")]
 
 
 def _cells(series: Series | None, known: dict[SeriesKey, Series]) -> tuple[str, str]:
@@ -312,15 +294,14 @@ def performance(site: Snapshot) -> list[str]:
 
     They have the form of Nagios and Icinga: `'label'=value;warning;critical;minimum`.
     """
-    return [_datum(series) for series in site.series if series.status.value is not None]
-
-
-def _datum(series: Series) -> str:
-    # a label has no equals sign, a quote in it is doubled, and a bar would end the text
-    label = printable(series.label).replace("=", " ").replace("|", "/").replace("'", "''")
-    status = series.status
-    critical = f"{status.band.floor:.6g}:" if status.band else ""
-    return f"'{label}'={status.value:.6g};;{critical};0"
+    found = []
+    for each in site.series:
+        # a label has no equals sign, a quote in it is doubled, and a bar would end the text
+        label = printable(each.label).replace("=", " ").replace("|", "/").replace("'", "''")
+        critical = f"{each.status.band.floor:.6g}:" if each.status.band else ""
+        if each.status.value is not None:
+            found.append(f"'{label}'={each.status.value:.6g};;{critical};0")
+    return found
 
 
 def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
@@ -338,15 +319,13 @@ def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
     exact = alerts.get(wanted) or series.get(wanted)
     if exact:
         return [exact]
-    words = wanted.casefold().split()
-    named: list[Alert | Series] = [*alerts.values(), *site.series]
-    found = [
-        each for each in named if words and all(word in name_of(each).casefold() for word in words)
-    ]
+    words = {*wanted.casefold().split()}
+    named: list[Alert | Series] = [*alerts.values(), *site.series] if words else []
+    found = [each for each in named if all(word in name_of(each).casefold() for word in words)]
     return found or [
         each
         for each in site.series
-        if words and set(words) <= {str(value).casefold() for value in each.key.fields().values()}
+        if words and words <= {str(value).casefold() for value in each.key.fields().values()}
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from itertools import groupby
 from typing import Final
 
@@ -33,30 +33,24 @@ from iobands.snapshot import (
     in_force,
     in_utc,
 )
-from iobands.views import (
-    OnsetTime,
-    Related,
+from iobands.views.alert_lines import cause_text, counted_members, place_of, sharing, subject
+from iobands.views.explain_series import Onset, Related, relations_of, section
+from iobands.views.format import (
+    GAP,
     acknowledgement_text,
     action_text,
     between_text,
-    cause_text,
     command_text,
-    confirmation,
-    counted_members,
     day_text,
     level_text,
-    move,
     odds_text,
     plural,
     ratio_text,
-    relations_of,
-    section,
-    sharing,
     some,
     sparkline,
-    subject,
     time_text,
 )
+from iobands.views.peers import confirmation
 
 _EVENTS: Final = {
     OPENED: "opened",
@@ -104,65 +98,56 @@ class Account:
     each is for.
     """
 
-    alert: Alert
     title: str
     state: str
-    facts: tuple[str, ...]
-    happened: tuple[tuple[str, str], ...]
+    facts: Sequence[str]
+    happened: Sequence[tuple[str, str]]
     count: str
-    maybe: tuple[str, ...]
-    moved: tuple[str, ...]
-    still: tuple[str, ...]
-    unmoved: tuple[Series, ...]
+    maybe: Sequence[str]
+    moved: Sequence[str]
+    still: Sequence[str]
+    unmoved: Sequence[Series]
     advice: str
-    commands: tuple[tuple[str, str], ...]
-    confirm: tuple[str, ...]
+    commands: Sequence[tuple[str, str]]
+    confirm: Sequence[str]
 
 
 def account_given_of(site: Snapshot, alert: Alert) -> Account:
     """Return what is known of an alert."""
-    onset = _onset(alert)
     field, alike = sharing(site, alert)
-    others: list[Related] = []
-    if onset:
-        every = relations_of(site, alert.members[0].series, onset)
-        others = [each for each in every if each.series.key not in alert.keys]
     keys = {each.key for each in alike}
-    near = [each for each in others if each.series.key in keys]
-    known = alert.cause and alert.cause.kind
-    maybe = [each for each in alert.candidates if each.kind != known]
-    moved = [f"{each.series.label}: {move(site, each)}" for each in near if each.direction]
-    unmoved = tuple(
-        each.series
-        for each in near
-        if not each.direction
-        and onset
-        and len(each.series.history)
-        and each.series.history.first < onset.since
-    )
-    names = [each.label for each in unmoved]
-    still = [f"{plural(len(names), 'series')}: {some(names)}"] if names else []
-    advice = ""
-    if alert.ended is None and not site.is_public:
-        cause = alert.cause and _ANSWERS[alert.cause.kind]
-        advice = cause or ("check what changed at the same time" if alert.candidates else "")
-        advice = advice or _WHERE.get(field, "")
-        if alert.peer and alert.peer.is_slow:
-            advice = _PEER[alert.certainty is Certainty.POSSIBLE]
+    others, still, unmoved = list[Related](), list[str](), list[Series]()
+    if alert.members and alert.since and alert.has_level:
+        low, high = alert.since_low or alert.since, alert.since_high or alert.since
+        every = relations_of(site, alert.members[0].series, Onset(alert.since, low, high))
+        others = [each for each in every if each.series.key not in alert.keys]
+        known = [each.series for each in others if not each.direction and each.series.key in keys]
+        unmoved = [s for s in known if len(s.history) and s.history.first < alert.since]
+        names = [each.label for each in unmoved]
+        still = [f"{plural(len(names), 'series')}: {some(names)}"] if names else []
+        still += _elsewhere(others, field, alert)
+    is_open = alert.ended is None and not site.is_public
     return Account(
-        alert=alert,
         title=subject(alert),
         state=_state(site, alert),
-        facts=tuple(_facts(site, alert)),
-        happened=tuple(_happened(site, alert)),
+        facts=[*_facts(site, alert)],
+        happened=[*_happened(site, alert)],
         count=counted_members(alert, site).removesuffix(" series") or str(len(alert.members)),
-        maybe=tuple(odds_text(each, site.now) for each in maybe),
-        moved=tuple(moved),
-        still=(*still, *_elsewhere(others, field, alert)) if onset else (),
+        maybe=[
+            odds_text(each, site.now)
+            for each in alert.candidates
+            if not alert.cause or each.kind != alert.cause.kind
+        ],
+        moved=[
+            f"{each.series.label}: {each.says}"
+            for each in others
+            if each.direction and each.series.key in keys
+        ],
+        still=still,
         unmoved=unmoved,
-        advice=advice,
-        commands=tuple(_commands(alert)) if alert.ended is None and not site.is_public else (),
-        confirm=tuple(_confirm(site, alert)),
+        advice=_advice(alert, field) if is_open else "",
+        commands=[*_commands(alert)] if is_open and alert.number is not None else [],
+        confirm=[*_confirm(site, alert)] if is_open else [],
     )
 
 
@@ -178,13 +163,17 @@ def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield ""
         heading = "Series that fell with it" if alert.peer else "Series that moved"
         yield f"{heading}: {len(alert.members) if alert.peer else story.count}"
-        yield from _members(alert)
-    if story.maybe:
-        yield from section("Changed at the same time", story.maybe)
-    if story.moved:
-        yield from section("Also moved", story.moved)
-    if story.still:
-        yield from section("Did not move", story.still)
+    for each in alert.members:
+        ratio = ratio_text(each.ratio) if each.ratio else ""
+        cells = (_trend(each.series, alert.since), level_text(each), ratio)
+        yield f"{GAP}{each.series.label}"
+        yield f"{GAP * 2}{GAP.join(filter(None, cells))}"
+    for heading, lines in (
+        ("Changed at the same time", story.maybe),
+        ("Also moved", story.moved),
+        ("Did not move", story.still),
+    ):
+        yield from section(heading, lines) if lines else ()
     if story.advice:
         yield from ("", f"Next step: {story.advice}")
     if story.commands:
@@ -194,40 +183,33 @@ def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
     yield from ("", *story.confirm) if story.confirm else ()
 
 
-def _members(alert: Alert) -> Iterator[str]:
-    for each in alert.members:
-        ratio = ratio_text(each.ratio) if each.ratio else ""
-        cells = (_trend(each.series, alert.since), level_text(each), ratio)
-        yield f"  {each.series.label}"
-        yield f"    {'  '.join(filter(None, cells))}"
-
-
 def _trend(series: Series, since: datetime | None) -> str:
     """Return the runs around an onset as blocks, with a line at the onset."""
     if since is None or not len(series.history):
         return ""
-    times, values = series.history.times, series.history.values
-    start = int(times.searchsorted(in_utc(since)))
+    start = int(series.history.times.searchsorted(in_utc(since)))
     first = max(0, start - _NEAR)
-    blocks = sparkline(values[first : start + _NEAR].tolist())
+    blocks = sparkline(series.history.values[first : start + _NEAR].tolist())
     return f"{blocks[: start - first]}│{blocks[start - first :]}"
 
 
 def _state(site: Snapshot, alert: Alert) -> str:
+    since = day_text(alert.since, site.now) if alert.since else ""
     if alert.ended:
-        begin = f" from {day_text(alert.since, site.now)}" if alert.since else ""
-        until = f"{begin} to {day_text(alert.ended, site.now)}"
-        return f"{alert.severity.value}{until}{f': {alert.end}' if alert.end else ''}"
-    since = f" since {day_text(alert.since, site.now)}" if alert.since else ""
-    return f"{alert.severity.value}{since}{f', {alert.certainty.value}' if alert.certainty else ''}"
+        begin = f" from {since}" if since else ""
+        end = f": {alert.end}" if alert.end else ""
+        return f"{alert.severity.value}{begin} to {day_text(alert.ended, site.now)}{end}"
+    certainty = f", {alert.certainty.value}" if alert.certainty else ""
+    return f"{alert.severity.value}{f' since {since}' if since else ''}{certainty}"
 
 
 def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
+    is_open = alert.ended is None
     if cause := cause_text(alert, site):
         yield f"Cause: {cause}"
     elif alert.peer:
         yield f"Cause: {alert.subject} is slow"
-    elif alert.certainty and alert.ended is None:
+    elif alert.certainty and is_open:
         yield "Cause: unknown"
     if alert.reason:
         yield f"Why: {alert.reason}"
@@ -237,11 +219,11 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield from (f"{name}: {value}" for name, value in has.items() if value)
         if not alert.is_quiet:
             yield acknowledgement_text(alert)
-    elif alert.certainty and alert.ended is None and not site.is_public:
+    elif alert.certainty and is_open and not site.is_public:
         yield "Owner: nobody has acknowledged it"
     if alert.since_low and alert.since_high and alert.since_low < alert.since_high:
         yield f"It began {between_text(alert.since_low, alert.since_high, site.now)}."
-    if alert.peer and alert.ended is None:
+    if alert.peer and is_open:
         own = {name: f"; before, {each:.2f} ×" for name, each in alert.peer.own.items()}
         yield from (
             f"{name}: {ratio_text(each)} the others{own.get(name, ', from its first sessions on')}"
@@ -255,42 +237,46 @@ def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
     Days on which series joined and nothing else happened are one line. If an
     alert was renamed several times a day, as the runs of a session ended, its last name counts.
     """
-    events = [(each.when, "", action_text(each, dated=False)) for each in _actions(site, alert)]
-    named: dict[str, AlertEvent] = {}
+    named: dict[date, AlertEvent] = {}
+    texts = [(each.when, action_text(each, dated=False)) for each in _actions(site, alert)]
+    joined: list[tuple[datetime, str]] = []
     for each in alert.events:
-        day = day_text(each.when, site.now)
         if each.kind in (OPENED, RENAMED):
+            day = each.when.date()
             named[day] = replace(named.get(day, each), subject=each.subject)
         elif each.kind != GREW:
-            events.append((each.when, "", _event(each, site)))
-        for name in each.names if each.kind == GREW else ():
-            is_peer = " " in name  # no name of a series in files has a blank
-            if not is_peer or not (site.is_public or name == alert.subject):
-                events.append((each.when, name, f"{name} joined" if is_peer else ""))
-    events = [*((each.when, "", _event(each, site)) for each in named.values()), *events]
-    days: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for when, name, text in sorted(events, key=lambda each: (each[0], each[1])):
-        days[day_text(when, site.now)].append((name, text))
-    for is_growth, group in groupby(days, key=lambda day: all(name for name, _ in days[day])):
+            texts.append((each.when, _event(each, site)))
+        else:
+            # no name of a series in files has a blank; a target or node may be private
+            joined += (
+                (each.when, name)
+                for name in each.names
+                if " " not in name or not (site.is_public or name == alert.subject)
+            )
+    texts = [*((each.when, _event(each, site)) for each in named.values()), *texts]
+    texts.sort(key=lambda each: each[0])
+    days: dict[date, datetime] = {}
+    for when, _ in sorted((*texts, *joined)):
+        days.setdefault(when.date(), when)
+    eventful = {when.date() for when, _ in texts}
+    for is_eventful, group in groupby(days, key=eventful.__contains__):
         near = [*group]
-        for span in [near] if is_growth else [[day] for day in near]:
-            said = [each for day in span for each in days[day]]
-            number = sum(not text for _, text in said)
-            texts = dict.fromkeys(text for name, text in said if text and not name)
-            peers = dict.fromkeys(text for name, text in said if text and name)
-            joined = [f"{plural(number, 'series')} joined"] if number else []
-            shown = span[0] if len(span) == 1 else f"{span[0]} to {span[-1]}"
-            yield shown, "; ".join([*texts, *joined, *peers])
+        for span in [[day] for day in near] if is_eventful else [near]:
+            said = dict.fromkeys(text for when, text in texts if when.date() in span)
+            new = [name for when, name in sorted(joined) if when.date() in span]
+            peers = dict.fromkeys(f"{name} joined" for name in new if " " in name)
+            number = sum(" " not in name for name in new)
+            series = [f"{plural(number, 'series')} joined"] if number else []
+            ends = dict.fromkeys(day_text(days[day], site.now) for day in (span[0], span[-1]))
+            yield " to ".join(ends), "; ".join([*said, *series, *peers])
 
 
 def _event(event: AlertEvent, site: Snapshot) -> str:
-    cause = event.cause.what if event.cause else "not certain"
-    state = event.state.value if event.state else "another kind"
     text = _EVENTS[event.kind].format(
         into=event.into,
         end=event.end,
-        cause=cause,
-        state=state,
+        cause=event.cause.what if event.cause else "not certain",
+        state=event.state.value if event.state else "another kind",
         number=plural(len(event.names), "series"),
         of=" of that" if event.names else "",
     )
@@ -299,24 +285,31 @@ def _event(event: AlertEvent, site: Snapshot) -> str:
     return f"{text}{' as' if event.kind == OPENED else ''} {event.subject}"
 
 
-def _actions(site: Snapshot, alert: Alert) -> list[Action]:
+def _actions(site: Snapshot, alert: Alert) -> Sequence[Action]:
     """Return what people did about an alert, without what was undone."""
-    keys: list[SeriesKey | PeerName] = [*alert.keys]
-    keys += [alert.peer.name] if alert.peer else []
-    every = [each for key in keys for each in site.actions.get(key, ())]
-    every += [alert.acknowledgement.action] if alert.acknowledgement else []
-    known = alert.acknowledgement and alert.acknowledgement.action.when
+    known = alert.acknowledgement.action if alert.acknowledgement else None
+    keys: list[SeriesKey | PeerName] = [*alert.keys, *([alert.peer.name] if alert.peer else [])]
+    by_key = site.actions
     own = {
         (each.when, each.kind): each
-        for each in every
-        if each.when == known or (each.alert is not None and each.alert == alert.number)
+        for each in (each for key in keys for each in by_key.get(key, ()))
+        if (each.alert is not None and each.alert == alert.number)
+        or (known is not None and each.when == known.when)
     }
-    return list(in_force((own[place] for place in sorted(own)), site.now))
+    if known:
+        own[known.when, known.kind] = known
+    return in_force((own[place] for place in sorted(own)), site.now)
+
+
+def _advice(alert: Alert, field: str) -> str:
+    if alert.peer and alert.peer.is_slow:
+        return _PEER[alert.certainty is Certainty.POSSIBLE]
+    if alert.cause:
+        return _ANSWERS[alert.cause.kind]
+    return "check what changed at the same time" if alert.candidates else _WHERE.get(field, "")
 
 
 def _commands(alert: Alert) -> Iterator[tuple[str, str]]:
-    if alert.number is None:
-        return
     reason = "--reason TEXT"
     if not alert.is_quiet:
         yield command_text("acknowledge", alert.name, reason), "the cause is known"
@@ -326,20 +319,10 @@ def _commands(alert: Alert) -> Iterator[tuple[str, str]]:
 
 def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
     """Yield the commands that confirm a slow target."""
-    if alert.peer is None or alert.ended or site.is_public:
-        return
-    name = alert.peer.name
-    for place in site.places:
-        if (place.kind, place.system, place.where) == (name.kind, name.system, name.where):
-            yield f"All {place.name}: iobands targets{' --nodes' if name.kind == NODE else ''}"
-            yield from confirmation(place, name.name)
-
-
-def _onset(alert: Alert) -> OnsetTime | None:
-    """Return when a change began; None for other alerts."""
-    if not alert.members or alert.since is None or not alert.has_level:
-        return None
-    return OnsetTime(alert.since, alert.since_low or alert.since, alert.since_high or alert.since)
+    place = place_of(alert, site)
+    if place and alert.peer:
+        yield f"All {place.name}: iobands targets{' --nodes' if place.kind == NODE else ''}"
+        yield from confirmation(place, alert.peer.name.name)
 
 
 def _elsewhere(others: Sequence[Related], field: str, alert: Alert) -> Iterator[str]:
@@ -350,7 +333,7 @@ def _elsewhere(others: Sequence[Related], field: str, alert: Alert) -> Iterator[
     for each in others:
         value = each.series.trait(field) if field else None
         if value is not None and value != own:
-            found[value].append(bool(each.change) and each.direction == direction)
+            found[value].append(each.has_change and each.direction == direction)
     for value, moved in sorted(found.items()):
         number = plural(len(moved), "series")
         yield f"{value}: {sum(moved) or 'none'} of {number} went {direction}"

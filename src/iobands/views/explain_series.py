@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iobands.snapshot import (
     ADOPTED,
     ASKED,
     DOWN,
+    REBASELINE,
+    RESOLVE,
     TIME,
+    UP,
     Alert,
     Change,
     Evidence,
@@ -20,41 +24,35 @@ from iobands.snapshot import (
     Series,
     Snapshot,
     State,
+    Status,
+    in_force,
+    in_utc,
+    level_ratio,
     moment,
     slug,
 )
-from iobands.views import (
-    SHARED_FIELDS,
-    Related,
+from iobands.views.alert_lines import details
+from iobands.views.format import (
     acknowledgement_text,
     action_text,
-    band_source,
     band_text,
     between_text,
     command_text,
     day_text,
-    details,
     due_text,
     epoch_text,
     figure,
     hour_text,
-    how_run,
-    intervals_text,
-    limit_text,
     listed,
     maintenance_text,
-    move,
     odds_text,
-    onset_time_of,
     percent,
     plural,
     ratio_text,
-    relations_of,
-    section,
     some,
     time_text,
-    uneven,
 )
+from iobands.views.notes import how_run, uneven
 
 #: A heading and the text under it.
 Fact = tuple[str, str]
@@ -62,52 +60,149 @@ Fact = tuple[str, str]
 _HEADING: Final = 13
 _MOST_MOVED: Final = 12
 _MOST_INCIDENTS: Final = 5
+_TRANSIENTS: Final = 3
+# Runs before a change, as many as the largest baseline has, and runs since. Later runs may have
+# moved for another reason.
+_BEFORE: Final = 200
+_NEXT: Final = 30
+_LEAST_BEFORE: Final = 20
+_LEAST_SINCE: Final = 3
+_LEANS: Final = 0.97  # or its inverse: a level that differs by less has not moved
+_NEAR: Final = timedelta(days=3)
+# The fields that one series may share with another, and their names in a sentence.
+_SHARED: Final = {
+    "file_system": "file system",
+    "pattern": "pattern",
+    "variable": "variable",
+    "transport": "transport",
+    "environ": "environment",
+    "partition": "partition",
+}
+_STILL: Final = (None, "", False)
+_FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
+
+
+class Onset(NamedTuple):
+    """When a change began: most likely at `since`, between `low` and `high`."""
+
+    since: datetime
+    low: datetime
+    high: datetime
+
+
+@dataclass(frozen=True)
+class Related:
+    """Another series of the same system, and the fields that both share.
+
+    If it moved at the same time, `direction` says where, and `says` how: by a change of its own
+    (`has_change`), by one that an action ended, or by a level that differs although it is no alert.
+    """
+
+    series: Series
+    shared: tuple[str, ...]
+    direction: str | None = None
+    says: str = ""
+    has_change: bool = False
+
+
+def onset_of(series: Series) -> Onset | None:
+    """Return when the open change of a series, or the suspicion behind `watch`, began."""
+    evidence = series.status.evidence
+    if evidence and (change := evidence.open_change):
+        return Onset(change.since, change.since_low, change.since_high)
+    suspicion = evidence and evidence.suspicion
+    return Onset(*[suspicion.since] * 3) if suspicion else None
+
+
+def relations_of(site: Snapshot, series: Series, onset: Onset | None) -> list[Related]:
+    """Return the other series of its system, first the ones that share the most with `series`."""
+    found = []
+    for other in site.series:
+        if other is not series and other.key.system == series.key.system:
+            values = ((name, series.trait(name), other.trait(name)) for name in _SHARED)
+            shared = tuple(name for name, one, another in values if one and one == another)
+            direction, says, has_change = (onset and _moved(site, other, onset)) or _STILL
+            says += f" (same {listed([_SHARED[name] for name in shared])})" if shared else ""
+            found.append(Related(other, shared, direction, says, has_change))
+    return sorted(found, key=lambda each: -len(each.shared))
+
+
+def _moved(site: Snapshot, other: Series, onset: Onset) -> tuple[str, str, bool] | None:
+    """Return where a series moved at an onset, how, and whether by a change of its own."""
+    evidence = other.status.evidence
+    low, high = onset.low - _NEAR, onset.high + _NEAR
+    for change in reversed(evidence.changes if evidence else ()):
+        if change.since_low <= high and change.since_high >= low:
+            until = f" to {day_text(change.ended, site.now)}" if change.ended else ""
+            since = f"{change.direction} since {day_text(change.since, site.now)}{until}"
+            return change.direction, f"{since}, {ratio_text(change.ratio)}", True
+    for action in reversed(in_force(other.actions, site.now)):
+        is_end = action.kind in {RESOLVE, REBASELINE}
+        if is_end and action.direction and action.since and low <= action.since <= high:
+            ratio = f", {action.ratio:.2f} ×" if action.ratio else ""
+            return action.direction, f"{action.direction}{ratio}; {action_text(action)}", False
+    # A change at another time, in the series or in one of its groups, does not count here.
+    alerts = [each for each in site.alerts_on(other.key) if each.certainty]
+    if other.status.change or any(each.since and not low <= each.since <= high for each in alerts):
+        return None
+    times, values = other.judged
+    start, logarithms = int(np.searchsorted(times, in_utc(onset.since))), np.log(values)
+    before, after = logarithms[max(0, start - _BEFORE) : start], logarithms[start : start + _NEXT]
+    if len(before) < _LEAST_BEFORE or len(after) < _LEAST_SINCE:
+        return None
+    level = level_ratio(before, after)
+    if level.high >= _LEANS and level.low <= 1 / _LEANS:
+        return None
+    where = f"part of '{alerts[0].subject}'" if alerts else "without an alert"
+    text = f"{ratio_text(level)} in its next {plural(len(after), 'run')}, {where}"
+    return DOWN if level.value < 1 else UP, text, False
+
+
+def section(heading: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines under a heading."""
+    yield from ("", heading, *(f"  {line}" for line in list(lines) or ["nothing recorded"]))
 
 
 def of_series(site: Snapshot, series: Series) -> Iterator[str]:
     """Yield the explanation of a series, line by line."""
-    onset = onset_time_of(series)
+    onset, status = onset_of(series), series.status
     others = relations_of(site, series, onset)
-    yield f"{series.label}: {_state(series)}"
+    is_missing = status.state is State.NO_DATA
+    why = (status.missing or status.why) if is_missing else status.why
+    yield f"{series.label}: {status.state.value}{f': {why}' if why or is_missing else ''}"
     yield f"at {time_text(site.now)} UTC; all times are UTC"
     yield ""
     for heading, text in facts(site, series):
         yield f"{heading:{_HEADING}}{text}"
     if onset:
-        yield from section(
-            f"Moved at the same time, about {day_text(onset.since, site.now)}",
-            _moved(site, series, others),
-        )
+        heading = f"Moved at the same time, about {day_text(onset.since, site.now)}"
+        yield from section(heading, _others_moved(site, series, others))
         yield from section("Did not move", _still([each for each in others if not each.direction]))
     yield from ("", f"Next step: {_advice(site, series, others)}")
-    yield from _newest(series)
+    if status.runs:
+        cells = [(TIME, series.history.last), *series.history.newest.items()]
+        texts = (
+            f"{name}: {f'{value:.6g}' if isinstance(value, float) else value}"
+            for name, value in cells
+            if value is not None
+        )
+        yield from section("Newest sample", ["; ".join(texts)])
 
 
 def moved(site: Snapshot, series: Series) -> Iterator[str]:
     """Yield what moved when the series did; nothing if it did not move."""
-    onset = onset_time_of(series)
-    if onset:
-        yield from _moved(site, series, relations_of(site, series, onset))
+    if onset := onset_of(series):
+        yield from _others_moved(site, series, relations_of(site, series, onset))
 
 
-def _moved(site: Snapshot, series: Series, others: Sequence[Related]) -> Iterator[str]:
+def _others_moved(site: Snapshot, series: Series, others: Sequence[Related]) -> Iterator[str]:
     for alert in site.alerts_on(series.key):
         yield from (odds_text(each, site.now) for each in alert.candidates)
     near = [each for each in others if each.direction]
-    near.sort(key=lambda each: each.change is None)
-    yield from (f"{each.series.label}: {move(site, each)}" for each in near[:_MOST_MOVED])
+    near.sort(key=lambda each: not each.has_change)
+    yield from (f"{each.series.label}: {each.says}" for each in near[:_MOST_MOVED])
     if len(near) > _MOST_MOVED:
         yield f"and {len(near) - _MOST_MOVED} more that moved without an alert"
-
-
-def _state(series: Series) -> str:
-    status = series.status
-    if status.state is State.NO_DATA:
-        return f"no data: {status.missing or status.why}"
-    return f"{status.state.value}{f': {status.why}' if status.why else ''}"
-
-
-_TRANSIENTS: Final = 3
 
 
 def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
@@ -118,13 +213,15 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     if evidence is None or status.value is None or status.when is None:
         yield "Runs", "no sample"
         return
-    yield from _change(site, series, evidence)
+    yield from _change(site, evidence, unit)
     times, values = series.judged
-    rank = _rank(values)
     newest = f"{figure(status.value)} {unit} at {time_text(status.when)}: {status.verdict}"
+    if len(values) > 2:  # noqa: PLR2004 (a rank among one says nothing)
+        lower, same = (int(np.sum(each)) for each in (values < values[-1], values == values[-1]))
+        ties = f", {same - 1} the same" if same > 1 else ""
+        newest += f"; {lower} of {plural(len(values) - 1, 'earlier run')} were lower{ties}"
     purpose = series.history.newest.get("purpose")
-    again = f", measured again ({purpose})" if purpose in ASKED else ""
-    yield "Newest", f"{newest}{rank}{again}"
+    yield "Newest", newest + (f", measured again ({purpose})" if purpose in ASKED else "")
     for ask in site.planned:
         if slug(series.key) in ask.series:
             yield "Next repeat", f"{due_text(ask, site.now)}: {ask.why}"
@@ -135,35 +232,20 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
         yield "Runs", f"{judged} can be compared with the newest, from {first} to {last}"
     if text := uneven(series.history.newest):
         yield "Targets", text
-    if status.band:
-        text = f"{band_text(status.band, status.provisional)} {unit} (quartiles), floor "
-        source = band_source(status.band, status.provisional)
-        yield "Band", f"{text}{figure(status.band.floor)} {unit}; {source}"
-        if status.band.intervals:
-            yield "", f"95 % intervals: {intervals_text(status.band)}"
-    if status.limit:
-        yield "Published", f"{limit_text(status.limit)} {unit}; {status.limit.source}"
+    yield from _normal(status, unit)
     if series.epoch:
         yield "Epoch", epoch_text(series.epoch)
-    yield from _maintenance(site, series)
+    for window in site.maintenance.get(series.key.system, ()):
+        if window.is_of(series.key.file_system) and (text := maintenance_text(window, site.now)):
+            yield "Maintenance", text
     yield from _evidence(evidence, unit)
-    yield from _earlier(site, evidence)
-    for each in evidence.transients[-_TRANSIENTS:]:
-        yield "Transient", f"{time_text(each.since)}: {each}"
-    yield from _incidents(site, series)
+    yield from _past(site, series, evidence)
     place = site.file_system(series.key.system, series.key.file_system)
     outliers = f"{_outliers(site, series.outliers)}; of all {place.name}: "
     yield "Outliers", f"{outliers}{_outliers(site, place.outliers)}"
+    undone = {each.of for each in series.actions}
     for action in series.actions:
-        undone = any(each.of == action.when for each in series.actions)
-        yield "Action", f"{action_text(action)}{' (undone)' if undone else ''}"
-
-
-def _maintenance(site: Snapshot, series: Series) -> Iterator[tuple[str, str]]:
-    for window in site.maintenance.get(series.key.system, ()):
-        text = maintenance_text(window, site.now)
-        if text and window.is_of(series.key.file_system):
-            yield "Maintenance", text
+        yield "Action", f"{action_text(action)}{' (undone)' if action.when in undone else ''}"
 
 
 def _alert(site: Snapshot, alert: Alert) -> str:
@@ -176,14 +258,13 @@ def _alert(site: Snapshot, alert: Alert) -> str:
     return ", ".join(filter(None, [alert.severity.value, alert.reason, certainty, known]))
 
 
-def _change(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact]:
+def _change(site: Snapshot, evidence: Evidence, unit: str) -> Iterator[Fact]:
     """Yield the size and the time of the open change, or of the suspicion behind `watch`."""
-    unit = series.key.unit
     if change := evidence.open_change:
         word = "Drop" if change.is_drop else "Rise"
         yield "Spread" if change.kind is State.UNSTABLE else word, _size(site, change, unit)
-        began = f"began {between_text(change.since_low, change.since_high, site.now)}"
-        began = "" if change.kind is State.SLIDING else f"{began}; "
+        began = f"began {between_text(change.since_low, change.since_high, site.now)}; "
+        began = "" if change.kind is State.SLIDING else began
         yield "", f"{began}alert raised {day_text(change.raised, site.now)}"
         if change.repeats:
             known = f"confirmed by {change.confirmed} of {plural(change.repeats, 'repeat')}"
@@ -213,6 +294,26 @@ def _size(site: Snapshot, change: Change, unit: str) -> str:
     return f"{level}{figure(change.baseline)}: {ratio_text(change.ratio)}"
 
 
+def _normal(status: Status, unit: str) -> Iterator[Fact]:
+    """Yield the band of a series, where it is from, and the published figure."""
+    if band := status.band:
+        stage = "" if status.provisional else band.state
+        runs = f"from {plural(band.runs, 'run')}" if band.runs else ""
+        source = ", ".join(filter(None, [stage, runs, band.source or "the bands file"]))
+        quartiles = f"{band_text(band, status.provisional)} {unit} (quartiles)"
+        yield "Band", f"{quartiles}, floor {figure(band.floor)} {unit}; {source}"
+        known = [(name, *band.intervals[name]) for name in _FIGURES if name in band.intervals]
+        if known:
+            said = (
+                f"{name.replace('_', ' ')} {figure(low)} to {figure(high)}"
+                for name, low, high in known
+            )
+            yield "", f"95 % intervals: {', '.join(said)}"
+    if limit := status.limit:
+        published = f"{limit.kind.replace('_', ' ')} {figure(limit.value)} {unit}"
+        yield "Published", f"{published}; {limit.source}"
+
+
 def _evidence(evidence: Evidence, unit: str) -> Iterator[Fact]:
     if evidence.level is None or not len(evidence.rows):
         return
@@ -225,37 +326,32 @@ def _evidence(evidence: Evidence, unit: str) -> Iterator[Fact]:
         f"{evidence.watch:g}, alert from {evidence.threshold:g} (nats)",
     )
     if evidence.correlation:
-        yield (
-            "",
-            f"divided by {evidence.scale:.2f}, as the correlation of successive runs is "
-            f"{evidence.correlation:.2f}",
-        )
-    seen = (_seen(float(drop), runs) for drop, runs in evidence.power.items())
+        why = f"as the correlation of successive runs is {evidence.correlation:.2f}"
+        yield "", f"divided by {evidence.scale:.2f}, {why}"
+    seen = (
+        f"{percent(float(drop))} "
+        + ("not at all" if runs is None else f"in about {plural(round(runs), 'run')}")
+        for drop, runs in evidence.power.items()
+    )
     yield "Power", f"detects {', '.join(seen)}"
 
 
-def _seen(drop: float, runs: float | None) -> str:
-    when = "not at all" if runs is None else f"in about {plural(round(runs), 'run')}"
-    return f"{percent(drop)} {when}"
-
-
-def _earlier(site: Snapshot, evidence: Evidence) -> Iterator[Fact]:
+def _past(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact]:
+    """Yield the changes, transients and incidents that are over."""
     for change in evidence.changes:
         if change.ended is None:
             continue
         since, ended = (day_text(each, site.now) for each in (change.since, change.ended))
         size = ratio_text(change.ratio)
         if change.end == ADOPTED:
-            text = f"the improvement of {since}, {size}, became the baseline on {ended}"
+            yield "Earlier", f"the improvement of {since}, {size}, became the baseline on {ended}"
         else:
             word = "drop" if change.is_drop else "rise"
-            text = f"{word} from {since} to {ended}, {size}: {change.end}"
-        yield "Earlier", text
-
-
-def _incidents(site: Snapshot, series: Series) -> Iterator[Fact]:
-    past = [each for each in site.incidents if series.key in each.ratios and not each.is_open]
-    for each in past[-_MOST_INCIDENTS:]:
+            yield "Earlier", f"{word} from {since} to {ended}, {size}: {change.end}"
+    for transient in evidence.transients[-_TRANSIENTS:]:
+        yield "Transient", f"{time_text(transient.since)}: {transient}"
+    over = [each for each in site.incidents if series.key in each.ratios and not each.is_open]
+    for each in over[-_MOST_INCIDENTS:]:
         since, until = (day_text(time, site.now) for time in (each.since, each.until))
         ratio = f"{each.ratios[series.key]:.2f} × the band of this series"
         yield "Incident", f"{each.name} from {since} to {until}: {ratio}"
@@ -266,40 +362,27 @@ def _outliers(site: Snapshot, found: Outliers) -> str:
     return f"{found.outliers} of {plural(found.runs, 'run')}{newest}"
 
 
-def _rank(values: NDArray[np.float64]) -> str:
-    """Return the rank of the newest run among the earlier comparable ones."""
-    if len(values) < 3:  # noqa: PLR2004 (a rank among one says nothing)
-        return ""
-    lower = int(np.count_nonzero(values[:-1] < values[-1]))
-    same = int(np.count_nonzero(values[:-1] == values[-1]))
-    ties = f", {same} the same" if same else ""
-    return f"; {lower} of {plural(len(values) - 1, 'earlier run')} were lower{ties}"
-
-
 def _still(others: Sequence[Related]) -> Iterator[str]:
-    near = [each for each in others if "file_system" in each.shared]
-    far = [each for each in others if "file_system" not in each.shared]
-    for group, where in ((near, "the same file system"), (far, "other file systems")):
-        if group:
-            names = some([each.series.label for each in group])
-            yield f"{plural(len(group), 'series')} of {where}: {names}"
+    for is_near, where in ((True, "the same file system"), (False, "other file systems")):
+        alike = [e.series.label for e in others if ("file_system" in e.shared) is is_near]
+        if alike:
+            yield f"{plural(len(alike), 'series')} of {where}: {some(alike)}"
 
 
 def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
     """Return where to look next, by what moved and what did not."""
     status = series.status
     alerts = [each for each in site.alerts_on(series.key) if len(each.members) > 1]
-    whole = [command_text("explain", each.name) for each in alerts[:1]]
-    shared = "".join(f"; the whole alert: {each}" for each in whole)
+    whole = f"; the whole alert: {command_text('explain', alerts[0].name)}" if alerts else ""
     if status.state is State.NO_DATA:
-        return f"see whether the check runs, and how it ended{shared}"
+        return f"see whether the check runs, and how it ended{whole}"
     if status.state is State.CALIBRATING:
         return "none until there are enough runs"
-    if onset_time_of(series) is None:
-        return f"see what it shares with other series{shared}" if shared else "none; no change"
+    if onset_of(series) is None:
+        return f"see what it shares with other series{whole}" if whole else "none; no change"
     known = [alert.cause.what for alert in alerts if alert.cause]
     first = f"check its cause, {known[0]}" if known else _advice_by_related(series, others)
-    return f"{first}{shared}"
+    return f"{first}{whole}"
 
 
 def _advice_by_related(series: Series, others: Sequence[Related]) -> str:
@@ -308,37 +391,23 @@ def _advice_by_related(series: Series, others: Sequence[Related]) -> str:
     with_it = [each for each in alike if "file_system" in each.shared]
     without = [each for each in others if each not in alike and "file_system" in each.shared]
     # Among many other series some always lean: elsewhere only changes count.
-    elsewhere = [each for each in alike if "file_system" not in each.shared and each.change]
+    elsewhere = sum("file_system" not in each.shared and each.has_change for each in alike)
     if elsewhere:
-        number = plural(len(elsewhere), "series")
         return (
-            f"check what several file systems share: clients, network, system software ({number} "
-            f"of other file systems went {direction} too)"
+            "check what several file systems share: clients, network, system software "
+            f"({plural(elsewhere, 'series')} of other file systems went {direction} too)"
         )
+    name = series.key.file_system
     if with_it and not without:
-        name = series.key.file_system
         return f"check the file system {name}: all its series moved, and no others did"
     if with_it:
         common = set.intersection(*(set(each.shared) for each in with_it))
-        telling = sorted(common - {name for each in without for name in each.shared})
-        words = listed([SHARED_FIELDS[name] for name in telling]) if telling else ""
+        telling = sorted(common.difference(*(each.shared for each in without)))
+        words = listed([_SHARED[name] for name in telling]) if telling else ""
         same = f", such as the same {words}" if words else ""
-        moved = f"the {len(with_it) + 1} series of {series.key.file_system} that moved"
+        moved = f"the {len(with_it) + 1} series of {name} that moved"
         return f"check what {moved} have in common{same}"
     return (
-        f"run its check once more, and check what only this series uses, as no other went "
+        "run its check once more, and check what only this series uses, as no other went "
         f"{direction}"
     )
-
-
-def _newest(series: Series) -> Iterator[str]:
-    """Yield every column of the newest sample."""
-    if not series.status.runs:
-        return
-    cells = [(TIME, series.history.last), *series.history.newest.items()]
-    texts = (
-        f"{name}: {f'{value:.6g}' if isinstance(value, float) else value}"
-        for name, value in cells
-        if value is not None
-    )
-    yield from section("Newest sample", ["; ".join(texts)])

@@ -30,22 +30,23 @@ from iobands.snapshot import (
     WITHIN,
     Alert,
     Change,
+    History,
     Series,
     Snapshot,
     Verdicts,
 )
 
-#: Marker and colour of each verdict; the shapes differ for those who cannot tell the colours
-#: (Okabe and Ito, "Color universal design", 2008).
-MARKS: Final = {
+# Marker and colour of each verdict; the shapes differ for those who cannot tell the colours
+# (Okabe and Ito, "Color universal design", 2008).
+_MARKS: Final = {
     ABOVE: ("^", "#0072b2"),
     WITHIN: ("o", "#00775a"),
     BELOW: ("v", "#c46a00"),
     COLLAPSED: ("X", "#b3123e"),
     NO_BAND: ("o", "#777777"),
 }
-#: The most series of a shared alert that are drawn.
-MOST_PANELS: Final = 8
+# The most series of a shared alert that are drawn.
+_MOST_PANELS: Final = 8
 _SIZE: Final = (9.0, 3.0)  # inches
 _TALL: Final = (9.0, 5.5)
 _HIGHEST: Final = 4  # times the threshold: how far evidence is drawn
@@ -63,8 +64,11 @@ _STYLE: Final[Any] = {  # matplotlib types each of its settings
     "svg.hashsalt": "iobands",  # the same site gives the same file
     "font.family": "sans-serif",
     "font.size": 10,
+    "text.parse_math": False,  # a dollar of a name begins no formula
     "axes.edgecolor": "#999999",
     "axes.labelcolor": _INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
     "xtick.color": _INK,
     "ytick.color": _INK,
 }
@@ -80,9 +84,7 @@ def time_series(series: Series, now: datetime, form: str = "svg") -> bytes:
     """
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=_SIZE, layout="constrained")
-        axes = figure.add_subplot()
-        _draw_values(axes, series, now)
-        _title(axes, series)
+        _draw_values(figure.add_subplot(), series, now)
         return _rendered(figure, form)
 
 
@@ -93,29 +95,25 @@ def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes 
     end, and when the alert was raised. The lower panel has the evidence for a drop and for a rise
     after each run, in nats. For an alert, the values of its first members. None without a sample.
     """
+    members = [found] if isinstance(found, Series) else [each.series for each in found.members]
+    drawn = [each for each in members if each.status.runs][:_MOST_PANELS]
+    if not drawn:
+        return None
     with mpl.rc_context(_STYLE):
         if isinstance(found, Series):
-            if not found.status.runs:
-                return None
-            figure = Figure(figsize=_TALL, layout="constrained")
-            above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+            figure, above, below = _two_panels()
             _draw_values(above, found, site.now)
+            _title(above, found.label, found.status.state.value, pad=2 * _LINE)  # above the legend
             above.set_xlabel("")
             _draw_evidence(below, found)
-            _legend(above)
-            _legend(below)
-            _title(above, found, pad=2 * _LINE)  # above the legend
+            _legend(above, below)
             return _rendered(figure, form)
-        every = [each.series for each in found.members if each.series.status.runs][:MOST_PANELS]
-        if not every:
-            return None
         width, height = _SIZE
-        figure = Figure(figsize=(width, height * len(every)), layout="constrained")
-        panels = figure.subplots(len(every), 1, sharex=True, squeeze=False)[:, 0]
-        for axes, series in zip(panels, every, strict=True):
+        figure = Figure(figsize=(width, height * len(drawn)), layout="constrained")
+        panels = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, series in zip(panels, drawn, strict=True):
             _draw_values(axes, series, site.now)
             axes.set_xlabel("time (UTC)" if axes is panels[-1] else "")
-            _title(axes, series)
         return _rendered(figure, form)
 
 
@@ -128,30 +126,31 @@ def acceptance_figure(accepted: AcceptedLine) -> bytes:
     promise, decision = accepted.line.promise, accepted.decision
     at = range(1, decision.runs + 1)
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=_TALL, layout="constrained")
-        above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+        figure, above, below = _two_panels()
         rates = [run[VALUE] for run in accepted.counted]
-        above.plot(at, rates, "o", color=MARKS[WITHIN][1], label="runs")
+        above.plot(at, rates, "o", color=_MARKS[WITHIN][1], label="runs")
         least = promise.rate * (1 - promise.tolerance)
         above.axhline(promise.rate, color=_INK, linewidth=1.2, label="promised")
         above.axhline(least, color=_INK, linewidth=1, linestyle="--", label="less the tolerance")
-        above.set_ylim(0, 1.12 * max([promise.rate, *rates]))
-        above.set_ylabel(f"{accepted.line.variable} in {promise.unit}")
+        what = f"{accepted.line.variable} in {promise.unit}"
+        above.set(ylim=(0, 1.12 * max([promise.rate, *rates])), ylabel=what)
         below.plot(at, decision.evidence, "o-", color=_INK, linewidth=1, markersize=4)
         for height, name, verdict in (
             (decision.to_meet, "met", ABOVE),
             (decision.to_miss, "missed", COLLAPSED),
         ):
-            below.axhline(height, color=MARKS[verdict][1], linestyle="-.", label=name)
-        below.set_ylabel("evidence in nats")
-        below.set_xlabel("run")
+            below.axhline(height, color=_MARKS[verdict][1], linestyle="-.", label=name)
+        below.set(ylabel="evidence in nats", xlabel="run")
         below.xaxis.set_major_locator(MaxNLocator(integer=True))
-        for axes in (above, below):
-            axes.spines[["top", "right"]].set_visible(False)
-            _legend(axes)
-        name = shorten(accepted.line.name, _LONGEST, placeholder=" …").replace("$", r"\$")
-        above.set_title(f"{name}: {decision.outcome.value}", loc="left", fontsize=11, pad=2 * _LINE)
+        _legend(above, below)
+        _title(above, accepted.line.name, decision.outcome.value, pad=2 * _LINE)
         return _rendered(figure, "svg")
+
+
+def _two_panels() -> tuple[Figure, Axes, Axes]:
+    figure = Figure(figsize=_TALL, layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    return figure, above, below
 
 
 def _rendered(figure: Figure, form: str) -> bytes:
@@ -166,11 +165,28 @@ def _rendered(figure: Figure, form: str) -> bytes:
 
 
 def _draw_values(axes: Axes, series: Series, now: datetime) -> None:
-    known, evidence = series.verdicts, series.status.evidence
-    _draw_bands(axes, known, _end(series, now))
-    _draw_points(axes, series, known)
-    _draw_changes(axes, evidence.changes if evidence else (), series.history.last)
-    _dress(axes, series, known, now)
+    history, known, evidence = series.history, series.verdicts, series.status.evidence
+    first, last = history.first, history.last
+    # up to now, unless the series has long been silent
+    end = max(last, min(now, last + max(_LEAST_SILENCE, _SILENT * (last - first))))
+    _draw_bands(axes, known, end)
+    _draw_points(axes, history, known)
+    _draw_changes(axes, evidence.changes if evidence else (), last)
+    first = min(first, end - _LEAST_SPAN)
+    margin = (end - first) * 0.02
+    tops = [band.upper_quartile for band in known.bands]
+    axes.set(
+        xlim=(date2num(first - margin), date2num(end + margin)),
+        ylim=(0, 1.12 * max(*tops, float(np.nanmax(history.values)), 0.0)),
+        xlabel="time (UTC)",
+        ylabel=f"{series.key.variable} in {series.key.unit}",
+        axisbelow=True,
+    )
+    locator = AutoDateLocator(minticks=3, maxticks=9)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.grid(axis="y", color="#e6e6e6", linewidth=0.7, zorder=0)
+    _title(axes, series.label, series.status.state.value)
 
 
 def _draw_evidence(axes: Axes, series: Series) -> None:
@@ -179,30 +195,27 @@ def _draw_evidence(axes: Axes, series: Series) -> None:
         return
     times = date2num(series.judged[0])
     for values, name, colour, style in (
-        (chart.down, "for a drop", MARKS[COLLAPSED][1], "-"),
-        (chart.up, "for a rise", MARKS[ABOVE][1], "--"),
+        (chart.down, "for a drop", _MARKS[COLLAPSED][1], "-"),
+        (chart.up, "for a rise", _MARKS[ABOVE][1], "--"),
     ):
         axes.plot(times, values, color=colour, linewidth=1.2, linestyle=style, label=name)
     for height, name, style in ((chart.watch, "watch", ":"), (chart.threshold, "alert", "-.")):
         axes.axhline(height, color=_INK, linewidth=0.9, linestyle=style, label=name)
     top = max(float(chart.down.max()), float(chart.up.max()))
     # The evidence for an open change grows without limit, and would flatten everything before.
-    axes.set_ylim(0, max(1.3 * chart.threshold, min(1.05 * top, _HIGHEST * chart.threshold)))
-    axes.set_ylabel("evidence in nats")
-    axes.set_xlabel("time (UTC)")
-    axes.spines[["top", "right"]].set_visible(False)
+    highest = max(1.3 * chart.threshold, min(1.05 * top, _HIGHEST * chart.threshold))
+    axes.set(ylim=(0, highest), ylabel="evidence in nats", xlabel="time (UTC)")
 
 
 def _draw_changes(axes: Axes, changes: Sequence[Change], newest: datetime) -> None:
     """Draw each change: when it may have begun, was raised and ended."""
     for number, change in enumerate(changes):
+        began, name = ("", "") if number else ("began", "raised")  # a legend has each once
+        low, high, raised = map(date2num, (change.since_low, change.since_high, change.raised))
         begin, end = date2num(change.since), date2num(change.ended or newest)
-        low, high = date2num(change.since_low), date2num(change.since_high)
         style: dict[str, Any] = {"facecolor": _CHANGED, "linewidth": 0, "zorder": 0}
         axes.axvspan(begin, end, alpha=0.10, **style)
-        axes.axvspan(low, high, alpha=0.40, label="" if number else "began", **style)
-        raised = date2num(change.raised)
-        name = "" if number else "raised"
+        axes.axvspan(low, high, alpha=0.40, label=began, **style)
         axes.axvline(raised, color="#a86f00", linewidth=1.2, zorder=2, label=name)
         axes.annotate(
             f"{change.ratio.value:.2f} ×",
@@ -216,29 +229,24 @@ def _draw_changes(axes: Axes, changes: Sequence[Change], newest: datetime) -> No
         )
 
 
-def _title(axes: Axes, series: Series, pad: float | None = None) -> None:
-    label = shorten(series.label, _LONGEST, placeholder=" …")
-    axes.set_title(f"{label}: {series.status.state.value}", loc="left", fontsize=11, pad=pad)
+def _title(axes: Axes, label: str, state: str, pad: float | None = None) -> None:
+    short = shorten(label, _LONGEST, placeholder=" …")
+    axes.set_title(f"{short}: {state}", loc="left", fontsize=11, pad=pad)
 
 
-def _legend(axes: Axes) -> None:
-    """Put the legend over the right end of a panel, where nothing is drawn."""
-    axes.legend(
-        loc="lower right",
-        bbox_to_anchor=(1.0, 1.0),
-        ncols=7,
-        frameon=False,
-        fontsize=8,
-        borderaxespad=0.2,
-        handlelength=1.4,
-        columnspacing=1.2,
-    )
-
-
-def _end(series: Series, now: datetime) -> datetime:
-    """Return where the time axis ends: now, unless the series has long been silent."""
-    first, last = series.history.first, series.history.last
-    return max(last, min(now, last + max(_LEAST_SILENCE, _SILENT * (last - first))))
+def _legend(*panels: Axes) -> None:
+    """Put a legend over the right end of each panel, where nothing is drawn."""
+    for axes in panels:
+        axes.legend(
+            loc="lower right",
+            bbox_to_anchor=(1.0, 1.0),
+            ncols=7,
+            frameon=False,
+            fontsize=8,
+            borderaxespad=0.2,
+            handlelength=1.4,
+            columnspacing=1.2,
+        )
 
 
 def _draw_bands(axes: Axes, known: Verdicts, end: datetime) -> None:
@@ -266,12 +274,11 @@ def _draw_bands(axes: Axes, known: Verdicts, end: datetime) -> None:
         )
 
 
-def _draw_points(axes: Axes, series: Series, known: Verdicts) -> None:
-    history = series.history
+def _draw_points(axes: Axes, history: History, known: Verdicts) -> None:
     times = date2num(history.times)
     dense = len(history) > _DENSE
     axes.plot(times, history.values, color="#aaaaaa", linewidth=0.5 if dense else 0.8, zorder=3)
-    for verdict, (marker, colour) in MARKS.items():
+    for verdict, (marker, colour) in _MARKS.items():
         of_verdict = known.codes == VERDICTS.index(verdict)
         if of_verdict.any():
             axes.scatter(
@@ -284,20 +291,3 @@ def _draw_points(axes: Axes, series: Series, known: Verdicts) -> None:
                 label=verdict,
                 zorder=4,
             )
-
-
-def _dress(axes: Axes, series: Series, known: Verdicts, now: datetime) -> None:
-    last = _end(series, now)
-    first = min(series.history.first, last - _LEAST_SPAN)
-    margin = (last - first) * 0.02
-    axes.set_xlim(date2num(first - margin), date2num(last + margin))
-    tops = [band.upper_quartile for band in known.bands]
-    axes.set_ylim(0, 1.12 * max(*tops, float(np.nanmax(series.history.values)), 0.0))
-    locator = AutoDateLocator(minticks=3, maxticks=9)
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-    axes.set_ylabel(f"{series.key.variable} in {series.key.unit}")
-    axes.set_xlabel("time (UTC)")
-    axes.grid(axis="y", color="#e6e6e6", linewidth=0.7, zorder=0)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)

@@ -1,13 +1,28 @@
-"""How every view writes numbers, times and text from outside."""
+"""How every view writes numbers, times, text from outside, lines and documents.
+
+In lines, which fit a terminal, words stay whole, columns stay aligned, and commands can be pasted.
+A document has headings, texts, commands and tables.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
+import re
 import shlex
-from collections.abc import Iterable, Sequence
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
-from typing import Final
+from enum import Enum
+from functools import cache
+from itertools import zip_longest
+from shutil import get_terminal_size
+from textwrap import wrap
+from typing import TYPE_CHECKING, Final
 
 from iobands.snapshot import (
     ACKNOWLEDGE,
@@ -29,26 +44,32 @@ from iobands.snapshot import (
     Band,
     Cause,
     Epoch,
-    Limit,
     Member,
     Ratio,
     Series,
     Severity,
-    SlowPeer,
     Snapshot,
     State,
     Status,
     Window,
+    ratio_of,
 )
-from iobands.views.document import printable
+from iobands.version import __version__
 
-#: More recent times are written without their year.
-THIS_YEAR: Final = timedelta(days=300)
-#: A repeat that is due for so long was not taken.
-_LATE: Final = timedelta(hours=2)
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+#: How wide a mail is, and whatever goes to a pipe or a file.
+MAIL_WIDTH: Final = 80
+GAP: Final = "  "
 #: What the exit statuses are called.
 WORDS: Final = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
+# More recent times are written without their year.
+_THIS_YEAR: Final = timedelta(days=300)
+# A repeat that is due for so long was not taken.
+_LATE: Final = timedelta(hours=2)
 _MOST_NAMES: Final = 30
+_FEW_NAMES: Final = 6
 _DONE: Final = {
     ACKNOWLEDGE: "acknowledged",
     RESOLVE: "resolved",
@@ -57,10 +78,6 @@ _DONE: Final = {
     RETIRE: "retired",
     DISCARD: "discarded",
 }
-# A level this close to the others', as a logarithm, counts as theirs.
-_ALIKE: Final = 0.05
-# The first line does not count these, as they need no action.
-_UNCOUNTED: Final = (Severity.COLLAPSED,)
 
 
 def figure(value: float) -> str:
@@ -92,41 +109,26 @@ def ratio_text(ratio: Ratio) -> str:
     return f"{ratio.value:.2f} ×{interval}"
 
 
-def speed_text(peer: SlowPeer) -> str:
-    """Return how fast a slow peer is: over its own level, if this is not about the others'."""
-    if not peer.is_slow:
-        return "no longer slow"
-    worst = next((name for name, each in peer.ratios.items() if each == peer.ratio), "")
-    own = peer.own.get(worst, 1.0)
-    if abs(math.log(own)) < _ALIKE:
-        return f"{peer.ratio.value:.2f} × the others"
-    return f"{peer.ratio.value / own:.2f} × its level"
-
-
 def level_text(member: Member, *, short: bool = False) -> str:
     """Return the level of a member now and before, such as `2.7 GiB/s, was 17.6 (−85 %)`."""
-    ratio, baseline, unit = member.ratio, member.baseline, member.series.key.unit
-    known = member.series.status.change
+    status, ratio, baseline, unit = member.series.status, member.ratio, member.baseline, member.unit
+    known = status.change
     if known and known.kind is State.UNSTABLE:
         now, was = ("–".join(map(figure, each)) for each in (known.now, known.was))
         return f"{now} {unit}, was {was}"
     if known and known.kind is State.MODE_LOST:
         return f"{figure(known.level)} {unit}, no longer {figure(known.was[1])}"
     if ratio is None or baseline is None or not math.isfinite(ratio.value):
-        value = member.series.status.value
-        return "" if value is None else f"{figure(value)} {unit}"
-    now = f"{figure(baseline * ratio.value)} {unit}"
-    change = percent(ratio.value)
-    return f"{now} ({change})" if short else f"{now}, was {figure(baseline)} ({change})"
+        return "" if status.value is None else f"{figure(status.value)} {unit}"
+    was = "" if short else f", was {figure(baseline)}"
+    return f"{figure(baseline * ratio.value)} {unit}{was} ({percent(ratio.value)})"
 
 
 def worst_member(alert: Alert) -> Member:
     """Return the member with the largest change in the direction of the alert."""
     known = [each for each in alert.members if each.ratio and math.isfinite(each.ratio.value)]
     furthest = max if alert.severity is Severity.IMPROVED else min
-    if not known:
-        return alert.members[0]
-    return furthest(known, key=lambda each: each.ratio.value if each.ratio else 1.0)
+    return furthest(known or alert.members[:1], key=ratio_of)
 
 
 def odds_text(cause: Cause, now: datetime) -> str:
@@ -143,10 +145,11 @@ def cause_since(cause: Cause, now: datetime) -> str:
 
 def time_text(when: datetime) -> str:
     """Return `when`, which is in UTC, to the minute: `4 Aug 2026 03:34`."""
-    return f"{_date_text(when)} {when:%H:%M}"
+    return f"{date_text(when)} {when:%H:%M}"
 
 
-def _date_text(when: datetime) -> str:
+def date_text(when: datetime) -> str:
+    """Return the day of `when` with its year: `4 Aug 2026`."""
     return f"{when.day} {when:%b %Y}"
 
 
@@ -163,15 +166,13 @@ def due_text(ask: Ask, now: datetime) -> str:
 
 def day_text(when: datetime, now: datetime) -> str:
     """Return the day of `when`, with its year if that is not clear: `4 Aug`, `4 Aug 2017`."""
-    year = "" if abs(now - when) < THIS_YEAR else f" {when:%Y}"
-    return f"{when.day} {when:%b}{year}"
+    return f"{when.day} {when:%b}" if abs(now - when) < _THIS_YEAR else date_text(when)
 
 
 def hour_text(when: datetime, now: datetime) -> str:
     """Return the time of a moment of today or yesterday, else its day."""
     days = (now.date() - when.date()).days
-    word = ("today", "yesterday")[days] if days in (0, 1) else day_text(when, now)
-    return f"{when:%H:%M} {word}" if days in (0, 1) else word
+    return f"{when:%H:%M} {('today', 'yesterday')[days]}" if days in (0, 1) else day_text(when, now)
 
 
 def between_text(low: datetime, high: datetime, now: datetime) -> str:
@@ -184,10 +185,9 @@ def age_text(age: timedelta) -> str:
     """Return how long ago, in minutes, hours or days."""
     if age < -CLOCK_OFF:
         return "dated in the future"
-    minutes = max(0, round(age / timedelta(minutes=1)))
+    minutes, hours = (round(age / timedelta(**{unit: 1})) for unit in ("minutes", "hours"))
     if minutes < 60:  # noqa: PLR2004
-        return f"{plural(minutes, 'minute')} ago"
-    hours = round(age / timedelta(hours=1))
+        return f"{plural(max(0, minutes), 'minute')} ago"
     return f"{plural(hours, 'hour')} ago" if hours < 48 else f"{age.days} days ago"  # noqa: PLR2004
 
 
@@ -199,6 +199,12 @@ def plural(count: int, noun: str) -> str:
 def listed(words: Sequence[str]) -> str:
     """Return `words` as a list in a sentence."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def some(names: Sequence[str], most: int = _FEW_NAMES) -> str:
+    """Return the first few of many names."""
+    hidden = len(names) - most
+    return ", ".join(names[:most]) + (f" and {hidden} more" if hidden > 0 else "")
 
 
 def nearest(names: Sequence[str], wanted: str) -> str:
@@ -213,10 +219,9 @@ def nearest(names: Sequence[str], wanted: str) -> str:
 
 def command_text(command: str, name: str, options: str = "") -> str:
     """Return a command about a series or an alert, quoted so that it can be pasted in a shell."""
-    words = ["iobands", command]
     quoted = shlex.quote(printable(name))
-    words += [options, "--", quoted] if quoted.startswith(("-", "'-")) else [quoted, options]
-    return " ".join(filter(None, words))
+    words = [options, "--", quoted] if quoted.startswith(("-", "'-")) else [quoted, options]
+    return " ".join(filter(None, ["iobands", command, *words]))
 
 
 def state_text(status: Status, is_quiet: bool = False) -> str:
@@ -232,37 +237,13 @@ def band_text(band: Band, provisional: bool) -> str:
     """Return the quartiles of a band, lower, median, upper; `~` marks a provisional one."""
     quartiles = (band.lower_quartile, band.median, band.upper_quartile)
     is_young = provisional or band.state == PROVISIONAL
-    return ("~" if is_young else "") + "–".join(figure(value) for value in quartiles)
-
-
-def limit_text(limit: Limit) -> str:
-    """Return a single published figure, such as `at most 9.31`."""
-    return f"{limit.kind.replace('_', ' ')} {figure(limit.value)}"
-
-
-def band_source(band: Band, provisional: bool) -> str:
-    """Return the stage of a band, the number of its runs, and its source."""
-    state = "" if provisional or not band.state else band.state
-    runs = f"from {plural(band.runs, 'run')}" if band.runs else ""
-    return ", ".join(part for part in (state, runs, band.source or "the bands file") if part)
-
-
-def intervals_text(band: Band) -> str:
-    """Return the 95 % intervals of a band's figures, such as `median 1.4 to 1.6`, or nothing."""
-    order = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
-    return ", ".join(
-        f"{name.replace('_', ' ')} {figure(band.intervals[name][0])} to "
-        f"{figure(band.intervals[name][1])}"
-        for name in order
-        if name in band.intervals
-    )
+    return ("~" if is_young else "") + "–".join(map(figure, quartiles))
 
 
 def epoch_text(epoch: Epoch) -> str:
     """Return the name of an epoch, when it began and why."""
     since = time_text(epoch.since.astimezone(timezone.utc))
-    reason = epoch.reason or epoch.source
-    return f"{epoch.name}, since {since}{f': {reason}' if reason else ''}"
+    return ": ".join(filter(None, [f"{epoch.name}, since {since}", epoch.reason or epoch.source]))
 
 
 def maintenance_text(window: Window, now: datetime) -> str:
@@ -278,28 +259,27 @@ def action_text(action: Action, *, dated: bool = True) -> str:
     """Return what was done, when, by whom and why; without the day if that is not `dated`."""
     span = ""
     if action.kind == RESOLVE and action.since and action.until:
-        span = f" (runs of {_date_text(action.since)} to {_date_text(action.until)} do not count)"
+        span = f" (runs of {date_text(action.since)} to {date_text(action.until)} do not count)"
     if action.kind == DISCARD and action.since:
         span = f" (of {time_text(action.since)})"
     if action.kind == REBASELINE and action.since:
-        span = f" (from {_date_text(action.since)} on)"
+        span = f" (from {date_text(action.since)} on)"
     when = time_text(action.when) if dated else f"at {action.when:%H:%M}"
     return f"{_DONE[action.kind]} {when} by {action.who}: {action.reason}{span}"
 
 
 def acknowledgement_text(alert: Alert) -> str:
     """Return who acknowledged an alert, why, and whether it became worse; may be empty."""
-    known = alert.acknowledgement
-    if known is None:
+    if alert.acknowledgement is None:
         return ""
-    text = action_text(known.action)
-    worse = alert.worse_since(known.action.when)
-    return f"worse on {_date_text(worse.when)}, after it was {text}" if worse else text
+    action = alert.acknowledgement.action
+    worse = alert.worse_since(action.when)
+    after = f"worse on {date_text(worse.when)}, after it was " if worse else ""
+    return f"{after}{action_text(action)}"
 
 
 def summary(site: Snapshot) -> str:
     """Return the first line: the state of the site now, as monitoring plug-ins print it."""
-    word = WORDS[site.exit_status]
     parts = [*(["made up, nothing was measured"] if site.is_made_up else []), counts(site)]
     times = [series.status.when for series in site.series if series.status.when]
     if times:
@@ -308,42 +288,30 @@ def summary(site: Snapshot) -> str:
         parts.append(f"{left} left behind")
     if site.rejected:
         parts.append(f"{plural(site.rejected_lines, 'line')} rejected")
-    return f"IOBANDS {word}: {'; '.join(parts)}"
+    return f"IOBANDS {WORDS[site.exit_status]}: {'; '.join(parts)}"
 
 
 def counts(site: Snapshot) -> str:
     """Return how many alerts of each severity there are, and how many series."""
-    return "; ".join([*_alert_counts(site), _series_counts(site)])
-
-
-def _alert_counts(site: Snapshot) -> Iterable[str]:
-    found = []
-    for severity in Severity:
-        if severity not in _UNCOUNTED:
-            alike = [alert for alert in site.alerts if alert.severity is severity]
-            quiet = sum(alert.is_quiet for alert in alike)
-            loud = len(alike) - quiet
-            found += [f"{loud} {severity.value}"] if loud else []
-            found += [f"{quiet} {severity.value} (acknowledged)"] if quiet else []
-    if found:
-        yield ", ".join(found)
-    elif site.series:
-        calibrating = set(site.counts()) == {State.CALIBRATING}
-        yield _calibrating(site) if calibrating else "no alerts"
-
-
-def _calibrating(site: Snapshot) -> str:
-    left = min(map(runs_left, site.series))
-    return f"calibrating: {plural(left, 'more run')}" if left else "calibrating: one more run"
-
-
-def _series_counts(site: Snapshot) -> str:
+    found = Counter((each.severity, each.is_quiet) for each in site.alerts)
+    alerts = [
+        f"{found[severity, quiet]} {severity.value}{' (acknowledged)' if quiet else ''}"
+        for severity in Severity
+        for quiet in (False, True)
+        if found[severity, quiet] and severity is not Severity.COLLAPSED  # needs no action
+    ]
+    said = [", ".join(alerts)] if alerts else []
     if not site.series:
-        return "no samples"
+        return "; ".join([*said, "no samples"])
     number = plural(len(site.series), "series")
     calibrating = site.counts().get(State.CALIBRATING, 0)
-    some = 0 < calibrating < len(site.series)
-    return f"{number}, {calibrating} of them calibrating" if some else number
+    if calibrating == len(site.series):
+        left = max(1, min(map(runs_left, site.series)))
+        quiet = f"calibrating: {'one more run' if left == 1 else f'{left} more runs'}"
+    else:
+        quiet = "no alerts"
+        number += f", {calibrating} of them calibrating" if calibrating else ""
+    return "; ".join([*(said or [quiet]), number])
 
 
 def runs_left(series: Series) -> int:
@@ -352,25 +320,226 @@ def runs_left(series: Series) -> int:
     return max(0, ENOUGH_RUNS - series.status.usable - newest)
 
 
-#: The characters of a sparkline, from low to high, and the one for values that are all equal.
-_BLOCKS: Final = "▁▂▃▄▅▆▇█"
-_MIDDLE: Final = 3
+_BLOCKS: Final = "▁▂▃▄▅▆▇█"  # the middle one is for values that are all equal
 
 
 def sparkline(values: list[float]) -> str:
     """Return a character for each value, from the lowest to the highest block."""
     least, most = (min(values), max(values)) if values else (0.0, 0.0)
     if least == most:
-        return _BLOCKS[_MIDDLE] * len(values)
-    steps = (1 + (len(_BLOCKS) - 1) * (each - least) / (most - least) for each in values)
-    return "".join(_BLOCKS[round(step) - 1] for step in steps)
+        return _BLOCKS[3] * len(values)
+    steps = ((len(_BLOCKS) - 1) * (each - least) / (most - least) for each in values)
+    return "".join(_BLOCKS[round(1 + step) - 1] for step in steps)
 
 
-_NAMED: Final = 6
+# The least room in which text is wrapped.
+_LEAST: Final = 12
+# The text behind a heading and two blanks continues under itself.
+_HEADED: Final = re.compile(r" *(?:\S+ )*\S+ {2,}(?=\S)| {8,}")
+_COMMAND: Final = re.compile(r"(|.*?: |\s*)((?:iobands|reframe) .+)")
+_UNIT: Final = re.compile(r"(?<=\d) (?=[×%]|[KMGT]iB|1/s)")
+_NO_BREAK: Final = "\u00a0"
+_SHELL_WORD: Final = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")
 
 
-def some(names: Sequence[str]) -> str:
-    """Return the first few of many names."""
-    hidden = len(names) - _NAMED
-    shown = ", ".join(names[:_NAMED])
-    return f"{shown} and {hidden} more" if hidden > 0 else shown
+def printable(text: str) -> str:
+    """Return `text` without control characters, as text from outside could upset a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def output_width() -> int:
+    """Return how wide the output of a command may be: as the terminal, or as a mail."""
+    return get_terminal_size().columns if sys.stdout.isatty() else MAIL_WIDTH
+
+
+def fitted(lines: Iterable[str], width: int | None = None) -> str:
+    """Return lines as text of `width` columns, without control characters; see `folded`."""
+    width = width or output_width()
+    return "".join(f"{part}\n" for line in lines for part in folded(printable(line), width))
+
+
+def folded(line: str, width: int) -> list[str]:
+    r"""Return a line as lines of at most `width` columns.
+
+    Only a word that is longer than a line is broken. A command continues after a backslash, as a
+    shell reads it, so it can be pasted; its words are never broken.
+    """
+    if len(line) <= width:
+        return [line.rstrip()]
+    headed = _HEADED.match(line)
+    blank = len(line) - len(line.lstrip())
+    hang = " " * (headed.end() if headed and headed.end() < width / 2 else blank + len(GAP))
+    found = _COMMAND.fullmatch(line)
+    if not found:
+        return _wrapped(line, width, hang)
+    said, command = found[1].rstrip(), found[2]
+    lines = _wrapped(said, width, hang) if said else []
+    if lines and len(lines[-1]) + 1 + len(command) <= width:
+        return [*lines[:-1], f"{lines[-1]} {command}"]
+    first, *words = _SHELL_WORD.findall(command)
+    lines.append((hang if lines else hang[len(GAP) :]) + first)
+    for word in words:
+        if len(lines[-1]) + len(word) + len("  \\") > width:
+            lines[-1] += " \\"
+            lines.append(f"{hang}{GAP}{word}")
+        else:
+            lines[-1] += f" {word}"
+    return lines
+
+
+def _wrapped(text: str, width: int, hang: str) -> list[str]:
+    """Return wrapped text; a number stays with its unit."""
+    glued = _UNIT.sub(_NO_BREAK, text)
+    lines = wrap(glued, width, subsequent_indent=hang, break_on_hyphens=False)
+    return [line.replace(_NO_BREAK, " ") for line in lines]
+
+
+def blocks(
+    rows: Iterable[Sequence[str]],
+    width: int,
+    *,
+    wrapped: Collection[int] = (0,),
+    right: Collection[int] = (),
+    indent: str = GAP,
+) -> Iterator[list[str]]:
+    """Yield the lines of each row of a table; the cells of `wrapped` columns take several."""
+    table = [*rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    over = sum(each + len(GAP) for each in widths if each) - len(GAP) + len(indent) - width
+    while over > 0 and max(widths[place] for place in wrapped) > _LEAST:
+        widths[max(wrapped, key=widths.__getitem__)] -= 1
+        over -= 1
+    cells = [
+        [
+            _wrapped(cell, widths[place], GAP) if cell and place in wrapped else [cell]
+            for place, cell in enumerate(row)
+        ]
+        for row in table
+    ]
+    widths = [max(max(map(len, cell)) for cell in column) for column in zip(*cells, strict=True)]
+    for row in cells:
+        lines = []
+        for texts in zip_longest(*row, fillvalue=""):
+            said = [
+                text.rjust(room) if place in right else text.ljust(room)
+                for place, (text, room) in enumerate(zip(texts, widths, strict=True))
+                if room
+            ]
+            lines.append(f"{indent}{GAP.join(said)}".rstrip())
+        yield [part for line in lines for part in folded(line, width)]
+
+
+class DocumentFormat(str, Enum):
+    """A format of documents."""
+
+    MARKDOWN = "markdown"
+    RST = "rst"
+    HTML = "html"
+    CSV = "csv"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading of level 1, 2, …."""
+
+    text: str
+    level: int
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of short lines."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Shell commands, a line each."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; each row has as many cells as there are headings."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A line for programs, which readers do not see."""
+
+    text: str
+
+
+Block = Comment | Heading | Paragraph | Bullets | Commands | Table
+
+_FORMULA: Final = re.compile(r"(?![-+]?\d+(\.\d+)?$)[=+\-@\t\r]")  # a number is no formula
+_UNDERLINES: Final = "=-~^"
+_MARKDOWN: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#"} | {"<": "&lt;", "&": "&amp;"})
+_RST: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_|"})
+
+
+def written(blocks: Sequence[Block], form: DocumentFormat) -> str:
+    """Return the document; as CSV only its tables, without what a spreadsheet would evaluate."""
+    if form is not DocumentFormat.CSV:
+        named = [(type(each).__name__, each) for each in blocks]
+        return rendered(f"document.{form.value}", blocks=named)
+    rows = [
+        [f"'{cell}" if _FORMULA.match(cell) else cell for cell in row]
+        for each in blocks
+        if isinstance(each, Table)
+        for row in (each.headings, *each.rows)
+    ]
+    return "".join(f"{_csv_line(row)}\n" for row in rows)
+
+
+def markdown_text(text: str) -> str:
+    """Return a text whose characters mean nothing to Markdown."""
+    return printable(text).translate(_MARKDOWN)
+
+
+def rendered(template: str, **values: object) -> str:
+    """Return a template with its values and our version; in HTML they are escaped."""
+    page = _environment(template.endswith(".html")).get_template(template)
+    return f"{page.render(values, version=__version__).strip()}\n"
+
+
+@cache
+def _environment(escapes: bool) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 ([report] only)
+
+    environment = Environment(
+        loader=PackageLoader("iobands.views"),
+        autoescape=escapes,  # noqa: S701 (the others have filters of their own)
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        markdown=markdown_text,
+        rst=lambda text: printable(text).translate(_RST),
+        printable=printable,
+        underline=lambda heading: _UNDERLINES[heading.level - 1] * len(printable(heading.text)),
+        csv=lambda row: _csv_line([printable(cell).translate(_RST) for cell in row]),
+    )
+    return environment
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="").writerow(cells)
+    return stream.getvalue()

@@ -17,7 +17,6 @@ from iobands.snapshot import (
     NODE,
     TARGET,
     Ask,
-    Epoch,
     Leftover,
     SeriesKey,
     Snapshot,
@@ -36,12 +35,12 @@ from iobands.views.format import (
     time_text,
 )
 
+#: The command that shows what the digest leaves out.
+SHOW_ALL: Final = "iobands status --all"
 # The case of runs with all files on one target.
 _PINNED: Final = "target "
 _FEW: Final = 3
 _REJECTED: Final = 5
-#: The command that shows what the digest leaves out.
-SHOW_ALL: Final = "iobands status --all"
 
 
 @dataclass(frozen=True)
@@ -57,15 +56,30 @@ class Remark:
 
 
 def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
-    """Yield what there is to note of a site, the most urgent first."""
-    lines = [": ".join(each) for each in unevenly_placed(site)]
-    yield Remark("Uneven placement of files on storage targets", lines)
-    yield Remark("To be measured again by the hourly `iobands run --suspects`", [*_planned(site)])
-    lines = [": ".join(each) for each in not_measured(site)]
-    yield Remark("Not measured", lines)
-    yield Remark("Maintenance", [": ".join(each) for each in maintenance_lines(site)])
-    yield _of_future(site)
-    yield Remark("Calibrating in a new epoch", [*dict.fromkeys(map(epoch_text, _new_epochs(site)))])
+    """Yield what there is to note of a site, the most urgent first; some have no lines."""
+    yield Remark("Uneven placement of files on storage targets", unevenly_placed(site))
+    planned = [
+        f"{asked_text(site, ask)}: next repeat {due_text(ask, site.now)} ({ask.why})"
+        for ask in site.planned
+    ]
+    yield Remark("To be measured again by the hourly `iobands run --suspects`", planned)
+    yield Remark("Not measured", not_measured(site))
+    yield Remark("Maintenance", maintenance_lines(site))
+    if site.future:
+        first, newest = site.future[0], site.future[-1]
+        options = f"--at {first.when:%Y-%m-%dT%H:%M:%SZ} --reason TEXT"
+        yield Remark(
+            "Set aside: dated in the future by a wrong clock",
+            [f"{plural(len(site.future), 'sample')}, the newest at {time_text(newest.when)}"],
+            after=[f"To discard the first: {command_text('discard', first.label, options)}"],
+        )
+    new = dict.fromkeys(
+        epoch_text(each.epoch)
+        for each in site.series
+        if each.status.state is State.CALIBRATING and each.epoch and not each.epoch.continues
+        if each.history.first < each.epoch.since
+    )
+    yield Remark("Calibrating in a new epoch", [*new])
     again = () if all(each.is_closed for each in site.leftovers) else ("Try again: iobands clean",)
     left = [leftover_text(each) for each in site.leftovers]
     yield Remark(leftovers_heading(site.leftovers), left, after=again)
@@ -80,43 +94,16 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
     yield Remark(heading, lines, most, "iobands status --rejected", number=number)
 
 
-def _planned(site: Snapshot) -> Iterator[str]:
-    """Yield what is measured again between sessions, and when."""
-    for ask in site.planned:
-        yield f"{asked_text(site, ask)}: next repeat {due_text(ask, site.now)} ({ask.why})"
-
-
 def asked_text(site: Snapshot, ask: Ask) -> str:
     """Return what is measured again: the series in doubt, or a target or node."""
     names = [each.label for each in site.series if slug(each.key) in ask.series]
-    more = f" and {len(names) - 1} more" if names[1:] else ""
+    if names:
+        return names[0] + (f" and {len(names) - 1} more" if names[1:] else "")
     pinned = {TARGET: ask.target, NODE: ask.node}
-    where = " on ".join([ask.file_system or "a run", *(f"{k} {v}" for k, v in pinned.items() if v)])
-    return f"{names[0]}{more}" if names else where
+    return " on ".join([ask.file_system or "a run", *(f"{k} {v}" for k, v in pinned.items() if v)])
 
 
-def _of_future(site: Snapshot) -> Remark:
-    if not site.future:
-        return Remark("", ())
-    first, newest = site.future[0], site.future[-1]
-    options = f"--at {first.when:%Y-%m-%dT%H:%M:%SZ} --reason TEXT"
-    return Remark(
-        "Set aside: dated in the future by a wrong clock",
-        [f"{plural(len(site.future), 'sample')}, the newest at {time_text(newest.when)}"],
-        after=[f"To discard the first: {command_text('discard', first.label, options)}"],
-    )
-
-
-def _new_epochs(site: Snapshot) -> Iterator[Epoch]:
-    """Yield the epochs of series that calibrate although they have earlier samples."""
-    for each in site.series:
-        epoch = each.epoch
-        is_new = epoch and not epoch.continues and each.history.first < epoch.since
-        if epoch and is_new and each.status.state is State.CALIBRATING:
-            yield epoch
-
-
-def unevenly_placed(site: Snapshot) -> list[tuple[str, str]]:
+def unevenly_placed(site: Snapshot) -> list[str]:
     """Return how far the newest files of each file system are from round-robin placement.
 
     Without a known reason it may be chance. Then a line is given only to low runs with files placed
@@ -132,35 +119,35 @@ def unevenly_placed(site: Snapshot) -> list[tuple[str, str]]:
         is_low = newest["busiest_target"] >= 2 * usual and (
             status.verdict in (BELOW, COLLAPSED) or status.state is State.DEGRADED
         )
-        if not is_low and (newest["free_spread_percent"] or 0) < WEIGHTED_PERCENT:
+        if not is_low and (newest["free_spread_percent"] or 0) < _WEIGHTED_PERCENT:
             continue
         if is_low:
             text += f"; this may be why {series.label} is low"
         where = f"{series.key.file_system} of {series.key.system}"
         found[where] = max(found.get(where, (0.0, "")), (newest["busiest_target"], text))
-    return [(where, text) for where, (_, text) in found.items()]
+    return [f"{where}: {text}" for where, (_, text) in found.items()]
 
 
-def not_measured(site: Snapshot) -> list[tuple[str, ...]]:
-    """Return what was skipped and why, with one entry for checks of one kind and reason."""
+def not_measured(site: Snapshot) -> list[str]:
+    """Return what was skipped and why, with one line for checks of one kind and reason."""
     alike: dict[str, dict[str, None]] = {}
     for skip in site.skipped:
         alike.setdefault(skip.reason, {})[skip.name.split()[0]] = None
     # A reason begins with a few words and a colon, as in `not installed: ior`.
     return [
-        (", ".join(names), *(reason.split(": ", 1) if ": " in reason else ("skipped", reason)))
+        f"{', '.join(names)}: {reason if ': ' in reason else f'skipped: {reason}'}"
         for reason, names in alike.items()
     ]
 
 
-def maintenance_lines(site: Snapshot) -> Iterator[tuple[str, str]]:
-    """Yield where each maintenance is, and its last and next time."""
-    for system, windows in site.maintenance.items():
-        for window in windows:
-            if any(site.now in span for span in window.spans(site.now)[-1:]):
-                where = ", ".join(window.file_systems) or system
-                text = maintenance_text(window, site.now)
-                yield where, text
+def maintenance_lines(site: Snapshot) -> list[str]:
+    """Return where each maintenance of now is, and its last and next time."""
+    return [
+        f"{', '.join(window.file_systems) or system}: {maintenance_text(window, site.now)}"
+        for system, windows in site.maintenance.items()
+        for window in windows
+        if any(site.now in span for span in window.spans(site.now)[-1:])
+    ]
 
 
 def leftovers_heading(leftovers: Sequence[Leftover]) -> str:
@@ -182,9 +169,8 @@ def leftover_text(left: Leftover) -> str:
     return f"{left.path}{known}: {left.why}"
 
 
-_MANY: Final = (
-    0.2  # share of the time in opens and closes, from which on transfers alone do not decide
-)
+# The share of the time in opens and closes, from which on transfers alone do not decide.
+_MANY: Final = 0.2
 _TARGETS_EACH: Final = 4  # at most, for an aggregator, by Cray's slides
 _FILES_OF_ITS_OWN: Final = frozenset({"fpp", "fpn"})
 # The rest has many files, or no data.
@@ -206,63 +192,52 @@ def how_run(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[tuple[str, st
     effect = in_effect(sample)
     if settings := list(filter(None, [effect.brief(), effect.hints])):
         yield "In effect", "; ".join(settings)
-    heading = "Guidance"
-    for text in not_followed(key, sample):
-        yield heading, text
-        heading = ""
+    for place, text in enumerate(not_followed(key, sample)):
+        yield "" if place else "Guidance", text
 
 
 def not_followed(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[str]:
     """Yield the published advice that a sample did not follow, with its source."""
     shares, calls = (_parts(sample, name, key.variable) for name in ("time_shares", "mpiio_calls"))
-    tasks = int(key.tasks or 0)
+    tasks, pattern = int(key.tasks or 0), str(key.pattern)
     waited = shares.get("open", 0) + shares.get("close", 0)
     if waited > _MANY:
-        files = f" for {plural(tasks, 'file')}" if key.pattern == "fpp" else ""
+        files = f" for {plural(tasks, 'file')}" if pattern == "fpp" else ""
         yield (
             "open few files, and each once, as thousands of opens at once can overload a file "
             f"system (ARCHER2, CSC): they take {100 * waited:.0f} % of the time{files}"
         )
-    if key.pattern in _OF_ONE_PROCESS:
+    if pattern in _OF_ONE_PROCESS:
         yield "let several processes do I/O: a single one seldom exceeds 1 GB/s (ARCHER2, Cray)"
         return
     independent = calls.get("independent", 0) > calls.get("collective", 0)
-    if independent or (not calls and str(key.pattern).endswith("-independent")):
+    if independent or (not calls and pattern.endswith("-independent")):
         yield f"use collective calls for a shared file (ARCHER2, Cray): {_calls_text(calls)}"
-    yield from _stripes(key, sample, tasks)
     count, movers = sample.get("stripe_count"), _movers(sample, key.variable)
+    if count and tasks:
+        yield from _stripes(key, pattern, count, sample.get("targets_active"), tasks)
     if movers and count and calls.get("collective") and not independent:
         if movers > count:
             yield f"more aggregators than stripes do not help (CSC): {movers} for {count:g}"
         elif movers * _TARGETS_EACH < count:
-            yield (
-                f"give an aggregator {_TARGETS_EACH} targets at the most (Cray): {movers} for "
-                f"{count:g}"
-            )
+            most = f"{_TARGETS_EACH} targets at the most (Cray)"
+            yield f"give an aggregator {most}: {movers} for {count:g}"
 
 
-def _stripes(key: SeriesKey, sample: Mapping[str, Any], tasks: int) -> Iterator[str]:
+def _stripes(
+    key: SeriesKey, pattern: str, count: int, targets: int | None, tasks: int
+) -> Iterator[str]:
     """Yield the published advice on stripes that was not followed."""
-    count, targets = sample.get("stripe_count"), sample.get("targets_active")
-    if not count or not tasks:
+    if pattern in _FILES_OF_ITS_OWN and count > 1 and (targets is None or tasks >= targets):
+        yield f"use one stripe for a file per process (ARCHER2, CSC, Cray): it has {count:g}"
+    if not pattern.startswith(_SHARED):
         return
-    if key.pattern in _FILES_OF_ITS_OWN:
-        if count > 1 and (targets is None or tasks >= targets):
-            yield f"use one stripe for a file per process (ARCHER2, CSC, Cray): it has {count:g}"
-        return
-    if not str(key.pattern).startswith(_SHARED):
-        return
+    root = math.isqrt(int((key.gib or 0) * _GIB / _GB))
     if count == 1 and tasks > 1 and targets != 1:
         yield "stripe a shared file over all targets (ARCHER2): it has 1 stripe"
-    elif (
-        count
-        < (rule := math.isqrt(int((key.gib or 0) * _GIB / _GB)))
-        <= min(targets or rule, tasks)
-    ):
-        yield (
-            f"use at least {rule} stripes, the square root of the size in GB (CSC): it has "
-            f"{count:g}"
-        )
+    elif count < root <= min(targets or root, tasks):
+        what = f"{root} stripes, the square root of the size in GB (CSC)"
+        yield f"use at least {what}: it has {count:g}"
     if count > tasks:
         yield f"use no more stripes than processes (CSC, Cray): {count:g} for {tasks}"
     elif tasks % count:
@@ -279,32 +254,28 @@ def _calls_text(calls: Mapping[str, float]) -> str:
 
 
 def _movers(sample: Mapping[str, Any], variable: str) -> int | None:
-    found = dict(part.split("=", 1) for part in _split(sample.get("movers"), ",") if "=" in part)
-    number = found.get(variable, "")
+    number = _by_name(sample.get("movers"), ",").get(variable, "")
     return int(number) if number.isdecimal() else None
 
 
 def _parts(sample: Mapping[str, Any], column: str, variable: str) -> dict[str, float]:
     """Return the numbers of a variable in a column such as `write_bw=open:0.1,close:0.2;…`."""
-    for part in _split(sample.get(column), ";"):
-        name, _, rest = part.partition("=")
-        if name == variable:
-            pairs = (each.partition(":") for each in rest.split(","))
-            try:
-                return {what: float(number) for what, _, number in pairs}
-            except ValueError:  # the perflog was edited by hand
-                return {}
-    return {}
+    of_variable = _by_name(sample.get(column), ";").get(variable)
+    pairs = (each.partition(":") for each in of_variable.split(",")) if of_variable else ()
+    try:
+        return {what: float(number) for what, _, number in pairs}
+    except ValueError:  # the perflog was edited by hand
+        return {}
 
 
-def _split(text: object, separator: str) -> list[str]:
-    return text.split(separator) if isinstance(text, str) else []
+def _by_name(text: object, separator: str) -> dict[str, str]:
+    parts = str(text or "").split(separator)
+    return {name: rest for name, _, rest in (part.partition("=") for part in parts)}
 
 
 _FAR: Final = 2.0  # times as many files on the busiest target as with round-robin placement
-
-#: From this difference in free space on, Lustre no longer places files round-robin.
-WEIGHTED_PERCENT: Final = 17
+# From this difference in free space on, Lustre no longer places files round-robin.
+_WEIGHTED_PERCENT: Final = 17
 
 
 def uneven(sample: Mapping[str, Any]) -> str | None:
@@ -314,7 +285,7 @@ def uneven(sample: Mapping[str, Any]) -> str | None:
         return None
     text = f"the busiest target has {figure(busiest)} × its round-robin share of files"
     spread, fullest = sample.get("free_spread_percent"), sample.get("fullest_target")
-    if spread is None or spread < WEIGHTED_PERCENT or not fullest:
+    if spread is None or spread < _WEIGHTED_PERCENT or not fullest:
         return text
     full = f"{fullest} is {sample['fullest_target_percent']:.0f} % full"
     return f"{text}: {full}, and targets with more free space get more files"

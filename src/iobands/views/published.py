@@ -1,16 +1,45 @@
-"""The rates that a site publishes, as a section of its pages, and where a page has drifted."""
+"""What a site publishes: rates, settings and advice, and where a page of it has drifted."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from html import unescape
 from typing import Any, Final
 
-from iobands.snapshot import ALL_TARGETS, FIGURES, MADE_UP, Rates, Recommended, SeriesKey, in_effect
-from iobands.views import (
+from iobands.snapshot import (
+    ALL_TARGETS,
+    COLLAPSED,
+    COMPARABLE,
+    FIGURES,
+    FILE_SYSTEM,
+    MADE_UP,
+    MARGIN,
+    MOST_MORE,
+    SETTINGS,
+    Advice,
+    Advised,
+    CaseAdvice,
+    Comparison,
+    Conclusion,
+    PairedEvidence,
+    PairedRatio,
+    Rates,
+    Ratio,
+    Recommended,
+    Series,
+    SeriesKey,
+    Snapshot,
+    State,
+    in_effect,
+    labels,
+    value_of,
+)
+from iobands.views.format import (
     Block,
     Bullets,
     Commands,
@@ -18,14 +47,16 @@ from iobands.views import (
     Heading,
     Paragraph,
     Table,
+    day_text,
     figure,
     listed,
     percent,
     plural,
+    ratio_text,
 )
 
 #: What the patterns are called in full, with the usual abbreviation.
-PATTERNS: Final[Mapping[str, str]] = {
+_PATTERNS: Final[Mapping[str, str]] = {
     "serial": "Single writer (serial)",
     "fpp": "File per process (FPP)",
     "fpn": "File per node (FPN)",
@@ -36,19 +67,28 @@ PATTERNS: Final[Mapping[str, str]] = {
     "metadata-shared": "Metadata, empty files in one shared directory",
     "metadata-sized": "Metadata, small files, a directory per process",
 }
-#: The headings of the table of rates, in their order.
-HEADINGS: Final = (
+_DIRECTIONS: Final = {"write_bw": "write", "read_bw": "read"}
+_RATES: Final = (
     "Pattern", "Medium", "Direction", "Unit", "Maximum", "Upper quartile", "Median",
     "Lower quartile", "Median, 95 %", "Runs", "From", "To", "Epoch", "Holds until",
 )  # fmt: skip
-_DIRECTIONS: Final = {"write_bw": "write", "read_bw": "read"}
-_MIB: Final = 2**20
-DEFAULT_TRANSPORT: Final = "default"
-#: The caveat next to advice on a transport.
-CAVEAT: Final = (
+_TODAY: Final = ("Pattern", "File system", "Direction", "Expect", "Newest run", "Today")
+_ADVICE: Final = ("On", "Setting", "Advice", "Ratio", "Interval", "Paired runs", "From", "To")
+_CASES: Final = ("Case", "Conclusion", "Ratio", "Interval", "Runs", "From", "To")
+_HOW: Final = (
+    "Runs of one day are compared in pairs. All intervals together hold with 95 % confidence. "
+    "If there are enough pairs, the newer half of them decides."
+)
+_SHARED: Final = (
+    "The file systems are shared. Half of the runs lie in the range to expect, a quarter below it."
+)
+_CAVEAT: Final = (
     "a transport carries all MPI messages, and a program may take longer although its I/O is "
     "faster; compare the time of the whole program, as the check Archer2Program does"
 )
+_DEFAULT_TRANSPORT: Final = "default"
+_USUAL: Final = "as usual"
+_MIB: Final = 2**20
 
 
 def rates_section(system: str, recommended: Sequence[Recommended], now: datetime) -> list[Block]:
@@ -56,7 +96,18 @@ def rates_section(system: str, recommended: Sequence[Recommended], now: datetime
     if not recommended:
         return [Paragraph(f"No run of {system} has a rate to publish.")]
     measured = "Made up, not measured" if system == MADE_UP else "Measured by iobands"
-    blocks: list[Block] = [
+    changed = tuple(
+        f"{rates.pattern} {_direction(rates.variable)} on {each.file_system}: "
+        f"{percent(each.ratio)} since {each.since:%Y-%m-%d}"
+        for one in recommended
+        for rates in one.rates
+        for each in rates.changed
+    )
+    notes = [
+        Paragraph("These rates have changed since; the table has the earlier ones:"),
+        Bullets(changed),
+    ]
+    return [
         Heading(f"I/O performance of {system}", 1),
         Paragraph(
             f"{measured}, as of {now:%Y-%m-%d}. The file systems are shared: expect "
@@ -64,27 +115,28 @@ def rates_section(system: str, recommended: Sequence[Recommended], now: datetime
             "and the maximum is seldom reached. GiB is 2³⁰ bytes."
         ),
         Heading("Settings", 2),
+        *(block for each in recommended for block in _settings_section(each)),
+        Heading("Rates to expect", 2),
+        Table(_RATES, tuple(_row(rates) for each in recommended for rates in each.rates)),
+        *(notes if changed else ()),
     ]
-    for each in recommended:
-        blocks += settings_section(each)
-    rows = [_row(rates) for each in recommended for rates in each.rates]
-    blocks += [Heading("Rates to expect", 2), Table(HEADINGS, tuple(rows))]
-    return [*blocks, *_notes(recommended)]
 
 
-def direction(variable: str) -> str:
-    """Return the name of a variable for readers."""
+def _pattern(key: SeriesKey) -> str:
+    return _PATTERNS.get(str(key.pattern), str(key.pattern))
+
+
+def _direction(variable: str) -> str:
     return _DIRECTIONS.get(variable, variable.replace("_", " "))
 
 
-def scale_text(key: SeriesKey) -> str:
+def _scale(key: SeriesKey) -> str:
     """Return how large the runs of a series are, such as `2048 processes on 16 nodes`."""
     tasks = f"{key.tasks or 0:g} process{'' if key.tasks == 1 else 'es'}"
     return f"{tasks} on {plural(int(key.nodes or 0), 'node')}"
 
 
-def interval_text(interval: tuple[float, float] | None) -> str:
-    """Return an interval such as `9.6–10.2`, and a dash without one."""
+def _interval(interval: tuple[float, float] | None) -> str:
     return "–" if interval is None else f"{figure(interval[0])}–{figure(interval[1])}"
 
 
@@ -92,10 +144,10 @@ def _row(rates: Rates) -> tuple[str, ...]:
     return (
         rates.pattern,
         rates.medium,
-        direction(rates.variable),
+        _direction(rates.variable),
         rates.unit,
         *(figure(rates.figures[name]) for name in FIGURES),
-        interval_text(rates.intervals["median"]),
+        _interval(rates.intervals["median"]),
         str(rates.runs),
         f"{rates.first:%Y-%m-%d}",
         f"{rates.last:%Y-%m-%d}",
@@ -104,10 +156,10 @@ def _row(rates: Rates) -> tuple[str, ...]:
     )
 
 
-def settings_section(each: Recommended) -> Iterator[Block]:
+def _settings_section(each: Recommended) -> Iterator[Block]:
     """Yield the settings of a pattern and the commands that set them."""
-    key, effect = each.key, in_effect(each.newest)
-    yield Heading(PATTERNS.get(str(key.pattern), str(key.pattern)), 3)
+    key, newest, effect = each.key, each.newest, in_effect(each.newest)
+    yield Heading(_pattern(key), 3)
     media: dict[str, list[str]] = {}
     for rates in each.rates:
         media.setdefault(rates.medium, []).extend(rates.file_systems)
@@ -118,51 +170,31 @@ def settings_section(each: Recommended) -> Iterator[Block]:
         lines.append(f"Stripe count: {'all targets' if count == ALL_TARGETS else f'{count:g}'}")
     if effect.stripe_size:
         lines.append(f"Stripe size: {effect.stripe_size / _MIB:g} MiB")
-    caveat = "" if key.transport == DEFAULT_TRANSPORT else f": {CAVEAT}"
+    caveat = "" if key.transport == _DEFAULT_TRANSPORT else f": {_CAVEAT}"
     lines.append(f"MPI transport: {key.transport}{caveat}")
     hints = effect.hints.replace(",", ", ") if effect.hints else "none"
-    lines.append(f"MPI-IO hints: {hints}")
-    yield Bullets(tuple(lines))
+    yield Bullets((*lines, f"MPI-IO hints: {hints}"))
     for names, commands in each.commands.items():
         if len(each.commands) > 1:
             yield Paragraph(f"On {listed(names)}:")
         yield Commands(commands)
     if not each.is_asked:
         yield Paragraph("The site recommends no settings; these are the best measured.")
-    yield Paragraph(_configuration(each))
-
-
-def _configuration(each: Recommended) -> str:
-    key, newest = each.key, each.newest
     words = [
         f"{key.tool} {newest.get('tool_version') or ''}".strip(),
         f"interface {key.interface}",
-        scale_text(key),
+        _scale(key),
         f"{key.gib or 0:g} GiB",
         f"environment {key.environ}",
         "writes end with fsync" if newest.get("fsync") == "true" else "writes without fsync",
     ]
-    cache = newest.get("cache")
     if any(rates.variable.startswith("read") for rates in each.rates):
-        words.append(f"page cache before reads: {cache or 'unknown'}")
-    return f"Measured with: {', '.join(words)}."
+        words.append(f"page cache before reads: {newest.get('cache') or 'unknown'}")
+    yield Paragraph(f"Measured with: {', '.join(words)}.")
 
 
-def _notes(recommended: Sequence[Recommended]) -> Iterator[Block]:
-    changed = tuple(
-        f"{rates.pattern} {direction(rates.variable)} on {each.file_system}: "
-        f"{percent(each.ratio)} since {each.since:%Y-%m-%d}"
-        for one in recommended
-        for rates in one.rates
-        for each in rates.changed
-    )
-    if changed:
-        yield Paragraph("These rates have changed since; the table has the earlier ones:")
-        yield Bullets(changed)
-
-
-#: A later maximum may exceed the published one by this share. A quartile without an interval may
-#: differ by it.
+# A later maximum may exceed the published one by this share. A quartile without an interval may
+# differ by it.
 _TOLERANCE: Final = 0.1
 _COMMENT: Final = re.compile(r"iobands table (\{.*\})")
 _TAG: Final = re.compile(r"<[^<>]*>")
@@ -187,11 +219,11 @@ def drift(text: str, recommended: Sequence[Recommended], now: datetime) -> list[
         every = [row for data in _COMMENT.findall(text) for row in json.loads(data)["rates"]]
         for said in every:
             mine = next((rate for rate in left if _name(_said(rate)) == _name(said)), None)
+            left = [rate for rate in left if rate is not mine]
             problems = ["no run measures this"] if mine is None else _differences(said, mine, now)
             hidden = [each for each in said["figures"].values() if each not in shown]
             problems = [*problems, *(f"the page does not show {each}" for each in hidden)]
             found += [f"{_name(said)}: {problem}" for problem in problems]
-            left = [rate for rate in left if rate is not mine]
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return ["the comment from `iobands table` is damaged; insert the output again"]
     if not every:
@@ -209,7 +241,7 @@ def _said(rates: Rates) -> dict[str, Any]:
     """Return some rates as a page has them, as plain data."""
     return {
         "pattern": rates.pattern,
-        "direction": direction(rates.variable),
+        "direction": _direction(rates.variable),
         "medium": rates.medium,
         "figures": {name: figure(rates.figures[name]) for name in FIGURES},
         "epoch": rates.epoch,
@@ -227,7 +259,7 @@ def _differences(said: dict[str, Any], rates: Rates, now: datetime) -> Iterator[
         value, known = rates.figures[name], rates.intervals.get(name)
         low, high = known or (value * (1 - _TOLERANCE), value * (1 + _TOLERANCE))
         if not float(figure(low)) <= float(said["figures"][name]) <= float(figure(high)):
-            sure = f" (95 %: {interval_text(known)})" if known else ""
+            sure = f" (95 %: {_interval(known)})" if known else ""
             is_now = f"now {figure(value)}{sure} in {rates.runs} runs"
             yield f"{name.replace('_', ' ')} {said['figures'][name]}, {is_now}"
     if said["epoch"] != rates.epoch:
@@ -238,3 +270,211 @@ def _differences(said: dict[str, Any], rates: Rates, now: datetime) -> Iterator[
             yield f"{each.file_system} has changed by {percent(each.ratio)} since {since}"
     if not rates.changed and date.fromisoformat(said["holds"]) < now.date():
         yield f"held until {said['holds']}"
+
+
+def advice_lines(advised: Sequence[Advised], cases: Sequence[CaseAdvice]) -> list[str]:
+    """Return the advice for a terminal."""
+    lines: list[str] = []
+    for each in advised:
+        lines += ["", _title(each)]
+        lines += [f"  highest median: {_settings(each, key)}" for key in each.best[:1]]
+        for one in each.advice:
+            where = "" if one.setting == FILE_SYSTEM else f"{one.key.file_system}: "
+            runs = plural(one.evidence.pairs, "paired run")
+            lines.append(f"  {where}{_advice(one)}, {runs}{_caveat(one)}")
+    if cases:
+        lines += ["", "Cases: with their setting, against without it"]
+    for case in cases:
+        found = f"{_finding(case)}: {_evidence(case.evidence)}"
+        lines.append(f"  {_case(case)}: {found}, {plural(case.evidence.pairs, 'run')}")
+    return lines[1:]
+
+
+def advice_section(
+    system: str, advised: Sequence[Advised], cases: Sequence[CaseAdvice]
+) -> list[Block]:
+    """Return the advice for a system as a section."""
+    blocks: list[Block] = [Heading(f"Settings compared on {system}", 1), Paragraph(_HOW)]
+    for each in advised:
+        rows = [
+            (
+                "all" if one.setting == FILE_SYSTEM else str(one.key.file_system),
+                _setting(one.setting),
+                _text(one),
+                *_cells(one.evidence),
+            )
+            for one in each.advice
+        ]
+        best = (f"Highest median on {key.file_system}: {_settings(each, key)}" for key in each.best)
+        blocks += [Heading(_title(each), 2), Bullets(tuple(best)), Table(_ADVICE, tuple(rows))]
+        if any(map(_caveat, each.advice)):
+            blocks.append(Paragraph(f"Note on transports: {_CAVEAT}."))
+    if cases:
+        of_cases = tuple((_case(e), _finding(e), *_cells(e.evidence)) for e in cases)
+        blocks += [Heading("Cases", 2), Table(_CASES, of_cases)]
+    return blocks
+
+
+def _title(each: Advised) -> str:
+    key = each.best[0]
+    size = f", a file of {figure(key.gib or 0)} GiB" if key.case else ""
+    return f"{_pattern(key)}, {_direction(key.variable)}, {key.interface}, {_scale(key)}{size}"
+
+
+def _settings(each: Advised, key: SeriesKey) -> str:
+    settings = [
+        f"{_setting(name)} {value_of(key, name)}"
+        for name in (FILE_SYSTEM, *SETTINGS)
+        if getattr(key, name) is not None
+    ]
+    return f"{', '.join(settings)}: {figure(each.medians[key])} {key.unit}"
+
+
+def _setting(name: str) -> str:
+    return name.replace("_asked", "").replace("_", " ")
+
+
+def _advice(one: Advice) -> str:
+    return f"{_setting(one.setting)} {_text(one)}: {_evidence(one.evidence)}"
+
+
+def _text(one: Advice) -> str:
+    key, other = (value_of(each, one.setting) for each in (one.key, one.other))
+    if one.finding is Conclusion.BETTER:
+        return f"{key} rather than {other}"
+    if one.finding is Conclusion.WITHDRAWN and one.before:
+        before = f"{_evidence(one.before)} until {one.before.last:%Y-%m-%d}"
+        return f"{key} rather than {other} is withdrawn (it was {before})"
+    return f"{key} or {other}, {_finding(one)}"
+
+
+def _caveat(one: Advice) -> str:
+    """Return the caveat if a transport is advised."""
+    is_better = one.setting == "transport" and one.finding is Conclusion.BETTER
+    return f"; {_CAVEAT}" if is_better else ""
+
+
+def _finding(one: Advice | CaseAdvice) -> str:
+    if not one.more:
+        return one.finding.value
+    return f"{one.finding.value} ({'over' if one.more >= MOST_MORE else 'about'} {one.more} more)"
+
+
+def _evidence(evidence: PairedEvidence) -> str:
+    return ratio_text(Ratio(evidence.ratio, *(evidence.interval or (0.0, math.inf))))
+
+
+def _cells(evidence: PairedEvidence) -> tuple[str, ...]:
+    return (
+        f"{evidence.ratio:.2f}",
+        _interval(evidence.interval),
+        str(evidence.pairs),
+        f"{evidence.first:%Y-%m-%d}",
+        f"{evidence.last:%Y-%m-%d}",
+    )
+
+
+def _case(case: CaseAdvice) -> str:
+    key = case.key
+    return f"{key.case}, {_direction(key.variable).replace(' ratio', '')} on {key.file_system}"
+
+
+def comparison_lines(comparisons: Sequence[Comparison], field: str) -> list[str]:
+    """Return a line for each of `comparisons` of `field`, with what distinguishes it."""
+    # The compared field may have any value; system and partition come first in every line.
+    free: dict[str, Any] = {**dict.fromkeys(COMPARABLE[field]), field: "*"}
+    alike = {each.key: replace(each.key, system="", partition="", **free) for each in comparisons}
+    names = labels(alike.values())
+    lines = []
+    for each in comparisons:
+        case, name = each.key.case, names[alike[each.key]]
+        if case and case not in name:
+            name = f"{name} of {case}"
+        # several environments may have one transport
+        one, other = (
+            value_of(key, field) + (f" ({key.environ})" if field == "transport" else "")
+            for key in (each.key, each.against)
+        )
+        where = f"{each.key.system} {each.key.partition} {name}"
+        lines.append(f"{where}: {one} / {other}: {_paired(each.ratio)}")
+    return lines
+
+
+def _paired(ratio: PairedRatio | None) -> str:
+    if ratio is None:
+        return "never measured near each other"
+    pairs = plural(ratio.pairs, "pair")
+    if ratio.lower is None or ratio.upper is None:
+        return f"{ratio.median:.3g} from {pairs}, too few for an interval"
+    note = "" if ratio.differs else ", no difference shown"
+    interval = f"{ratio.lower:.3g} to {ratio.upper:.3g} ({ratio.confidence:.1%})"
+    return f"{ratio.median:.3g}, {interval}, from {pairs}{note}"
+
+
+def users_section(
+    site: Snapshot,
+    recommended: Sequence[Recommended],
+    advised: Sequence[Advised],
+    paths: Mapping[tuple[str, str], str],
+) -> list[Block]:
+    """Return what users read first: settings with their commands, the rates of today, and advice.
+
+    `paths` has the paths of the file systems of each system, as users know them.
+    """
+    today = {each.key: _today(site, each) for each in site.series}
+    rows = [
+        _row_of_today(series, today[series.key])
+        for one in recommended
+        for series in site.series
+        if series.status.value is not None
+        if replace(one.key, file_system=series.key.file_system, variable=series.key.variable)
+        == series.key
+    ]
+    if not rows:
+        return []
+    named = {each.key.file_system for each in site.series}
+    where = tuple(f"{name}: {path}" for (_, name), path in paths.items() if name in named)
+    lines = tuple(line for each in advised for line in _advice_to_users(each, today))
+    return [
+        Heading("Rates to expect", 2),
+        Paragraph(_SHARED),
+        Table(_TODAY, tuple(rows)),
+        *([Heading("Where", 2), Bullets(where)] if where else ()),
+        Heading("Settings and the commands that set them", 2),
+        *(block for each in recommended for block in _settings_section(each)),
+        *([Heading("Advice", 2), Bullets(lines)] if lines else ()),
+    ]
+
+
+def _row_of_today(series: Series, today: str) -> tuple[str, ...]:
+    key, band, value = series.key, series.status.band, series.status.value
+    return (
+        _pattern(key),
+        str(key.file_system),
+        _direction(key.variable),
+        f"{_interval((band.lower_quartile, band.upper_quartile))} {key.unit}" if band else "–",
+        f"{figure(value or 0)} {key.unit}",
+        today,
+    )
+
+
+def _advice_to_users(each: Advised, today: Mapping[SeriesKey, str]) -> Iterator[str]:
+    """Yield what to choose: only what matters to users, and how it does today."""
+    name = f"{_pattern(each.best[0])}, {_direction(each.best[0].variable)}"
+    for one in each.advice:
+        if one.finding is Conclusion.BETTER and one.evidence.ratio >= MARGIN:
+            where = "" if one.setting == FILE_SYSTEM else f" on {one.key.file_system}"
+            now = today.get(one.key, _USUAL)
+            is_now = "" if now == _USUAL else f"; today it is {now}"
+            yield f"{name}{where}: {_advice(one)}{_caveat(one)}{is_now}"
+
+
+def _today(site: Snapshot, series: Series) -> str:
+    """Return how a series does now."""
+    if series.status.state is State.NO_DATA and series.status.when:
+        return f"not measured since {day_text(series.status.when, site.now)}"
+    if change := series.status.change:
+        return f"{percent(change.ratio.value)} since {day_text(change.since, site.now)}"
+    if any(alert.exit_status for alert in site.alerts_on(series.key)):
+        return "slower than usual"
+    return "low in the newest run" if series.status.verdict == COLLAPSED else _USUAL

@@ -17,7 +17,6 @@ from iobands.snapshot import (
     ENOUGH_RUNS,
     Alert,
     BeforeAfter,
-    LedgerEntry,
     Series,
     Snapshot,
     State,
@@ -29,7 +28,6 @@ from iobands.views import (
     WORDS,
     Block,
     band_text,
-    cause_of,
     counted_members,
     counts,
     day_text,
@@ -60,6 +58,7 @@ _SCHEMA: Final = 1
 _LATELY: Final = 30
 _RECENT: Final = 20
 _MOST_REJECTED: Final = 100
+_NAMED: Final = 2  # alerts that the headline names
 _COVARIATES: Final = ("fullness_percent", "targets_active", "targets_inactive")
 
 
@@ -97,7 +96,18 @@ def overview(
             for alert in alerts
         ],
         "over": [_spell(each) for each in with_pages(site) if each.ended],
-        "lately": [_entry(each, pages) for each in site.ledger.entries[:_LATELY]],
+        "lately": [
+            {
+                "number": each.number,
+                "page": pages.get((each.number, each.subject)),
+                "subject": each.subject,
+                "since": seconds(each.since),
+                "ended": each.ended and seconds(each.ended),
+                "change": percent(each.ratio) if each.ratio else "",
+                "end": each.ending,
+            }
+            for each in site.ledger.entries[:_LATELY]
+        ],
         "users": [[type(each).__name__, asdict(each)] for each in users],
         **heat_map(site),
         "enough": ENOUGH_RUNS,
@@ -108,21 +118,23 @@ def overview(
         "superseded": site.superseded,
     }
     if not site.is_public:
-        found["maintenance"] = [": ".join(line) for line in maintenance_lines(site)]
-        found["not_measured"] = [": ".join(line) for line in not_measured(site)]
-        found["leftovers"] = [leftover_text(each) for each in site.leftovers]
-        found["left_behind"] = leftovers_heading(site.leftovers)
-        found["rejected"] = [str(each) for each in site.rejected[:_MOST_REJECTED]]
-        found["rejected_lines"] = site.rejected_lines
+        found |= {
+            "maintenance": maintenance_lines(site),
+            "not_measured": not_measured(site),
+            "leftovers": [leftover_text(each) for each in site.leftovers],
+            "left_behind": leftovers_heading(site.leftovers),
+            "rejected": [str(each) for each in site.rejected[:_MOST_REJECTED]],
+            "rejected_lines": site.rejected_lines,
+        }
     return found
 
 
 def _alert(alert: Alert, site: Snapshot) -> dict[str, object]:
-    if not site.is_public:
-        says = details(alert, site)
-    else:
+    if site.is_public:
         says = [*finding(alert, site)] if alert.has_level else []
         says += ["acknowledged"] if alert.is_quiet else []
+    else:
+        says = details(alert, site)
     return {
         "severity": alert.severity.value,
         "quiet": alert.is_quiet,
@@ -144,10 +156,6 @@ def _spell(alert: Alert) -> dict[str, object]:
     }
 
 
-#: How many alerts the headline names.
-_NAMED: Final = 2
-
-
 def headline(site: Snapshot) -> str:
     """Return the trouble in a few words, such as `scratch writes −36 % since 12 Nov`."""
     loud = sections(site)[ATTENTION]
@@ -162,33 +170,25 @@ def _trouble(alert: Alert, site: Snapshot) -> str:
     ratio = alert.peer.ratio.value if alert.peer else alert.ratio
     size = f" {percent(ratio)}" if ratio and math.isfinite(ratio) else ""
     since = f" since {day_text(alert.since, site.now)}" if alert.since else ""
-    cause = cause_of(alert)
-    return f"{alert.subject}{size}{since}{f': {cause}' if cause else ''}"
-
-
-def _entry(entry: LedgerEntry, pages: Mapping[tuple[int | None, str], str]) -> dict[str, object]:
-    return {
-        "number": entry.number,
-        "page": pages.get((entry.number, entry.subject)),
-        "subject": entry.subject,
-        "since": seconds(entry.since),
-        "ended": entry.ended and seconds(entry.ended),
-        "change": percent(entry.ratio) if entry.ratio else "",
-        "end": entry.ending,
-    }
+    # the name of a slow target says the cause already
+    is_told = alert.cause is None or alert.subject in alert.cause.what
+    cause = f": {alert.cause.what}" if alert.cause and not is_told else ""
+    return f"{alert.subject}{size}{since}{cause}"
 
 
 def _file_systems(site: Snapshot, paths: Mapping[tuple[str, str], str]) -> list[dict[str, object]]:
     """Return what the newest sample of each file system shows about it."""
     newest: dict[tuple[str, str], Series] = {}
-    for each in site.series:
+    measured = [(each.status.when, each) for each in site.series if each.status.when]
+    for when, each in measured:
         place = (each.key.system, each.key.file_system or "none")
-        when, known = each.status.when, newest.get(place)
-        if when and (known is None or known.status.when is None or known.status.when < when):
+        known = newest.get(place)
+        if known is None or known.status.when is None or known.status.when < when:
             newest[place] = each
     found = []
     for (system, name), each in newest.items():
         sample, known_of = each.history.newest, site.file_system(system, name)
+        outliers = known_of.outliers
         found.append(
             {
                 "name": name,
@@ -199,24 +199,21 @@ def _file_systems(site: Snapshot, paths: Mapping[tuple[str, str], str]) -> list[
                 "medium": sample.get("medium"),
                 **{field: sample.get(field) for field in _COVARIATES},
                 "when": each.status.when and seconds(each.status.when),
-                "outliers": known_of.outliers.runs
-                and f"{known_of.outliers.outliers} of {known_of.outliers.runs}",
+                "outliers": outliers.runs and f"{outliers.outliers} of {outliers.runs}",
             }
         )
     return found
 
 
 def _series(series: Series, site: Snapshot) -> dict[str, object]:
-    status, key = series.status, series.key
+    status, key, band = series.status, series.key, series.status.band
     quiet = any(alert.is_quiet for alert in site.alerts_on(key))
-    band = status.band
+    fields = [name for name in SERIES_FIELDS if getattr(key, name) is not None]
     return {
         "id": series_id(key),
         "job": job_id(key),
         "label": series.label,
-        "fields": {
-            name: value_of(key, name) for name in SERIES_FIELDS if getattr(key, name) is not None
-        },
+        "fields": {name: value_of(key, name) for name in fields},
         "variable": key.variable,
         "unit": key.unit,
         "effect": series.in_effect.brief(),
@@ -238,6 +235,7 @@ _FEWEST: Final = 6  # runs, from which on their extremes hold the median in 95 o
 _MOST_ALERTS: Final = 8
 _FEW_SITES: Final = 10  # for which the file systems of each are compared
 _TIB: Final = 1024  # GiB
+_CLASSES: Final = ("ok", "known", "degraded", "missing")  # of a page's style, by exit status
 
 
 @dataclass(frozen=True)
@@ -279,29 +277,34 @@ def about_cluster(
     """Return what the front page says of a site, whose dashboard is at `href`."""
     urgent = sections(site)[ATTENTION]
     alerts = [
-        (
-            subject(each),
-            " · ".join(filter(None, details(each, site, short=True))),
-            f"{href}{page_of(each)}",
-        )
+        (subject(each), " · ".join(filter(None, details(each, site, short=True))), page_of(each))
         for each in urgent[:_MOST_ALERTS]
     ]
     if len(urgent) > len(alerts):
-        alerts.append((f"and {len(urgent) - len(alerts)} more", "", href))
+        alerts.append((f"and {len(urgent) - len(alerts)} more", "", ""))
     rates: defaultdict[tuple[str, str], list[Rate]] = defaultdict(list)
     for series in site.series:
         if rate := _rate(name, href, series, site):
             key = series.key
             rates[f"{key.tool} {key.pattern} {key.interface} {key.variable}", key.unit].append(rate)
-    times = [each.status.when for each in site.series if each.status.when]
-    newest = time_text(max(times)) if times else "never"
-    known = [(title_of_maintenance(e), in_short(e), f"{href}{page_about(e)}") for e in held]
-    return Cluster(name, href, site.exit_status, counts(site), newest, alerts, rates, known)
+    newest = max((each.status.when for each in site.series if each.status.when), default=None)
+    return Cluster(
+        name,
+        href,
+        site.exit_status,
+        counts(site),
+        time_text(newest) if newest else "never",
+        [(title, says, f"{href}{page}") for title, says, page in alerts],
+        rates,
+        [
+            (title_of_maintenance(each), in_short(each), f"{href}{page_about(each)}")
+            for each in held
+        ],
+    )
 
 
 def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
     """Return the page; the sites with trouble come first."""
-    ordered = sorted(clusters, key=lambda each: WORST_STATUS_FIRST.index(each.exit_status))
     jobs: defaultdict[tuple[str, str], list[Rate]] = defaultdict(list)
     for each in clusters:
         for job, rates in each.rates.items():
@@ -315,11 +318,10 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
             best.setdefault((rate.site, place), rate)
         if len({site for site, _ in best}) > 1:
             compared[job] = [*best.values()]
-    words = ("ok", "known", "degraded", "missing")
     return rendered(
         "clusters.html",
-        clusters=ordered,
-        words=words,
+        clusters=sorted(clusters, key=lambda each: WORST_STATUS_FIRST.index(each.exit_status)),
+        words=_CLASSES,
         compared=compared,
         now=time_text(now),
     )
@@ -327,26 +329,15 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
 
 def _rate(name: str, href: str, series: Series, site: Snapshot) -> Rate | None:
     """Return what a series delivered lately, None with too few runs."""
-    history = series.history.routine
+    key, history = series.key, series.history.routine
     values = np.sort(history.values[history.times > in_utc(site.now) - _MONTH])
     if len(values) < _FEWEST:
         return None
     # the order statistics that hold the median: by the normal approximation of the binomial
-    reach = 1.96 * math.sqrt(len(values)) / 2
-    low = values[max(math.floor(len(values) / 2 - reach), 0)]
-    high = values[min(math.ceil(len(values) / 2 + reach), len(values) - 1)]
-    median, size = (
-        float(np.median(values)),
-        site.file_system(series.key.system, series.key.file_system).size_gib,
-    )
+    reach, middle = 1.96 * math.sqrt(len(values)) / 2, len(values) / 2
+    low = values[max(math.floor(middle - reach), 0)]
+    high = values[min(math.ceil(middle + reach), len(values) - 1)]
+    median, size = float(np.median(values)), site.file_system(key.system, key.file_system).size_gib
     per_tib = median / (size / _TIB) if size else None
-    return Rate(
-        name,
-        href,
-        str(series.key.file_system),
-        int(series.key.nodes or 0),
-        median,
-        float(low),
-        float(high),
-        per_tib,
-    )
+    place, nodes = str(key.file_system), int(key.nodes or 0)
+    return Rate(name, href, place, nodes, median, float(low), float(high), per_tib)

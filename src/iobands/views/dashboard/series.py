@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cache
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from iobands.snapshot import (
     RATIO_UNIT,
     SCHEDULED,
-    Change,
     PeerState,
     Place,
     Series,
@@ -28,15 +27,37 @@ from iobands.snapshot import (
     slug,
 )
 from iobands.views import WORST_FIRST, action_text, ratio_text, with_worst
-from iobands.views.explain_series import facts, moved
+from iobands.views.explain_series import Fact, facts, moved
 
-#: How many sessions are shown: six weeks of daily ones.
-MOST_SESSIONS: Final = 42
+# How many sessions are shown: six weeks of daily ones.
+_MOST_SESSIONS: Final = 42
+# The runs of a series that are looked at.
+_RECENT: Final = slice(-2 * _MOST_SESSIONS, None)
+# The most rows of a map of peers; the slow ones come first.
+_MOST_ROWS: Final = 400
+_DIGITS: Final = 10
 _DAY: Final = 86_400
+# A character for each cell: the verdicts by their codes, and why a verdict is missing.
+_CELLS: Final = "nwabc"
+_GAP, _MISSED, _MAINTENANCE, _UNASKED = ".", "m", "p", " "
+# Without people's names and texts.
+_PUBLIC_FACTS: Final = (
+    "Drop", "Rise", "Spread", "Suspicion", "Newest", "Next repeat", "Runs", "Baseline", "Evidence",
+    "Power", "Earlier", "Incident", "Outliers",
+)  # fmt: skip
+_PRIVATE: Final = {"reason", "what"}
 
-#: A character for each cell: the verdicts by their codes, and why a verdict is missing.
-CELLS: Final = "nwabc"
-GAP, MISSED, MAINTENANCE = ".", "m", "p"
+
+class _Sessions(NamedTuple):
+    """When sessions began, the columns of those with runs by their numbers, and by their names.
+
+    `by_hand` are the columns of sessions that were not scheduled.
+    """
+
+    times: list[int]
+    columns: dict[int, int]
+    named: dict[str, int]
+    by_hand: set[int]
 
 
 def heat_map(site: Snapshot) -> dict[str, object]:
@@ -45,123 +66,88 @@ def heat_map(site: Snapshot) -> dict[str, object]:
     Times are in seconds since 1970. The rows have only series that run regularly, not on demand.
     """
     shown = [each for each in site.series if not each.is_on_demand and each.key.unit != RATIO_UNIT]
-    columns = _columns(_begins(shown))
-    times = [time for time, _ in columns]
-    place = {number: column for column, (_, number) in enumerate(columns) if number is not None}
-    named, by_hand = _known_of(site, shown, place)
+    of = _sessions(site, shown)
     kinds: defaultdict[tuple[str, ...], list[Series]] = defaultdict(list)
     for each in shown:
         key = each.key
         parts = (key.file_system, key.pattern, key.variable, key.transport, key.system)
         kinds[tuple(part or "none" for part in parts)].append(each)
-    rows = []
+    rows: list[dict[str, object]] = []
     for kind, group in kinds.items():
-        cells, which = [GAP] * len(times), [0] * len(times)
-        for number, each in enumerate(group):
-            _fill(cells, which, number, place, each)
-        for number, each in enumerate(group):
-            _mark_missing(cells, which, number, each, times, named)
-        spans = [span for each in group for span in maintenances(site, each)]
-        ends = [(seconds(span.begin), seconds(span.end)) for span in spans]
-        for column, time in enumerate(times):
-            if cells[column] == GAP and any(begin <= time <= end for begin, end in ends):
-                cells[column] = MAINTENANCE
-        # the time before the first run of a row is no gap
-        text = "".join(cells).lstrip(GAP).rjust(len(cells))
-        days = min((each.history.newest.get("interval_days") or 1 for each in group), default=1)
-        text = _without_unasked(text, times, by_hand, days * _DAY)
-        names = [series_id(each.key) for each in group]
-        row = {"kind": kind, "series": names, "cells": text}
-        rows.append({**row, "which": which} if len(group) > 1 else row)
-    scheduled = [times[column] for column in place.values() if column not in by_hand]
-    apart = np.diff(sorted(scheduled or [times[column] for column in place.values()]))
+        cells, which = _cells(site, group, of)
+        rows.append({"kind": kind, "series": [series_id(each.key) for each in group]})
+        rows[-1] |= {"cells": cells} | ({"which": which} if len(group) > 1 else {})
+    columns = of.columns.values()
+    scheduled = [column for column in columns if column not in of.by_hand] or columns
+    apart = np.diff(sorted(of.times[column] for column in scheduled))
     interval = int(np.median(apart)) if len(apart) else _DAY
-    return {"sessions": times, "rows": rows, "interval": interval}
+    return {"sessions": of.times, "rows": rows, "interval": interval}
 
 
-# The runs of a series that are looked at.
-_RECENT: Final = slice(-2 * MOST_SESSIONS, None)
-
-
-def _begins(shown: Iterable[Series]) -> dict[int, int]:
-    """Return when each session began."""
+def _sessions(site: Snapshot, shown: Iterable[Series]) -> _Sessions:
+    """Return the last sessions; those without runs are where the usual step leaves a gap."""
     begins: dict[int, int] = {}
+    names: dict[str, int] = {}
+    scheduled: set[int] = set()
+    samples = site.samples.select("session", "purpose")
     for each in shown:
         numbers, times = each.history.sessions[_RECENT], each.verdicts.times[_RECENT]
-        for number, time in zip(numbers.tolist(), times.tolist(), strict=True):
+        runs = samples[each.rows[_RECENT]].iter_rows()
+        for number, time, (name, purpose) in zip(
+            numbers.tolist(), times.tolist(), runs, strict=True
+        ):
             begins[number] = min(begins.get(number, time), time)
-    return begins
-
-
-def _columns(begins: Mapping[int, int]) -> list[tuple[int, int | None]]:
-    """Return when the last sessions began, with their numbers; missing ones have none."""
+            if name is not None:
+                names[name] = number
+            if purpose == SCHEDULED:
+                scheduled.add(number)
     every = sorted(begins.values())
     days = np.rint(np.diff(every) / _DAY)
     step = _DAY * round(float(np.median(days[days > 0]))) if days.any() else _DAY
     without = [time for a, b in pairwise(every) for time in range(a + step, b - step // 2, step)]
     found = [*((time, number) for number, time in begins.items()), *((t, None) for t in without)]
-    return sorted(found, key=lambda each: each[0])[-MOST_SESSIONS:]
+    last = sorted(found, key=lambda each: each[0])[-_MOST_SESSIONS:]
+    columns = {number: column for column, (_, number) in enumerate(last) if number is not None}
+    return _Sessions(
+        [time for time, _ in last],
+        columns,
+        {name: columns[number] for name, number in names.items() if number in columns},
+        {column for number, column in columns.items() if number not in scheduled},
+    )
 
 
-def _known_of(
-    site: Snapshot, shown: Iterable[Series], place: Mapping[int, int]
-) -> tuple[dict[str, int], set[int]]:
-    """Return the columns of sessions by name, and the columns of sessions run by hand."""
-    named: dict[str, int] = {}
-    scheduled: set[int] = set()
-    known = site.samples.select("session", "purpose")
-    for each in shown:
-        runs = known[each.rows[_RECENT]]
-        numbers = each.history.sessions[_RECENT].tolist()
-        for (name, purpose), number in zip(runs.iter_rows(), numbers, strict=True):
-            if number in place and name is not None:
-                named[name] = place[number]
-            if number in place and purpose == SCHEDULED:
-                scheduled.add(place[number])
-    return named, {*place.values()} - scheduled
-
-
-def _fill(
-    cells: list[str], which: list[int], series: int, place: Mapping[int, int], of: Series
-) -> None:
-    """Write the verdicts of a series where they are worse than the others in its row."""
-    numbers, codes = of.history.sessions[_RECENT], of.verdicts.codes[_RECENT]
-    for number, verdict in zip(numbers.tolist(), codes.tolist(), strict=True):
-        column = place.get(number)
-        if column is not None and (cells[column] == GAP or CELLS.index(cells[column]) < verdict):
-            cells[column], which[column] = CELLS[verdict], series
-
-
-def _mark_missing(
-    cells: list[str],
-    which: list[int],
-    number: int,
-    series: Series,
-    times: Sequence[int],
-    named: Mapping[str, int],
-) -> None:
-    """Mark the sessions with a failed run and no sample from another run."""
-    for miss in series.missing:
-        column = int(np.searchsorted(times, seconds(miss.when) + _DAY // 2)) - 1
-        near = column >= 0 and abs(times[column] - seconds(miss.when)) < _DAY
-        if miss.session and miss.session in named:
-            column, near = named[miss.session], True
-        if near and cells[column] == GAP:
-            cells[column], which[column] = MISSED, number
-
-
-def _without_unasked(text: str, times: Sequence[int], by_hand: set[int], interval: float) -> str:
-    """Remove the marks of a row from sessions in which no run was due or selected."""
-    found, last = [], -math.inf
-    for column, (cell, time) in enumerate(zip(text, times, strict=True)):
-        is_unasked = column in by_hand or time - last < interval / 2
-        found.append(" " if cell == GAP and is_unasked else cell)
-        last = time if cell not in (GAP, " ") else last
-    return "".join(found)
-
-
-#: The most rows of a map; the slow ones come first.
-MOST_ROWS: Final = 400
+def _cells(site: Snapshot, group: Sequence[Series], of: _Sessions) -> tuple[str, list[int]]:
+    """Return the worst of a row in each session, and which series of `group` that is."""
+    cells, which = [_GAP] * len(of.times), [0] * len(of.times)
+    for place, each in enumerate(group):
+        numbers, codes = each.history.sessions[_RECENT], each.verdicts.codes[_RECENT]
+        for number, verdict in zip(numbers.tolist(), codes.tolist(), strict=True):
+            column = of.columns.get(number)
+            if column is not None and _CELLS.find(cells[column]) < verdict:
+                cells[column], which[column] = _CELLS[verdict], place
+    for place, each in enumerate(group):
+        for miss in each.missing:
+            when = seconds(miss.when)
+            column = int(np.searchsorted(of.times, when + _DAY // 2)) - 1
+            is_near = column >= 0 and abs(of.times[column] - when) < _DAY
+            column = of.named.get(miss.session or "", column if is_near else -1)
+            if column >= 0 and cells[column] == _GAP:
+                cells[column], which[column] = _MISSED, place
+    spans = [span for each in group for span in _maintenances(site, each)]
+    ends = [(seconds(span.begin), seconds(span.end)) for span in spans]
+    for column, time in enumerate(of.times):
+        if cells[column] == _GAP and any(begin <= time <= end for begin, end in ends):
+            cells[column] = _MAINTENANCE
+    # the time before the first run of a row is no gap, and neither is a session in which no run
+    # was due or selected
+    text = "".join(cells).lstrip(_GAP).rjust(len(cells))
+    days = min((each.history.newest.get("interval_days") or 1 for each in group), default=1)
+    found, last = "", -math.inf
+    for column, (cell, time) in enumerate(zip(text, of.times, strict=True)):
+        is_unasked = column in of.by_hand or time - last < days * _DAY / 2
+        found += _UNASKED if cell == _GAP and is_unasked else cell
+        last = time if cell not in (_GAP, _UNASKED) else last
+    return found, which
 
 
 def peer_maps(site: Snapshot) -> list[dict[str, object]]:
@@ -173,7 +159,7 @@ def _map(place: Place) -> dict[str, object]:
     none = np.empty(0, "datetime64[ns]")
     every = np.sort(np.concatenate([none, *(each.times for each in place.speeds.values())]))
     days, firsts = np.unique(every.astype("datetime64[D]"), return_index=True)
-    days, firsts = days[-MOST_SESSIONS:], firsts[-MOST_SESSIONS:]
+    days, firsts = days[-_MOST_SESSIONS:], firsts[-_MOST_SESSIONS:]
     # the slowest over the day and all variables, in percent of the others' speed
     least: defaultdict[str, list[int | None]] = defaultdict(lambda: [None] * len(days))
     for speeds in place.speeds.values():
@@ -201,12 +187,9 @@ def _map(place: Place) -> dict[str, object]:
                 },
                 "percent": least[name],
             }
-            for name, found, worst in rows[:MOST_ROWS]
+            for name, found, worst in rows[:_MOST_ROWS]
         ],
     }
-
-
-_DIGITS = 10
 
 
 @cache
@@ -220,20 +203,12 @@ def job_id(key: SeriesKey) -> str:
     return series_id(replace(key, variable=""))
 
 
-def by_job(series: Iterable[Series]) -> dict[str, list[Series]]:
-    """Return the series that the same jobs measure, by their common name."""
-    found: defaultdict[str, list[Series]] = defaultdict(list)
-    for each in series:
-        found[job_id(each.key)].append(each)
-    return dict(found)
-
-
 def seconds(when: datetime) -> int:
     """Return `when` in whole seconds since 1970."""
     return int(when.astimezone(timezone.utc).timestamp())
 
 
-def maintenances(site: Snapshot, series: Series) -> list[Span]:
+def _maintenances(site: Snapshot, series: Series) -> list[Span]:
     """Return the windows between the first run of the series and now, in order, with reasons."""
     spans = (
         replace(span, why=window.reason)
@@ -245,20 +220,19 @@ def maintenances(site: Snapshot, series: Series) -> list[Span]:
     return sorted(spans, key=lambda each: each.begin)
 
 
-# Without people's names and texts.
-_PUBLIC_FACTS: Final = (
-    "Drop", "Rise", "Spread", "Suspicion", "Newest", "Next repeat", "Runs", "Baseline", "Evidence",
-    "Power", "Earlier", "Incident", "Outliers",
-)  # fmt: skip
-
-
 def details_of(site: Snapshot, series: Series) -> dict[str, object]:
     """Return plain data; times are in seconds since 1970, values in the unit of the series.
 
     A public dashboard has no reasons.
     """
-    evidence = series.status.evidence
-    first = series.history.first if len(series.history) else None
+    evidence, history, known = series.status.evidence, series.history, series.verdicts
+    baseline = None
+    if evidence and evidence.level is not None and len(evidence.rows):
+        baseline = {"level": evidence.level, "since": int(known.times[evidence.rows[0]])}
+
+    def shown(**fields: object) -> dict[str, object]:
+        return {n: each for n, each in fields.items() if not (site.is_public and n in _PRIVATE)}
+
     return {
         "id": series_id(series.key),
         "bands": [
@@ -268,17 +242,30 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
                 "median": b.median,
                 "upper": b.upper_quartile,
             }
-            for b in series.verdicts.bands
+            for b in known.bands
         ],
-        "segments": series.verdicts.segments,
-        "baseline": _baseline(series),
+        "segments": known.segments,
+        "baseline": baseline,
         "epochs": [
-            {"name": each.name, "since": seconds(each.since)}
-            | ({} if site.is_public else {"reason": each.reason or each.source})
+            shown(name=each.name, since=seconds(each.since), reason=each.reason or each.source)
             for each in series.epochs
-            if first and each.since > first
+            if len(history) and each.since > history.first
         ],
-        "changes": [_change(each) for each in (evidence.changes if evidence else ())],
+        "changes": [
+            {
+                "since": seconds(each.since),
+                "low": seconds(each.since_low),
+                "high": seconds(each.since_high),
+                "raised": seconds(each.raised),
+                "ended": each.ended and seconds(each.ended),
+                "end": each.end,
+                "ratio": each.ratio.value,
+                "says": ratio_text(each.ratio),
+                "baseline": each.baseline,
+                "level": each.level,
+            }
+            for each in (evidence.changes if evidence else ())
+        ],
         "incidents": [
             {
                 "name": each.name,
@@ -291,53 +278,24 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
             if series.key in each.ratios
         ],
         "maintenance": [
-            {"begin": seconds(each.begin), "end": seconds(each.end)}
-            | ({} if site.is_public else {"reason": each.why})
-            for each in maintenances(site, series)
+            shown(begin=seconds(each.begin), end=seconds(each.end), reason=each.why)
+            for each in _maintenances(site, series)
         ],
-        "missing": [
-            {"when": seconds(each.when)} | ({} if site.is_public else {"what": each.what})
-            for each in series.missing
-        ],
+        "missing": [shown(when=seconds(each.when), what=each.what) for each in series.missing],
         "actions": [
             {"when": seconds(each.when), "says": action_text(each)} for each in series.actions
         ],
         # what an earlier run asked for has a smaller mark
-        "asked": (
-            series.history.times[series.history.asked].astype("datetime64[s]").astype(int)
-        ).tolist(),
+        "asked": history.times[history.asked].astype("datetime64[s]").astype(int).tolist(),
         "facts": _facts(site, series),
         "moved": [] if site.is_public else list(moved(site, series)),
     }
 
 
-def _facts(site: Snapshot, series: Series) -> Sequence[tuple[str, str]]:
-    found = []
-    last = ""
+def _facts(site: Snapshot, series: Series) -> Sequence[Fact]:
+    found, last = [], ""
     for heading, text in facts(site, series):
         last = heading or last
         if not site.is_public or last in _PUBLIC_FACTS:
             found.append((heading, text))
     return found
-
-
-def _baseline(series: Series) -> dict[str, float] | None:
-    evidence = series.status.evidence
-    if evidence is None or evidence.level is None or not len(evidence.rows):
-        return None
-    return {"level": evidence.level, "since": int(series.verdicts.times[evidence.rows[0]])}
-
-
-def _change(change: Change) -> dict[str, object]:
-    return {
-        "since": seconds(change.since),
-        "low": seconds(change.since_low),
-        "high": seconds(change.since_high),
-        "raised": seconds(change.raised),
-        "ended": change.ended and seconds(change.ended),
-        "end": change.end,
-        "ratio": change.ratio.value,
-        "says": ratio_text(change.ratio),
-        "baseline": change.baseline,
-        "level": change.level,
-    }

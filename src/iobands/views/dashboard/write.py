@@ -14,6 +14,7 @@ import math
 import os
 import time
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from errno import EAGAIN, EEXIST
 from importlib.resources import files
 from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -40,7 +41,7 @@ from iobands.snapshot import SLOWEST, WHERE, BeforeAfter, Series, Snapshot, slow
 from iobands.views import Block, printable
 from iobands.views.dashboard.alert_page import alert_pages
 from iobands.views.dashboard.overview import Cluster, clusters_page, overview
-from iobands.views.dashboard.series import by_job, details_of
+from iobands.views.dashboard.series import details_of, job_id
 from iobands.views.maintenance import (
     in_short,
     page_about,
@@ -54,7 +55,9 @@ _ENTERED: Final = 0o755
 #: Marks a directory as a dashboard, so its files may be replaced and removed.
 _MARK: Final = ".iobands-dashboard"
 #: Characters in a text that could end a script or a line of it.
-_UNSAFE: Final = {"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_UNSAFE: Final = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
 _DATA: Final = "data"
 #: How our data files begin; other files are never removed.
 _RECEIVE: Final = b"iobands.receive("
@@ -65,6 +68,7 @@ _BEGINNINGS: Final = {
     ".html": b'<!DOCTYPE html>\n<html lang="en" class="iobands-alert">',
 }
 _PATIENCE_SECONDS: Final = 60
+_ASSETS: Final = files("iobands.views.dashboard") / "assets"
 
 
 @dataclass(frozen=True)
@@ -118,9 +122,8 @@ def write_clusters(directory: Path, clusters: Sequence[Cluster], now: datetime) 
     Raises:
         OSError: the directory cannot be written, or is not a dashboard.
     """
-    style = files("iobands.views.dashboard") / "assets" / "dashboard.css"
     contents = {
-        "clusters.css": style.read_bytes(),
+        "clusters.css": (_ASSETS / "dashboard.css").read_bytes(),
         "index.html": clusters_page(clusters, now).encode("utf-8", "replace"),
     }
     with _alone(directory), opened_below(directory, (), _ENTERED) as parent:
@@ -200,23 +203,23 @@ def _contents(
     progress: Callable[[int, int], None],
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the content of each file."""
-    assets = files("iobands.views.dashboard") / "assets"
-    for asset in sorted(assets.iterdir(), key=lambda each: each.name):
+    for asset in sorted(_ASSETS.iterdir(), key=lambda each: each.name):
         if asset.name != "index.html":
             yield f"app/{asset.name}", asset.read_bytes()
     for name in ("uPlot.iife.js", "uPlot.min.css"):
         yield f"app/{name}", (files("uplot") / "static" / name).read_bytes()
-    groups = by_job(site.series)
+    groups: defaultdict[str, list[Series]] = defaultdict(list)
+    for series in site.series:
+        groups[job_id(series.key)].append(series)
     slow = slowest(site.speeds)
     for done, (job, group) in enumerate(groups.items()):
         progress(done, len(groups))
-        of_series = [details_of(site, each) for each in group]
-        parts = []
-        for part, runs in parts_of(site, group, slow):
-            parts.append(part)
+        parts = {part: _packed(tables) for part, tables in _parts_of(site, group, slow).items()}
+        for part, runs in parts.items():
             yield f"{_DATA}/{job}/{part}.js", _call(f"{job}/{part}", runs)
-        about = packed(_printable({"parts": parts, "columns": COLUMNS, "series": of_series}))
-        yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", about)
+        of_series = [details_of(site, each) for each in group]
+        about = {"parts": [*parts], "columns": _COLUMNS, "series": of_series}
+        yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", _packed(_printable(about)))
     for name, page in alert_pages(site):
         yield name, page.encode("utf-8", "replace")
     for each in maintenances:
@@ -226,16 +229,14 @@ def _contents(
         [in_short(each), title_of_maintenance(each), page_about(each)] for each in maintenances
     ]
     yield f"{_DATA}/site.js", _call("site", found)
-    yield "index.html", (assets / "index.html").read_bytes()
+    yield "index.html", (_ASSETS / "index.html").read_bytes()
     progress(len(groups), len(groups))
 
 
 def _call(name: str, data: object) -> bytes:
     """Return a script that hands plain data to data.js under a name."""
     text = json.dumps(_printable(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    for character, escaped in _UNSAFE.items():
-        text = text.replace(character, escaped)
-    return _RECEIVE + f'"{name}",{text});\n'.encode("utf-8", "replace")
+    return _RECEIVE + f'"{name}",{text.translate(_UNSAFE)});\n'.encode("utf-8", "replace")
 
 
 def _printable(value: object) -> object:
@@ -250,28 +251,30 @@ def _printable(value: object) -> object:
     return value
 
 
+def _packed(data: object) -> str:
+    """Return plain data as base64 of deflated JSON."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"))).decode("ascii")
+
+
 _PLACES: Final = ("jobid", "job_nodelist", *SLOWEST.values(), "attempt")
-_EVIDENCE: Final = tuple(field for field in FIELDS if field.role in {"in_effect", "covariate"})
-_NUMBERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "number")
-_INTEGERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "integer")
-_TEXTS: Final = tuple(field.name for field in _EVIDENCE if field.type == "text")
-
-
-#: The other columns of a run, the most useful first.
-COLUMNS: Final = (
+_EVIDENCE: Final = {
+    field.name: field for field in FIELDS if field.role in {"in_effect", "covariate"}
+}
+_NUMBERS: Final = tuple(name for name, field in _EVIDENCE.items() if field.type == "number")
+# The other columns of a run, the most useful first.
+_COLUMNS: Final = (
     *_PLACES,
-    *(field.name for field in _EVIDENCE if field.role == "covariate"),
     *sorted(
-        (field.name for field in _EVIDENCE if field.role == "in_effect"),
-        key=lambda name: name.endswith("version"),
+        _EVIDENCE,
+        key=lambda name: (_EVIDENCE[name].role == "in_effect", name.endswith("version")),
     ),
 )
 
 _Table = dict[str, object]
 
 
-@dataclass(frozen=True)
-class _Detail:
+class _Detail(NamedTuple):
     """The digits of a value and of the largest covariate, and whether places are kept."""
 
     of_values: int
@@ -283,67 +286,49 @@ _RECENT: Final = _Detail(4, 3, places=True)
 _EARLIER: Final = _Detail(3, 2, places=False)
 
 
-def parts_of(
-    site: Snapshot,
-    group: Sequence[Series],
-    slowest: Mapping[tuple[object, ...], pl.DataFrame],
-) -> Iterator[tuple[str, str]]:
-    """Yield the name of each part that has runs of the series of `group`, and its runs as text.
+def _parts_of(
+    site: Snapshot, group: Sequence[Series], slow: Mapping[tuple[object, ...], pl.DataFrame]
+) -> dict[str, list[_Table]]:
+    """Return the tables of each part that has runs of the series of `group`.
 
     Parts are half-years such as `2026-1`, and `earlier` for everything before them. Series with
-    samples at the same times share a table. `slowest` is by `WHERE`, as in `results.speeds`.
+    samples at the same times share a table. `slow` has the slowest peers of runs, by `WHERE`.
     """
     tables: list[tuple[pl.DataFrame, dict[str, pl.Series]]] = []
     for series in group:
-        frame = site.samples_of(series)
-        if not len(frame):
-            continue
-        for known, values in tables:
-            if known[TIME].equals(frame[TIME]) and known["jobid"].equals(frame["jobid"]):
-                values[series.key.variable] = frame[VALUE]
-                break
-        else:
-            tables.append(
-                (_with_slowest(frame, series, slowest), {series.key.variable: frame[VALUE]})
+        frame, variable = site.samples_of(series), series.key.variable
+        alike = (v for f, v in tables if all(f[n].equals(frame[n]) for n in (TIME, "jobid")))
+        if (values := next(alike, None)) is not None:
+            values[variable] = frame[VALUE]
+        elif len(frame):
+            known = slow.get(tuple(getattr(series.key, name) for name in WHERE))
+            none = (pl.lit(None, pl.String).alias(name) for name in SLOWEST.values())
+            with_slow = (
+                frame.with_columns(none)
+                if known is None
+                else frame.join(known, on=TIME, how="left", maintain_order="left")
             )
-    parts: dict[str, list[_Table]] = {}
+            tables.append((with_slow, {variable: frame[VALUE]}))
+    this = 2 * site.now.year + (site.now.month - 1) // 6  # the number of a half-year
+    before, now = (f"{half // 2}-{half % 2 + 1}" for half in (this - 1, this))
+    parts: dict[str, list[_Table]] = {"earlier": [], before: [], now: []}
     for frame, values in tables:
-        # the number of a half-year
         half = 2 * frame[TIME].dt.year() + (frame[TIME].dt.month() - 1) // 6
-        this = 2 * site.now.year + (site.now.month - 1) // 6
         for name, mine, detail in (
             ("earlier", half < this - 1, _EARLIER),
-            (f"{(this - 1) // 2}-{(this - 1) % 2 + 1}", half == this - 1, _RECENT),
-            (f"{this // 2}-{this % 2 + 1}", half >= this, _RECENT),
+            (before, half == this - 1, _RECENT),
+            (now, half >= this, _RECENT),
         ):
             if mine.any():
                 of_part = {name: each.filter(mine) for name, each in values.items()}
-                table = _table(frame.filter(mine), of_part, detail)
-                parts.setdefault(name, []).append(table)
-    for name in sorted(parts, key=lambda name: (name != "earlier", name)):
-        yield name, packed(parts[name])
-
-
-def _with_slowest(
-    frame: pl.DataFrame, series: Series, slowest: Mapping[tuple[object, ...], pl.DataFrame]
-) -> pl.DataFrame:
-    known = slowest.get(tuple(getattr(series.key, name) for name in WHERE))
-    if known is None:
-        return frame.with_columns(pl.lit(None, pl.String).alias(name) for name in SLOWEST.values())
-    return frame.join(known, on=TIME, how="left", maintain_order="left")
-
-
-def packed(data: object) -> str:
-    """Return plain data as base64 of deflated JSON."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"))).decode("ascii")
+                parts[name].append(_table(frame.filter(mine), of_part, detail))
+    return {name: tables for name, tables in parts.items() if tables}
 
 
 def _table(frame: pl.DataFrame, values: dict[str, pl.Series], detail: _Detail) -> _Table:
     """Return a column as its only value or as a list; times as the first and the differences."""
-    places = _PLACES if detail.places else ()
     columns: dict[str, object] = {}
-    for name in (*places, *_TEXTS, *_INTEGERS, *_NUMBERS):
+    for name in (*(_PLACES if detail.places else ()), *_EVIDENCE):
         column = frame[name]
         if column.null_count() == len(column):
             continue
@@ -351,11 +336,8 @@ def _table(frame: pl.DataFrame, values: dict[str, pl.Series], detail: _Detail) -
             largest = float(column.abs().drop_nulls().to_numpy().max())
             size = math.floor(math.log10(largest or 1))
             column = column.round(max(0, detail.of_covariates - 1 - size))
-        first = column[0]
-        if first is not None and column.n_unique() == 1:
-            columns[name] = first
-        else:
-            columns[name] = column.to_list()
+        is_one = column[0] is not None and column.n_unique() == 1
+        columns[name] = column[0] if is_one else column.to_list()
     times = frame[TIME].dt.epoch("s")
     return {
         "times": [times[0], *times.diff()[1:].to_list()],

@@ -1,0 +1,95 @@
+"""How targets and nodes compare with each other, as tables, and what confirms a slow one."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Final
+
+from iobands.snapshot import NODE, TARGET, VARIABLE_UNITS, Peer, PeerState, Place, Snapshot
+from iobands.views.format import GAP, MAIL_WIDTH, day_text, fitted, ratio_text
+
+WORST_FIRST: Final = tuple(PeerState)
+# How many peers (targets or nodes) are shown by default: the slow ones and the next.
+_SHOWN: Final = 30
+_NOTHING: Final = {
+    TARGET: "targets; this needs a file per process and a layout that names its targets "
+    "(Lustre, BeeGFS)",
+    NODE: "nodes; this needs a file per process on two nodes or more",
+}
+_WHY: Final = {
+    PeerState.UNKNOWN: "no new run separates it from two other {noun}s, or from its share of files",
+    PeerState.UNUSED: "missing from the newest sessions, as after a drain; SINCE is its last run",
+}
+
+
+def peers_text(site: Snapshot, kind: str, *, every: bool = False) -> str:
+    """Return the tables of all targets or of all nodes, and the next step for slow ones."""
+    places = [each for each in site.places if each.kind == kind]
+    places.sort(key=lambda each: not each.slow())
+    tables = [fitted(_place(each, site, every), MAIL_WIDTH) for each in places]
+    return "\n".join(tables) or f"No run of the last 200 days compares {_NOTHING[kind]}.\n"
+
+
+def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
+    variables = sorted(place.found, key=list(VARIABLE_UNITS).index)
+    yield f"{place.name}: speed over the median {place.noun}, by the times of the ranks"
+    peers = sorted(with_worst(place), key=lambda each: _badness(each[2]))
+    shown = peers if every else peers[:_SHOWN]
+    rows = [[place.noun.upper(), "RUNS", "LEVEL", *map(str.upper, variables), "STATE", "SINCE"]]
+    for name, found, worst in shown:
+        since = worst.since or (worst.last if worst.state is PeerState.UNUSED else None)
+        known = {} if worst.state is PeerState.UNKNOWN else found
+        ratios = (known[each].ratio if each in known else None for each in variables)
+        rows.append(
+            [
+                name,
+                str(max(each.runs for each in found.values())),
+                f"{worst.own:.2f}" if worst.own else "-",
+                *(ratio_text(each).replace(" ×", "") if each else "-" for each in ratios),
+                worst.state.value,
+                day_text(since, site.now) if since else "",
+            ]
+        )
+    table = _aligned(rows)
+    if max(map(len, table)) > MAIL_WIDTH:  # without intervals
+        table = _aligned([[cell.partition(" (")[0] for cell in row] for row in rows])
+    yield from table
+    if len(peers) > len(shown):
+        yield f"{GAP}and {len(peers) - len(shown)} more; list them with --all"
+    yield f"{GAP}LEVEL: its own speed over the others, from its first sessions"
+    states = {worst.state for *_, worst in peers}
+    for state, why in _WHY.items():
+        if state in states:
+            yield f"{GAP}{state.value}: {why.format(noun=place.noun)}"
+    yield from confirmation(place)
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [GAP.join(map(str.ljust, row, widths)) for row in rows]
+    return [f"{GAP}{line}".rstrip() for line in lines]
+
+
+def with_worst(place: Place) -> list[tuple[str, dict[str, Peer], Peer]]:
+    """Return each peer, what is known of it by variable, and the worst of that."""
+    every = place.peers().items()
+    return [(name, known, min(known.values(), key=_badness)) for name, known in every]
+
+
+def _badness(peer: Peer) -> tuple[int, float]:
+    return WORST_FIRST.index(peer.state), peer.ratio.value
+
+
+def confirmation(place: Place, named: str | None = None) -> Iterator[str]:
+    """Yield the commands that confirm a slow target, if users can choose the target."""
+    slow = [named] if named else list(place.slow())
+    if not slow or place.kind != TARGET or place.file_system_type != "lustre":
+        return
+    yield f"{GAP}To confirm, measure it and a healthy one, and compare the rates:"
+    for target in [slow[0], *place.healthy()[:1]]:
+        where = f"file_system == {json.dumps(place.where)}"  # Python, which ReFrame evaluates
+        command = ["iobands", "reframe", "--", "-r"]
+        command += [f"--system={place.system}", "-n", "BenchioFPP", "-E", where]
+        yield f"{GAP * 2}{shlex.join([*command, '-S', f'BenchioFPP.target={target}'])}"
