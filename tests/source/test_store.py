@@ -303,6 +303,62 @@ def test_an_edited_row_is_rejected_and_said(store, site):
     assert len(rows) == before - lost
     assert said in str(rejected[0])
     assert said in from_store(store)
+    with (
+        directory() as other,
+        open_store(other, new=True) as target,
+        pytest.raises(StoreError, match=f"{before - lost} samples; not copied, 1: .*{said}"),
+    ):
+        copy(store, target, "here")
+    if hasattr(store, "_connection"):  # as the how-to says
+        store._do("DELETE FROM iobands.samples WHERE system = 'here' AND line = 7")
+    push(store)
+    assert from_store(store) == from_files(site)
+
+
+def test_an_edited_document_is_rejected_and_said_until_it_is_pushed_again(store, site):
+    push(store)
+    path = "config/alerts/here.jsonl"
+    if hasattr(store, "_connection"):
+        store._do("UPDATE iobands.documents SET content = 'x' WHERE path LIKE '%/alerts/%'")
+    else:
+        store._put(store._list(f"documents/system=here/{path}/")[0], b"x")
+    read = from_store(store)
+    (lost,) = [each for each in json.loads(read)["rejected"] if each["path"] == path]
+    assert lost["reason"].startswith("edited in the store") and "a disk is replaced" not in read
+    with directory() as other, open_store(other, new=True) as target:
+        with pytest.raises(StoreError, match=f"not copied, 1: {path}: edited"):
+            copy(store, target, "here")
+        assert json.loads(read)["series"] == json.loads(from_store(target))["series"]
+    push(store)
+    assert from_store(store) == from_files(site)
+
+
+@pytest.mark.parametrize("name", ["directory", "s3"])
+def test_a_reader_takes_files_of_others_and_vanishing_files_as_they_are(name, site):
+    log = site / "config" / "alerts" / "here.jsonl"
+    with ENGINES[name]() as url, open_store(url, new=True) as store:
+        empty(store)
+        before = push(store)
+        for place in ("config/bands/here.yaml/README", "perflogs/here/reports/x/README", "README"):
+            store._put(f"documents/system=here/{place}", b"for people")
+        assert store.forget("here", NOW - timedelta(days=999), dry_run=False) == 0
+        assert from_store(store) == from_files(site)
+        frame = store._rows(store._list("samples/system=here/")[0])
+        store._put_rows("samples/system=here/month=2026-01", frame.with_columns(system=pl.lit("x")))
+        assert str(store.samples("here")[1][0]).endswith("has rows of another system")
+        store._remove(store._list("samples/system=here/month=2026-01/"))
+        listed = store._list
+
+        def replaced(prefix: str) -> list[str]:
+            found = listed(prefix)
+            if prefix.startswith("documents/"):
+                log.write_text(log.read_text() + "\n")
+                store._list = listed
+                push(store, before)
+            return found
+
+        store._list = replaced
+        assert from_store(store) == from_files(site)
 
 
 def test_no_cluster_writes_another_ones_documents(store, site):

@@ -179,13 +179,18 @@ def pull(
 ) -> None:
     """Copy what a store has into a directory of Parquet files, or into another store."""
     try:
-        url = _store_of(store, SiteOptions(root=site))
+        url, lost = _store_of(store, SiteOptions(root=site)), []
         with open_store(url) as source, open_store(to, new=True) as target:
             for name in source.systems():
                 if system in {None, name}:
-                    typer.echo(f"{name}: {plural(copy(source, target, name), 'sample')}")
+                    try:
+                        typer.echo(f"{name}: {plural(copy(source, target, name), 'sample')}")
+                    except StoreError as error:  # which keeps nobody else's back
+                        lost.append(f"{name}: {error}")
     except StoreError as error:
         raise failure(str(error)) from None
+    if lost:
+        raise failure("; ".join(lost))
 
 
 def forget(

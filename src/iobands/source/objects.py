@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, unquote
 
 import obstore
@@ -39,7 +40,10 @@ from iobands.source.store import (
 
 _VERSION: Final = "iobands-store"
 _TOGETHER: Final = 16  # files of a month that are made one
-_ATTEMPTS: Final = 3
+_ATTEMPTS: Final = 20
+#: The place, the time and the hash of a document.
+_DOCUMENT: Final = re.compile(r"documents/system=[^/]*/(.+)/(\d+\.\d+)-([0-9a-f]{64})")
+_T = TypeVar("_T")
 
 
 class _Damaged(Exception):
@@ -99,17 +103,20 @@ class ObjectStore:
 
     def samples(self, system: str) -> tuple[pl.DataFrame, Sequence[Rejected]]:
         """Return the rows of a system; a file that does not match its name is rejected."""
-        for _ in range(_ATTEMPTS):
-            frames: list[pl.DataFrame] = [pl.DataFrame(schema=SAMPLES)]
-            rejected: list[Rejected] = []
-            with self._errors(), suppress(FileNotFoundError):  # joined by another host meanwhile
-                for path in self._list(f"samples/system={quote(system)}/"):
-                    try:
-                        frames.append(self._rows(path))
-                    except _Damaged as error:
-                        rejected.append(Rejected(Path(path), 0, str(error)))
-                return pl.concat(frames), rejected
-        raise StoreError(f"{self._url}: files vanish while they are read; try again")
+
+        def read(path: str) -> pl.DataFrame | Rejected:
+            try:
+                rows = self._rows(path)
+            except _Damaged as error:
+                return Rejected(Path(path), 0, str(error))
+            if (rows["system"] == system).all():
+                return rows
+            return Rejected(Path(path), 0, "has rows of another system")
+
+        found = self._each(f"samples/system={quote(system)}/", read)
+        frames = [each for each in found if isinstance(each, pl.DataFrame)]
+        rejected = [each for each in found if isinstance(each, Rejected)]
+        return pl.concat([pl.DataFrame(schema=SAMPLES), *frames]), rejected
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
         """Delete whole months, and the run reports that changed before; see `Store`."""
@@ -119,11 +126,8 @@ class ObjectStore:
             frames = [pl.scan_parquet(self._get(path)) for path in gone]
             count: int = sum(each.select(pl.len()).collect().item() for each in frames)
             for path in self._list(f"documents/system={quote(system)}/"):
-                place, _, name = path.rpartition("/")
-                if (
-                    "/reports/" in unquote(place)
-                    and float(name.partition("-")[0]) < before.timestamp()
-                ):
+                named = _DOCUMENT.fullmatch(path)
+                if named and "/reports/" in unquote(path) and float(named[2]) < before.timestamp():
                     gone.append(path)
             self._remove([] if dry_run else gone)
         return count
@@ -132,20 +136,30 @@ class ObjectStore:
         self, system: str, reports_since: datetime, path: str | None = None
     ) -> Sequence[StoredDocument]:
         """Return the documents of a system; see `Store`."""
-        top, found = f"documents/system={quote(system)}/", []
-        prefix = f"{top}{quote(path)}/" if path else top
-        with self._errors():
-            for stored in self._list(prefix):
-                place, _, name = stored.removeprefix(top).rpartition("/")
-                seconds, _, digest = name.partition("-")
-                changed = datetime.fromtimestamp(float(seconds), timezone.utc)
-                if "/reports/" in unquote(place) and changed < reports_since:
-                    continue
-                document = StoredDocument(unquote(place), changed, self._get(stored))
-                if document.digest != digest:
-                    raise StoreError(f"{stored}: does not match its name; push it again")
-                found.append(document)
-        return found
+
+        def read(stored: str) -> StoredDocument | None:
+            if not (named := _DOCUMENT.fullmatch(stored)):
+                return None  # nothing that was pushed
+            place, changed = (
+                unquote(named[1]),
+                datetime.fromtimestamp(float(named[2]), timezone.utc),
+            )
+            if "/reports/" in place and changed < reports_since:
+                return None
+            return StoredDocument(place, changed, self._get(stored), named[3])
+
+        prefix = f"documents/system={quote(system)}/{f'{quote(path)}/' if path else ''}"
+        return [each for each in self._each(prefix, read) if each]
+
+    def _each(self, prefix: str, read: Callable[[str], _T]) -> list[_T]:
+        """Return what `read` makes of all files, though others join and replace some meanwhile."""
+        known: dict[str, _T] = {}
+        for _ in range(_ATTEMPTS):
+            with self._errors(), suppress(FileNotFoundError):
+                paths = self._list(prefix)
+                known.update((path, read(path)) for path in paths if path not in known)
+                return [known[path] for path in paths]
+        raise StoreError(f"{self._url}: files vanish while they are read; try again")
 
     def _put_rows(self, place: str, rows: pl.DataFrame) -> str:
         stream = io.BytesIO()

@@ -180,13 +180,7 @@ class PostgresStore:
             reports_since,
             path or "",
         )
-        found = []
-        for name, changed, content, digest in rows.iter_rows():
-            document = StoredDocument(name, changed, content)
-            if document.digest != digest:
-                raise StoreError(f"{self._name}: {name} was edited; push it again")
-            found.append(document)
-        return found
+        return [StoredDocument(*row) for row in rows.iter_rows()]
 
     def _migrate(self, schema: int) -> None:
         """Add the columns that an older store lacks, and keep its samples as they were.

@@ -49,6 +49,7 @@ from iobands.source.store import (
     Store,
     StoredDocument,
     StoreError,
+    edited,
     site_of_system,
     typed,
     without_password,
@@ -241,7 +242,7 @@ def push_new(
                     "push to another store"
                 )
             known = {
-                each.path: Seen(each.digest, at=_micro(each.changed))
+                each.path: Seen("" if each.is_edited else each.digest, at=_micro(each.changed))
                 for each in store.documents(system, EVER)
             }
         changed = [
@@ -277,12 +278,14 @@ def copy(source: Store, target: Store, system: str) -> int:
     """Copy everything of a system from one store to another; return the number of its samples.
 
     Raises:
-        StoreError: a store cannot be used, or a row is not what it was.
+        StoreError: a store cannot be used; or a row or a document is not what it was, and the rest
+            was copied.
     """
     rows, rejected = source.samples(system)
-    if rejected:
-        raise StoreError(f"{rejected[0]}; push it again before it is copied")
-    target.add(system, rows, source.documents(system, EVER))
+    documents = source.documents(system, EVER)
+    target.add(system, rows, [each for each in documents if not each.is_edited])
+    if lost := [*rejected, *edited(documents)]:
+        raise StoreError(f"{len(rows)} samples; not copied, {len(lost)}: {lost[0]}")
     return len(rows)
 
 

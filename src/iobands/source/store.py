@@ -55,16 +55,25 @@ class StoreError(Exception):
 
 @dataclass(frozen=True)
 class StoredDocument:
-    """A file of a system, by its path below the site's directory; empty if it was removed."""
+    """A file of a system, by its path below the site's directory; empty if it was removed.
+
+    `named` is the identity that a store has for it, by which an edit shows.
+    """
 
     path: str
     changed: datetime
     content: bytes
+    named: str | None = None
 
     @property
     def digest(self) -> str:
         """The identity of its content."""
         return hashlib.sha256(self.content).hexdigest()
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether somebody changed it in the store."""
+        return self.named not in {None, self.digest}
 
 
 def nothing_there(name: str) -> StoreError:
@@ -106,6 +115,8 @@ class Store(Protocol):
         self, system: str, reports_since: datetime, path: str | None = None
     ) -> Sequence[StoredDocument]:
         """Return the documents of a system, or the one at `path`; run reports since then only.
+
+        One that was edited is among them.
 
         Raises:
             StoreError: the store cannot be read.
@@ -159,7 +170,9 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     if table.is_empty():
         if not (there := ", ".join(store.systems())):
             raise FileNotFoundError("the store is empty; push first")
-        raise FileNotFoundError(f"no samples of {', '.join(systems)}; systems there: {there}")
+        lost = [str(each) for _, lines in found for each in lines][:1]
+        why = "".join(lost) or f"systems there: {there}"
+        raise FileNotFoundError(f"no samples of {', '.join(systems)}; {why}")
     return samples_of(table, [each for _, lines in found for each in lines])
 
 
@@ -234,6 +247,7 @@ def _known(
             for each in store.documents(name, reports_since)
             if _is_of(each.path, name)
         ]
+        rejected += edited(documents)
         for document in _newest(documents):
             if PurePosixPath(document.path).name == REJECTED:
                 rejected += _rejected_in(document)
@@ -254,9 +268,16 @@ def _known(
     return _named_as_the_files(known, f"{root}/")
 
 
+def edited(documents: Iterable[StoredDocument]) -> list[Rejected]:
+    """Return which documents are not what was pushed."""
+    reason = "edited in the store: it does not match its identity"
+    return [Rejected(Path(each.path), 0, reason) for each in documents if each.is_edited]
+
+
 def _newest(documents: Iterable[StoredDocument]) -> Iterable[StoredDocument]:
     by_path: dict[str, StoredDocument] = {}
-    for each in sorted(documents, key=lambda each: (each.changed, each.digest)):
+    whole = (each for each in documents if not each.is_edited)
+    for each in sorted(whole, key=lambda each: (each.changed, each.digest)):
         by_path[each.path] = each
     return [each for each in by_path.values() if each.content]
 
