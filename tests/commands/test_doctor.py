@@ -229,7 +229,9 @@ def test_a_schedule_and_a_channel_that_answers(
     programs = tmp_path / "bin"
     programs.mkdir()
     crontab = programs / "crontab"
-    crontab.write_text(f"#!/bin/sh\necho '17 5 * * * cd {site} && iobands run --tag daily'\n")
+    lines = ("12 * * * * cd {} && iobands run --suspects", "17 5 * * * cd {} && iobands run")
+    echoed = "\n".join(lines).format(site, site)
+    crontab.write_text(f"#!/bin/sh\ncat <<'END'\n{echoed}\nEND\n")
     crontab.chmod(0o755)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

@@ -49,6 +49,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / ODD
     (root / "config").mkdir(parents=True)
     (root / "config" / "systems").mkdir()
+    (root / "config" / "notify.yaml").write_text("schema: 1\nchannels: {}\n")
     program = root / "bin" / "iobands"
     program.parent.mkdir()
     program.write_text(PROGRAM)
@@ -88,6 +89,27 @@ def test_a_line_of_cron(root: Path) -> None:
     if crontab:  # Debian's cron checks a file without installing it
         (root / "tab").write_text(line + "\n")
         assert subprocess.run([crontab, "-T", "tab"], cwd=root, check=False).returncode == 0
+
+
+def test_a_line_asks_only_for_what_is_installed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the core alone, each session would end before it measures."""
+    monkeypatch.setattr("iobands.commands.options.find_spec", lambda _: None)
+    hourly, daily = entry("cron").splitlines()[1::2]
+    assert (hourly.partition(" run ")[2], daily.partition(" run ")[2]) == (
+        *("--suspects", "--tag daily --system here"),
+    )
+    status, said = call("schedule", "cron", "--report", "page")
+    assert (status, "iobands schedule --report needs " in said) == (3, True)
+
+
+def test_a_line_that_sends_messages_needs_to_know_to_whom(root: Path) -> None:
+    (root / "config" / "notify.yaml").unlink()
+    status, said = call("schedule", "cron", "--notify")
+    assert (status, "--notify: " in said, "notify.yaml is missing; it names" in said) == (
+        *(3, True, True),
+    )
 
 
 @pytest.mark.parametrize("kind", MODULES)

@@ -18,6 +18,8 @@ from iobands.commands.options import (
     SystemOption,
     TagOption,
     failure,
+    missing_of_report,
+    require_report,
     root_of,
     site_files,
 )
@@ -140,8 +142,14 @@ def schedule(
     ] = 30,
     system: AsSystemOption = None,
     dashboard: Annotated[
-        str, typer.Option("--report", metavar="DIR", help="Also write the dashboard to DIR.")
-    ] = "dashboard",
+        str | None,
+        typer.Option(
+            "--report",
+            metavar="DIR",
+            help="Also write the dashboard to DIR. [default: dashboard, if iobands[report] is "
+            "installed]",
+        ),
+    ] = None,
     notify: NotifyOption = False,
     suspects: Annotated[
         bool,
@@ -167,6 +175,14 @@ def schedule(
     clock = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", at)
     if clock is None:
         raise failure(f"--at {at}: not a time of day; write 05:00")
+    receivers = place / "config" / "notify.yaml"
+    if notify and not receivers.is_file():
+        raise failure(f"--notify: {receivers} is missing; it names who gets messages")
+    if dashboard:
+        require_report("iobands schedule --report")
+    elif not missing_of_report():
+        dashboard = "dashboard"
+    reporting = ["--report", dashboard] if dashboard else []
     notifying = ["--notify"] if notify else []
     of_system = ["--system", system] if system else []
     new = partial(
@@ -174,8 +190,8 @@ def schedule(
     )
     often = every or (Every.WEEK if tag == "weekly" else Every.DAY)
     try:
-        usual = new(tag, ["--report", dashboard, *of_system, *notifying], every=often)
-        hourly = new(None, ["--report", dashboard, *notifying], every=Every.HOUR)
+        usual = new(tag, [*reporting, *of_system, *notifying], every=often)
+        hourly = new(None, [*reporting, *notifying], every=Every.HOUR)
     except ValueError as error:
         raise failure(str(error)) from error
     if form is Form.SCRIPT:

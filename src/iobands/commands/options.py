@@ -271,11 +271,15 @@ def failure(message: str) -> typer.Exit:
     return typer.Exit(UNKNOWN)
 
 
+def missing_of_report() -> str | None:
+    """Return a module that `iobands[report]` installs and that is not there."""
+    return next((name for name in REPORT_MODULES if find_spec(name) is None), None)
+
+
 def require_report(what: str) -> None:
     """End with a message if what `iobands[report]` installs is not there; `what` needs it."""
-    for name in REPORT_MODULES:
-        if find_spec(name) is None:
-            raise failure(f"{what} needs {name}, which is missing: pip install 'iobands[report]'")
+    if name := missing_of_report():
+        raise failure(f"{what} needs {name}, which is missing: pip install 'iobands[report]'")
 
 
 def time_of(text: str, option: str = "--since") -> datetime:
