@@ -381,6 +381,20 @@ def test_no_cluster_writes_another_ones_documents(store, site):
     assert from_store(store) == from_files(site)
 
 
+def test_a_full_disk_leaves_no_site_without_an_identity(store, site):
+    (site / "perflogs" / "site.id").touch()  # as a full disk leaves it
+    push(store)
+    assert sites_of(store) == [["here"]]
+    assert len((site / "perflogs" / "site.id").read_text()) == 33
+    assert store.documents("here", NOW, "perflogs/site.id")
+
+
+def test_a_missing_bucket_is_named_in_one_line():
+    missing = pytest.raises(StoreError, match=r"^s3://no-such-bucket/x: no such bucket$")
+    with ENGINES["s3"](), missing, open_store("s3://no-such-bucket/x", new=True):
+        pass
+
+
 def test_two_sites_with_one_name_are_told_apart(store, site):
     first = push(store)
     assert sites_of(store) == [["here"]]
@@ -519,6 +533,20 @@ def test_a_cluster_may_only_push_and_a_page_only_read(database, site):
         assert from_store(store) == from_files(site)
         with pytest.raises(StoreError, match="permission denied"):
             push(store)
+
+
+def test_a_server_that_never_answers_ends_a_push(monkeypatch):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"postgresql://me@127.0.0.1:{silent.getsockname()[1]}/io"
+        for given, patience in (
+            ("?connect_timeout=2", "connect_timeout=99"),
+            ("", "connect_timeout=2"),
+        ):
+            monkeypatch.setattr("iobands.source.postgres._PATIENCE", patience)
+            with pytest.raises(StoreError, match="timeout expired"), open_store(url + given):
+                pass
 
 
 def test_a_dump_of_the_database_is_restored(database, site):

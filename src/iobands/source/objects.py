@@ -196,7 +196,10 @@ class ObjectStore:
         return bytes(obstore.get(self._files, path).bytes())
 
     def _put(self, path: str, content: bytes) -> None:
-        obstore.put(self._files, path, content)
+        try:
+            obstore.put(self._files, path, content)
+        except FileNotFoundError:
+            raise StoreError(f"{self._url}: no such bucket") from None
 
     def _remove(self, paths: Sequence[str]) -> None:
         for path in paths:

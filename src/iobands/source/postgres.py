@@ -38,6 +38,12 @@ _TYPES: Final[Mapping[str, str]] = {
     "Datetime": "timestamptz",
 }
 _SCHEMA: Final = "iobands"
+#: How long a server that does not answer, or a locked table, holds a session up.
+_PATIENCE: Final = (
+    "connect_timeout=30&tcp_user_timeout=60000"
+    "&keepalives_idle=30&keepalives_interval=10&keepalives_count=3"
+)
+_LOCKED: Final = "60s"
 _CONTENT: Final = ", ".join(f'"{name}"' for name in CONTENT)
 _COLUMNS: Final = ", ".join(f'"{name}"' for name in SAMPLES)
 #: The identity of a row: PostgreSQL's text of its cells, hashed.
@@ -87,8 +93,10 @@ class PostgresStore:
         """
         self._name = without_password(url)
         with self._errors():
-            self._connection: Connection = dbapi.connect(url)
+            place, _, given = url.partition("?")  # of an option that comes twice, the last counts
+            self._connection: Connection = dbapi.connect(f"{place}?{_PATIENCE}&{given}".rstrip("&"))
             self._do("SET timezone TO 'UTC'", "SET datestyle TO ISO")  # the text that is hashed
+            self._do(f"SET lock_timeout TO '{_LOCKED}'")
             known = self._fetch(f"SELECT to_regclass('{_SCHEMA}.about') IS NOT NULL AS there")
             try:
                 if not known["there"][0]:

@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from importlib import import_module
@@ -324,11 +324,9 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
         parsed = parse_perflogs(perflogs)
         lines = {name: each.lines for name, each in held.items()}
         new, rejected = _table(parsed, root, lines), parsed.samples().rejected
-    with (
-        suppress(FileExistsError),
-        (perflogs / Path(SITE).name).open("x", encoding="ascii") as identity,
-    ):
-        identity.write(f"{uuid4().hex}\n")
+    identity = perflogs / Path(SITE).name
+    if not identity.exists() or not identity.stat().st_size:
+        replace_file(identity, f"{uuid4().hex}\n".encode())
     documents, seen = {}, {}
     # a directory may have another name than the system of its lines
     systems = {each.name for each in perflogs.iterdir() if each.is_dir()} | {*new["system"]}
