@@ -41,7 +41,7 @@ class NotedDirectories(rfm.RegressionTestPlugin):
             except OSError as error:
                 raise ReframeError(
                     f"cannot write a note to {self.notes}: {error.strerror}"
-                ) from error
+                ) from None  # ReFrame would add the cause to the text
             self._noted = (*self._noted, note)
         return note.path
 

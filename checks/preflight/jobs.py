@@ -90,7 +90,8 @@ class EnvProbe(SmallJob, WithoutEnvironment, NotedDirectories):
         try:
             answers = probe.read_answers(Path(self.stagedir), len(self.file_systems))
         except probe.StageError as error:
-            raise SanityError(str(error)) from error
+            # ReFrame would add the cause to the text
+            raise SanityError(str(error)) from None
         self.findings = {
             name: self._findings(name, settings, *answer)
             for (name, settings), answer in zip(self.file_systems.items(), answers, strict=True)
@@ -239,5 +240,5 @@ def require_begun(check: rfm.RunOnlyRegressionTest) -> None:
         try:
             probe.require_room(stage)
         except probe.StageError as error:
-            raise SanityError(str(error)) from error
+            raise SanityError(str(error)) from None
         raise SanityError(why_no_output(check.job.state, check.max_pending_time, str(stage)))

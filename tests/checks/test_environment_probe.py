@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -182,6 +183,19 @@ def test_a_stage_directory_that_is_full_is_blamed_and_no_file_system(mount, disk
     with pytest.raises(probe.StageError, match="could not write"):
         probe.read_answers(stage, 1)
     assert list(disk.iterdir()) == []
+
+
+def test_a_reason_is_said_once(tmp_path):
+    """ReFrame adds what caused an error to the text of the error."""
+    sanity = pytest.importorskip("reframe.core.exceptions").SanityError
+    from checks.preflight.jobs import require_begun  # noqa: PLC0415 (needs ReFrame)
+
+    gone = SimpleNamespace(stagedir=str(tmp_path / "gone"), stdout="rfm_job.out")
+    with pytest.raises(sanity) as caught:
+        require_begun(gone)
+    assert str(caught.value) == (
+        f"the stage directory {tmp_path}/gone cannot be written to: No such file or directory"
+    )
 
 
 def test_one_that_others_may_write_and_that_is_not_sticky_is_not_written_to(probed, disk):
