@@ -11,7 +11,14 @@ from typing import Final
 
 import numpy as np
 
-from iobands.model import SERIES_FIELDS, WORST_STATUS_FIRST, __version__
+from iobands.model import (
+    FEWEST_PAIRS,
+    SERIES_FIELDS,
+    WORST_STATUS_FIRST,
+    PairedRatio,
+    __version__,
+    paired_ratio,
+)
 from iobands.snapshot import (
     COMPARABLE,
     ENOUGH_RUNS,
@@ -130,19 +137,23 @@ def overview(
 
 
 def _alert(alert: Alert, site: Snapshot) -> dict[str, object]:
-    if site.is_public:
-        says = [*finding(alert, site)] if alert.has_level else []
-        says += ["acknowledged"] if alert.is_quiet else []
-    else:
-        says = details(alert, site)
     return {
         "severity": alert.severity.value,
         "quiet": alert.is_quiet,
         "number": counted_members(alert, site),
-        "says": [text for text in says if text],
+        "says": _says(alert, site),
         "certainty": alert.certainty and alert.certainty.value,
         **_spell(alert),
     }
+
+
+def _says(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
+    if site.is_public:
+        says = [*finding(alert, site, short=short)] if alert.has_level else []
+        says += ["acknowledged"] if alert.is_quiet else []
+    else:
+        says = details(alert, site, short=short)
+    return [text for text in says if text]
 
 
 def _spell(alert: Alert) -> dict[str, object]:
@@ -231,7 +242,6 @@ def _series(series: Series, site: Snapshot) -> dict[str, object]:
 
 
 _MONTH: Final = np.timedelta64(30, "D")
-_FEWEST: Final = 6  # runs, from which on their extremes hold the median in 95 of 100 cases
 _MOST_ALERTS: Final = 8
 _FEW_SITES: Final = 10  # for which the file systems of each are compared
 _TIB: Final = 1024  # GiB
@@ -240,21 +250,31 @@ _CLASSES: Final = ("ok", "known", "degraded", "missing")  # of a page's style, b
 
 @dataclass(frozen=True)
 class Rate:
-    """The median of a series over 30 days, in its unit, and its interval of 95 %."""
+    """The median of a series over 30 days, in its unit, and its interval of 95 %.
+
+    `href` is the page of the series, and `tib` the size of its file system, None if unknown.
+    """
 
     site: str
     href: str
     file_system: str
+    label: str
     nodes: int
-    median: float
-    low: float
-    high: float
-    per_tib: float | None
+    median: PairedRatio
+    tib: float | None
 
     @property
     def per_node(self) -> float:
         """The median on each node."""
-        return self.median / max(self.nodes, 1)
+        return self.median.median / self.nodes
+
+    def over(self, divisor: float) -> str:
+        """Return the median and its interval, each divided by a number."""
+        found = self.median
+        median, low, high = (
+            figure((value or 0) / divisor) for value in (found.median, found.lower, found.upper)
+        )
+        return f"{median} ({low}–{high})"
 
 
 @dataclass(frozen=True)
@@ -277,14 +297,14 @@ def about_cluster(
     """Return what the front page says of a site, whose dashboard is at `href`."""
     urgent = sections(site)[ATTENTION]
     alerts = [
-        (subject(each), " · ".join(filter(None, details(each, site, short=True))), page_of(each))
+        (subject(each), " · ".join(_says(each, site, short=True)), page_of(each))
         for each in urgent[:_MOST_ALERTS]
     ]
     if len(urgent) > len(alerts):
         alerts.append((f"and {len(urgent) - len(alerts)} more", "", ""))
     rates: defaultdict[tuple[str, str], list[Rate]] = defaultdict(list)
     for series in site.series:
-        if rate := _rate(name, href, series, site):
+        if rate := _rate(name, f"{href}index.html#/series/{series_id(series.key)}", series, site):
             key = series.key
             rates[f"{key.tool} {key.pattern} {key.interface} {key.variable}", key.unit].append(rate)
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
@@ -330,14 +350,10 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
 def _rate(name: str, href: str, series: Series, site: Snapshot) -> Rate | None:
     """Return what a series delivered lately, None with too few runs."""
     key, history = series.key, series.history.routine
-    values = np.sort(history.values[history.times > in_utc(site.now) - _MONTH])
-    if len(values) < _FEWEST:
+    values = history.values[history.times > in_utc(site.now) - _MONTH].tolist()
+    if len(values) < FEWEST_PAIRS:
         return None
-    # the order statistics that hold the median: by the normal approximation of the binomial
-    reach, middle = 1.96 * math.sqrt(len(values)) / 2, len(values) / 2
-    low = values[max(math.floor(middle - reach), 0)]
-    high = values[min(math.ceil(middle + reach), len(values) - 1)]
-    median, size = float(np.median(values)), site.file_system(key.system, key.file_system).size_gib
-    per_tib = median / (size / _TIB) if size else None
-    place, nodes = str(key.file_system), int(key.nodes or 0)
-    return Rate(name, href, place, nodes, median, float(low), float(high), per_tib)
+    median = paired_ratio([(value, 1) for value in values])  # the interval of the sign test
+    size = site.file_system(key.system, key.file_system).size_gib
+    place, nodes, tib = str(key.file_system), int(key.nodes or 1), size / _TIB if size else None
+    return Rate(name, href, place, series.label, nodes, median, tib)

@@ -1,0 +1,58 @@
+"""The page of several sites."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from iobands.judge.site import read_site
+from iobands.snapshot import public
+from iobands.source.demo import write_demo
+from iobands.views.dashboard.overview import about_cluster, clusters_page
+from iobands.views.dashboard.series import series_id
+from tests.factory import NOW, case, daily, write_perflog, write_report
+from tests.views.sites import look
+
+
+def rows_of(page: str) -> list[list[str]]:
+    """Return the cells of the tables that compare."""
+    table = page.partition("What they deliver")[2]
+    rows = re.findall(r"<tr>(.*?)</tr>", table)
+    texts = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+    return [[html.unescape(re.sub(r"<[^>]+>", "", text)) for text in row] for row in texts]
+
+
+def test_series_are_compared_per_node_and_tebibyte_with_intervals(tmp_path: Path) -> None:
+    # 1.0 to 3.4: the sign test leaves out 7 of 25 at each end (1 - 2 * 0.0216 = 0.957)
+    values = [1 + 0.1 * (n * 7 % 25) for n in range(25)]
+    clusters = []
+    for name, factor in (("one", 1), ("two", 10)):
+        perflogs = tmp_path / name / "perflogs"
+        write_perflog(perflogs, daily([factor * each for each in values], nodes=4))
+        if name == "one":
+            seen = {"result": "pass", "fail_phase": None, "size_gib": 2048.0}
+            seen["examines"] = "file system"
+            write_report(perflogs, [case(display_name="EnvFileSystem", **seen)])
+        site = look(tmp_path / name)
+        clusters.append(about_cluster(name, f"{name}/", site))
+    page = clusters_page(clusters, NOW)
+    assert rows_of(page) == [
+        ["Site", "Series", "Nodes", "GiB/s", "GiB/s per node", "GiB/s per TiB"],
+        ["two", "disk fpp write_bw", "4", "22 (17–27)", "5.5 (4.25–6.75)", "–"],
+        ["one", "disk fpp write_bw", "4", "2.2 (1.7–2.7)", "0.55 (0.425–0.675)", "1.1 (0.85–1.35)"],
+    ]
+    assert f'href="one/index.html#/series/{series_id(site.series[0].key)}"' in page
+    few = replace(clusters[0], rates={}), clusters[1]
+    assert "What they deliver" not in clusters_page(few, NOW)
+
+
+def test_the_public_page_of_all_says_what_the_public_dashboard_says(tmp_path: Path) -> None:
+    write_demo(tmp_path, NOW)
+    config = tmp_path / "config"
+    site = read_site(tmp_path / "perflogs", config / "bands", config / "alerts", now=NOW)
+    for seen, advice in ((site, True), (public(site), False)):
+        page = clusters_page([about_cluster("one", "one/", seen)], site.now)
+        assert "OST 7 of fast" in page
+        assert ("drain it" in page) == advice
