@@ -75,6 +75,8 @@ def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(iobands, t
     report = ("maintenance", "report", "--store", store)
     assert "2 sites; choose with --system: one, two" in unknown(iobands(*report)).stderr
     assert "new disks" in iobands(*report, "--system", "two").stdout
+    figures = unknown(iobands("report", "pages", "--store", store, "--format", "svg"))
+    assert "2 sites; choose with --system: one, two" in figures.stderr
     assert iobands("report", "pages", "--store", store).returncode == 0
     page = (tmp_path / "pages" / "index.html").read_text()
     assert all(f'<a href="{name}/index.html">{name}</a>' in page for name in ("one", "two"))

@@ -515,14 +515,21 @@ def test_a_cluster_may_only_push_and_a_page_only_read(database, site):
         push(owner)
         howto = (ROOT / "docs" / "howto" / "keep-in-a-store.md").read_text()
         grants = re.search(r"```sql\n(GRANT .*?)```", howto, re.DOTALL)[1]
-        owner._do("CREATE ROLE cluster LOGIN", "CREATE ROLE reader LOGIN PASSWORD 'right'")
+        owner._do("CREATE ROLE cluster", "CREATE ROLE reader LOGIN PASSWORD 'right'")
+        owner._do(*(f"CREATE ROLE {name} LOGIN IN ROLE cluster" for name in ("here", "other")))
         owner._do(*grants.replace("DATABASE io", "DATABASE postgres").strip().split("\n"))
-    as_cluster, as_reader = (
-        database.replace("iobands@", f"{name}@") for name in ("cluster", "reader")
+    as_cluster, as_other, as_reader = (
+        database.replace("iobands@", f"{name}@") for name in ("here", "other", "reader")
     )
     log = site / "perflogs" / "here" / "local" / "BenchioFPP.log"
     with log.open("a") as perflog:
         perflog.write(line(perf_value="0.7", job_completion_time=NOW.isoformat()) + "\n")
+    rows = gather(Path("perflogs"), Path("config"), NOTHING)
+    with open_store(as_other) as store:
+        for part in ((rows.samples, ()), (rows.samples[:0], rows.documents["here"])):
+            with pytest.raises(StoreError, match="row-level security"):
+                store.add("here", *part)
+            store._connection.rollback()
     with open_store(as_cluster) as store:
         push(store)
         for command in ("DELETE FROM iobands.samples", "UPDATE iobands.samples SET perf_value = 9"):

@@ -95,11 +95,12 @@ def report(
     3 if not.
     """
     past = options.as_of is not None
-    if _clusters_to(directory, options, public=public, past=past):
+    is_page = output is ReportFormat.HTML
+    if is_page and _clusters_to(directory, options, public=public, past=past):
         return
     judged = judgement_of(options, with_power=True)
     site = judged.snapshot
-    if output is ReportFormat.HTML:
+    if is_page:
         report_to(directory, judged, options.config_of("systems"), public=public, past=past)
     else:
         _figures_to(directory, site, output.value)
