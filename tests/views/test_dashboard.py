@@ -249,7 +249,7 @@ def test_a_file_system_has_its_path_and_size(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.5], targets_active=4))
     write_dashboard(look(tmp_path), tmp_path / "page", paths={("here", "disk"): "/mnt/disk"})
     (found,) = data_of(tmp_path / "page/data/site.js")["file_systems"]
-    wanted = ("path", "size_gib", "type", "fullness_percent", "targets_active")
+    wanted = ("path", "size_gib", "file_system_type", "fullness_percent", "targets_active")
     assert [found[name] for name in wanted] == ["/mnt/disk", 2048, "posix", 12.5, 4]
 
 

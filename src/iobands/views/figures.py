@@ -82,10 +82,7 @@ def time_series(series: Series, now: datetime, form: str = "svg") -> bytes:
     Each band is shaded from its lower to its upper quartile for as long as it was in force, with
     a line at the median and a dashed one at the floor; lasting changes are shaded too.
     """
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=_SIZE, layout="constrained")
-        _draw_values(figure.add_subplot(), series, now)
-        return _rendered(figure, form)
+    return _panels([series], now, form)
 
 
 def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes | None:
@@ -95,24 +92,29 @@ def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes 
     end, and when the alert was raised. The lower panel has the evidence for a drop and for a rise
     after each run, in nats. For an alert, the values of its first members. None without a sample.
     """
-    members = [found] if isinstance(found, Series) else [each.series for each in found.members]
-    drawn = [each for each in members if each.status.runs][:_MOST_PANELS]
-    if not drawn:
+    if isinstance(found, Alert):
+        drawn = [each.series for each in found.members if each.series.status.runs]
+        return _panels(drawn[:_MOST_PANELS], site.now, form) if drawn else None
+    if not found.status.runs:
         return None
     with mpl.rc_context(_STYLE):
-        if isinstance(found, Series):
-            figure, above, below = _two_panels()
-            _draw_values(above, found, site.now)
-            _title(above, found.label, found.status.state.value, pad=2 * _LINE)  # above the legend
-            above.set_xlabel("")
-            _draw_evidence(below, found)
-            _legend(above, below)
-            return _rendered(figure, form)
-        width, height = _SIZE
+        figure, above, below = _two_panels()
+        _draw_values(above, found, site.now)
+        _title(above, found.label, found.status.state.value, pad=2 * _LINE)  # above the legend
+        above.set_xlabel("")
+        _draw_evidence(below, found)
+        _legend(above, below)
+        return _rendered(figure, form)
+
+
+def _panels(drawn: Sequence[Series], now: datetime, form: str) -> bytes:
+    """Return a figure of several series, one below the other, with one axis of time."""
+    width, height = _SIZE
+    with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(width, height * len(drawn)), layout="constrained")
         panels = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
         for axes, series in zip(panels, drawn, strict=True):
-            _draw_values(axes, series, site.now)
+            _draw_values(axes, series, now)
             axes.set_xlabel("time (UTC)" if axes is panels[-1] else "")
         return _rendered(figure, form)
 

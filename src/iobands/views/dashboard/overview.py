@@ -57,7 +57,7 @@ from iobands.views import (
     time_text,
     with_pages,
 )
-from iobands.views.dashboard.series import heat_map, job_id, peer_maps, seconds, series_id
+from iobands.views.dashboard.series import heat_map, job_id, peer_maps, picked, series_id
 from iobands.views.maintenance import in_short, page_about, title_of_maintenance
 
 #: The version of the form of the data.
@@ -66,7 +66,9 @@ _LATELY: Final = 30
 _RECENT: Final = 20
 _MOST_REJECTED: Final = 100
 _NAMED: Final = 2  # alerts that the headline names
-_COVARIATES: Final = ("fullness_percent", "targets_active", "targets_inactive")
+_OF_SAMPLE: Final = (
+    "file_system_type", "medium", "fullness_percent", "targets_active", "targets_inactive"
+)  # fmt: skip
 
 
 def overview(
@@ -75,12 +77,13 @@ def overview(
     *,
     past: bool,
     users: Sequence[Block] = (),
+    maintenances: Sequence[BeforeAfter] = (),
 ) -> dict[str, object]:
-    """Return plain data; times are in seconds since 1970.
+    """Return what the front page shows, as plain data and times.
 
     `paths` has the paths of the file systems of each system. `past` means that the site is shown as
     it was at an earlier time, so its age does not count. `users` is what users of the site read
-    first.
+    first, and each of `maintenances` has a page.
     """
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     last = site.last_session
@@ -88,15 +91,15 @@ def overview(
     found = {
         "schema": _SCHEMA,
         "version": __version__,
-        "made": seconds(site.now),
+        "made": site.now,
         "past": past,
         "made_up": site.is_made_up,
         "public": site.is_public,
         "word": WORDS[site.exit_status],
         "counts": counts(site),
         "headline": headline(site),
-        "newest": newest and seconds(newest),
-        "session": last and {"began": seconds(last.began), "how": last.how},
+        "newest": newest,
+        "session": last and picked(last, "began", "how"),
         "alerts": [
             {"heading": heading, **_alert(alert, site)}
             for heading, alerts in sections(site).items()
@@ -105,11 +108,8 @@ def overview(
         "over": [_spell(each) for each in with_pages(site) if each.ended],
         "lately": [
             {
-                "number": each.number,
+                **picked(each, "number", "subject", "since", "ended"),
                 "page": pages.get((each.number, each.subject)),
-                "subject": each.subject,
-                "since": seconds(each.since),
-                "ended": each.ended and seconds(each.ended),
                 "change": percent(each.ratio) if each.ratio else "",
                 "end": each.ending,
             }
@@ -123,6 +123,9 @@ def overview(
         "comparable": {name: list(follows) for name, follows in COMPARABLE.items()},
         "series": [_series(each, site) for each in site.series],
         "superseded": site.superseded,
+        "reports": [
+            [in_short(each), title_of_maintenance(each), page_about(each)] for each in maintenances
+        ],
     }
     if not site.is_public:
         found |= {
@@ -138,11 +141,10 @@ def overview(
 
 def _alert(alert: Alert, site: Snapshot) -> dict[str, object]:
     return {
-        "severity": alert.severity.value,
+        **picked(alert, "severity", "certainty"),
         "quiet": alert.is_quiet,
         "number": counted_members(alert, site),
         "says": _says(alert, site),
-        "certainty": alert.certainty and alert.certainty.value,
         **_spell(alert),
     }
 
@@ -161,8 +163,7 @@ def _spell(alert: Alert) -> dict[str, object]:
     return {
         "subject": subject(alert),
         "page": page_of(alert),
-        "since": alert.since and seconds(alert.since),
-        "ended": alert.ended and seconds(alert.ended),
+        **picked(alert, "since", "ended"),
         "series": [series_id(member.series.key) for member in alert.members],
     }
 
@@ -202,14 +203,10 @@ def _file_systems(site: Snapshot, paths: Mapping[tuple[str, str], str]) -> list[
         outliers = known_of.outliers
         found.append(
             {
-                "name": name,
-                "system": system,
+                **picked(known_of, "name", "system", "size_gib"),
+                **{field: sample.get(field) for field in _OF_SAMPLE},
                 "path": paths.get((system, name)),
-                "size_gib": known_of.size_gib,
-                "type": sample.get("file_system_type"),
-                "medium": sample.get("medium"),
-                **{field: sample.get(field) for field in _COVARIATES},
-                "when": each.status.when and seconds(each.status.when),
+                "when": each.status.when,
                 "outliers": outliers.runs and f"{outliers.outliers} of {outliers.runs}",
             }
         )
@@ -225,18 +222,14 @@ def _series(series: Series, site: Snapshot) -> dict[str, object]:
         "job": job_id(key),
         "label": series.label,
         "fields": {name: value_of(key, name) for name in fields},
-        "variable": key.variable,
-        "unit": key.unit,
+        **picked(key, "variable", "unit"),
+        **picked(status, "state", "verdict", "runs", "when"),
         "effect": series.in_effect.brief(),
-        "state": status.state.value,
         "says": state_text(status, quiet),
         "quiet": quiet,
-        "verdict": status.verdict,
         "value": None if status.value is None else figure(status.value),
         "band": band_text(band, status.provisional) if band else "",
         "left": runs_left(series) if status.state is State.CALIBRATING else 0,
-        "runs": status.runs,
-        "when": status.when and seconds(status.when),
         "trend": sparkline(series.history.values[-_RECENT:].tolist()),
     }
 

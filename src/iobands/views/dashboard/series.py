@@ -171,14 +171,11 @@ def _map(place: Place) -> dict[str, object]:
                 cells[column] = min(percent, percent if cells[column] is None else cells[column])
     rows = sorted(with_worst(place), key=lambda each: WORST_FIRST.index(each[2].state))
     return {
-        "title": place.name,
-        "noun": place.noun,
-        "sessions": [seconds(moment(time)) for time in every[firsts]],
+        **picked(place, "name", "noun"),
+        "sessions": [moment(time) for time in every[firsts]],
         "rows": [
             {
-                "name": name,
-                "state": worst.state.value,
-                "since": worst.since and seconds(worst.since),
+                **picked(worst, "name", "state", "since"),
                 "runs": max(each.runs for each in found.values()),
                 "speeds": {
                     variable: ratio_text(each.ratio)
@@ -203,6 +200,11 @@ def job_id(key: SeriesKey) -> str:
     return series_id(replace(key, variable=""))
 
 
+def picked(of: object, *names: str) -> dict[str, object]:
+    """Return some attributes of a value by their names."""
+    return {name: getattr(of, name) for name in names}
+
+
 def seconds(when: datetime) -> int:
     """Return `when` in whole seconds since 1970."""
     return int(when.astimezone(timezone.utc).timestamp())
@@ -221,70 +223,56 @@ def _maintenances(site: Snapshot, series: Series) -> list[Span]:
 
 
 def details_of(site: Snapshot, series: Series) -> dict[str, object]:
-    """Return plain data; times are in seconds since 1970, values in the unit of the series.
+    """Return what its page shows of a series; values are in the unit of the series.
 
     A public dashboard has no reasons.
     """
     evidence, history, known = series.status.evidence, series.history, series.verdicts
+    first = history.first if len(history) else None
     baseline = None
     if evidence and evidence.level is not None and len(evidence.rows):
         baseline = {"level": evidence.level, "since": int(known.times[evidence.rows[0]])}
 
-    def shown(**fields: object) -> dict[str, object]:
-        return {n: each for n, each in fields.items() if not (site.is_public and n in _PRIVATE)}
+    def reasons(name: str) -> tuple[str, ...]:
+        return () if site.is_public else (name,)
 
     return {
         "id": series_id(series.key),
         "bands": [
-            {
-                "floor": b.floor,
-                "lower": b.lower_quartile,
-                "median": b.median,
-                "upper": b.upper_quartile,
-            }
-            for b in known.bands
+            picked(each, "floor", "lower_quartile", "median", "upper_quartile")
+            for each in known.bands
         ],
         "segments": known.segments,
         "baseline": baseline,
         "epochs": [
-            shown(name=each.name, since=seconds(each.since), reason=each.reason or each.source)
+            picked(
+                replace(each, reason=each.reason or each.source),
+                "name",
+                "since",
+                *reasons("reason"),
+            )
             for each in series.epochs
-            if len(history) and each.since > history.first
+            if first and each.since > first
         ],
         "changes": [
             {
-                "since": seconds(each.since),
-                "low": seconds(each.since_low),
-                "high": seconds(each.since_high),
-                "raised": seconds(each.raised),
-                "ended": each.ended and seconds(each.ended),
-                "end": each.end,
+                **picked(each, "since", "since_low", "since_high", "raised", "ended", "end"),
+                **picked(each, "baseline", "level"),
                 "ratio": each.ratio.value,
                 "says": ratio_text(each.ratio),
-                "baseline": each.baseline,
-                "level": each.level,
             }
             for each in (evidence.changes if evidence else ())
         ],
         "incidents": [
-            {
-                "name": each.name,
-                "since": seconds(each.since),
-                "until": seconds(each.until),
-                "open": each.is_open,
-                "ratio": each.ratios[series.key],
-            }
+            picked(each, "name", "since", "until", "is_open") | {"ratio": each.ratios[series.key]}
             for each in site.incidents
             if series.key in each.ratios
         ],
         "maintenance": [
-            shown(begin=seconds(each.begin), end=seconds(each.end), reason=each.why)
-            for each in _maintenances(site, series)
+            picked(each, "begin", "end", *reasons("why")) for each in _maintenances(site, series)
         ],
-        "missing": [shown(when=seconds(each.when), what=each.what) for each in series.missing],
-        "actions": [
-            {"when": seconds(each.when), "says": action_text(each)} for each in series.actions
-        ],
+        "missing": [picked(each, "when", *reasons("what")) for each in series.missing],
+        "actions": [{"when": each.when, "says": action_text(each)} for each in series.actions],
         # what an earlier run asked for has a smaller mark
         "asked": history.times[history.asked].astype("datetime64[s]").astype(int).tolist(),
         "facts": _facts(site, series),

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from errno import EAGAIN, EEXIST
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 import polars as pl
 
@@ -41,13 +42,8 @@ from iobands.snapshot import SLOWEST, WHERE, BeforeAfter, Series, Snapshot, slow
 from iobands.views import Block, printable
 from iobands.views.dashboard.alert_page import alert_pages
 from iobands.views.dashboard.overview import Cluster, clusters_page, overview
-from iobands.views.dashboard.series import details_of, job_id
-from iobands.views.maintenance import (
-    in_short,
-    page_about,
-    page_of_maintenance,
-    title_of_maintenance,
-)
+from iobands.views.dashboard.series import details_of, job_id, seconds
+from iobands.views.maintenance import page_about, page_of_maintenance
 
 # Independent of the umask, as a web server reads them as another user.
 _READABLE: Final = 0o644
@@ -68,7 +64,6 @@ _BEGINNINGS: Final = {
     ".html": b'<!DOCTYPE html>\n<html lang="en" class="iobands-alert">',
 }
 _PATIENCE_SECONDS: Final = 60
-_ASSETS: Final = files("iobands.views.dashboard") / "assets"
 
 
 @dataclass(frozen=True)
@@ -105,7 +100,12 @@ def write_dashboard(
     with _alone(directory):
         made: set[Path] = set()
         replaced = 0
-        for name, content in _contents(site, paths, past, users, maintenances, progress):
+        about = overview(site, paths, past=past, users=users, maintenances=maintenances)
+        front = {f"{_DATA}/site.js": _call("site", about), "index.html": _asset("index.html")}
+        held = ((page_about(each), page_of_maintenance(each)) for each in maintenances)
+        pages = chain(alert_pages(site), held)
+        written = ((name, page.encode("utf-8", "replace")) for name, page in pages)
+        for name, content in chain(_app(), _runs(site, progress), written, front.items()):
             path = directory / name
             with opened_below(directory, PurePath(name).parts[:-1], _ENTERED) as parent:
                 replaced += replace_file(path, content, mode=_READABLE, directory=parent)
@@ -123,7 +123,7 @@ def write_clusters(directory: Path, clusters: Sequence[Cluster], now: datetime) 
         OSError: the directory cannot be written, or is not a dashboard.
     """
     contents = {
-        "clusters.css": (_ASSETS / "dashboard.css").read_bytes(),
+        "clusters.css": _asset("dashboard.css"),
         "index.html": clusters_page(clusters, now).encode("utf-8", "replace"),
     }
     with _alone(directory), opened_below(directory, (), _ENTERED) as parent:
@@ -194,20 +194,21 @@ def _remove_others(path: Path, data: int, made: set[Path]) -> None:
                 os.rmdir(where, dir_fd=data)
 
 
-def _contents(
-    site: Snapshot,
-    paths: Mapping[tuple[str, str], str],
-    past: bool,
-    users: Sequence[Block],
-    maintenances: Sequence[BeforeAfter],
-    progress: Callable[[int, int], None],
-) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the content of each file."""
-    for asset in sorted(_ASSETS.iterdir(), key=lambda each: each.name):
-        if asset.name != "index.html":
-            yield f"app/{asset.name}", asset.read_bytes()
+def _asset(name: str) -> bytes:
+    return (files("iobands.views.dashboard") / "assets" / name).read_bytes()
+
+
+def _app() -> Iterator[tuple[str, bytes]]:
+    """Yield the scripts and styles."""
+    assets = files("iobands.views.dashboard") / "assets"
+    for name in sorted(each.name for each in assets.iterdir() if each.name != "index.html"):
+        yield f"app/{name}", _asset(name)
     for name in ("uPlot.iife.js", "uPlot.min.css"):
         yield f"app/{name}", (files("uplot") / "static" / name).read_bytes()
+
+
+def _runs(site: Snapshot, progress: Callable[[int, int], None]) -> Iterator[tuple[str, bytes]]:
+    """Yield the runs of all series, and what is known of each, by the jobs that measure them."""
     groups: defaultdict[str, list[Series]] = defaultdict(list)
     for series in site.series:
         groups[job_id(series.key)].append(series)
@@ -219,35 +220,27 @@ def _contents(
             yield f"{_DATA}/{job}/{part}.js", _call(f"{job}/{part}", runs)
         of_series = [details_of(site, each) for each in group]
         about = {"parts": [*parts], "columns": _COLUMNS, "series": of_series}
-        yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", _packed(_printable(about)))
-    for name, page in alert_pages(site):
-        yield name, page.encode("utf-8", "replace")
-    for each in maintenances:
-        yield page_about(each), page_of_maintenance(each).encode("utf-8", "replace")
-    found = overview(site, paths, past=past, users=users)
-    found["reports"] = [
-        [in_short(each), title_of_maintenance(each), page_about(each)] for each in maintenances
-    ]
-    yield f"{_DATA}/site.js", _call("site", found)
-    yield "index.html", (_ASSETS / "index.html").read_bytes()
+        yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", _packed(_plain(about)))
     progress(len(groups), len(groups))
 
 
 def _call(name: str, data: object) -> bytes:
     """Return a script that hands plain data to data.js under a name."""
-    text = json.dumps(_printable(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(_plain(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return _RECEIVE + f'"{name}",{text.translate(_UNSAFE)});\n'.encode("utf-8", "replace")
 
 
-def _printable(value: object) -> object:
-    """Return plain data without characters that could break a page."""
+def _plain(value: object) -> object:
+    """Return data without characters that could break a page, times as seconds since 1970."""
     match value:
         case str():
             return printable(value)
+        case datetime():
+            return seconds(value)
         case Mapping():
-            return {str(name): _printable(each) for name, each in value.items()}
+            return {str(name): _plain(each) for name, each in value.items()}
         case list() | tuple():
-            return [_printable(each) for each in value]
+            return [_plain(each) for each in value]
     return value
 
 
@@ -272,18 +265,6 @@ _COLUMNS: Final = (
 )
 
 _Table = dict[str, object]
-
-
-class _Detail(NamedTuple):
-    """The digits of a value and of the largest covariate, and whether places are kept."""
-
-    of_values: int
-    of_covariates: int
-    places: bool
-
-
-_RECENT: Final = _Detail(4, 3, places=True)
-_EARLIER: Final = _Detail(3, 2, places=False)
 
 
 def _parts_of(
@@ -314,35 +295,36 @@ def _parts_of(
     parts: dict[str, list[_Table]] = {"earlier": [], before: [], now: []}
     for frame, values in tables:
         half = 2 * frame[TIME].dt.year() + (frame[TIME].dt.month() - 1) // 6
-        for name, mine, detail in (
-            ("earlier", half < this - 1, _EARLIER),
-            (before, half == this - 1, _RECENT),
-            (now, half >= this, _RECENT),
+        for name, mine, digits, columns in (
+            ("earlier", half < this - 1, 3, [*_EVIDENCE]),
+            (before, half == this - 1, 4, _COLUMNS),
+            (now, half >= this, 4, _COLUMNS),
         ):
             if mine.any():
                 of_part = {name: each.filter(mine) for name, each in values.items()}
-                parts[name].append(_table(frame.filter(mine), of_part, detail))
+                parts[name].append(_table(frame.filter(mine), of_part, digits, columns))
     return {name: tables for name, tables in parts.items() if tables}
 
 
-def _table(frame: pl.DataFrame, values: dict[str, pl.Series], detail: _Detail) -> _Table:
-    """Return a column as its only value or as a list; times as the first and the differences."""
+def _table(
+    frame: pl.DataFrame, values: Mapping[str, pl.Series], digits: int, names: Sequence[str]
+) -> _Table:
+    """Return a column as its only value or as a list; times as the first and the differences.
+
+    Values have `digits` significant ones, and the largest value of a covariate one less.
+    """
     columns: dict[str, object] = {}
-    for name in (*(_PLACES if detail.places else ()), *_EVIDENCE):
+    for name in names:
         column = frame[name]
         if column.null_count() == len(column):
             continue
         if name in _NUMBERS:
             largest = float(column.abs().drop_nulls().to_numpy().max())
             size = math.floor(math.log10(largest or 1))
-            column = column.round(max(0, detail.of_covariates - 1 - size))
+            column = column.round(max(0, digits - 2 - size))
         is_one = column[0] is not None and column.n_unique() == 1
         columns[name] = column[0] if is_one else column.to_list()
     times = frame[TIME].dt.epoch("s")
-    return {
-        "times": [times[0], *times.diff()[1:].to_list()],
-        "values": {
-            name: each.round_sig_figs(detail.of_values).to_list() for name, each in values.items()
-        },
-        "columns": columns,
-    }
+    rates = {name: each.round_sig_figs(digits).to_list() for name, each in values.items()}
+    steps = times.diff()[1:].to_list()
+    return {"times": [times[0], *steps], "values": rates, "columns": columns}

@@ -89,7 +89,7 @@
     };
     history.changes.forEach((change) => {
       shade(change.since, change.ended ?? end, "changed");
-      shade(change.low, change.high, "begin");
+      shade(change.since_low, change.since_high, "begin");
     });
     history.maintenance.forEach((each) => shade(each.begin, each.end, "unknown-wash"));
     history.incidents.forEach((each) => shade(each.since, each.until, "bad-wash"));
@@ -98,7 +98,7 @@
       const band = history.bands[place];
       const until = history.segments[number + 1]?.[0] ?? end;
       context.fillStyle = colour("band");
-      context.fillRect(x(begin), y(band.upper), x(until) - x(begin), y(band.lower) - y(band.upper));
+      context.fillRect(x(begin), y(band.upper_quartile), x(until) - x(begin), y(band.lower_quartile) - y(band.upper_quartile));
       level(begin, until, band.median, "median", []);
       level(begin, until, band.floor, "floor", [6, 4]);
     });

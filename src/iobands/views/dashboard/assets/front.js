@@ -62,7 +62,7 @@
     const columns = [
       ["File system", (each) => several ? `${each.name} (${each.system})` : each.name],
       known("path") && ["Path", (each) => each.path ?? "–"],
-      ["Type", (each) => [each.type, each.medium].filter(Boolean).join(", ") || "–"],
+      ["Type", (each) => [each.file_system_type, each.medium].filter(Boolean).join(", ") || "–"],
       known("size_gib") && ["Size", (each) => each.size_gib ? `${iobands.figure(each.size_gib)} GiB` : "–"],
       known("fullness_percent") && ["Full", (each) => each.fullness_percent === null ? "–" : `${iobands.figure(each.fullness_percent)} %`],
       known("targets_active") && ["Targets", targets],

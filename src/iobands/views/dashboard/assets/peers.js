@@ -25,23 +25,23 @@
       CLASSES.map(([least, says, mark, colour]) => iobands.key(colour, mark, `${says}${least ? ` (from ${least} %)` : ""}`)));
   }
 
-  function heat({ title, noun, sessions, rows }) {
+  function heat({ name, noun, sessions, rows }) {
     const first = iobands.firstSession(sessions);
     const times = sessions.slice(first);
     const makers = rows.map((each) => () => element("tr", {},
       element("th", { scope: "row" }, each.state === "healthy" ? each.name : [each.name, " ", tag(each.state)]),
       times.map((time, place) => cell(each.percent[first + place], time))));
-    return iobands.heatTable(`Heat map: ${title}`, noun, times, makers, MOST_ROWS);
+    return iobands.heatTable(`Heat map: ${name}`, noun, times, makers, MOST_ROWS);
   }
 
-  function table({ title, noun, rows }) {
+  function table({ name, noun, rows }) {
     const variables = [...new Set(rows.flatMap((each) => Object.keys(each.speeds)))].sort().reverse();
     const body = element("tbody");
     const makers = rows.map((each) => () => row([each.name, ...variables.map((name) => each.speeds[name] ?? "–"),
       each.runs, tag(each.state), each.since === null ? "–" : iobands.day(each.since)]));
     const [, button] = iobands.more(makers, MOST_ROWS, body);
     return element("details", {}, element("summary", {}, "Table"),
-      iobands.table(`Table: ${title}`, iobands.headings([noun, ...variables, "Runs", "State", "Since"]), body), button);
+      iobands.table(`Table: ${name}`, iobands.headings([noun, ...variables, "Runs", "State", "Since"]), body), button);
   }
 
   function sentence({ noun, rows }) {
@@ -57,7 +57,7 @@
 
   // Places with a slow target or node are shown; the others are folded.
   iobands.peerMaps = (places, slow) => places.filter((place) => place.sessions.length && isSlow(place) === slow)
-    .map((place) => section(`places-${places.indexOf(place)}`, place.title[0].toUpperCase() + place.title.slice(1),
+    .map((place) => section(`places-${places.indexOf(place)}`, place.name[0].toUpperCase() + place.name.slice(1),
       sentence(place), slow ? [heat(place), legend(place), table(place)]
         : known(place) && [element("details", {}, element("summary", {}, "Heat map"), heat(place), legend(place)), table(place)]));
 })();

@@ -83,12 +83,12 @@
     const until = (end) => (end ? ` to ${iobands.day(end)}` : ", still");
     return [
       ...history.changes.map((each) => [each.since, `Change to ${figure(each.level)} ${history.series.unit} from `
-        + `${figure(each.baseline)}: ${each.says}; began ${between(each.low, each.high)}, `
+        + `${figure(each.baseline)}: ${each.says}; began ${between(each.since_low, each.since_high)}, `
         + `raised ${iobands.day(each.raised)}${each.ended ? `, ended ${iobands.day(each.ended)}: ${each.end}` : ", still lasts"}`]),
       ...history.incidents.map((each) => [each.since, `Incident ${each.name}: ${iobands.day(each.since)}`
-        + `${until(each.open ? null : each.until)}, ${figure(each.ratio)} × the band`]),
+        + `${until(each.is_open ? null : each.until)}, ${figure(each.ratio)} × the band`]),
       ...history.epochs.map((each) => [each.since, `Epoch ${each.name} begins${each.reason ? `: ${each.reason}` : ""}; earlier runs are not compared`]),
-      ...history.maintenance.map((each) => [each.begin, `Maintenance to ${iobands.minute(each.end)}${each.reason ? `: ${each.reason}` : ""}`]),
+      ...history.maintenance.map((each) => [each.begin, `Maintenance to ${iobands.minute(each.end)}${each.why ? `: ${each.why}` : ""}`]),
       ...history.missing.map((each) => [each.when, `Missing: ${each.what ?? "a run gave no sample"}`]),
       ...history.actions.map((each) => [each.when, each.says]),
     ].sort(([one], [other]) => other - one);
@@ -246,7 +246,7 @@
       const together = others.filter((other) => shown.has(other.series.variable));
       const main = iobands.chart(plot, {
         title: `${series.variable} in ${series.unit}`, height: iobands.onAPhone() ? 260 : 340,
-        ceiling: Math.max(0, ...history.bands.map((band) => band.upper)),
+        ceiling: Math.max(0, ...history.bands.map((band) => band.upper_quartile)),
         lines: [{ times: history.times, values: history.values, colour: "line", width: 1 },
           ...together.map((other) => ({ times: other.times, values: other.values, colour: "other", width: 1.5 }))],
         under: (u) => iobands.drawContext(u, history),

@@ -33,8 +33,8 @@
   iobands.verdict = (band, value) => {
     if (!band) return "no band";
     if (value < band.floor) return "collapsed";
-    if (value < band.lower) return "below";
-    return value <= band.upper ? "within" : "above";
+    if (value < band.lower_quartile) return "below";
+    return value <= band.upper_quartile ? "within" : "above";
   };
 
   // Pairs of runs nearest in time and at most a day apart, each run in one pair.
