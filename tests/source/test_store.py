@@ -242,6 +242,24 @@ def test_whatever_happens_to_perflogs_only_new_lines_are_read_where_that_suffice
                 assert from_store(store, now) == from_files(site, now), number
 
 
+def test_a_store_that_was_emptied_or_restored_from_a_backup_is_filled_again(store, site):
+    first = push(store)
+    empty(store)
+    assert push(store, first) != first
+    assert from_store(store) == from_files(site)
+    with directory() as backup, open_store(backup, new=True) as older:
+        copy(store, older, "here")
+        write_session(site / "perflogs", NOW - timedelta(hours=5))
+        with (site / "perflogs" / "here" / "local" / "BenchioFPP.log").open("a") as perflog:
+            perflog.write(line(perf_value="0.7", job_completion_time=NOW.isoformat()) + "\n")
+        second = push(store, first)
+        empty(store)
+        copy(older, store, "here")
+        assert len(store.samples("here")[0]) == len(older.samples("here")[0])
+    push(store, second)
+    assert from_store(store) == from_files(site)
+
+
 def test_a_clock_that_was_ahead_keeps_no_later_document_out(store, site):
     log, ahead = site / "config" / "alerts" / "here.jsonl", (NOW + timedelta(days=400)).timestamp()
     before, written = NOTHING, log.read_text()

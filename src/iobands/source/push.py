@@ -49,8 +49,8 @@ from iobands.source.store import (
     Store,
     StoredDocument,
     StoreError,
+    document_of,
     edited,
-    site_of_system,
     typed,
     without_password,
 )
@@ -230,12 +230,14 @@ def push_new(
         FileNotFoundError: there are no perflogs.
         OSError: a file cannot be read.
     """
+    if any(_is_behind(store, system, seen) for system, seen in before.documents.items()):
+        before = Pushed(before.store)
     site = gather(perflogs, config, before)
     sent, seen = 0, {}
     for system, has in site.seen.items():
         known = before.documents.get(system)
         if known is None:
-            theirs = site_of_system(store, system)
+            theirs = document_of(store, system, SITE).content
             if theirs and theirs != (perflogs / Path(SITE).name).read_bytes():
                 raise StoreError(
                     f"the store has a system {system!r} of another site; rename one of the two, or "
@@ -268,6 +270,14 @@ def push_new(
             sent += len(changed)
     after = Pushed(before.store, site.perflogs, site.newest, seen, now)
     return after, len(site.samples), sent
+
+
+def _is_behind(store: Store, system: str, seen: Mapping[str, Seen]) -> bool:
+    """Whether a store lost what was pushed: it was emptied, or restored from a backup."""
+    return any(
+        name in seen and document_of(store, system, name).digest != seen[name].digest
+        for name in SITE_WIDE
+    )
 
 
 def _micro(when: datetime) -> int:

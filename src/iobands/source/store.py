@@ -320,18 +320,18 @@ def sites_of(store: Store) -> Sequence[Sequence[str]]:
     """
     sites: defaultdict[bytes, list[str]] = defaultdict(list)
     for system in store.systems():
-        sites[site_of_system(store, system) or system.encode()].append(system)
+        sites[document_of(store, system, SITE).content or system.encode()].append(system)
     return [*sites.values()]
 
 
-def site_of_system(store: Store, system: str) -> bytes:
-    """Return the identity of the site that pushed a system, empty if nobody did.
+def document_of(store: Store, system: str, path: str) -> StoredDocument:
+    """Return a document of a system, an empty one if the store has none.
 
     Raises:
         StoreError: the store cannot be read.
     """
-    found = _newest(store.documents(system, EVER, SITE))
-    return next((each.content for each in found), b"")
+    found = [*_newest(store.documents(system, EVER, path))]
+    return found[0] if found else StoredDocument(path, EVER, b"")
 
 
 def _rejected_in(document: StoredDocument) -> list[Rejected]:
