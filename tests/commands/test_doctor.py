@@ -16,6 +16,7 @@ import pytest
 
 from iobands.commands.checkup import Level, Line
 from iobands.commands.doctor import is_within, report_of
+from iobands.measure import SessionError
 from iobands.notify.outbox import secret
 from tests.commands.calling import call
 from tests.site_copy import ROOT
@@ -56,6 +57,18 @@ def doctor_here(site: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     monkeypatch.chdir(site)
     status, said = call("doctor")
     return status, " ".join(said.split())
+
+
+def test_an_old_reframe_is_no_mistake_of_the_site_file(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise SessionError("ReFrame 4.9.3 is too old: iobands needs 4.10")
+
+    monkeypatch.setattr("iobands.commands.checkup.describe", refused)
+    status, said = doctor_here(site, monkeypatch)
+    assert (status, "FAIL site file: ReFrame 4.9.3 is too old" in said) == (3, True)
+    assert "correct config/systems" not in said
 
 
 def test_no_line_is_wider_than_a_mail(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +173,7 @@ def test_half_upgraded_and_an_unknown_reframe(site: Path, tmp_path: Path) -> Non
     assert "FAIL packages: the package is 0.0.1, its files are " in said
     assert "half upgraded; rich " in said
     assert "no-such-package is missing; 2 files missing or changed: iobands/gone.py" in said
-    assert "not tested with it; tested is reframe-hpc<4.3,>=4.2" in said
+    assert "not tested with it; it is tested with reframe-hpc<4.3,>=4.2" in said
 
 
 def test_a_mistake_in_the_site_file(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,9 +212,10 @@ def _reframe() -> Line:
         tested = []
     text = f"{version[0]}, {program}"
     if tested and not is_within(version[0], re.sub(r"<[\d.]+", "", tested[0])):
-        return Line("ReFrame", text, f"too old; tested is {tested[0]}", Level.FAIL)
+        return Line("ReFrame", text, f"too old; install a tested one: {tested[0]}", Level.FAIL)
     if tested and not is_within(version[0], tested[0]):
-        return Line("ReFrame", text, f"not tested with it; tested is {tested[0]}", Level.WARN)
+        remedy = f"not tested with it; it is tested with {tested[0]}"
+        return Line("ReFrame", text, remedy, Level.WARN)
     return Line("ReFrame", text)
 
 
