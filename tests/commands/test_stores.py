@@ -35,6 +35,8 @@ def test_a_cluster_pushes_and_anybody_reads(iobands, tmp_path):
         assert f"{tmp_path}/store: no two series differ in only" in said
     read = iobands("status", "--store", f"{tmp_path}/store")
     assert iobands("pull", f"{tmp_path}/copy").stdout == "here: 10 samples\n"
+    said = unknown(iobands("pull", "--system", "x", f"{tmp_path}/again")).stderr
+    assert f"{tmp_path}/store: no samples of x; systems there: here" in said
     named = iobands("pull", "--store", f"{tmp_path}/copy", f"{tmp_path}/again")
     assert named.stdout == "here: 10 samples\n"
     assert iobands("status", "--store", f"{tmp_path}/copy").stdout == read.stdout

@@ -34,7 +34,7 @@ from iobands.source.push import (
     write_pushed,
 )
 from iobands.source.samples import samples_csv, samples_json, write_parquet
-from iobands.source.store import StoreError
+from iobands.source.store import StoreError, without_password
 from iobands.views import age_text, plural
 from iobands.views.openmetrics import history_metrics, state_metrics
 
@@ -181,12 +181,17 @@ def pull(
     try:
         url, lost = _store_of(store, SiteOptions(root=site)), []
         with open_store(url) as source, open_store(to, new=True) as target:
-            for name in source.systems():
-                if system in {None, name}:
-                    try:
-                        typer.echo(f"{name}: {plural(copy(source, target, name), 'sample')}")
-                    except StoreError as error:  # which keeps nobody else's back
-                        lost.append(f"{name}: {error}")
+            there = source.systems()
+            if system and system not in there:
+                known = ", ".join(there)
+                raise failure(
+                    f"{without_password(url)}: no samples of {system}; systems there: {known}"
+                )
+            for name in [system] if system else there:
+                try:
+                    typer.echo(f"{name}: {plural(copy(source, target, name), 'sample')}")
+                except StoreError as error:  # which keeps nobody else's back
+                    lost.append(f"{name}: {error}")
     except StoreError as error:
         raise failure(str(error)) from None
     if lost:
