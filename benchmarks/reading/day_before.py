@@ -16,7 +16,7 @@ from iobands.source.known import read_known
 def main(perflogs: Path) -> None:
     """Judge the perflogs as a session of the day before the newest would, and keep the rest."""
     none = Path("absent")
-    known = read_known(perflogs, none, none, now=END - timedelta(days=1), as_of=True)
+    known = read_known(perflogs, none, none, now=END - timedelta(days=1), as_of=True, keeps=True)
     judged = judge(known, with_power=False)
     write_memory(perflogs, judged.memory)
     for system, events in judged.news.items():

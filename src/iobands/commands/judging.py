@@ -37,11 +37,13 @@ def judgement_of(
     *,
     with_power: bool = False,
     memory: Mapping[SeriesKey, Remembered] | None = None,
+    keeps: bool = False,
 ) -> JudgedSite:
     """Judge the site that the options name; end with a message if it is missing.
 
     It goes on from `memory`: what the judge remembered after the last session, unless given. Of a
-    store it is what this reader judged last.
+    store it is what this reader judged last. With `keeps`, the lines of perflogs are kept for the
+    next time.
     """
     from iobands.judge.memory import read_memory  # noqa: PLC0415 (slow to load)
     from iobands.judge.site import judge  # noqa: PLC0415
@@ -56,7 +58,7 @@ def judgement_of(
     if memory is None:
         memory = {} if options.as_of else read_memory(perflogs)
     found = judge(
-        known_of(options),
+        known_of(options, keeps=keeps),
         false_alarms=options.false_alarms,
         clock=None if options.as_of else _clock_problem(perflogs),
         with_power=with_power,
@@ -121,7 +123,7 @@ def _judged_of_store(known: Known, options: SiteOptions, *, with_power: bool) ->
     return found
 
 
-def known_of(options: SiteOptions) -> Known:
+def known_of(options: SiteOptions, *, keeps: bool = False) -> Known:
     """Return what is known of the site that the options name."""
     from iobands.source.known import read_known  # noqa: PLC0415 (slow to load)
 
@@ -136,6 +138,7 @@ def known_of(options: SiteOptions) -> Known:
         now=now,
         system=options.system,
         as_of=as_of is not None,
+        keeps=keeps,
     )
 
 

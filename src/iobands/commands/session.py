@@ -56,7 +56,7 @@ class _Judgement:
     def renewed(self) -> JudgedSite:
         """Judge the site, and write the plan of what to measure again; the lock is held."""
         inputs = inputs_of(self.options.config_of("bands").parent)  # before it reads them
-        judge = partial(judgement_of, self.options, with_power=self.with_power)
+        judge = partial(judgement_of, self.options, with_power=self.with_power, keeps=True)
         memory = self.before.memory if self.before else None
         judged = checked(judge(memory=memory), partial(judge, memory={}))
         now, perflogs = datetime.now(timezone.utc), self.options.perflogs_directory

@@ -11,9 +11,7 @@ import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,10 +20,10 @@ import numpy as np
 
 from iobands.bands import Band
 from iobands.judge.detect import Array, Month, Settled, Spacing
-from iobands.model import SeriesKey, __version__, path_part, read_regular, replace_file
+from iobands.model import SeriesKey, path_part
+from iobands.source.kept import read_sealed, write_sealed
 
 _NAME: Final = "judged.memory"
-_LARGEST: Final = 2**31
 _DIGEST: Final = 32  # bytes
 
 
@@ -70,14 +68,8 @@ def read_memory(perflogs: Path) -> dict[SeriesKey, Remembered]:
     """Return what the judge remembers of all systems; nothing of what cannot be used."""
     found: dict[SeriesKey, Remembered] = {}
     for path in perflogs.glob(f"*/{_NAME}"):
-        try:
-            content = read_regular(path, None, _LARGEST) or b""
-        except OSError:
-            continue
-        digest, body = content[:_DIGEST], content[_DIGEST:]
-        if digest == _checksum(body):
-            with suppress(ValueError, TypeError):  # somebody else's
-                found.update(_decoded(body))
+        if (body := read_sealed(path)) is not None:
+            found.update(_decoded(body))
     return found
 
 
@@ -105,23 +97,7 @@ def write_memory(perflogs: Path, memory: Mapping[SeriesKey, Remembered]) -> None
     for key, each in memory.items():
         systems[key.system].append((key, each))
     for system, found in systems.items():
-        body = _encoded(found)
-        path = perflogs / path_part(system) / _NAME
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(path, _checksum(body) + body)
-
-
-def _checksum(body: bytes) -> bytes:
-    return hashlib.blake2b(body, key=_version(), digest_size=_DIGEST).digest()
-
-
-@cache
-def _version() -> bytes:
-    """Return the digest of the judge: its code, as a clone may change without a new version."""
-    found = hashlib.blake2b(f"{__version__} {np.__version__}".encode(), digest_size=_DIGEST)
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        found.update(path.read_bytes())
-    return found.digest()
+        write_sealed(perflogs / path_part(system) / _NAME, _encoded(found))
 
 
 def _encoded(value: object) -> bytes:

@@ -10,7 +10,7 @@ import secrets
 import stat
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import EAGAIN, EEXIST, EFBIG, EINVAL
@@ -217,6 +217,11 @@ class Rejections:
     def is_full(self) -> bool:
         """Whether more lines are only counted, without a reason."""
         return len(self._found) >= _MOST_KEPT
+
+    @property
+    def listed(self) -> Sequence[tuple[int, int, str]]:
+        """File, line and reason of those with a reason."""
+        return self._found
 
     def add(self, file: int, line: int, reason: str) -> None:
         """Reject a line."""

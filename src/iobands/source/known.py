@@ -106,16 +106,17 @@ def read_known(
     system: str | None = None,
     as_of: bool = False,
     samples: Samples | None = None,
+    keeps: bool = False,
 ) -> Known:
     """Read everything; `bands` and `alerts` are directories, and `samples` are read elsewhere.
 
     What cannot be read is a problem and affects nothing else. If the bands of a system cannot be
-    used, it has none.
+    used, it has none. With `keeps`, the lines of perflogs are kept for the next time.
 
     Raises:
         FileNotFoundError: there are no perflogs.
     """
-    samples = (samples or read_perflogs(perflogs, system)).without(ACCEPTANCE)
+    samples = (samples or read_perflogs(perflogs, system, keeps=keeps)).without(ACCEPTANCE)
     if as_of:
         samples = samples.until(now)
     later = samples.measured.filter(pl.col(TIME) > now + AHEAD).select(*KEY, TIME).iter_rows()

@@ -32,6 +32,7 @@ from iobands.model import (
     entries,
     not_read,
 )
+from iobands.source.kept import Begun, Kept, keep, read_kept
 from iobands.source.lines import FILE, LINE, LONGEST, ROWS, SAID, Layout
 from iobands.source.samples import Samples, speeds_of
 
@@ -69,7 +70,7 @@ class Parsed:
 
     def samples(self) -> Samples:
         """Return the samples; a run on two equal lines counts once."""
-        rows = self.rows.sort(TIME, maintain_order=True)
+        rows = self.rows.sort(TIME, FILE, LINE)
         rows = rows.with_columns(pl.col("purpose").fill_null(SCHEDULED))
         # a build has no variable; a run that passes without a value was a dry run
         proved = pl.col(VALUE).is_not_null() | (pl.col("result") != "pass")
@@ -91,21 +92,21 @@ class Parsed:
         )
 
 
-def read_perflogs(directory: Path, system: str | None = None) -> Samples:
+def read_perflogs(directory: Path, system: str | None = None, *, keeps: bool = False) -> Samples:
     """Return the samples in the perflogs below `directory`, as `parse_perflogs` reads them.
 
     Raises:
         FileNotFoundError: there is no such directory. Bad content never raises.
     """
-    return parse_perflogs(directory, system).samples()
+    return parse_perflogs(directory, system, keeps=keeps).samples()
 
 
-def parse_perflogs(directory: Path, system: str | None = None) -> Parsed:
+def parse_perflogs(directory: Path, system: str | None = None, *, keeps: bool = False) -> Parsed:
     """Parse all perflogs below `directory`, or only those of `system`.
 
     Rotated files (`*.log.h0`, which ReFrame leaves when the columns change; `*.log.1`,
     `*.log-20261122.gz`, ... of logrotate) are read too. A file or directory that cannot be read
-    is rejected as unread.
+    is rejected as unread. What was kept of a perflog is not parsed again; `keeps` keeps the rest.
 
     Raises:
         FileNotFoundError: there is no such directory. Bad content never raises.
@@ -117,21 +118,32 @@ def parse_perflogs(directory: Path, system: str | None = None) -> Parsed:
         )
     unread: list[Rejected] = []
     paths = perflog_files(directory, system, unread)
+    kept = read_kept(directory, paths)
     layouts: dict[tuple[str, ...], Layout] = {}
     rejected = Rejections()
+    for each in kept.rejected:
+        rejected.add(*each)
+    begun: dict[int, Begun] = {}
     for file, path in enumerate(paths):
         try:
-            for line, reason in _read(path, file, layouts, rejected):
-                rejected.add(file, line, reason)
+            begun[file] = _read(path, file, layouts, rejected, kept.begun.get(file))
         except OSError as error:
             unread.append(not_read(path, error))
         except _DAMAGED as error:
             unread.append(Rejected(path, 0, f"cannot be unpacked: {error}"))
-    rows = pl.concat([pl.DataFrame(schema=ROWS), *(each.rows() for each in layouts.values())])
-    if len(layouts) > 1:
-        rows = rows.sort(FILE, LINE)
-    said = pl.concat([pl.DataFrame(schema=SAID), *(each.speeds() for each in layouts.values())])
-    return Parsed(rows, said, paths, rejected, unread)
+    rows = [each.rows() for each in layouts.values()]
+    said = [each.speeds() for each in layouts.values()]
+    parsed = Parsed(
+        pl.concat([pl.DataFrame(schema=ROWS), kept.rows, *rows]),
+        pl.concat([pl.DataFrame(schema=SAID), kept.said, *said]),
+        paths,
+        rejected,
+        unread,
+    )
+    if keeps and not rejected.is_full:
+        with suppress(OSError):  # whoever keeps the judge's memory beside it says so
+            keep(directory, paths, kept, Kept(parsed.rows, parsed.said, rejected.listed, begun))
+    return parsed
 
 
 def perflog_files(
@@ -167,40 +179,55 @@ def unknown_columns(directory: Path) -> list[str]:
 
 
 def _read(
-    path: Path, file: int, layouts: dict[tuple[str, ...], Layout], rejected: Rejections
-) -> Iterator[tuple[int, str]]:
-    """Add the lines of a file to the layouts of their headers; yield unusable ones."""
-    layout: Layout | None = None
-    lines = 0
+    path: Path,
+    file: int,
+    layouts: dict[tuple[str, ...], Layout],
+    rejected: Rejections,
+    begun: Begun | None,
+) -> Begun:
+    """Add the lines of a file to the layouts of their headers, from where it was `begun` on.
+
+    Returns how far it was read.
+    """
+    if begun and begun.whole:
+        return begun
+    about = path.stat()
+    end, lines, columns = (begun.end, begun.lines, begun.columns) if begun else (0, 0, ())
+    layout = layouts.setdefault(columns, Layout(columns, rejected)) if columns else None
     unfinished = b""
-    for block in _blocks(path):
+    for block, size in _blocks(path, end):
         whole = block.rfind(b"\n") + 1
         unfinished = block[whole:]
-        for text, columns in _runs(block[:whole]):
-            if columns:
+        end += size - len(unfinished)
+        for text, header in _runs(block[:whole]):
+            if header:
                 lines += 1
-                former, layout = layout, layouts.setdefault(columns, Layout(columns, rejected))
+                former, layout = layout, layouts.setdefault(header, Layout(header, rejected))
                 if layout.problem or former:
-                    yield lines, layout.problem or "another header line in the middle of the file"
+                    why = layout.problem or "another header line in the middle of the file"
+                    rejected.add(file, lines, why)
             elif layout and not layout.problem:
                 lines += layout.add(text, file, lines + 1)
             else:
                 for _ in range(text.count(b"\n")):
                     lines += 1
-                    yield lines, _BAD_HEADER if layout else _NO_HEADER
+                    rejected.add(file, lines, _BAD_HEADER if layout else _NO_HEADER)
     if unfinished:
         # it may look complete but lack the last digits of a number
-        yield lines + 1, "the line is cut off: it has no line break"
+        rejected.add(file, lines + 1, "the line is cut off: it has no line break")
     elif not lines:
-        yield 0, "empty file"
+        rejected.add(file, 0, "empty file")
     elif lines == 1 and layout and not layout.problem:
-        yield 1, "only a header line"
+        rejected.add(file, 1, "only a header line")
+    known, packed = layout.columns if layout else (), path.suffix in PACKED
+    return Begun(about.st_size if packed else end, lines, known, about.st_mtime_ns, packed)
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
-    """Yield a file in blocks of whole lines; the last one may lack its end.
+def _blocks(path: Path, begin: int) -> Iterator[tuple[bytes, int]]:
+    """Yield a file from `begin` on in blocks of whole lines, with the bytes that each stands for.
 
-    Of a line longer than `LONGEST`, the beginning is kept with a character that no line may have.
+    The last one may lack its end. Of a line longer than `LONGEST`, the beginning is kept with a
+    character that no line may have.
     """
     if path.is_fifo() or path.is_char_device():  # opening one waits for a writer, or never ends
         raise OSError("not a regular file")
@@ -208,13 +235,16 @@ def _blocks(path: Path) -> Iterator[bytes]:
         raise OSError(errno.ENOTSUP, f"{path.suffix} files are not supported; unpack it")
     opened: Any = _OPEN.get(path.suffix, open)
     with opened(path, "rb") as stream:
+        stream.seek(begin)
         while block := stream.read(_BLOCK) + stream.readline(LONGEST):
+            size = len(block)
             if not block.endswith(b"\n"):
-                rest = b""
+                rest, more = b"", 0
                 while not rest.endswith(b"\n") and (rest := stream.readline(LONGEST)):
-                    pass
-                block += b"\0\n" if rest else b""
-            yield block.replace(b"\r\n", b"\n") if b"\r" in block else block
+                    more += len(rest)
+                if rest:
+                    block, size = block + b"\0\n", size + more
+            yield (block.replace(b"\r\n", b"\n") if b"\r" in block else block), size
 
 
 def _runs(block: bytes) -> Iterator[tuple[bytes, tuple[str, ...] | None]]:

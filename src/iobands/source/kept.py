@@ -1,0 +1,192 @@
+"""What a session keeps so that the next day costs a day: files beside the perflogs, sealed.
+
+Nothing depends on them. Each may be deleted at any time, and counts as missing if it is damaged or
+of another version. Of the perflogs, the typed lines are kept; they are used while a perflog still
+begins with the bytes that they were read from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from iobands.model import __version__, read_regular, replace_file
+from iobands.source.lines import FILE, ROWS, SAID
+
+_NAME: Final = "read.memory"
+_LARGEST: Final = 2**31
+_SEAL: Final = 32  # bytes
+_BLOCK: Final = 2**23
+# What is new is kept once it is this share of what was kept: writing all costs more than reading
+# that much.
+_NEW: Final = 0.05
+
+
+@dataclass(frozen=True)
+class Begun:
+    """How far a perflog was read: `lines` in `end` bytes, under the header `columns` in the end.
+
+    `changed` is when the file had changed last, in ns. A packed file is kept `whole` or not.
+    """
+
+    end: int
+    lines: int
+    columns: tuple[str, ...]
+    changed: int
+    whole: bool
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Lines of perflogs as `Parsed` has them, by the numbers of their files."""
+
+    rows: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=ROWS))
+    said: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SAID))
+    rejected: Sequence[tuple[int, int, str]] = ()
+    begun: Mapping[int, Begun] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _File:
+    """A perflog: its path below the directory, its number, and the hash of what was read."""
+
+    path: str
+    number: int
+    begun: Begun
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """The content of a file of kept lines; the frames are Parquet."""
+
+    files: list[_File]
+    rejected: list[tuple[int, int, str]]
+    rows: bytes
+    said: bytes
+
+
+def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
+    """Return what was kept of these perflogs below `directory`, as far as they begin so."""
+    numbers = {path.relative_to(directory).as_posix(): n for n, path in enumerate(paths)}
+    found = Kept()
+    for system in sorted({Path(name).parts[0] for name in numbers}):
+        body = read_sealed(directory / system / _NAME)
+        if body is None:
+            continue
+        stored = msgspec.msgpack.decode(body, type=_Stored)
+        same = [
+            each
+            for each in stored.files
+            if each.path in numbers and _begins(paths[numbers[each.path]], each)
+        ]
+        if not same:
+            continue
+        new = {each.number: numbers[each.path] for each in same}
+        frames = [pl.read_parquet(io.BytesIO(each)) for each in (stored.rows, stored.said)]
+        if len(same) < len(stored.files):
+            frames = [each.filter(pl.col(FILE).is_in([*new])) for each in frames]
+        number = pl.col(FILE).replace_strict(new, return_dtype=pl.UInt32())
+        rows, said = (each.with_columns(number) for each in frames)
+        found = Kept(
+            pl.concat([found.rows, rows]),
+            pl.concat([found.said, said]),
+            (
+                *found.rejected,
+                *((new[file], line, why) for file, line, why in stored.rejected if file in new),
+            ),
+            {**found.begun, **{new[each.number]: each.begun for each in same}},
+        )
+    return found
+
+
+def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> None:
+    """Keep what was read of perflogs, if much of it is new; a file a system.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if len(now.rows) - len(before.rows) <= _NEW * len(before.rows):
+        return
+    files: defaultdict[str, list[_File]] = defaultdict(list)
+    for number, begun in now.begun.items():
+        path = paths[number]
+        name = path.relative_to(directory)
+        digest = _digest(path, begun.end)
+        # a lone header is rejected until a line comes
+        if digest and begun.lines > 1 and path.stat().st_mtime_ns == begun.changed:
+            files[name.parts[0]].append(_File(name.as_posix(), number, begun, digest))
+    for system, mine in files.items():
+        ends = {each.number: each.begun.lines for each in mine}
+        frames = [io.BytesIO(), io.BytesIO()]
+        for frame, stream in zip((now.rows, now.said), frames, strict=True):
+            frame.filter(pl.col(FILE).is_in([*ends])).write_parquet(stream)
+        rejected = [each for each in now.rejected if each[1] <= ends.get(each[0], -1)]
+        stored = _Stored(mine, rejected, *(each.getvalue() for each in frames))
+        write_sealed(directory / system / _NAME, msgspec.msgpack.encode(stored))
+
+
+def _begins(path: Path, kept: _File) -> bool:
+    """Whether a perflog begins with what was kept of it."""
+    if kept.begun.whole and path.stat().st_size != kept.begun.end:
+        return False
+    return _digest(path, kept.begun.end) == kept.digest
+
+
+def _digest(path: Path, size: int) -> bytes | None:
+    """Return the hash of the first bytes of a perflog, None if it has fewer."""
+    found = hashlib.sha256()
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as stream:
+            while size and (block := stream.read(min(size, _BLOCK))):
+                found.update(block)
+                size -= len(block)
+    except OSError:
+        return None  # its reader says why
+    return None if size else found.digest()
+
+
+def read_sealed(path: Path) -> bytes | None:
+    """Return what a version of this code wrote to `path`, None if another did, or nobody."""
+    try:
+        content = read_regular(path, None, _LARGEST) or b""
+    except OSError:
+        return None
+    seal, body = content[:_SEAL], content[_SEAL:]
+    return body if seal == _seal(body) else None
+
+
+def write_sealed(path: Path, body: bytes) -> None:
+    """Write `body` for this version of the code.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    replace_file(path, _seal(body) + body)
+
+
+def _seal(body: bytes) -> bytes:
+    return hashlib.blake2b(body, key=_version(), digest_size=_SEAL).digest()
+
+
+@cache
+def _version() -> bytes:
+    """Return the digest of iobands' code, as a clone may change without a new version."""
+    versions = f"{__version__} {np.__version__} {pl.__version__}"
+    found = hashlib.blake2b(versions.encode(), digest_size=_SEAL)
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        found.update(path.read_bytes())
+    return found.digest()
