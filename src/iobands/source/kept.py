@@ -99,7 +99,7 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
         number = pl.col(FILE).replace_strict(new, return_dtype=pl.UInt32())
         rows, said = (each.with_columns(number) for each in frames)
         found = Kept(
-            pl.concat([found.rows, rows]),
+            pl.concat([found.rows, rows]) if found.begun else rows,
             pl.concat([found.said, said]),
             (
                 *found.rejected,
@@ -127,7 +127,8 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
         if digest and begun.lines > 1 and path.stat().st_mtime_ns == begun.changed:
             files[name.parts[0]].append(_File(name.as_posix(), number, begun, digest))
     for system, mine in files.items():
-        ends = {each.number: each.begun.lines for each in mine}
+        # a cut-off line may get its end, unless the file is packed
+        ends = {each.number: each.begun.lines + each.begun.whole for each in mine}
         frames = [io.BytesIO(), io.BytesIO()]
         for frame, stream in zip((now.rows, now.said), frames, strict=True):
             frame.filter(pl.col(FILE).is_in([*ends])).write_parquet(stream)

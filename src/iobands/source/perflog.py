@@ -50,6 +50,8 @@ PACKED: Final = frozenset({*_OPEN, *_NOT_UNPACKED})
 _DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError)
 _NO_PERFLOGS: Final = frozenset({"canaries", "leftovers", "reports"})
 _FORMER: Final = frozenset({"target_speeds"})
+#: In which order rows are: of two equal ones the first counts.
+ORDER: Final = (TIME, FILE, LINE)
 #: Rows that agree in these belong to one run, in any file.
 _SAME: Final = (TIME, VALUE, "jobid", "result", *SERIES_FIELDS, VARIABLE)
 
@@ -58,8 +60,8 @@ _SAME: Final = (TIME, VALUE, "jobid", "result", *SERIES_FIELDS, VARIABLE)
 class Parsed:
     """The lines of perflogs as typed rows, with their origin; what `Samples` are made of.
 
-    `rows` has the columns of `ROWS`, `said` those of `SAID`. `paths` has the files by number, and
-    `rejected` the lines that are no rows; `unread` are files that could not be read.
+    `rows` has the columns of `ROWS`, in `ORDER`, `said` those of `SAID`. `paths` has the files by
+    number, `rejected` the lines that are no rows; `unread` are files that could not be read.
     """
 
     rows: pl.DataFrame
@@ -70,8 +72,7 @@ class Parsed:
 
     def samples(self) -> Samples:
         """Return the samples; a run on two equal lines counts once."""
-        rows = self.rows.sort(TIME, FILE, LINE)
-        rows = rows.with_columns(pl.col("purpose").fill_null(SCHEDULED))
+        rows = self.rows.with_columns(pl.col("purpose").fill_null(SCHEDULED))
         # a build has no variable; a run that passes without a value was a dry run
         proved = pl.col(VALUE).is_not_null() | (pl.col("result") != "pass")
         is_run = rows.select(pl.col(VARIABLE).is_not_null() & proved).to_series()
@@ -131,10 +132,15 @@ def parse_perflogs(directory: Path, system: str | None = None, *, keeps: bool = 
             unread.append(not_read(path, error))
         except _DAMAGED as error:
             unread.append(Rejected(path, 0, f"cannot be unpacked: {error}"))
-    rows = [each.rows() for each in layouts.values()]
+    new = pl.concat([pl.DataFrame(schema=ROWS), *(each.rows() for each in layouts.values())])
+    rows = pl.concat([kept.rows, new.sort(ORDER)])
+    if len(kept.rows):
+        is_late = pl.col(TIME) <= pl.lit(kept.rows[TIME]).max()
+        if new.select(is_late.any()).item() or not kept.rows[TIME].is_sorted():
+            rows = rows.sort(ORDER)
     said = [each.speeds() for each in layouts.values()]
     parsed = Parsed(
-        pl.concat([pl.DataFrame(schema=ROWS), kept.rows, *rows]),
+        rows,
         pl.concat([pl.DataFrame(schema=SAID), kept.said, *said]),
         paths,
         rejected,

@@ -26,7 +26,7 @@ import polars as pl
 from iobands.model import TIME, VALUE, Rejected, Rejections, path_part
 from iobands.source.known import Known, read_known, recent_of
 from iobands.source.lines import FILE, LINE, ROWS, SAID
-from iobands.source.perflog import Parsed
+from iobands.source.perflog import ORDER, Parsed
 from iobands.source.samples import Samples
 
 #: The version of contract 10, which a store names.
@@ -196,7 +196,9 @@ def samples_of(table: pl.DataFrame, rejected: Iterable[Rejected]) -> Samples:
     said = rows.select(*SAID).filter(
         pl.any_horizontal(pl.col(name).is_not_null() for name in SAID if name not in {FILE, LINE})
     )
-    parsed = Parsed(rows.select(*ROWS), said, [Path(name) for name in names], Rejections(), [])
+    parsed = Parsed(
+        rows.select(*ROWS).sort(ORDER), said, [Path(name) for name in names], Rejections(), []
+    )
     return replace(parsed.samples(), rejected=tuple(rejected))
 
 
