@@ -13,6 +13,7 @@ from iobands.judge.detect.prior import Budget
 from iobands.judge.memory import read_memory, write_memory
 from iobands.snapshot import RESOLVE, Severity, State
 from iobands.snapshot.stored import to_json
+from iobands.source import kept
 from tests.factory import case, daily, days_ago, line, write_bands, write_perflog, write_report
 from tests.sites import DAY, EIGHT, Growing, SiteFiles, levels, only, slow
 
@@ -193,20 +194,17 @@ def test_a_memory_that_cannot_be_used_is_none(damage: str, tmp_path: Path, monke
         case "cut off":
             path.write_bytes(content[:-1])
         case "another version":
-            memory_of_judge._version.cache_clear()
-            monkeypatch.setattr(memory_of_judge, "__version__", "0.0.1")
+            monkeypatch.setattr(kept, "_version", lambda: b"0.0.1")
         case "a byte":
             path.write_bytes(content[:999] + bytes([content[999] ^ 1]) + content[1000:])
         case "an object":  # as somebody might write who knows the form
-            key, kept = next(iter(memory_of_judge._decoded(content[32:])))
-            body = memory_of_judge._encoded([(key, kept)])
+            key, mine = next(iter(memory_of_judge._decoded(content[32:])))
+            body = memory_of_judge._encoded([(key, mine)])
             body = body.replace(b"\xa3<f4", b"\xa2|O", 1)
-            path.write_bytes(memory_of_judge._checksum(body) + body)
+            kept.write_sealed(path, body)
         case "a pipe":
             path.unlink()
             os.mkfifo(path)
         case _:
             path.unlink()
-    found = read_memory(files.perflogs)
-    memory_of_judge._version.cache_clear()
-    assert found == {}
+    assert read_memory(files.perflogs) == {}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -161,6 +163,22 @@ def test_a_little_that_is_new_is_not_worth_writing(tmp_path: Path) -> None:
 def test_what_another_version_sealed_counts_as_missing(tmp_path: Path, monkeypatch) -> None:
     path = tmp_path / "sealed"
     write_sealed(path, b"content")
-    assert read_sealed(path) == b"content"
+    assert read_sealed(path, bytes.decode) == "content"
     monkeypatch.setattr(kept, "_version", lambda: b"another")
-    assert read_sealed(path) is None
+    assert read_sealed(path, bytes.decode) is None
+
+
+def test_what_somebody_else_sealed_counts_as_missing(tmp_path: Path) -> None:
+    add(tmp_path / "here" / "local" / "X.log", Random(5))
+    expected = read_perflogs(tmp_path, keeps=True).measured
+    stored = kept.read_sealed(tmp_path / "here" / NAME, kept._decoded)
+    assert stored is not None
+    for content in (
+        b"",
+        b"\xc1",
+        msgspec.msgpack.encode({"files": 1}),
+        msgspec.msgpack.encode(replace(stored, rows=stored.said), enc_hook=kept._parquet),
+        msgspec.msgpack.encode(stored, enc_hook=lambda _: b"PAR1"),
+    ):
+        write_sealed(tmp_path / "here" / NAME, content)
+        assert read_perflogs(tmp_path).measured.equals(expected)

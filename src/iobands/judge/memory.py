@@ -68,8 +68,7 @@ def read_memory(perflogs: Path) -> dict[SeriesKey, Remembered]:
     """Return what the judge remembers of all systems; nothing of what cannot be used."""
     found: dict[SeriesKey, Remembered] = {}
     for path in perflogs.glob(f"*/{_NAME}"):
-        if (body := read_sealed(path)) is not None:
-            found.update(_decoded(body))
+        found.update(read_sealed(path, _decoded) or ())
     return found
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import io
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -30,6 +30,8 @@ _BLOCK: Final = 2**23
 # What is new is kept once it is this share of what was kept: writing all costs more than reading
 # that much.
 _NEW: Final = 0.05
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,29 @@ class _File:
 
 @dataclass(frozen=True)
 class _Stored:
-    """The content of a file of kept lines; the frames are Parquet."""
+    """The content of a file of kept lines."""
 
     files: list[_File]
     rejected: list[tuple[int, int, str]]
-    rows: bytes
-    said: bytes
+    rows: pl.DataFrame
+    said: pl.DataFrame
+
+
+def _decoded(body: bytes) -> _Stored:
+    found = msgspec.msgpack.decode(body, type=_Stored, dec_hook=_frame)
+    if (found.rows.schema, found.said.schema) != (ROWS, SAID):
+        raise ValueError("other columns")
+    return found
+
+
+def _frame(_: object, content: bytes) -> pl.DataFrame:
+    return pl.read_parquet(io.BytesIO(content))
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    stream = io.BytesIO()
+    frame.write_parquet(stream)
+    return stream.getvalue()
 
 
 def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
@@ -81,10 +100,9 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
     numbers = {path.relative_to(directory).as_posix(): n for n, path in enumerate(paths)}
     found = Kept()
     for system in sorted({Path(name).parts[0] for name in numbers}):
-        body = read_sealed(directory / system / _NAME)
-        if body is None:
+        stored = read_sealed(directory / system / _NAME, _decoded)
+        if stored is None:
             continue
-        stored = msgspec.msgpack.decode(body, type=_Stored)
         same = [
             each
             for each in stored.files
@@ -93,7 +111,7 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
         if not same:
             continue
         new = {each.number: numbers[each.path] for each in same}
-        frames = [pl.read_parquet(io.BytesIO(each)) for each in (stored.rows, stored.said)]
+        frames = [stored.rows, stored.said]
         if len(same) < len(stored.files):
             frames = [each.filter(pl.col(FILE).is_in([*new])) for each in frames]
         number = pl.col(FILE).replace_strict(new, return_dtype=pl.UInt32())
@@ -129,12 +147,11 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
     for system, mine in files.items():
         # a cut-off line may get its end, unless the file is packed
         ends = {each.number: each.begun.lines + each.begun.whole for each in mine}
-        frames = [io.BytesIO(), io.BytesIO()]
-        for frame, stream in zip((now.rows, now.said), frames, strict=True):
-            frame.filter(pl.col(FILE).is_in([*ends])).write_parquet(stream)
+        mine_of = pl.col(FILE).is_in([*ends])
         rejected = [each for each in now.rejected if each[1] <= ends.get(each[0], -1)]
-        stored = _Stored(mine, rejected, *(each.getvalue() for each in frames))
-        write_sealed(directory / system / _NAME, msgspec.msgpack.encode(stored))
+        stored = _Stored(mine, rejected, now.rows.filter(mine_of), now.said.filter(mine_of))
+        body = msgspec.msgpack.encode(stored, enc_hook=_parquet)
+        write_sealed(directory / system / _NAME, body)
 
 
 def _begins(path: Path, kept: _File) -> bool:
@@ -159,14 +176,17 @@ def _digest(path: Path, size: int) -> bytes | None:
     return None if size else found.digest()
 
 
-def read_sealed(path: Path) -> bytes | None:
-    """Return what a version of this code wrote to `path`, None if another did, or nobody."""
+def read_sealed(path: Path, decode: Callable[[bytes], _T]) -> _T | None:
+    """Return what a version of this code wrote to `path`, None if another did, or nobody.
+
+    What somebody else sealed may be anything that `decode` refuses.
+    """
     try:
         content = read_regular(path, None, _LARGEST) or b""
-    except OSError:
+        seal, body = content[:_SEAL], content[_SEAL:]
+        return decode(body) if seal == _seal(body) else None
+    except (OSError, ValueError, TypeError, msgspec.MsgspecError, pl.exceptions.PolarsError):
         return None
-    seal, body = content[:_SEAL], content[_SEAL:]
-    return body if seal == _seal(body) else None
 
 
 def write_sealed(path: Path, body: bytes) -> None:
