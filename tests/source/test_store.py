@@ -666,6 +666,29 @@ def test_a_bucket_or_directory_that_is_copied_says_the_same(site, tmp_path):
         assert from_store(store) == from_files(site)
 
 
+def test_a_row_that_no_perflog_can_have_is_rejected_and_said(store, site):
+    push(store)
+    row = gather(Path("perflogs"), Path("config"), NOTHING).samples[:1]
+    odd = {
+        "job_completion_time": [datetime(year, 1, 1, tzinfo=timezone.utc) for year in (2, 9999)],
+        "perf_value": [float("nan"), float("inf"), -3.0, 0.0],
+        "file": [None],
+    }
+    rows = [
+        row.with_columns(pl.lit(value).cast(SAMPLES[name]).alias(name), version=pl.lit(f"odd {n}"))
+        for name, values in odd.items()
+        for n, value in enumerate(values)
+    ]
+    store.add("here", pl.concat(rows).cast(SAMPLES), ())
+    read, files = (json.loads(each) for each in (from_store(store), from_files(site)))
+    said = [each["reason"] for each in read.pop("rejected")]
+    assert said.count("not a sample that a perflog can have") == 7
+    for each in (read, files):
+        each.pop("rejected_lines")
+    files.pop("rejected")
+    assert read == files
+
+
 def test_hostile_text_in_any_cell_comes_back_as_it_was(store, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     hostile = "'; DROP TABLE iobands.samples; -- \\N \u202e<b>%s{}\"(,)\\x00 é"

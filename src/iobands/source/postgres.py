@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 
 import polars as pl
@@ -25,6 +24,7 @@ from iobands.source.store import (
     StoreError,
     nothing_there,
     refuse_newer,
+    refused,
     typed,
     unusable,
     without_password,
@@ -156,13 +156,9 @@ class PostgresStore:
             "WHERE system = $1",
             system,
         )
-        edited = rows.filter("edited")
-        rejected = [
-            Rejected(
-                Path(str(file)), line or 0, "edited in the store: it does not match its identity"
-            )
-            for file, line in edited.select("file", "line").iter_rows()
-        ]
+        rejected = refused(
+            rows.filter("edited"), "edited in the store: it does not match its identity"
+        )
         return typed(rows.filter(~pl.col("edited"))), rejected
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:

@@ -47,6 +47,12 @@ SITE: Final = "perflogs/site.id"
 SITE_WIDE: Final = (SITE, "perflogs/last-session.json", "perflogs/plan.json")
 #: Before every document.
 EVER: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+#: What the reader of perflogs ensures; whoever may write to a store need not.
+_POSSIBLE: Final = (
+    pl.col(TIME).is_between(EVER, datetime(2200, 1, 1, tzinfo=timezone.utc))
+    & ((pl.col(VALUE) > 0) & pl.col(VALUE).is_finite()).fill_null(value=True)
+    & pl.all_horizontal(pl.col("file", "line").is_not_null())
+).fill_null(value=False)
 
 
 class StoreError(Exception):
@@ -167,13 +173,22 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     """
     found = [store.samples(name) for name in systems]
     table = pl.concat([pl.DataFrame(schema=SAMPLES), *(each for each, _ in found)])
+    rejected = [each for _, lines in found for each in lines]
+    if len(odd := table.filter(~_POSSIBLE)):
+        rejected += refused(odd, "not a sample that a perflog can have")
+        table = table.filter(_POSSIBLE)
     if table.is_empty():
         if not (there := ", ".join(store.systems())):
             raise FileNotFoundError("the store is empty; push first")
-        lost = [str(each) for _, lines in found for each in lines][:1]
-        why = "".join(lost) or f"systems there: {there}"
+        why = str(rejected[0]) if rejected else f"systems there: {there}"
         raise FileNotFoundError(f"no samples of {', '.join(systems)}; {why}")
-    return samples_of(table, [each for _, lines in found for each in lines])
+    return samples_of(table, rejected)
+
+
+def refused(rows: pl.DataFrame, reason: str) -> list[Rejected]:
+    """Return why rows of `SAMPLES` cannot be used."""
+    places = rows.select("file", "line").iter_rows()
+    return [Rejected(Path(str(file)), line or 0, reason) for file, line in places]
 
 
 def samples_of(table: pl.DataFrame, rejected: Iterable[Rejected]) -> Samples:
