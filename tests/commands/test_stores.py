@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 import duckdb
 import pytest
 
+from iobands.source.store import read_stored
 from tests.commands.small_site import site, unknown
 from tests.site_copy import ROOT
 
@@ -55,7 +56,9 @@ def test_a_store_beside_the_site_is_one_by_whatever_name_from_wherever(iobands, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cluster", "elsewhere", "store"]
 
 
-def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(iobands, tmp_path):
+def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(
+    iobands, tmp_path, monkeypatch
+):
     store = f"{tmp_path}/store"
     for name in ("one", "two"):
         root = site(tmp_path / name)
@@ -88,6 +91,20 @@ def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(iobands, t
     assert "new disks" in (tmp_path / "pages" / link).read_text()
     assert iobands("report", "open", "--public", "--store", store).returncode == 0
     assert "maintenance" not in (tmp_path / "open" / "index.html").read_text().lower()
+    read = read_stored
+
+    def failing(opened, systems, **options):
+        if systems == ["one"]:
+            raise ArithmeticError("a bug")
+        return read(opened, systems, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("iobands.source.store.read_stored", failing)
+        lines = iobands("status", "--store", store).stdout.splitlines()
+        assert (
+            "one: IOBANDS UNKNOWN: ArithmeticError: a bug; see iobands status --system one" in lines
+        )
+        assert len(lines) == 2
     # what somebody put there, or named, spoils no other site
     odd = tmp_path / "store" / "samples" / "system=%2E%2E" / "month=2026-11" / "edited.parquet"
     odd.parent.mkdir(parents=True)

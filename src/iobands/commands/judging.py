@@ -200,6 +200,10 @@ def sites_in_store(options: PastSiteOptions) -> Iterator[tuple[str, JudgedSite |
                 judged = _judged_of_store(known, options, with_power=False)
             except (StoreError, FileNotFoundError) as error:
                 judged = str(error)
+            except Exception as error:  # which costs no other site its line
+                judged = (
+                    f"{type(error).__name__}: {error}; see iobands status --system {systems[0]}"
+                )
             yield ", ".join(systems), judged
 
 
