@@ -40,7 +40,7 @@ def bands(files: SiteFiles) -> Bands:
 
 
 def runs(found: Calibration) -> dict[str, int]:
-    return {one.label: one.proposal.runs for one in found.learned}
+    return {one.label: one.band.runs for one in found.learned}
 
 
 def reasons(found: Calibration) -> dict[str, str]:
@@ -101,7 +101,7 @@ def test_what_is_never_mixed(files: SiteFiles, old: dict[str, str], mixed: bool)
     values = levels((70, 1))
     files.write([*daily(values[:40], last=60, **old), *daily(values[40:])])
     (learned,) = learn(files).learned
-    assert learned.proposal.runs == pytest.approx(70 if mixed else 30, abs=2)
+    assert learned.band.runs == pytest.approx(70 if mixed else 30, abs=2)
 
 
 def test_an_open_change_gives_no_band_and_a_rebaseline_does(files: SiteFiles) -> None:
@@ -143,14 +143,14 @@ def test_a_watched_series_waits(files: SiteFiles) -> None:
 
 def test_runs_of_drops_that_are_over_are_left_out(files: SiteFiles) -> None:
     (learned,) = learn(files.write(daily(levels((60, 1), (30, 0.5), (60, 1))))).learned
-    assert learned.proposal.runs == pytest.approx(120, abs=3)
+    assert learned.band.runs == pytest.approx(120, abs=3)
     assert learned.band.median == pytest.approx(1.5, rel=0.03)
     assert len(learned.notes) >= 1
 
 
 def test_after_an_improvement_that_was_adopted_only_its_runs_count(files: SiteFiles) -> None:
     (learned,) = learn(files.write(daily(levels((100, 1), (60, 1.5))))).learned
-    assert learned.proposal.runs == pytest.approx(60, abs=3)
+    assert learned.band.runs == pytest.approx(60, abs=3)
     assert learned.band.median == pytest.approx(1.5 * 1.5, rel=0.03)
 
 
@@ -191,7 +191,7 @@ def test_calibrating_begins_at_the_newest_rebaseline(files: SiteFiles) -> None:
     files.act("rebaseline", now=now)
     (learned,) = learn(files, now).learned
     assert (learned.band.state, learned.before) == ("active", None)
-    assert learned.proposal.runs == pytest.approx(65, abs=2)
+    assert learned.band.runs == pytest.approx(65, abs=2)
     accept(files, now)
     # the frozen band is not carried on, and the new one is in force
     judgement = files.judge(now + HOUR)

@@ -301,7 +301,7 @@ def epoch(
 
 
 def _show(learned: Learned) -> None:
-    band, before, correlation = learned.band, learned.before, learned.proposal.correlation
+    band, before, correlation = learned.band, learned.before, learned.correlation
     runs = f"{band.runs} runs, {band.state}"
     typer.echo(f"  {learned.label}: {runs}, in {band.unit}; [95 % interval]")
     for name in ("maximum", "upper_quartile", "median", "lower_quartile", "floor"):

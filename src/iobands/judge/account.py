@@ -90,12 +90,10 @@ def maintenances_of(site: Snapshot) -> list[Held]:
     ]
     found.sort(key=lambda each: each.begin)
     days = Counter((each.system, each.name) for each in found)
-    return [
-        replace(each, name=f"{each.begin:%Y-%m-%dT%H:%M}")
-        if days[each.system, each.name] > 1
-        else each
-        for each in found
-    ]
+    for place, each in enumerate(found):
+        if days[each.system, each.name] > 1:
+            found[place] = replace(each, name=f"{each.begin:%Y-%m-%dT%H:%M}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -110,26 +108,18 @@ class _Side:
 
 def account_of_maintenance(judged: JudgedSite, held: Held) -> BeforeAfter:
     """Return the account of a maintenance."""
-    site = judged.snapshot
+    site, window = judged.snapshot, held.window
     sides, left = _sides(judged, held)
-    rows = _Rows.of(sides)
-    newest = rows.ruled(None)
-    ruled = {hour: rows.ruled(hour) for hour in rows.looks()}
-    shifts = [rows.shift(name, one, ruled, held) for name, one in newest.items()]
+    rows = _Rows(sides)
+    shifts = rows.shifts(held)
     return BeforeAfter(
-        held.name,
-        held.system,
-        held.begin,
-        held.end,
-        held.window.reason,
-        held.window.file_systems,
-        site.now,
-        site.now < held.end,
-        tuple(each for each in shifts if each.kind != "series"),
-        tuple(each for each in shifts if each.kind == "series"),
-        tuple(left),
-        tuple(_beside(site, sides)),
-        _epochs(judged, held),
+        *(held.name, held.system, held.begin, held.end, window.reason, window.file_systems),
+        *(site.now, site.now < held.end),
+        groups=tuple(each for each in shifts if each.kind != "series"),
+        series=tuple(each for each in shifts if each.kind == "series"),
+        left_out=tuple(left),
+        beside=tuple(_beside(site, sides)),
+        epochs=_epochs(judged, held),
     )
 
 
@@ -148,20 +138,20 @@ def forecasts(
     judged: JudgedSite, places: Sequence[str], power: float, ahead: Sequence[int]
 ) -> list[tuple[str, int, list[float | None]]]:
     """Return the losses a report will show `ahead` days later, of file systems and series."""
-    rows = _Rows.of(_upcoming(judged, places))
+    rows = _Rows(_upcoming(judged, places))
     total = sum(rows.shares.values())
     found = []
     single: list[list[float | None]] = []
-    for name, unit in rows.units.items():
+    for name, (kind, members, unit) in rows.of.items():
         error = ERROR * rows.shares[name] / total
-        if rows.kinds[name] == "part":
-            continue
-        losses = [forecast(unit, error, _USUAL_RUNS, days, power) for days in ahead]
-        if rows.kinds[name] == "site":
-            found.append((name, len(rows.members[name]), losses))
-        else:
+        losses = [
+            forecast(unit, error, _USUAL_RUNS, days, power) if kind != "part" else None
+            for days in ahead
+        ]
+        if kind == "site":
+            found.append((name, members, losses))
+        elif losses[-1]:
             single.append(losses)
-    single = [each for each in single if each[-1]]
     if single:
         middle = sorted(single, key=lambda each: each[-1] or 1.0)[len(single) // 2]
         found.append(("one series (median)", 1, middle))
@@ -188,9 +178,8 @@ def runs_that_help(judged: JudgedSite, places: Sequence[str], allowed: tuple[int
 def _upcoming(judged: JudgedSite, places: Sequence[str]) -> list[_Side]:
     """Return the runs before a maintenance that begins now."""
     now = judged.snapshot.now + timedelta(seconds=1)
-    names = {each.key.system for each in judged.snapshot.series}
     sides: list[_Side] = []
-    for name in sorted(names):
+    for name in sorted({each.key.system for each in judged.snapshot.series}):
         window = Window(now, now, "", file_systems=tuple(places))
         sides += _sides(judged, Held("", name, window, now, now), both=False)[0]
     return sides
@@ -202,11 +191,9 @@ def _sides(
     """Return the series with runs on both sides, and why others have none."""
     sides, left = [], []
     for each in judged.judged.values():
-        series = each.series
-        key = series.key
-        if key.system != held.system or not held.window.is_of(key.file_system):
-            continue
-        if not len(series.history):
+        series, history = each.series, each.series.history
+        is_in = series.key.system == held.system and held.window.is_of(series.key.file_system)
+        if not is_in or not len(history):
             continue
         before, after, why = _compared(judged.snapshot, series, each.bands, held)
         if both and not (before.any() and after.any()):
@@ -214,16 +201,16 @@ def _sides(
                 left.append((series.label, why))
             continue
         places = np.concatenate([np.flatnonzero(before)[-_MOST_BEFORE:], np.flatnonzero(after)])
-        hours = (series.history.times[places] - in_utc(held.begin)) / _HOUR
-        known = [month.prior.new for month in each.detection.basis.months] if each.detection else []
+        hours = (history.times[places] - in_utc(held.begin)) / _HOUR
+        months = each.detection.basis.months if each.detection else ()
         unit = Unit(
             np.asarray(hours, dtype=float),
-            np.log(series.history.values[places]),
+            np.log(history.values[places]),
             after[places],
-            share=known[-1] if known else Unit.share,
+            share=months[-1].prior.new if months else Unit.share,
             margin=_OF_A_SERIES,
         )
-        sides.append(_Side(series, unit, series.history.sessions[places], places))
+        sides.append(_Side(series, unit, history.sessions[places], places))
     return sides, left
 
 
@@ -240,12 +227,13 @@ def _compared(site: Snapshot, series: Series, bands: Bands, held: Held) -> tuple
     had = before.any() and after.any()
     before &= (times >= since) & history.alike
     after &= (times < until) & history.alike
+    why = "no runs that compare" if had else ""
     if before.any() and not after.any():
-        return before, after, "no run after it"
-    if after.any() and not before.any():
+        why = "no run after it"
+    elif after.any() and not before.any():
         changed = "the tool or its settings changed, so that runs do not compare"
-        return before, after, changed if had else "no run before it"
-    return before, after, "" if not had else "no runs that compare"
+        why = changed if had else "no run before it"
+    return before, after, why
 
 
 def _epoch_of(series: Series, bands: Bands, held: Held) -> tuple[np.datetime64, np.datetime64]:
@@ -254,80 +242,60 @@ def _epoch_of(series: Series, bands: Bands, held: Held) -> tuple[np.datetime64, 
     starts = [in_utc(each) for each in breaks if each <= held.begin]
     evidence = series.status.evidence
     for change in evidence.changes if evidence else ():
-        moved = [change.since, *([change.ended] if change.ended else [])]
+        moved = [each for each in (change.since, change.ended) if each]
         starts += [in_utc(each) for each in moved if change.raised < held.begin > each]
     ends = [each for each in breaks if each > held.end + _BECAUSE]
     end = min([*ends, held.end + _AFTER])
     return max(starts, default=np.datetime64(0, "ns")), in_utc(end)
 
 
-@dataclass(frozen=True)
 class _Rows:
-    """The rows of a report: units by name, with their kind, share of the error, and members."""
+    """The rows of a report by name: `of` has the kind, the number of members and the unit.
 
-    units: Mapping[str, Unit]
-    kinds: Mapping[str, str]
-    members: Mapping[str, Sequence[_Side]]
+    `usual` is how each varied before, and `shares` its share of the error.
+    """
 
-    @classmethod
-    def of(cls, sides: Sequence[_Side]) -> _Rows:
-        units: dict[str, Unit] = {}
-        kinds: dict[str, str] = {}
-        members: dict[str, Sequence[_Side]] = {}
+    def __init__(self, sides: Sequence[_Side]) -> None:
+        """Make a row of each group and each series."""
+        self.of: dict[str, tuple[str, int, Unit]] = {}
         for kind, name, group in _groups(sides):
             unit = grouped([each.unit for each in group], [each.rounds for each in group])
             if unit:
-                units[name], kinds[name], members[name] = unit, kind, group
-        for each in sides:
-            name = each.series.label
-            units[name], kinds[name], members[name] = each.unit, "series", [each]
-        return cls(units, kinds, members)
+                self.of[name] = kind, len(group), unit
+        self.of |= {each.series.label: ("series", 1, each.unit) for each in sides}
+        many = Counter(kind for kind, _, _ in self.of.values())
+        self.shares = {name: SHARES[kind] / many[kind] for name, (kind, _, _) in self.of.items()}
+        self.units = {name: unit for name, (_, _, unit) in self.of.items()}
 
     @cached_property
     def usual(self) -> dict[str, Usual]:
         return usual_of(self.units)
 
-    @cached_property
-    def shares(self) -> dict[str, float]:
-        many = Counter(self.kinds.values())
-        return {name: SHARES[kind] / many[kind] for name, kind in self.kinds.items()}
+    def shifts(self, held: Held) -> list[Shift]:
+        """Return the row of each unit, with what was said of it day by day."""
+        newest = rule(self.units, self.shares, self.usual)
+        ruled = {hour: self._ruled(hour) for hour in self._looks()}
+        found = []
+        for name, one in newest.items():
+            kind, members, _ = self.of[name]
+            more = one.more() if one.outcome is ShiftVerdict.UNDECIDED else None
+            said = (one.outcome, one.ratio, one.bound, one.visible, more)
+            story = tuple(self._story(name, ruled, held))
+            found.append(Shift(kind, name, members, *said, *one.unit.counts, story))
+        return found
 
-    def looks(self) -> list[float]:
+    def _looks(self) -> list[float]:
         """Return the ends of the days with runs after, in hours; of many days some."""
-        hours = [each.hours[each.is_after] for each in self.units.values()]
+        hours = [unit.hours[unit.is_after] for unit in self.units.values()]
         found = np.unique(np.floor(np.concatenate([*hours, np.empty(0)]) / _DAY))
         ends = [float(each + 1) * _DAY for each in found]
         # looked at each day, a site would see more by chance
         return [end for place, end in enumerate(ends, 1) if place in _LOOKS or end == ends[-1]]
 
-    def ruled(self, hour: float | None) -> dict[str, Ruling]:
+    def _ruled(self, hour: float) -> dict[str, Ruling]:
         """Return the rulings by the runs until then."""
-        units = self.units if hour is None else {k: u.until(hour) for k, u in self.units.items()}
-        return rule(units, self.shares, self.usual)
-
-    def shift(
-        self,
-        name: str,
-        one: Ruling,
-        ruled: Mapping[float, Mapping[str, Ruling]],
-        held: Held,
-    ) -> Shift:
-        """Return the row of a unit."""
-        before, after = one.unit.counts
-        undecided = one.outcome is ShiftVerdict.UNDECIDED
-        return Shift(
-            self.kinds[name],
-            name,
-            len(self.members[name]),
-            one.outcome,
-            one.ratio,
-            one.bound,
-            one.visible,
-            one.more() if undecided else None,
-            before,
-            after,
-            tuple(self._story(name, ruled, held)),
-        )
+        until = {name: unit.until(hour) for name, unit in self.units.items()}
+        return rule(until, self.shares, self.usual)
 
     def _story(
         self, name: str, ruled: Mapping[float, Mapping[str, Ruling]], held: Held
@@ -335,11 +303,7 @@ class _Rows:
         """Yield what became of a claim, as it would have been said on each day."""
         claimed: ShiftVerdict | None = None
         first, confirmed = 0.0, False
-        unit = self.units[name]
-        for hour, rulings in ruled.items():
-            one = rulings.get(name)
-            if one is None:
-                continue
+        for hour, one in ((hour, found[name]) for hour, found in ruled.items() if name in found):
             when = (held.begin + timedelta(hours=float(one.unit.hours[-1]))).date()
             runs = one.unit.counts[1][0]
             is_claim = one.outcome in {ShiftVerdict.SLOWER, ShiftVerdict.FASTER}
@@ -351,7 +315,7 @@ class _Rows:
                 claimed, first, confirmed = one.outcome, hour, False
             elif claimed and not confirmed:
                 way = np.sign(one.fit.step)
-                if since_alone(unit.until(hour), first, one.fit.usual, float(way)):
+                if since_alone(one.unit, first, one.fit.usual, float(way)):
                     confirmed = True
                     yield when, CONFIRMED, runs
 
@@ -362,41 +326,35 @@ def _groups(sides: Sequence[_Side]) -> Iterator[tuple[str, str, list[_Side]]]:
     for each in sides:
         key = each.series.key
         where = str(key.file_system)
-        found["site", "all"].append(each)
-        found["site", where].append(each)
-        found["part", f"{where} {key.pattern}"].append(each)
-        found["part", f"{where} {key.variable}"].append(each)
-    seen: set[frozenset[SeriesKey]] = set()
+        of_part = (("part", f"{where} {part}") for part in (key.pattern, key.variable))
+        for kind, name in (("site", "all"), ("site", where), *of_part):
+            found[kind, name].append(each)
+    kept: dict[frozenset[SeriesKey], tuple[str, str, list[_Side]]] = {}
     # a site with one file system is called by it
-    kept = []
     for (kind, name), group in sorted(found.items(), key=lambda each: each[0][1] == "all"):
-        keys = frozenset(each.series.key for each in group)
-        if len(keys) > 1 and keys not in seen:
-            seen.add(keys)
-            kept.append((kind, name, group))
-    yield from sorted(kept, key=lambda each: (each[1] != "all", each[1]))
+        if len(keys := frozenset(each.series.key for each in group)) > 1:
+            kept.setdefault(keys, (kind, name, group))
+    yield from sorted(kept.values(), key=lambda each: (each[1] != "all", each[1]))
 
 
 def _epochs(judged: JudgedSite, held: Held) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for each in judged.judged.values():
-        if each.series.key.system == held.system:
-            for epoch in each.bands.epochs:
-                if held.begin < epoch.since <= held.end + _BECAUSE:
-                    found[f"{epoch.name}, {epoch.since:%d %b %H:%M} UTC"] = None
-    return tuple(found)
+    epochs = (
+        epoch
+        for each in judged.judged.values()
+        if each.series.key.system == held.system
+        for epoch in each.bands.epochs
+        if held.begin < epoch.since <= held.end + _BECAUSE
+    )
+    return tuple(dict.fromkeys(f"{each.name}, {each.since:%d %b %H:%M} UTC" for each in epochs))
 
 
 def _beside(site: Snapshot, sides: Sequence[_Side]) -> Iterator[Beside]:
     """Yield what differs on the two sides, by the samples' own columns."""
-    changed: defaultdict[tuple[str, str, str], int] = defaultdict(int)
+    changed: Counter[tuple[str, str, str]] = Counter()
     for side in sides:
-        frame = site.samples_of(side.series)[side.rows]
-        is_after = side.unit.is_after
-        for name, one, other in _differing(frame, is_after):
-            changed[name, one, other] += 1
+        changed.update(_differing(site.samples_of(side.series)[side.rows], side.unit.is_after))
     number: Counter[str] = Counter()
-    for (name, one, other), series in sorted(changed.items(), key=lambda each: -each[1]):
+    for (name, one, other), series in changed.most_common():
         number[name] += 1
         if number[name] <= 3:  # noqa: PLR2004 (more of them are no summary)
             yield Beside(name, one, other, series, len(sides))
@@ -410,17 +368,13 @@ def _differing(frame: pl.DataFrame, is_after: Flags) -> Iterator[tuple[str, str,
             yield name, _common(cells[~is_after]), _common(cells[is_after])
     for name in _NUMBERS:
         numbers = frame[name].cast(pl.Float64).to_numpy()
-        old, new = (_finite(numbers[side]) for side in (~is_after, is_after))
+        old, new = (each[np.isfinite(each)] for each in (numbers[~is_after], numbers[is_after]))
         if len(old) and len(new):
             middle = float(np.median(new))
             margin = _MATTERS * float(np.median(np.abs(old)))
             if not old.min() - margin <= middle <= old.max() + margin:
                 low, high = f"{old.min():.3g}", f"{old.max():.3g}"
                 yield name, low if low == high else f"{low} to {high}", f"{middle:.3g}"
-
-
-def _finite(numbers: Array) -> Array:
-    return numbers[np.isfinite(numbers)]
 
 
 def _common(cells: Iterable[Any]) -> str:

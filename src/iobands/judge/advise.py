@@ -84,9 +84,8 @@ def fewest_pairs(confidence: float) -> int:
 
 
 def _without(key: SeriesKey, *settings: str) -> SeriesKey:
-    free: dict[str, Any] = {
-        name: None for setting in settings for name in (setting, *COMPARABLE[setting])
-    }
+    free: dict[str, Any] = dict.fromkeys(settings)
+    free |= dict.fromkeys(name for setting in settings for name in COMPARABLE[setting])
     return replace(key, **free)
 
 
@@ -99,11 +98,8 @@ def _differ_in(one: SeriesKey, other: SeriesKey) -> str | None:
 def _comparisons(group: Sequence[SeriesKey]) -> int:
     """Return how many comparisons a group allows: of settings, and of file systems."""
     places = _by_file_system(group)
-    of_settings = sum(
-        _differ_in(one, other) is not None
-        for keys in places.values()
-        for one, other in combinations(keys, 2)
-    )
+    pairs = [pair for keys in places.values() for pair in combinations(keys, 2)]
+    of_settings = sum(_differ_in(one, other) is not None for one, other in pairs)
     return of_settings + math.comb(len(places), 2)
 
 
@@ -117,24 +113,18 @@ def _by_file_system(group: Iterable[SeriesKey]) -> dict[str | None, list[SeriesK
 def _advised(
     group: Sequence[SeriesKey], histories: Mapping[SeriesKey, History], confidence: float
 ) -> Advised:
-    enough = fewest_pairs(confidence)
-    medians = {}
-    for key in group:
-        values = histories[key].values
-        medians[key] = float(np.median(values[len(values) // 2 :]))
+    enough, places = fewest_pairs(confidence), _by_file_system(group)
+    values = {key: histories[key].values for key in group}
+    medians = {key: float(np.median(each[len(each) // 2 :])) for key, each in values.items()}
 
     def rank(key: SeriesKey) -> tuple[bool, float]:
-        return (len(histories[key]) >= enough, medians[key])
+        return (len(values[key]) >= enough, medians[key])
 
-    places = _by_file_system(group)
     best = sorted((max(keys, key=rank) for keys in places.values()), key=rank, reverse=True)
     pairs = [(FILE_SYSTEM, best[0], other) for other in best[1:]]
     for leader in best:
-        pairs += [
-            (setting, leader, other)
-            for other in places[leader.file_system]
-            if (setting := _differ_in(leader, other))
-        ]
+        others = places[leader.file_system]
+        pairs += [(name, leader, each) for each in others if (name := _differ_in(leader, each))]
     found = (_compared(setting, one, other, histories, confidence) for setting, one, other in pairs)
     return Advised(tuple(best), medians, tuple(each for each in found if each))
 
@@ -152,42 +142,42 @@ def _compared(  # noqa: PLR0911 (one a finding)
     if not len(mine):
         return None
     ratios, times = one.values[mine] / two.values[theirs], one.times[mine]
-    half = len(ratios) // 2
+    half, fewest = len(ratios) // 2, fewest_pairs(confidence)
     whole = newer = _evidence(ratios, times, confidence)
     older = None
-    if half >= 2 * fewest_pairs(confidence):
+    if half >= 2 * fewest:
         older = _evidence(ratios[:half], times[:half], confidence)
         newer = _evidence(ratios[half:], times[half:], confidence)
     pair = (key, other)
     if newer.ratio < 1:  # lately the other is better, although the medians of all samples differ
         pair, whole, newer = (other, key), _inverse(whole), _inverse(newer)
-        older = _inverse(older) if older else None
+        older = older and _inverse(older)
     if newer.is_better:
         return Advice(setting, *pair, Conclusion.BETTER, newer)
     if newer.makes_no_difference or not whole.is_better:
         if older and older.is_better:
             return Advice(setting, *pair, Conclusion.WITHDRAWN, newer, before=older)
         if older and _inverse(older).is_better:
-            pair = (pair[1], pair[0])
-            before = _inverse(older)
-            return Advice(setting, *pair, Conclusion.WITHDRAWN, _inverse(newer), before=before)
+            newer, older = _inverse(newer), _inverse(older)
+            return Advice(setting, *pair[::-1], Conclusion.WITHDRAWN, newer, before=older)
     elif older:
         return Advice(setting, *pair, Conclusion.BETTER, whole)
     if newer.makes_no_difference:
         return Advice(setting, *pair, Conclusion.NO_DIFFERENCE, newer)
-    more = _more(newer, fewest_pairs(confidence))
-    return Advice(setting, *pair, Conclusion.TOO_FEW, newer, more=more)
+    return Advice(setting, *pair, Conclusion.TOO_FEW, newer, more=_more(newer, fewest))
 
 
 def _of_case(key: SeriesKey, history: History, confidence: float) -> CaseAdvice:
-    found = _evidence(history.values, history.times, confidence)
+    found, more = _evidence(history.values, history.times, confidence), None
     if found.is_better:
-        return CaseAdvice(key, Conclusion.BETTER, found)
-    if _inverse(found).is_better:
-        return CaseAdvice(key, Conclusion.WORSE, found)
-    if found.makes_no_difference:
-        return CaseAdvice(key, Conclusion.NO_DIFFERENCE, found)
-    return CaseAdvice(key, Conclusion.TOO_FEW, found, _more(found, fewest_pairs(confidence)))
+        finding = Conclusion.BETTER
+    elif _inverse(found).is_better:
+        finding = Conclusion.WORSE
+    elif found.makes_no_difference:
+        finding = Conclusion.NO_DIFFERENCE
+    else:
+        finding, more = Conclusion.TOO_FEW, _more(found, fewest_pairs(confidence))
+    return CaseAdvice(key, finding, found, more)
 
 
 def _more(evidence: PairedEvidence, fewest: int) -> int:
@@ -212,12 +202,9 @@ def _evidence(ratios: Ratios, times: NDArray[np.datetime64], confidence: float) 
 
 
 def _inverse(evidence: PairedEvidence) -> PairedEvidence:
-    interval = evidence.interval
-    return replace(
-        evidence,
-        ratio=1 / evidence.ratio,
-        interval=None if interval is None else (1 / interval[1], 1 / interval[0]),
-    )
+    low, high = evidence.interval or (None, None)
+    interval = (1 / high, 1 / low) if low and high else None
+    return replace(evidence, ratio=1 / evidence.ratio, interval=interval)
 
 
 _WITHIN: Final = np.timedelta64(1, "D")
@@ -319,26 +306,17 @@ def published(
             by_row[str(fields.get("medium")), each.key.variable].append(each)
             lines = tuple(commands(site_file, each.key, fields))
             places[lines][str(each.key.file_system)] = None
-        found.append(
-            Recommended(
-                newest.key,
-                newest.history.newest,
-                {tuple(names): lines for lines, names in places.items() if lines},
-                tuple(_rates(each, holds) for each in by_row.values()),
-                is_asked,
-            )
-        )
+        lines_of = {tuple(names): lines for lines, names in places.items() if lines}
+        rates = tuple(_rates(each, holds) for each in by_row.values())
+        of_newest = (newest.key, newest.history.newest)
+        found.append(Recommended(*of_newest, lines_of, rates, is_asked))
     return sorted(found, key=lambda each: str(each.key.pattern))
 
 
 def _is_usable(series: Series) -> bool:
-    evidence = series.status.evidence
-    return (
-        series.key.case is None
-        and series.key.unit != RATIO_UNIT
-        and evidence is not None
-        and len(evidence.rows) > 0
-    )
+    key, evidence = series.key, series.status.evidence
+    is_measured = evidence is not None and len(evidence.rows) > 0
+    return is_measured and key.case is None and key.unit != RATIO_UNIT
 
 
 def _settings(series: Series) -> tuple[object, ...]:
@@ -381,8 +359,8 @@ def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
         if change:
             place = str(series.key.file_system)
             changed.append(Changed(place, change.since, change.ratio.value))
-    all_times, all_values = np.concatenate(times), np.concatenate(values)
-    ordered = all_values[np.argsort(all_times, kind="stable")]
+    all_times = np.concatenate(times)
+    ordered = np.concatenate(values)[np.argsort(all_times, kind="stable")]
     correlation = correlation_of(ordered)
     newest = members[0]
     first, last = moment(all_times.min()), moment(all_times.max())

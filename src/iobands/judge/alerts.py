@@ -108,14 +108,8 @@ def alerts_of(
 
     `logged` is what the log of alerts says.
     """
-    stories = fold(
-        happenings,
-        logged,
-        _traits(system),
-        partial(_subject, system),
-        lambda story: _ended(system, story, now),
-        now,
-    )
+    called, ended = partial(_subject, system), partial(_ended, system, now)
+    stories = fold(happenings, logged, _traits(system), called, ended, now)
     find = partial(_candidates, system, [e for e in happenings if isinstance(e.source, PeerName)])
     found = []
     for story in stories:
@@ -198,21 +192,19 @@ def _traits(system: System) -> dict[str, dict[str, str]]:
 def _subject(system: System, names: Sequence[str]) -> str:
     """Return what an alert about `names` is called: by the target or node that is its cause."""
     members = [system.series[name] for name in names if name in system.series]
-    peers = [name for name in names if name in system.peers]
-    if not members and not peers:  # retired since
-        return names[0]
-    return peers[0] if peers else subject_of(members, system.series.values())
+    if peers := [name for name in names if name in system.peers]:
+        return peers[0]
+    return subject_of(members, system.series.values()) if members else names[0]  # retired since
 
 
 # How an alert ends if its change is no longer found because of an action.
 _ENDED: Final = {RESOLVE: "resolved", REBASELINE: "rebaselined", RETIRE: "retired"}
 
 
-def _ended(system: System, story: Story, now: datetime) -> tuple[datetime, str]:
+def _ended(system: System, now: datetime, story: Story) -> tuple[datetime, str]:
     for action in reversed(system.actions):
-        named = action.alert == story.number or any(
-            action.names(system.series[name].key) for name in story.names if name in system.series
-        )
+        mine = (system.series[name].key for name in story.names if name in system.series)
+        named = action.alert == story.number or any(map(action.names, mine))
         if action.kind in _ENDED and named and action.when >= story.opened:
             return action.when, _ENDED[action.kind]
     return now, "withdrawn"
@@ -235,9 +227,9 @@ def _of_story(system: System, story: Story) -> Alert:
         left = {name: system.series[name] for name in story.names if name in system.series}
         members = {name: Member(each) for name, each in left.items()} | members
     peers = [system.peers[name] for name in story.names if name in system.peers]
-    kinds = {type(each.source) for each in parts if each.certain}
     series = [member.series for member in members.values()]
     certain = [each for each in parts if each.certain]
+    kinds = {type(each.source) for each in certain}
     severity = Severity.INCIDENT if kinds == {Incident} else _severity(story, certain)
     flaky = [each.source for each in parts if isinstance(each.source, Flaky)]
     lead = min(story.found, key=lambda each: each.raised, default=None)

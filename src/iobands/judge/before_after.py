@@ -69,12 +69,14 @@ class Unit:
         """The largest share of what varies that is new in each run."""
         return max(self.share / self.members, _LEAST_NEW)
 
+    def only(self, kept: Flags) -> Unit:
+        """Return the runs that are `kept`."""
+        runs = self.hours[kept], self.logs[kept], self.is_after[kept]
+        return Unit(*runs, self.share, self.members, self.margin)
+
     def until(self, hour: float) -> Unit:
         """Return the runs by then."""
-        kept = self.hours <= hour
-        return replace(
-            self, hours=self.hours[kept], logs=self.logs[kept], is_after=self.is_after[kept]
-        )
+        return self.only(self.hours <= hour)
 
     @cached_property
     def usual(self) -> Usual | None:
@@ -84,8 +86,8 @@ class Unit:
     @property
     def counts(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """How many runs and days each side has."""
-        sides = (self.hours[~self.is_after], self.hours[self.is_after])
-        return tuple((len(each), len(_days(each))) for each in sides)  # type: ignore[return-value]
+        before, after = self.hours[~self.is_after], self.hours[self.is_after]
+        return (len(before), len(_days(before))), (len(after), len(_days(after)))
 
 
 def _days(hours: Array) -> Array:
@@ -128,8 +130,7 @@ class Usual:
         correlation *= (1 - unit.new) / (1 - unit.share)
         hours, logs = unit.hours[~unit.is_after], unit.logs[~unit.is_after]
         first = _days(hours)
-        number = len(first)
-        if number < _FEWEST_DAYS:
+        if (number := len(first)) < _FEWEST_DAYS:
             return None
         days, squares, freedom = _levels(hours, logs)
         level = float(np.median(days))
@@ -220,18 +221,13 @@ def _quantile(error: float, freedom: float) -> float:
 
 def fit(unit: Unit, usual: Usual) -> Fit:
     """Return the step of a unit that has runs after."""
-    after = unit.logs[unit.is_after]
-    hours = unit.hours[unit.is_after]
-    days = _levels(hours, after)[0]
+    days = _levels(unit.hours[unit.is_after], unit.logs[unit.is_after])[0]
     # of the middle days the one nearer to the level before: one bad day of two is no level
     nearest = sorted(days, key=lambda each: abs(each - usual.level))
     centre = nearest[0] if len(days) == 2 else float(np.median(days))  # noqa: PLR2004
     reach = _CLIP * usual.spread
-    logs = np.clip(
-        unit.logs,
-        np.where(unit.is_after, centre, usual.level) - reach,
-        np.where(unit.is_after, centre, usual.level) + reach,
-    )
+    level = np.where(unit.is_after, centre, usual.level)
+    logs = np.clip(unit.logs, level - reach, level + reach)
     step, error = _solved(usual, unit.hours, unit.is_after, logs - usual.level)
     return Fit(usual, step, error, len(days))
 
@@ -274,14 +270,12 @@ class Ruling:
     def more(self) -> int | None:
         """Return how many more days with a run decide; None if sixty do not."""
         step = abs(self.fit.step)
+        usual, margin = self.fit.usual, math.log(self.unit.margin)
         for days in _FUTURE:
-            usual, unit = self.fit.usual, _continued(self.unit, days)
-            error = _solved(usual, unit.hours, unit.is_after, unit.logs)[1]
-            wide = _quantile(self.error, usual.freedom) * error
+            later = self.unit.hours[-1] + _DAY * np.arange(1, days + 1)
+            wide = _quantile(self.error, usual.freedom) * _error_with(self.unit, usual, later)
             known = usual.bad_days(self.fit.step) * usual.again ** ((self.fit.days + days) // 2)
-            if step + wide <= math.log(self.unit.margin) or (
-                step > wide and known < self.error / 2
-            ):
+            if step + wide <= margin or (step > wide and known < self.error / 2):
                 return days
         return None
 
@@ -322,10 +316,7 @@ def rule(
 
 def since_alone(unit: Unit, hour: float, usual: Usual, direction: float) -> bool:
     """Return whether the runs after `hour` alone show a step in a direction, with error 2.5 %."""
-    kept = ~unit.is_after | (unit.hours > hour)
-    later = replace(
-        unit, hours=unit.hours[kept], logs=unit.logs[kept], is_after=unit.is_after[kept]
-    )
+    later = unit.only(~unit.is_after | (unit.hours > hour))
     if not later.is_after.any():
         return False
     alone = fit(later, usual)
@@ -338,20 +329,23 @@ def forecast(unit: Unit, error: float, runs: int, days: int, power: float = POWE
     After the change, in twelve hours, there are so many `runs` in a row, and from the next day on
     one on each of `days`. `unit` has the runs before.
     """
-    usual = unit.usual
-    if usual is None:
+    if (usual := unit.usual) is None:
         return None
-    wrong = step_error(unit, usual, runs, days)
-    return _visible(usual, wrong, days + (runs > 0), error, power)
+    return _visible(usual, step_error(unit, usual, runs, days), days + (runs > 0), error, power)
 
 
 def step_error(unit: Unit, usual: Usual, runs: int, days: int) -> float:
     """Return the standard error of the step to come; see `forecast`."""
     begin = unit.hours[-1] + _DAY / 2
-    hours = np.concatenate([begin + np.arange(runs) / 10, begin + _DAY * np.arange(1, days + 1)])
-    every = np.append(unit.hours, hours)
-    is_after = np.arange(len(every)) >= len(unit.hours)
-    return _solved(usual, every, is_after, np.zeros(len(every)))[1]
+    later = [begin + np.arange(runs) / 10, begin + _DAY * np.arange(1, days + 1)]
+    return _error_with(unit, usual, np.concatenate(later))
+
+
+def _error_with(unit: Unit, usual: Usual, later: Array) -> float:
+    """Return the standard error of the step with further runs after it, at the hours `later`."""
+    hours = np.append(unit.hours, later)
+    is_after = np.append(unit.is_after, np.ones(len(later), bool))
+    return _solved(usual, hours, is_after, np.zeros(len(hours)))[1]
 
 
 def _visible(usual: Usual, wrong: float, days: int, error: float, power: float) -> float | None:
@@ -366,45 +360,33 @@ def _visible(usual: Usual, wrong: float, days: int, error: float, power: float) 
     return -math.expm1(-loss)
 
 
-def _continued(unit: Unit, days: int) -> Unit:
-    later = unit.hours[-1] + _DAY * np.arange(1, days + 1)
-    return Unit(
-        np.append(unit.hours, later),
-        np.zeros(len(unit.hours) + days),
-        np.append(unit.is_after, np.ones(days, bool)),
-    )
-
-
 def grouped(units: Sequence[Unit], rounds: Sequence[Array]) -> Unit | None:
     """Return a group as a unit: the weighted mean of its members in each round.
 
     `rounds` has the number of the round of each run. A round counts if half of the members are in
     it. The steadier a member, the more it counts; its level before is its zero.
     """
-    usual = [each.usual for each in units]
-    several = [(u, r, k) for u, r, k in zip(units, rounds, usual, strict=True) if k]
-    if any(each[0].is_after.any() for each in several):
-        several = [each for each in several if each[0].is_after.any()]
+    several = [(u, r, k) for u, r in zip(units, rounds, strict=True) if (k := u.usual)]
+    with_after = [each for each in several if each[0].is_after.any()]
+    several = with_after or several
     if len(several) < 2:  # noqa: PLR2004
         return None
     typical = float(np.median([known.spread for _, _, known in several])) ** 2
     # what most members do: one that has a bad day is drawn in
     steps = [
-        float(np.median(unit.logs[unit.is_after])) - known.level
-        for unit, _, known in several
-        if unit.is_after.any()
+        float(np.median(unit.logs[unit.is_after])) - known.level for unit, _, known in with_after
     ]
     common = float(np.median(steps)) if steps else 0.0
     parts = []
     for unit, numbers, known in several:
-        reach = _CLIP * known.spread
-        logs = unit.logs - known.level - np.where(unit.is_after, common, 0.0)
-        drawn = np.clip(logs, -reach, reach) + np.where(unit.is_after, common, 0.0)
+        reach, moved = _CLIP * known.spread, np.where(unit.is_after, common, 0.0)
+        drawn = np.clip(unit.logs - known.level - moved, -reach, reach) + moved
         weight = np.full(len(drawn), 1 / (known.spread**2 + typical))
         parts.append(np.stack([numbers, unit.hours, drawn, unit.is_after, weight]))
     number, hours, logs, is_after, weights = np.concatenate(parts, axis=1)
-    key = 2 * number + is_after
-    rounds_of, place, counts = np.unique(key, return_inverse=True, return_counts=True)
+    rounds_of, place, counts = np.unique(
+        2 * number + is_after, return_inverse=True, return_counts=True
+    )
     total = np.bincount(place, weights)
     when = np.bincount(place, hours) / counts
     mean = np.bincount(place, weights * logs) / total

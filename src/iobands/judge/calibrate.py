@@ -37,32 +37,27 @@ class NoProposal(ValueError):
 
 @dataclass(frozen=True)
 class Proposal:
-    """A band learned from the runs of a series, in the unit of the values.
+    """A band learned from runs, in their unit, which it does not name, and their correlation.
 
-    `intervals` has 95 % intervals by the names of figures, without those that need more runs.
-    `runs` is how many runs count. `notes` say which runs were left out.
+    It has 95 % intervals, without those that need more runs. `notes` say which runs were left out.
     """
 
-    lower_quartile: float
-    median: float
-    upper_quartile: float
-    maximum: float
-    floor: float
-    intervals: dict[str, tuple[float, float]]
-    state: str
-    runs: int
+    band: Band
     correlation: float
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Learned:
-    """A series and its new band; `before` is the one in force, None without one."""
+    """A series and its new band; `before` is the one in force, None without one.
+
+    The runs have this serial `correlation`.
+    """
 
     label: str
     band: Band
     before: Band | None
-    proposal: Proposal
+    correlation: float
     notes: tuple[str, ...]
     runs_since: datetime
 
@@ -95,16 +90,16 @@ def calibrate(
     site = judgement.snapshot
     chosen = [series for series in site.series if part in series.label]
     for system in sorted({series.key.system for series in chosen}):
+        mine = [series for series in chosen if series.key.system == system]
         learned: list[Learned] = []
         left_out: list[LeftOut] = []
-        for series in chosen:
-            if series.key.system == system:
-                try:
-                    learned.append(_learn(series, judgement, since))
-                except NoProposal as why:
-                    left_out.append(LeftOut(series.label, str(why)))
-        key = next(each.key for each in chosen if each.key.system == system)
-        epoch = _epoch(learned, judgement.judged[key].bands, site.now) if learned else None
+        for series in mine:
+            try:
+                learned.append(_learn(series, judgement, since))
+            except NoProposal as why:
+                left_out.append(LeftOut(series.label, str(why)))
+        bands = judgement.judged[mine[0].key].bands
+        epoch = _epoch(learned, bands, site.now) if learned else None
         yield Calibration(system, tuple(learned), tuple(left_out), epoch)
 
 
@@ -134,36 +129,31 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
             )
     if detection.suspicion is not None:
         raise NoProposal("the newest runs may be a drop; wait for more runs")
-    history = series.history
+    history, rows = series.history, detection.rows
     in_force = band_in_force(series.key, history.newest, site.now, bands)
-    compared = np.zeros(len(history), dtype=bool)
-    compared[detection.rows] = True
+    passed = history.passed[rows]
     notes = []
-    others = int(np.count_nonzero(history.passed & ~compared))
+    others = int(history.passed.sum() - passed.sum())
     if others:
         notes.append(f"left out: {others} runs of another version, fsync or epoch, or resolved")
     stale = bool(others) and _is_stale(in_force, detection, bands)
     if in_force is not None and in_force.state == FROZEN and not stale:
         raise NoProposal("frozen; start anew with `iobands rebaseline` or `iobands epoch`")
-    usable = history.passed[detection.rows] & ~detection.in_drop & ~history.asked[detection.rows]
-    usable[: _level_begins(detection)] = False
+    usable = passed & ~detection.in_drop & ~history.asked[rows]
+    # the level that is now the baseline
+    ends = [each.onset for each in detection.chart.changes if each.end not in {None, RECOVERED}]
+    usable[: max(ends, default=0)] = False
     if since is not None:
         usable &= detection.times >= in_utc(since)
-    hidden = int(np.count_nonzero(history.passed[detection.rows] & ~usable))
-    if hidden:
+    if hidden := int(np.count_nonzero(passed & ~usable)):
         notes.append(f"left out: {hidden} runs of earlier levels and alerts")
-    proposal = propose(detection.basis.values[usable])
-    band = _band(series, proposal)
+    found = propose(detection.basis.values[usable])
+    match = {name: value for name, value in series.key.fields().items() if name != "system"}
+    band = replace(found.band, match=match, unit=series.key.unit)
     if in_force is not None and _is_same(band, in_force):
         raise NoProposal("the band in force is unchanged")
-    first = moment(detection.times[usable][0])
-    return Learned(series.label, band, in_force, proposal, (*notes, *proposal.notes), first)
-
-
-def _level_begins(detection: Detection) -> int:
-    """Return the first run of the level that is now the baseline."""
-    ends = [each.onset for each in detection.chart.changes if each.end not in {None, RECOVERED}]
-    return max(ends, default=0)
+    first, notes = moment(detection.times[usable][0]), [*notes, *found.notes]
+    return Learned(series.label, band, in_force, found.correlation, tuple(notes), first)
 
 
 def _is_stale(band: Band | None, detection: Detection, bands: Bands) -> bool:
@@ -177,24 +167,6 @@ def _is_stale(band: Band | None, detection: Detection, bands: Bands) -> bool:
         epoch.since for epoch in bands.epochs if any(_is_same(one, band) for one in epoch.bands)
     )
     return int(np.count_nonzero(detection.times < in_utc(first))) < band.runs
-
-
-def _band(series: Series, proposal: Proposal) -> Band:
-    fields = series.key.fields().items()
-    return Band(
-        match={name: value for name, value in fields if name != "system"},
-        unit=series.key.unit,
-        lower_quartile=proposal.lower_quartile,
-        median=proposal.median,
-        upper_quartile=proposal.upper_quartile,
-        maximum=proposal.maximum,
-        floor=proposal.floor,
-        runs=proposal.runs,
-        epoch="",
-        source=SOURCE,
-        state=proposal.state,
-        intervals=proposal.intervals,
-    )
 
 
 def _is_same(band: Band, other: Band) -> bool:
@@ -236,9 +208,8 @@ def propose(values: Array) -> Proposal:
     if len(values) < FIRST_BASELINE:
         raise NoProposal(f"healthy runs: {len(values)}; a band needs {FIRST_BASELINE}")
     window = values[:LARGEST_BASELINE]
-    state = ACTIVE if len(window) >= FULL_BASELINE else PROVISIONAL
-    if len(window) >= LARGEST_BASELINE:
-        state = FROZEN
+    state = PROVISIONAL if len(window) < FULL_BASELINE else ACTIVE
+    state = FROZEN if len(window) >= LARGEST_BASELINE else state
     notes = []
     lower, _, upper = _quartiles(window)
     kept = window[window >= log_fence(lower, upper, len(window))]
@@ -258,22 +229,20 @@ def propose(values: Array) -> Proposal:
     beyond = int(np.count_nonzero(kept > top))
     if beyond:
         notes.append(f"left out of the maximum: {beyond} runs far above the others")
-    figures = {
-        "floor": log_fence(lower, upper, len(kept)),
-        "lower_quartile": lower,
-        "median": median,
-        "upper_quartile": upper,
-        "maximum": float(kept[kept <= top].max()),
-    }
+    maximum, floor = float(kept[kept <= top].max()), log_fence(lower, upper, len(kept))
+    lower, median, upper, maximum, floor = map(_rounded, (lower, median, upper, maximum, floor))
     correlation = correlation_of(window)
-    return Proposal(
-        **{name: _rounded(figure) for name, figure in figures.items()},
-        intervals=_intervals(kept, correlation),
+    band = Band(
+        *({}, "", len(kept), "", SOURCE),
+        lower_quartile=lower,
+        median=median,
+        upper_quartile=upper,
+        maximum=maximum,
+        floor=floor,
         state=state,
-        runs=len(kept),
-        correlation=correlation,
-        notes=tuple(notes),
+        intervals=_intervals(kept, correlation),
     )
+    return Proposal(band, correlation, tuple(notes))
 
 
 def _quartiles(values: Array) -> tuple[float, float, float]:
@@ -287,22 +256,18 @@ def _intervals(values: Array, correlation: float) -> dict[str, tuple[float, floa
     The floor rises with the lower and falls with the upper quartile. Intervals of 97.5 % of both
     hold them together in at least 95 % (Bonferroni), and so does what follows for the floor.
     """
-    shares = {"lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75}
-    intervals = {
-        name: interval(values, share, confidence=CONFIDENCE, correlation=correlation)
-        for name, share in shares.items()
-    }
+
+    def of(share: float, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+        return interval(values, share, confidence=confidence, correlation=correlation)
+
+    intervals = {"lower_quartile": of(0.25), "median": of(0.5), "upper_quartile": of(0.75)}
     both = 1 - (1 - CONFIDENCE) / 2
-    low, high = (
-        interval(values, share, confidence=both, correlation=correlation) for share in (0.25, 0.75)
-    )
+    low, high = of(0.25, both), of(0.75, both)
     if low and high:
         # if the two overlap, the fence would be above the lower quartile
         highest = log_fence(low[1], max(low[1], high[0]), len(values))
         intervals = {"floor": (log_fence(low[0], high[1], len(values)), highest), **intervals}
-    return {
-        name: (_rounded(pair[0]), _rounded(pair[1])) for name, pair in intervals.items() if pair
-    }
+    return {name: (_rounded(e[0]), _rounded(e[1])) for name, e in intervals.items() if e}
 
 
 def _rounded(figure: float) -> float:

@@ -40,43 +40,31 @@ from iobands.snapshot import (
     moment,
 )
 
-# The odds, before any evidence, that this is the cause and not something that no column records.
-_PRIOR: Final = {
-    CauseKind.TARGET_OUT: 0.3,
-    CauseKind.TARGET: 0.3,
-    CauseKind.NODE: 0.3,
-    CauseKind.LOAD: 0.2,
-    CauseKind.TRANSPORT: 0.1,
-    CauseKind.HINTS: 0.1,
-    CauseKind.VERSION: 0.1,
-    CauseKind.FULLNESS: 0.08,
-    CauseKind.LAYOUT: 0.08,
-    CauseKind.NODES: 0.03,
-    CauseKind.METADATA: 0.02,  # what slows opens shows in another column, too
+# The odds, before any evidence, that this is the cause and not something that no column records,
+# and the columns that may show it: by another value, or by a larger (1) or smaller number (-1).
+_OF_KIND: Final[dict[CauseKind, tuple[float, dict[str, int]]]] = {
+    CauseKind.TARGET_OUT: (0.3, {"targets_inactive": 1, "targets_active": -1}),
+    CauseKind.TARGET: (0.3, {}),
+    CauseKind.NODE: (0.3, {}),
+    CauseKind.TRANSPORT: (0.1, {"transport_in_effect": 0}),
+    CauseKind.HINTS: (0.1, {"hints_in_effect": 0, "movers": 0, "cache": 0}),
+    CauseKind.VERSION: (0.1, {"suite_version": 0, "tool_version": 0, "version": 0}),
+    CauseKind.LAYOUT: (
+        0.08,
+        {"stripe_count": 0, "stripe_size": 0, "placement": 0, "busiest_target": 1},
+    ),
+    CauseKind.FULLNESS: (0.08, {"fullness_percent": 1, "fullest_target_percent": 1}),
+    CauseKind.LOAD: (
+        0.2,
+        {"load_per_node": 1, "other_jobs": 1, "client_written_gib": 1, "client_read_gib": 1},
+    ),
+    CauseKind.NODES: (0.03, {"job_nodelist": 0}),
+    # what slows opens shows in another column, too
+    CauseKind.METADATA: (0.02, {"open_close_percent": 1}),
 }
-# The columns that may show a cause: by another value, or by a larger (1) or smaller number (-1).
+_PRIOR: Final = {kind: odds for kind, (odds, _) in _OF_KIND.items()}
 _COLUMNS: Final = {
-    "targets_inactive": (CauseKind.TARGET_OUT, 1),
-    "targets_active": (CauseKind.TARGET_OUT, -1),
-    "transport_in_effect": (CauseKind.TRANSPORT, 0),
-    "hints_in_effect": (CauseKind.HINTS, 0),
-    "movers": (CauseKind.HINTS, 0),
-    "cache": (CauseKind.HINTS, 0),
-    "suite_version": (CauseKind.VERSION, 0),
-    "tool_version": (CauseKind.VERSION, 0),
-    "version": (CauseKind.VERSION, 0),
-    "stripe_count": (CauseKind.LAYOUT, 0),
-    "stripe_size": (CauseKind.LAYOUT, 0),
-    "placement": (CauseKind.LAYOUT, 0),
-    "busiest_target": (CauseKind.LAYOUT, 1),
-    "fullness_percent": (CauseKind.FULLNESS, 1),
-    "fullest_target_percent": (CauseKind.FULLNESS, 1),
-    "load_per_node": (CauseKind.LOAD, 1),
-    "other_jobs": (CauseKind.LOAD, 1),
-    "client_written_gib": (CauseKind.LOAD, 1),
-    "client_read_gib": (CauseKind.LOAD, 1),
-    "job_nodelist": (CauseKind.NODES, 0),
-    "open_close_percent": (CauseKind.METADATA, 1),
+    name: (kind, sign) for kind, (_, columns) in _OF_KIND.items() for name, sign in columns.items()
 }
 _CALLED: Final = {
     "version": "ReFrame",
@@ -123,14 +111,14 @@ class Records:
 
     def varying(self, runs: Runs) -> frozenset[str]:
         """Return the columns that may show a cause whose values were ever others."""
-        key = runs.series.key
-        if key not in self._varying:
-            known = (
-                (name, self.of(Runs(runs.series, len(runs.series.rows)), name)[0])
-                for name in _COLUMNS
+        series = runs.series
+        if series.key not in self._varying:
+            every = Runs(series, len(series.rows))
+            known = ((name, self.of(every, name)[0]) for name in _COLUMNS)
+            self._varying[series.key] = frozenset(
+                n for n, each in known if (each != each[:1]).any()
             )
-            self._varying[key] = frozenset(name for name, each in known if (each != each[:1]).any())
-        return self._varying[key]
+        return self._varying[series.key]
 
     def of(self, runs: Runs, name: str) -> _Shown:
         """Return the known values of a column, texts as codes, the runs and their sessions."""
@@ -160,13 +148,12 @@ def tell_causes(
     `ends` returns the end of the session of a time: all its runs count for the cause. What the log
     says of a time stays. The cause of a further fall has the names of what fell.
     """
-    falls = [each for each in story.events if each.kind == FELL]
     last = max((e.when for e in story.events[: story.logged] if e.kind == CAUSED), default=None)
-    for fall in (None, *falls):
-        times = {ends(fall.when)} if fall else set()
-        grown = story.events[story.logged :] if fall is None else []
-        times |= {ends(e.when) for e in grown if e.kind in (OPENED, GREW)}
-        times |= {(fall.when if fall else story.opened) + each for each in _AGAIN}
+    grown = [e for e in story.events[story.logged :] if e.kind in (OPENED, GREW)]
+    for fall in (None, *[each for each in story.events if each.kind == FELL]):
+        begun = fall.when if fall else story.opened
+        times = {ends(each.when) for each in ([fall] if fall else grown)}
+        times |= {begun + each for each in _AGAIN}
         about = fall.names if fall else ()
         mine = [each for each in story.events if each.kind == CAUSED and each.names == about]
         latest = mine[-1].cause if mine else None
@@ -223,12 +210,11 @@ def _of_columns(onset: Onset, records: Records) -> Iterator[Cause]:
             continue
         column = _Column(name, kind, up if onset.direction == DOWN else -up, records, onset)
         known = [(runs, column.changed(runs)) for runs in onset.members]
-        moved = [(runs, place) for runs, place in known if place is not None and place >= 0]
+        moved = [(runs, place) for runs, place in known if place and place > 0]
         shown = sum(place is not None for _, place in known)
         if not moved or len(moved) < _MOST * shown or 2 * shown < len(known):
             continue
-        places = [column.changed(runs) for runs in onset.unmoved]
-        against = sum(place is not None and place >= 0 for place in places)
+        against = sum((column.changed(runs) or 0) > 0 for runs in onset.unmoved)
         if against > (1 - _MOST) * len(moved):
             continue
         odds = _PRIOR[kind] / column.chance([runs for runs, _ in moved]) * _REFUTES**against

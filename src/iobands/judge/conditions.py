@@ -9,6 +9,7 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -35,7 +36,6 @@ from iobands.snapshot import (
     SeriesKey,
     Severity,
     State,
-    Transient,
     begun,
     ratio_of,
 )
@@ -54,9 +54,8 @@ def of_the_day(
 
     The checks of `unfit` were stopped by an obstacle, which is their alert.
     """
-    watched = [each for each in series if each.status.state is State.WATCH]
     return [
-        *(_of_suspicion(each, budget) for each in watched),
+        *_watched(series, budget),
         *_missing(series, covered | unfit),
         *_transients(series, covered),
         *_collapsed(series, covered),
@@ -93,14 +92,13 @@ def of_forgotten(actions: Iterable[Action], system: str, now: datetime) -> Itera
     """Yield an alert for each maintenance of a system that had to end by itself."""
     for each in begun(actions):
         if each.is_forgotten(now):
-            end = f"{each.window.end:%d %b %H:%M} UTC"
             reason = (
                 f"{each.action.who} did not end it ({each.action.reason}); it ended by itself on "
-                f"{end}, and runs since then are judged: iobands maintenance end --system {system}"
+                f"{each.window.end:%d %b %H:%M} UTC, and runs since then are judged: "
+                f"iobands maintenance end --system {system}"
             )
-            yield Alert(
-                Severity.FAILED, f"maintenance of {system}", since=each.window.begin, reason=reason
-            )
+            about, since = f"maintenance of {system}", each.window.begin
+            yield Alert(Severity.FAILED, about, since=since, reason=reason)
 
 
 def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:
@@ -111,20 +109,13 @@ def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:
         yield Alert(Severity.FAILED, each.name, since=each.when, reason=reason)
 
 
-def _of_suspicion(series: Series, budget: Budget) -> Alert:
-    evidence = series.status.evidence
-    assert evidence is not None and evidence.suspicion is not None
-    found = evidence.suspicion
-    return Alert(
-        Severity.WATCH,
-        series.label,
-        (Member(series, found.ratio, found.baseline),),
-        found.since,
-        found.since,
-        found.since,
-        score=found.score,
-        certainty=certainty(found.score, budget),
-    )
+def _watched(series: Sequence[Series], budget: Budget) -> Iterator[Alert]:
+    for each in series:
+        found = each.status.evidence and each.status.evidence.suspicion
+        if found and each.status.state is State.WATCH:
+            member, began = Member(each, found.ratio, found.baseline), (found.since,) * 3
+            how = (None, found.score, certainty(found.score, budget))
+            yield Alert(Severity.WATCH, each.label, (member,), *began, *how)
 
 
 def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Iterator[Alert]:
@@ -143,21 +134,21 @@ def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Itera
 
 def _transients(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:
     """Yield low runs that were over by the newest run, or within a day before it."""
-    found: defaultdict[tuple[str, str], list[tuple[Series, Transient]]] = defaultdict(list)
+    last = {}
     for each in series:
         evidence, newest = each.status.evidence, each.status.when
         if evidence and evidence.transients and newest and each.key not in alerted:
-            last = evidence.transients[-1]
-            if newest - last.until < timedelta(days=1):
-                found[each.key.system, each.key.file_system or ""].append((each, last))
-    for several in found.values():
-        for group in [several] if len(several) >= _MANY else [[each] for each in several]:
-            _, longest = max(group, key=lambda each: each[1].until - each[1].since)
-            ratio = Ratio(longest.ratio, longest.ratio, longest.ratio)
-            members = tuple(Member(each, ratio) for each, _ in group)
-            subject = subject_of([each for each, _ in group], series)
-            reason = f"over again: {longest}"
-            yield Alert(Severity.COLLAPSED, subject, members, longest.since, reason=reason)
+            found = evidence.transients[-1]
+            if newest - found.until < timedelta(days=1):
+                last[each.key] = found
+    for members in _together(Member(each) for each in series if each.key in last):
+        over = [last[each.series.key] for each in members]
+        longest = max(over, key=lambda each: each.until - each.since)
+        ratio = Ratio(longest.ratio, longest.ratio, longest.ratio)
+        low = tuple(replace(each, ratio=ratio) for each in members)
+        subject = subject_of([each.series for each in members], series)
+        reason = f"over again: {longest}"
+        yield Alert(Severity.COLLAPSED, subject, low, longest.since, reason=reason)
 
 
 def _collapsed(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:
@@ -166,22 +157,26 @@ def _collapsed(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iter
     One run in twenty or fifty collapses for no lasting reason: a site of hundreds of series has
     some every day. The exit status does not follow them.
     """
-    found: defaultdict[tuple[str, str], list[Member]] = defaultdict(list)
+    low = []
     for each in series:
         status = each.status
-        if each.key in alerted or status.left_out or status.verdict != COLLAPSED:
-            continue
-        if status.band and status.value:
+        is_low = status.verdict == COLLAPSED and not status.left_out and each.key not in alerted
+        if is_low and status.band and status.value:
             ratio = status.value / status.band.median
-            member = Member(each, Ratio(ratio, ratio, ratio), status.band.median)
-            found[each.key.system, each.key.file_system or ""].append(member)
-    for members in found.values():
-        members.sort(key=ratio_of)
-        groups = [members] if len(members) >= _MANY else [[member] for member in members]
-        for group in groups:
-            subject = subject_of([member.series for member in group], series)
-            when = group[0].series.status.when
-            yield Alert(Severity.COLLAPSED, subject, tuple(group), when)
+            low.append(Member(each, Ratio(ratio, ratio, ratio), status.band.median))
+    for members in _together(low):
+        subject = subject_of([member.series for member in members], series)
+        yield Alert(Severity.COLLAPSED, subject, members, members[0].series.status.when)
+
+
+def _together(members: Iterable[Member]) -> Iterator[tuple[Member, ...]]:
+    """Yield the members of each alert, the lowest first: of a file system many, or one by one."""
+    found: defaultdict[tuple[str, str], list[Member]] = defaultdict(list)
+    for each in members:
+        found[each.series.key.system, each.series.key.file_system or ""].append(each)
+    for several in found.values():
+        several.sort(key=ratio_of)
+        yield from [tuple(several)] if len(several) >= _MANY else zip(several, strict=True)
 
 
 # What is said of the variables that nearly every check has.
@@ -193,10 +188,8 @@ def shared_by(members: Sequence[Series], series: Iterable[Series]) -> tuple[str,
 
     None where they share nothing that can fail for all of them.
     """
-    system = members[0].key.system
-    variables = {each.key.variable for each in members}
-    every = [each for each in series if each.key.system == system]
-    every = [each for each in every if each.key.variable in variables]
+    kinds = {(each.key.system, each.key.variable) for each in members}
+    every = [each for each in series if (each.key.system, each.key.variable) in kinds]
     found = []
     for field in SHARED:
         values = {each.trait(field) for each in members}
@@ -220,8 +213,7 @@ def subject_of(members: Sequence[Series], series: Iterable[Series]) -> str:
         words = [SHARED[shared[0]].format(shared[1])] if shared else [f"{len(members)} series"]
     variables = {each.key.variable for each in members}
     if len(variables) == 1:
-        (variable,) = variables
-        words.append(_MOVED.get(variable, variable))
+        words += (_MOVED.get(each, each) for each in variables)
     return " ".join(words)
 
 
@@ -269,18 +261,14 @@ def _entry(alert: Alert, done: Mapping[datetime, Action]) -> LedgerEntry:
     by = done.get(alert.ended) if alert.ended else None
     ratio = alert.peer.ratio.value if alert.peer else alert.ratio
     return LedgerEntry(
-        alert.subject,
-        alert.since,
-        alert.raised,
-        alert.ended,
+        *(alert.subject, alert.since, alert.raised, alert.ended),
         ratio if ratio and math.isfinite(ratio) else None,
         _end_of(by) if by else alert.end,
         alert.delay,
         by.who if by else "",
         by.reason if by else "",
         alert.peer.name.kind if alert.peer else None,
-        alert.number,
-        alert.cause,
+        *(alert.number, alert.cause),
     )
 
 
@@ -292,12 +280,5 @@ def _resolved(action: Action, series: Sequence[Series]) -> LedgerEntry:
     named = [each for each in series if action.names(each.key)]
     subject = action.subject or (named[0].label if len(named) == 1 else f"{len(named)} series")
     assert action.since is not None
-    return LedgerEntry(
-        subject,
-        action.since,
-        ended=action.when,
-        ratio=action.ratio,
-        end=_end_of(action),
-        who=action.who,
-        reason=action.reason,
-    )
+    ended, by = (None, action.when, action.ratio, _end_of(action)), (action.who, action.reason)
+    return LedgerEntry(subject, action.since, *ended, None, *by)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from iobands.snapshot import (
     CLOSED,
@@ -61,10 +61,6 @@ class Happening:
     certain: bool = True
     turns: tuple[Turn, ...] = ()
 
-    def is_open_at(self, when: datetime) -> bool:
-        """Return whether it lasts at `when`."""
-        return self.over is None or self.over > when
-
 
 @dataclass(frozen=True)
 class Flaky:
@@ -84,9 +80,9 @@ class Flaky:
 class Story:
     """An alert through time; the log has the first `logged` of its events.
 
-    An alert that was merged goes on as the alert `into`. `joined` has the time at which each
-    member joined, and `found` the happenings of the alert, which keep it open `until` a time. It
-    had `named` members when it got its name.
+    `called` returns what several names are called together. An alert that was merged goes on as the
+    alert `into`. `joined` has the time at which each member joined, and `found` the happenings of
+    the alert, which keep it open `until` a time. It had `named` members when it got its name.
     """
 
     number: int
@@ -95,7 +91,8 @@ class Story:
     low: datetime
     high: datetime
     opened: datetime
-    joined: dict[str, datetime]
+    called: Callable[[Sequence[str]], str] = field(repr=False, compare=False)
+    joined: dict[str, datetime] = field(default_factory=dict)
     closed: datetime | None = None
     into: int | None = None
     found: list[Happening] = field(default_factory=list)
@@ -104,44 +101,10 @@ class Story:
     named: int = 1
     until: datetime | None = None
 
-    def is_open_at(self, when: datetime) -> bool:
-        """Return whether it is open at `when`."""
-        if self.closed is not None:
-            return self.closed > when
-        return self.until is None or self.until > when
-
-    def keep(self, *found: Happening) -> None:
-        """Add happenings; a series that only fell with others does not keep it open."""
-        self.found += found
-        ends = [each.over or _FOR_EVER for each in found if each.certain]
-        self.until = max(ends if self.until is None else [self.until, *ends], default=None)
-
     @property
     def certain(self) -> list[Happening]:
-        """The happenings that keep it open."""
+        """The happenings that keep it open: not a series that only fell with others."""
         return [each for each in self.found if each.certain]
-
-    def is_near(self, found: Happening) -> bool:
-        """Return whether both may have begun at the same time."""
-        return self.low <= found.high + NEAR and found.low <= self.high + NEAR
-
-    def shares(self, found: Happening) -> int:
-        """Return how many names both have, of those that had not left it when that was raised."""
-        return len(self.names_at(found.raised).intersection(found.names))
-
-    def names_at(self, when: datetime) -> set[str]:
-        """Return the members of which something lasts at `when`."""
-        return {name for each in self.found if each.is_open_at(when) for name in each.names}
-
-    def shared_by_then(self, found: Happening) -> int:
-        """Return how many names both had when it was raised."""
-        then = found.raised
-        return sum(name in self.joined and self.joined[name] <= then for name in found.names)
-
-    @cached_property
-    def logged_names(self) -> set[str]:
-        """The members in the log."""
-        return {name for each in self.events[: self.logged] for name in each.names}
 
     @property
     def names(self) -> list[str]:
@@ -149,13 +112,70 @@ class Story:
         return [*self.joined]
 
     @property
-    def last(self) -> datetime:
-        """When something last happened to it."""
-        return max((each.when for each in self.events), default=self.opened)
+    def known(self) -> list[AlertEvent]:
+        """Its events in the log."""
+        return self.events[: self.logged]
 
-    def record(self, when: datetime, kind: str, **said: object) -> None:
+    @cached_property
+    def logged_names(self) -> set[str]:
+        """The members in the log."""
+        return {name for each in self.known for name in each.names}
+
+    def is_near(self, found: Happening) -> bool:
+        """Return whether both may have begun at the same time."""
+        return self.low <= found.high + NEAR and found.low <= self.high + NEAR
+
+    def is_at(self, found: Happening) -> bool:
+        """Return whether it was open when that was raised, and may be about it."""
+        end = self.until if self.closed is None else self.closed
+        is_open = end is None or end > found.raised
+        may_join = found.certain or (self.is_near(found) and self.opened <= found.raised)
+        return self.direction == found.direction and is_open and may_join
+
+    def names_at(self, when: datetime) -> set[str]:
+        """Return the members of which something lasts at `when`."""
+        lasting = (each.names for each in self.found if each.over is None or each.over > when)
+        return {name for names in lasting for name in names}
+
+    def shares(self, found: Happening) -> int:
+        """Return how many names both have, of those that had not left it when that was raised."""
+        return len(self.names_at(found.raised).intersection(found.names))
+
+    def shared_by_then(self, found: Happening) -> int:
+        """Return how many names both had when it was raised."""
+        return sum(self.joined.get(name, _FOR_EVER) <= found.raised for name in found.names)
+
+    def record(self, when: datetime, kind: str, **said: Any) -> None:  # noqa: ANN401
         """Add an event."""
-        self.events.append(AlertEvent(when, self.number, kind, **said))  # type: ignore[arg-type]
+        self.events.append(AlertEvent(when, self.number, kind, **said))
+
+    def keep(self, *found: Happening) -> None:
+        """Add happenings."""
+        self.found += found
+        ends = [each.over or _FOR_EVER for each in found if each.certain]
+        self.until = max(ends if self.until is None else [self.until, *ends], default=None)
+
+    def take(self, found: Happening) -> None:
+        """Let the names of a happening join it; of many new ones it gets another name."""
+        new = [name for name in found.names if name not in self.joined]
+        if not new:
+            return
+        when = max([found.raised, *(each.when for each in self.known)])
+        self.joined |= dict.fromkeys(new, when)
+        self.record(when, GREW, names=tuple(new))
+        is_other = len(self.joined) >= 2 * self.named or isinstance(found.source, PeerName)
+        if is_other and (subject := self.called(self.names)) != self.subject:
+            self.subject, self.named = subject, len(self.joined)
+            self.record(when, RENAMED, subject=subject)
+
+    def join(self, found: Happening) -> None:
+        """Add a happening with its names, some of which may have fallen again."""
+        again = tuple(name for name in found.names if name in self.joined)
+        known = any(each.kind == FELL and each.when == found.raised for each in self.events)
+        if self.found and again and not known and not self.is_near(found) and found.certain:
+            self.record(found.raised, FELL, names=again)
+        self.keep(found)
+        self.take(found)
 
 
 def fold(
@@ -172,38 +192,36 @@ def fold(
     several names are called together. `ended` returns when and how an alert ended if nothing of it
     is found any more. An alert that was closed and lasts, as after an undo, reopens at `now`.
     """
-    stories = stories_in(logged)
+    stories = stories_in(logged, subject_of)
     logged_until = max((each.when for each in logged), default=LONG_AGO)
-    first = 1 + max((each.number for each in stories), default=0)
+    next_number = 1 + max((each.number for each in stories), default=0)
     merged = [story for story in stories if story.into is not None]
     current = stories
     for each in sorted(happenings, key=lambda each: (each.raised, not each.certain, each.names)):
-        merged = _merge_again(merged, stories, each.raised, subject_of)
+        merged = _merge_again(merged, stories, each.raised)
         current = [s for s in current if s.closed is None or s.closed >= each.raised]
-        here = [story for story in current if _is_at(story, each)]
+        here = [story for story in current if story.is_at(each)]
         fresh = _fresh(each, here)
         known = _known(fresh, current) if each.raised <= logged_until else None
         if known:
             began = known.opened == each.raised and known.events[0].names == fresh.names
             if known.into is not None and known.closed == each.raised and not began:
                 known = next(story for story in stories if story.number == known.into)
-            _join(known, fresh, subject_of)
+            known.join(fresh)
             may_reopen = known.closed is not None and known.into is None
             if may_reopen and fresh.over is None and fresh.certain:
                 known.closed = None
                 known.record(now, REOPENED)
             continue
         mine = [story for story in here if story.shares(fresh) or _may_share(story, fresh, traits)]
-        mine.sort(key=lambda story: (-story.shares(fresh), story.number))
         if mine:
-            mine = _merged(mine, fresh, subject_of)
-            _join(mine[0], fresh, subject_of)
+            _merged(mine, fresh).join(fresh)
         elif fresh.certain:
-            opened = _opened(first, fresh, subject_of)
+            opened = _opened(next_number, fresh, subject_of)
             stories.append(opened)
             current.append(opened)
-            first += 1
-    _merge_again(merged, stories, now, subject_of)
+            next_number += 1
+    _merge_again(merged, stories, now)
     for story in stories:
         _end(story, ended)
         _tell_turns(story)
@@ -213,20 +231,20 @@ def fold(
     return stories
 
 
-def stories_in(events: Sequence[AlertEvent]) -> list[Story]:
+def stories_in(
+    events: Sequence[AlertEvent], called: Callable[[Sequence[str]], str] = ", ".join
+) -> list[Story]:
     """Return the alerts of the log."""
     found: dict[int, Story] = {}
     for each in events:
         if each.kind == OPENED and each.number not in found and each.since:
-            subject, direction = each.subject or "", each.direction or ""
-            found[each.number] = Story(
-                each.number, direction, subject, each.since, each.since, each.when, {}
-            )
+            first = (each.direction or "", each.subject or "", each.since, each.since, each.when)
+            found[each.number] = Story(each.number, *first, called)
         story = found.get(each.number)
         if story is None:
             continue
-        new = [name for name in each.names if name not in story.joined]
-        story.joined |= dict.fromkeys(new, each.when)
+        for name in each.names:
+            story.joined.setdefault(name, each.when)
         if each.subject:
             story.subject, story.named = each.subject, len(story.joined)
         if each.kind in (CLOSED, MERGED, REOPENED):
@@ -243,14 +261,17 @@ def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
     mine = [
         story
         for story in stories
-        if (_is_at(story, found) or _closed_after(story, found))
+        if (story.is_at(found) or _closed_after(story, found))
         and story.direction == found.direction
         and 2 * len(story.logged_names.intersection(found.names)) > len(found.names)
         and (found.over is None or found.over >= story.low)
     ]
     fits = (_logged_of, Story.shares, Story.shared_by_then, Story.is_near)
-    mine.sort(key=lambda story: (*(-each(story, found) for each in fits), story.number))
-    return next(iter(mine), None)
+    return min(
+        mine,
+        key=lambda story: (*(-each(story, found) for each in fits), story.number),
+        default=None,
+    )
 
 
 def _logged_of(story: Story, found: Happening) -> int:
@@ -258,20 +279,11 @@ def _logged_of(story: Story, found: Happening) -> int:
 
     One more if it opened the alert, as it did if it is certain and has the same names.
     """
-    logged = story.events[: story.logged]
-    then = [e for e in logged if e.when == found.raised and e.kind in _TOOK]
+    then = [e for e in story.known if e.when == found.raised and e.kind in _TOOK]
     if found.certain and any(e.kind == OPENED and e.names == found.names for e in then):
         return len(found.names) + 1
     alike = (e.names for e in then if found.certain or e.kind != OPENED)
     return max((len(names) for names in alike if set(names).issubset(found.names)), default=0)
-
-
-def _is_at(story: Story, found: Happening) -> bool:
-    return (
-        story.direction == found.direction
-        and story.is_open_at(found.raised)
-        and (found.certain or (story.is_near(found) and story.opened <= found.raised))
-    )
 
 
 def _closed_after(story: Story, found: Happening) -> bool:
@@ -297,97 +309,62 @@ def _fresh(found: Happening, here: Sequence[Story]) -> Happening:
 
 def _may_share(story: Story, found: Happening, traits: Mapping[str, Mapping[str, str]]) -> bool:
     """Return whether both began together and have something in common; peers only with series."""
-    if not story.is_near(found) or (_is_of_peer(story) and isinstance(found.source, PeerName)):
+    both_peers = isinstance(found.source, PeerName) and any(
+        isinstance(each.source, PeerName) for each in story.found
+    )
+    if both_peers or not story.is_near(found):
         return False
     every = [traits.get(name, {}).items() for name in (*story.names, *found.names)]
     return bool(set(every[0]).intersection(*every[1:]))
 
 
-def _is_of_peer(story: Story) -> bool:
-    return any(isinstance(each.source, PeerName) for each in story.found)
+def _merged(stories: Sequence[Story], found: Happening) -> Story:
+    """Return the alert that one happening is about; of several, the others merge into the oldest.
 
-
-def _merged(
-    stories: list[Story], found: Happening, subject_of: Callable[[Sequence[str]], str]
-) -> list[Story]:
-    """Merge alerts that one happening is about into the oldest, which is returned first."""
+    Only those that share a name with it and began when it did; else the one that shares most.
+    """
     together = [each for each in stories if each.shares(found) and each.is_near(found)]
     if len(together) < 2:  # noqa: PLR2004
-        return stories
+        return min(stories, key=lambda story: (-story.shares(found), story.number))
     oldest, *others = sorted(together, key=lambda each: each.number)
     for each in others:
         oldest.keep(*each.found)
-        _take(oldest, replace(found, names=tuple(each.joined)), subject_of)
+        oldest.take(replace(found, names=tuple(each.joined)))
         each.closed, each.into = found.raised, oldest.number
         each.record(found.raised, MERGED, into=oldest.number)
-    return [oldest]
+    return oldest
 
 
-def _merge_again(
-    merged: Sequence[Story],
-    stories: Sequence[Story],
-    until: datetime,
-    subject_of: Callable[[Sequence[str]], str],
-) -> list[Story]:
+def _merge_again(merged: Sequence[Story], stories: Sequence[Story], until: datetime) -> list[Story]:
     """Merge alerts `until` a time as the log says, and return those that merge later."""
     for story in merged:
         if story.closed and story.closed < until:
             oldest = next(each for each in stories if each.number == story.into)
             oldest.keep(*story.found)
             for found in story.found:
-                _take(oldest, found, subject_of)
+                oldest.take(found)
     return [each for each in merged if each.closed and each.closed >= until]
 
 
-def _opened(number: int, found: Happening, subject_of: Callable[[Sequence[str]], str]) -> Story:
-    subject = subject_of(found.names)
-    story = Story(number, found.direction, subject, found.low, found.high, found.raised, {})
+def _opened(number: int, found: Happening, called: Callable[[Sequence[str]], str]) -> Story:
+    what, began = (found.direction, called(found.names)), (found.low, found.high, found.raised)
+    joined = dict.fromkeys(found.names, found.raised)
+    story = Story(number, *what, *began, called, joined, named=len(found.names))
     story.keep(found)
-    story.joined |= dict.fromkeys(found.names, found.raised)
-    story.named = len(found.names)
-    story.record(
-        found.raised,
-        OPENED,
-        subject=subject,
-        direction=found.direction,
-        since=found.low,
-        names=found.names,
-        state=next((each.kind for each in found.turns if each.when <= found.raised), None),
-    )
+    state = next((each.kind for each in found.turns if each.when <= found.raised), None)
+    said = {"subject": story.subject, "direction": found.direction, "since": found.low}
+    story.record(found.raised, OPENED, **said, names=found.names, state=state)
     return story
-
-
-def _join(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], str]) -> None:
-    again = [name for name in found.names if name in story.joined]
-    known = any(each.kind == FELL and each.when == found.raised for each in story.events)
-    if story.found and again and not known and not story.is_near(found) and found.certain:
-        story.record(found.raised, FELL, names=tuple(again))
-    story.keep(found)
-    _take(story, found, subject_of)
-
-
-def _take(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], str]) -> None:
-    new = [name for name in found.names if name not in story.joined]
-    if not new:
-        return
-    when = max([found.raised, *(each.when for each in story.events[: story.logged])])
-    story.joined |= dict.fromkeys(new, when)
-    story.record(when, GREW, names=tuple(new))
-    is_other = len(story.names) >= 2 * story.named or isinstance(found.source, PeerName)
-    if is_other and subject_of(story.names) != story.subject:
-        story.subject, story.named = subject_of(story.names), len(story.names)
-        story.record(when, RENAMED, subject=story.subject)
 
 
 def _tell_turns(story: Story) -> None:
     """Tell what its members turned into after they joined, and until it closed."""
     known = {(each.when, each.names) for each in story.events if each.kind == TURNED}
     for found in story.found:
+        joined = max(story.joined[name] for name in found.names)
         for turn in found.turns:
-            if story.closed is not None and turn.when > story.closed:
-                continue
-            joined = max(story.joined[name] for name in found.names)
-            if turn.when > joined and (turn.when, found.names) not in known:
+            is_in = joined < turn.when <= (story.closed or _FOR_EVER)
+            if is_in and (turn.when, found.names) not in known:
                 said = {"names": found.names, "state": turn.kind, "since": turn.since}
                 story.record(turn.when, TURNED, **said)
 
@@ -398,5 +375,5 @@ def _end(story: Story, ended: Callable[[Story], tuple[datetime, str]]) -> None:
         return
     spans = [(each.over, each.end) for each in story.certain if each.over is not None]
     when, how = max(spans) if spans else ended(story)
-    story.closed = max(when, story.last)
+    story.closed = max([when, *(each.when for each in story.events)])
     story.record(story.closed, CLOSED, end=how)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -98,7 +98,7 @@ def group_drops(
         keys = tuple(key for key in group.keys if key in able and len(able[key].times))
         if len(keys) < 2:  # noqa: PLR2004
             continue
-        known = Group(group.system, group.shared, group.value, group.variable, keys)
+        known = replace(group, keys=keys)
         members = [GroupMember(able[key].routine_chart, sessions[key]) for key in keys]
         runs = [(sessions[key], able[key].times) for key in keys]
         numbers = np.concatenate([each for each, _ in runs])
@@ -110,17 +110,17 @@ def group_drops(
                 for numbers, times in (runs[place] for place in change.members)
                 if numbers[-1] >= change.onset
             )
-            ended = None if change.ended is None else _last_run(runs, change.ended)
-            raised = _last_run(runs, change.raised)
+            raised, ended = (_last_run(runs, each) for each in (change.raised, change.ended))
+            assert raised
             found.append(GroupDrop(known, change, moment(since), raised, ended))
     return tuple(found)
 
 
-def _last_run(runs: Sequence[tuple[NDArray[np.int_], Times]], session: int) -> datetime:
-    """Return when the last run of a session was, of the session and the time of each run."""
-    return moment(
-        max(each[numbers == session].max() for numbers, each in runs if session in numbers)
-    )
+def _last_run(
+    runs: Sequence[tuple[NDArray[np.int_], Times]], session: int | None
+) -> datetime | None:
+    found = [times[numbers == session].max() for numbers, times in runs if session in numbers]
+    return moment(max(found)) if found else None
 
 
 #: From how much evidence of its own, in nats, a series counts as one that took part.
@@ -194,28 +194,26 @@ def group_changes(
     """
     if len(members) < _SEVERAL:
         raise ValueError(f"{len(members)} series are no group")
-    every = np.unique(np.concatenate([each.sessions for each in members]))
-    sessions = every[-NEWEST:]
+    sessions = np.unique(np.concatenate([each.sessions for each in members]))
     if not len(sessions):
         return ()
-    terms = _Terms.of(members, every, months)
-    increments = _increments(members, sessions)
-    sums = _Sums.of(increments, members, sessions)
-    statistic = _statistic(sums, terms)
+    group = _Evidence(members, sessions, months)
+    sessions, increments = sessions[-NEWEST:], group.increments
+    statistic, thresholds = group.statistic(), group.thresholds
     found: list[GroupChange] = []
     at = 0
     while at < len(sessions):
-        over = np.flatnonzero(statistic[at:] >= terms.thresholds[at:])
+        over = np.flatnonzero(statistic[at:] >= thresholds[at:])
         if not over.size:
             break
         raised = at + int(over[0])
         at = raised + 1
-        onset, design = _onset(sums, raised, terms)
-        then = sums.over(slice(onset, onset + 1), slice(raised, raised + 1))[0, design]
+        onset, design = group.onset(raised)
+        then = group.over(slice(onset, onset + 1), slice(raised, raised + 1))[0, design]
         chosen = np.flatnonzero(then >= TOOK_PART)
         if len(chosen) >= _SEVERAL:  # one series alone is its own alert
             against = -increments[raised + 1 :, design, chosen].sum(axis=1)
-            back = np.cumsum(against) / terms.discounts[raised, len(chosen) - 1]
+            back = np.cumsum(against) / group.discounts[raised, len(chosen) - 1]
             back -= np.minimum(np.minimum.accumulate(back), 0.0)
             recovered = np.flatnonzero(back >= _RECOVERY)
             at = raised + 1 + int(recovered[0]) if recovered.size else len(sessions)
@@ -227,114 +225,102 @@ def group_changes(
                     ended=int(sessions[at]) if recovered.size else None,
                     delay=raised - onset + 1,
                     score=float(statistic[raised]),
-                    threshold=float(terms.thresholds[raised]),
-                    evidence=tuple(float(each) for each in np.maximum(evidence, then)),
-                    ratios={n: _ratio(terms.residuals[:at, n], onset) for n in chosen.tolist()},
+                    threshold=float(thresholds[raised]),
+                    evidence=tuple(np.maximum(evidence, then).tolist()),
+                    ratios={n: _ratio(group.residuals[:at, n], onset) for n in chosen.tolist()},
                     members=tuple(sorted(chosen.tolist(), key=lambda place: -then[place])),
                 )
             )
     return tuple(found)
 
 
-def _increments(members: Sequence[GroupMember], sessions: NDArray[np.int_]) -> Array:
-    """Return what each session added, of shape (sessions, designs, series); 0 without a run."""
-    columns = SIDES[DOWN]
-    found = np.zeros((len(sessions), columns.stop - columns.start, len(members)))
-    for place, member in enumerate(members):
-        first = int(np.searchsorted(member.sessions, sessions[0]))
-        rows = np.searchsorted(sessions, member.sessions[first:])
-        found[rows, :, place] = member.chart.increments[first:, columns]
-    return found
+class _Evidence:
+    """What the newest sessions say of a group, and how it is judged after each; a row for each.
 
-
-def _residuals(members: Sequence[GroupMember], sessions: NDArray[np.int_]) -> Array:
-    """Return logarithms over the level at the time, of shape (sessions, series), or NaN."""
-    found = np.full((len(sessions), len(members)), np.nan)
-    for place, member in enumerate(members):
-        found[np.searchsorted(sessions, member.sessions), place] = member.chart.residuals
-    return found
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """What the sessions of a group add up to, without changes that series raised alone.
-
-    `totals`, of shape (sessions + 1, designs, series), is what the sessions before each add up
-    to, and `raises`, of shape (sessions + 1, series), how many changes a series had raised.
+    `increments`, of shape (sessions, designs, series), is what each session added, 0 without a run.
+    `residuals` are logarithms over the level at the time, NaN without one. `discounts` are what the
+    sum of the j strongest series is divided by, for j from 1 on.
     """
 
-    totals: Array
-    raises: NDArray[np.int_]
-
-    @classmethod
-    def of(
-        cls, increments: Array, members: Sequence[GroupMember], sessions: NDArray[np.int_]
-    ) -> _Sums:
-        """Return the sums of `increments`."""
-        left = increments.copy()
-        raises = np.zeros((len(sessions), len(members)), dtype=int)
+    def __init__(
+        self, members: Sequence[GroupMember], sessions: NDArray[np.int_], months: Sequence[Month]
+    ) -> None:
+        """Collect it from the charts; months are judged by what was known before them."""
+        old, size = max(len(sessions) - NEWEST, 0), len(members)
+        columns, newest = SIDES[DOWN], len(sessions) - old
+        residuals = np.full((len(sessions), size), np.nan)
+        self.increments = np.zeros((newest, columns.stop - columns.start, size))
+        raises, is_own = np.zeros((2, newest, size), dtype=int)
+        begins = []
         for place, member in enumerate(members):
-            first = int(np.searchsorted(member.sessions, sessions[0]))
-            rows = np.searchsorted(sessions, member.sessions[first:])
+            rows = np.searchsorted(sessions, member.sessions)
+            residuals[rows, place] = member.chart.residuals
+            begins += rows[:1].tolist()
+            first = int(np.searchsorted(rows, old))
+            rows = rows[first:] - old
+            self.increments[rows, :, place] = member.chart.increments[first:, columns]
             for change in member.chart.changes:
-                begun, ended = max(change.raised + 1 - first, 0), _from(change.ended, first)
-                left[rows[begun:ended], :, place] = 0.0
+                end = None if change.ended is None else max(change.ended - first, 0)
+                is_own[rows[max(change.raised + 1 - first, 0) : end], place] = True
                 if change.raised >= first:
                     raises[rows[change.raised - first], place] += 1
-        return cls(_before(left), _before(raises))
+        # without changes that series raised alone
+        self._totals = _before(np.where(is_own[:, None], 0.0, self.increments))
+        self._raises = _before(raises)
+        places = np.arange(old, len(sessions))
+        month_of = np.searchsorted([each.first for each in months], places, "right") - 1
+        used, month_of = np.unique(month_of, return_inverse=True)
+        months = [months[each] for each in used]
+        self.residuals = residuals[old:]
+        self.thresholds = np.array([each.threshold for each in months])[month_of]
+        self.discounts = _discounts(members, sessions, residuals, months)[month_of]
+        known = np.searchsorted(np.sort(begins), places, "right")
+        numbers, number_of = np.unique(known, return_inverse=True)
+        self._ways = _ways(numbers, size)[number_of]
 
     def over(self, onsets: slice, newest: slice) -> Array:
         """Return what the sessions from `onsets` to `newest` add up to; each is a range of them.
 
         A series that raised a change between them adds nothing: that is an alert of its own.
         """
-        after = slice(newest.start + 1, newest.stop + 1)
-        found = self.totals[after] - self.totals[onsets]
-        own = self.raises[newest] > self.raises[onsets]
+        found = self._totals[newest.start + 1 : newest.stop + 1] - self._totals[onsets]
+        own = self._raises[newest] > self._raises[onsets]
         found[np.broadcast_to(own[:, None], found.shape)] = 0.0
         return found
 
+    def statistic(self) -> Array:
+        """Return the statistic after each session, of shape (sessions,), 0 if it raises nothing."""
+        size = len(self.increments)
+        found = np.zeros(size)
+        discount, ways = self.discounts.min(axis=1), self._ways[:, _SEVERAL - 1 :].min(axis=1)
+        for lag in (each for each in _LAGS if each <= size):
+            ends = slice(lag - 1, size)
+            since = self.over(slice(0, size + 1 - lag), ends)
+            # no choice of series adds up to more than all that speak for the drop
+            most = np.maximum(since, 0.0).sum(axis=-1).max(axis=1) / discount[ends] - ways[ends]
+            near = np.flatnonzero(most >= self.thresholds[ends])
+            places = near + lag - 1
+            best = self._scan(since[near], places).max(axis=1, initial=0.0)
+            found[places] = np.maximum(found[places], best)
+        return found
 
-def _from(run: int | None, first: int) -> int | None:
-    return None if run is None else max(run - first, 0)
+    def onset(self, raised: int) -> tuple[int, int]:
+        """Return the session and the design that fit the change best, seen from `raised`."""
+        then = slice(raised, raised + 1)
+        since = self.over(slice(max(0, raised + 1 - _LAGS[-1]), raised + 1), then)
+        found = self._scan(since, then)[::-1]  # among equals the latest
+        place, design = np.unravel_index(int(np.argmax(found)), found.shape)
+        return raised - int(place), int(design)
+
+    def _scan(self, since: Array, sessions: slice | NDArray[np.int_]) -> Array:
+        """Return the most evidence of two or more series; the last axis of `since` has all."""
+        strongest = np.cumsum(-np.sort(-since, axis=-1), axis=-1)
+        evidence: Array = strongest / self.discounts[sessions, None] - self._ways[sessions, None]
+        return evidence[..., _SEVERAL - 1 :].max(axis=-1)
 
 
 def _before(each: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate((np.zeros_like(each[:1]), np.cumsum(each, axis=0)))
-
-
-@dataclass(frozen=True)
-class _Terms:
-    """How a group is judged after each of the newest sessions; arrays have a row for each.
-
-    `discounts` are what the sum of the j strongest series is divided by, for j from 1 on, and
-    `ways` the logarithms of how many ways there are to choose them of those known by then.
-    """
-
-    residuals: Array
-    thresholds: Array
-    discounts: Array
-    ways: Array
-
-    @classmethod
-    def of(
-        cls, members: Sequence[GroupMember], sessions: NDArray[np.int_], months: Sequence[Month]
-    ) -> _Terms:
-        """Return the terms by what was known before each month."""
-        residuals = _residuals(members, sessions)
-        places = np.arange(len(sessions))[-NEWEST:]
-        month_of = np.searchsorted([each.first for each in months], places, "right") - 1
-        used, month_of = np.unique(month_of, return_inverse=True)
-        months = [months[each] for each in used]
-        discounts = _discounts(members, sessions, _Correlations(residuals), months)
-        thresholds = np.array([each.threshold for each in months])
-        begins = np.searchsorted(
-            sessions, [each.sessions[0] for each in members if len(each.sessions)]
-        )
-        known = np.searchsorted(np.sort(begins), places, "right")
-        sizes, size_of = np.unique(known, return_inverse=True)
-        ways = _ways(sizes, len(members))[size_of]
-        return cls(residuals[-NEWEST:], thresholds[month_of], discounts[month_of], ways)
 
 
 def _ways(sizes: NDArray[np.int_], most: int) -> Array:
@@ -345,47 +331,10 @@ def _ways(sizes: NDArray[np.int_], most: int) -> Array:
     return np.where(of < chosen, np.inf, factorials[of] - factorials[chosen] - rest)
 
 
-def _statistic(sums: _Sums, terms: _Terms) -> Array:
-    """Return the statistic after each session, of shape (sessions,), 0 where it raises nothing."""
-    size = len(sums.totals) - 1
-    found = np.zeros(size)
-    least = terms.discounts.min(axis=1), terms.ways[:, _SEVERAL - 1 :].min(axis=1)
-    for lag in _LAGS:
-        if lag > size:
-            break
-        ends = slice(lag - 1, size)
-        since = sums.over(slice(0, size + 1 - lag), ends)
-        # no choice of series adds up to more than all that speak for the drop
-        most = np.maximum(since, 0.0).sum(axis=-1).max(axis=1) / least[0][ends] - least[1][ends]
-        near = np.flatnonzero(most >= terms.thresholds[ends])
-        places = near + lag - 1
-        found[places] = np.maximum(
-            found[places], _scan(since[near], terms, places).max(axis=1, initial=0.0)
-        )
-    return found
-
-
-def _onset(sums: _Sums, raised: int, terms: _Terms) -> tuple[int, int]:
-    """Return the session and the design that fit the change best, seen from session `raised`."""
-    first, then = max(0, raised + 1 - _LAGS[-1]), slice(raised, raised + 1)
-    since = sums.over(slice(first, raised + 1), then)
-    found = _scan(since, terms, then)[::-1]  # among equals the latest
-    place, design = np.unravel_index(int(np.argmax(found)), found.shape)
-    return raised - int(place), int(design)
-
-
-def _scan(since: Array, terms: _Terms, sessions: slice | NDArray[np.int_]) -> Array:
-    """Return the most evidence of two or more series; the last axis of `since` has all of them."""
-    strongest = np.cumsum(-np.sort(-since, axis=-1), axis=-1)
-    discounts, ways = (each[sessions, None] for each in (terms.discounts, terms.ways))
-    evidence: Array = strongest / discounts - ways
-    return evidence[..., _SEVERAL - 1 :].max(axis=-1)
-
-
 def _discounts(
     members: Sequence[GroupMember],
     sessions: NDArray[np.int_],
-    correlations: _Correlations,
+    residuals: Array,
     months: Sequence[Month],
 ) -> Array:
     """Return what the sum of the j strongest series is divided by in each month, for j from 1 on.
@@ -403,47 +352,39 @@ def _discounts(
             if place:
                 by = judging[place - 1][1]
                 scales.append(scale_for(by.correlation, month.threshold, WATCH, by.youth))
-    found = np.empty((len(months), len(members)))
-    for row, scales, month in zip(found, own, months, strict=True):
-        between, lasting = correlations.before(month.first)
+    found = []
+    correlations = _correlations(residuals, [each.first for each in months])
+    for scales, month, (between, lasting) in zip(own, months, correlations, strict=True):
         shared = scale_for(min(max(lasting, 0.0), MOST_CORRELATION), month.threshold, WATCH)
         by_place = 1 + np.arange(len(members)) * between
-        row[:] = by_place * max(shared / np.mean(scales or [1.0]), 1.0)
-    return found
+        found.append(by_place * max(shared / np.mean(scales or [1.0]), 1.0))
+    return np.array(found)
 
 
-class _Correlations:
-    """How the series of a group correlated before a session: with each other, and their mean.
+def _correlations(residuals: Array, sessions: Iterable[int]) -> Iterator[tuple[float, float]]:
+    """Yield what was known before each session: the mean rank correlation, at least 0.
 
-    Learned from the first sessions that they have in common; `_LEARNED` says how many.
+    And the serial one of the mean. Both are learned from the first sessions that the series have in
+    common; `_LEARNED` says how many.
     """
-
-    def __init__(self, residuals: Array) -> None:
-        self.residuals = residuals
-        self.ran = ~np.isnan(residuals)
-        self.runs = self.ran.cumsum(axis=0)
-        self.common: dict[bytes, NDArray[np.int_]] = {}
-        self.known: dict[tuple[int, bytes], tuple[float, float]] = {}
-
-    def before(self, session: int) -> tuple[float, float]:
-        """Return the mean rank correlation, at least 0, and the serial one of the mean."""
-        chosen = (
-            self.runs[session - 1] >= _ENOUGH_SESSIONS if session else self.runs[:0].any(axis=0)
-        )
+    ran = ~np.isnan(residuals)
+    runs = _before(ran.astype(int))
+    in_common: dict[bytes, NDArray[np.int_]] = {}
+    learned: dict[tuple[int, bytes], tuple[float, float]] = {}
+    for session in sessions:
+        chosen = runs[session] >= _ENOUGH_SESSIONS
         name = chosen.tobytes()
-        if name not in self.common:
-            self.common[name] = np.flatnonzero(self.ran[:, chosen].all(axis=1))[: _LEARNED[0]]
-        common = self.common[name]
-        number = int(np.searchsorted(common, session))
+        if name not in in_common:
+            in_common[name] = np.flatnonzero(ran[:, chosen].all(axis=1))[: _LEARNED[0]]
+        number = np.searchsorted(in_common[name], session)
         size = next((n for n in _LEARNED if number >= n), 0)
         if chosen.sum() < _SEVERAL or not size:
-            return _UNKNOWN, 0.0
-        found = self.known.get((size, name))
-        if found is None:
-            past = self.residuals[common[:size]][:, chosen]
-            found = _correlation(past), serial_correlation(past.mean(axis=1))
-            self.known[size, name] = found
-        return found
+            yield _UNKNOWN, 0.0
+            continue
+        if (size, name) not in learned:
+            past = residuals[in_common[name][:size]][:, chosen]
+            learned[size, name] = _correlation(past), serial_correlation(past.mean(axis=1))
+        yield learned[size, name]
 
 
 def _correlation(common: Array) -> float:

@@ -6,9 +6,10 @@ An incident is what docs/glossary.md defines: most series of a file system far d
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from math import comb
 from typing import Final
 
@@ -23,7 +24,7 @@ from iobands.judge.normal import TransientRuns
 from iobands.snapshot import (
     DOWN,
     FLAKY,
-    Change,
+    Flags,
     Incident,
     PeerName,
     PeerState,
@@ -56,55 +57,39 @@ def happenings_of(
 ) -> list[Happening]:
     """Return all that was found of one system, what is over included."""
     return [
-        *(found for each in series for change in _changes(each) for found in _of(each, change)),
-        *(leaning for each in series if each.shares_causes for leaning in _leanings(each)),
+        *(found for each in series for found in _of_series(each)),
         *map(_of_group, drops),
         *map(_of_incident, incidents),
         *(peer for place in places for peer in _of_place(place)),
     ]
 
 
-def _changes(series: Series) -> tuple[Change, ...]:
-    evidence = series.status.evidence
-    return evidence.changes if evidence else ()
+def _of_series(series: Series) -> Iterator[Happening]:
+    """Yield each change, each further fall while it lasted, and when some evidence was for a drop.
 
-
-def _of(series: Series, change: Change) -> Iterator[Happening]:
-    """Yield a change, and each further fall while it lasted."""
-    whole = Happening(
-        change,
-        change.direction,
-        (slug(series.key),),
-        change.since,
-        change.since_low,
-        change.since_high,
-        change.raised,
-        change.ended,
-        change.closed,
-        change.end or "",
-        change.delay,
-        turns=change.turns,
-    )
-    yield whole
-    for fall in change.falls:
-        since = fall.since
-        yield replace(whole, since=since, low=since, high=since, raised=fall.raised, turns=())
-
-
-def _leanings(series: Series) -> Iterator[Happening]:
-    """Yield when a series had some evidence for a drop, from its first run to the one after."""
-    evidence = series.status.evidence
-    if evidence is None or not (evidence.down >= _JOINS).any():
+    That lasts from its first run to the one after.
+    """
+    evidence, names = series.status.evidence, (slug(series.key),)
+    if evidence is None:
+        return
+    for each in evidence.changes:
+        began, ended = (each.since, each.since_low, each.since_high), (each.ended, each.closed)
+        how = (each.end or "", each.delay)
+        whole = Happening(each, each.direction, names, *began, each.raised, *ended, *how)
+        yield replace(whole, turns=each.turns)
+        for fall in each.falls:
+            since = fall.since
+            yield replace(whole, since=since, low=since, high=since, raised=fall.raised)
+    speaks = np.flatnonzero(evidence.down >= _JOINS)
+    if not speaks.size or not series.shares_causes:
         return
     times, _ = series.judged
-    speaks = np.flatnonzero(evidence.down >= _JOINS)
     zeros = np.concatenate(([-1], np.flatnonzero(evidence.down <= 0), [len(times)]))
     after, places = np.unique(np.searchsorted(zeros, speaks), return_index=True)
     for zero, place in zip(after, speaks[places], strict=True):
         first, raised, end = moment(times[zeros[zero - 1] + 1]), moment(times[place]), zeros[zero]
         over = moment(times[end]) if end < len(times) else None
-        span = (first, first, first, raised, over, over)
-        yield Happening(series, DOWN, (slug(series.key),), *span, certain=False)
+        yield Happening(series, DOWN, names, first, first, first, raised, over, over, certain=False)
 
 
 def _of_group(drop: GroupDrop) -> Happening:
@@ -123,23 +108,15 @@ def _of_incident(incident: Incident) -> Happening:
 def _of_place(place: Place) -> Iterator[Happening]:
     """Yield when a target or a node was slow, in one variable each."""
     for name, found in place.peers().items():
+        source = PeerName(place.kind, place.system, place.where, name)
         for peer in found.values():
             for raised, ended in peer.alarms:
                 is_slow = ended is None and peer.state is PeerState.SLOW
                 over = None if is_slow else ended or peer.last
-                since = peer.since if is_slow and peer.since else raised
-                yield Happening(
-                    PeerName(place.kind, place.system, place.where, name),
-                    DOWN,
-                    (place.name_of(name),),
-                    since,
-                    peer.since_low if is_slow and peer.since_low else raised,
-                    since,
-                    raised,
-                    over,
-                    over,
-                    _AS_FAST if ended else _ENDS.get(peer.state, _AS_FAST),
-                )
+                since = (is_slow and peer.since) or raised
+                span = (since, (is_slow and peer.since_low) or raised, since, raised, over, over)
+                end = _AS_FAST if ended else _ENDS.get(peer.state, _AS_FAST)
+                yield Happening(source, DOWN, (place.name_of(name),), *span, end)
 
 
 _WINDOW: Final = 3
@@ -161,69 +138,55 @@ def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tupl
             groups[key.system, key.file_system, key.variable].append(key)
     found = []
     for place, keys in groups.items():
-        if len(keys) >= _SEVERAL:
-            mine = {key: (runs[key], days[key]) for key in keys}
-            spans = _spans(list(mine.values()))
-            found += [_incident(place, mine, *span, now) for span in spans]
+        if len(keys) < _SEVERAL:
+            continue
+        of_day = np.concatenate([days[key] for key in keys])
+        times = np.concatenate([runs[key].times for key in keys])
+        for begun, opened, last, closing in _spans(of_day, [runs[key].low for key in keys]):
+            until, week = moment(times[of_day == last].max()), timedelta(days=_WEEK)
+            ends_at = [until + week] if now - until >= week else []
+            if closing is not None:
+                ends_at.append(moment(times[of_day == closing].max()))
+            ratios = {}
+            for key in keys:
+                low = (days[key] >= begun) & (days[key] <= last) & runs[key].low
+                if low.any():
+                    ratios[key] = float(np.median(runs[key].ratios[low]))
+            incident = Incident(
+                *place,
+                since=moment(times[of_day == begun].min()),
+                raised=moment(times[of_day == opened].max()),
+                until=until,
+                ratios=dict(sorted(ratios.items(), key=lambda item: item[1])),
+                closed=min(ends_at, default=None),
+            )
+            found.append(incident)
     return tuple(sorted(found, key=lambda each: each.since))
 
 
-_Runs = tuple[TransientRuns, NDArray[np.int_]]
-
-
-def _spans(runs: Sequence[_Runs]) -> list[tuple[int, int, int, int | None]]:
-    """Return of each incident the first bad day, the opening, the last bad and the closing one."""
-    days, places = np.unique(np.concatenate([each for _, each in runs]), return_inverse=True)
+def _spans(
+    of_day: NDArray[np.int_], lows: Sequence[Flags]
+) -> Iterator[tuple[int, int, int, int | None]]:
+    """Yield of each incident the first bad day, the opening, the last bad and the closing one."""
+    days, places = np.unique(of_day, return_inverse=True)
     ran = np.bincount(places, minlength=len(days))
-    low = np.bincount(places, np.concatenate([each.low for each, _ in runs]), len(days))
+    low = np.bincount(places, np.concatenate(lows), len(days))
     judged = ran >= _SEVERAL
     days, bad = days[judged], (2 * low > ran)[judged]
-    found = []
     begun: int | None = None
     raised = last = 0
     for place in range(_WINDOW - 1, len(bad)):
         window = slice(place - _WINDOW + 1, place + 1)
         over = days[place] - days[last] >= _WEEK or not bad[window].any()
         if begun is not None and over:
-            found.append((days[begun], days[raised], days[last], days[place]))
+            yield days[begun], days[raised], days[last], days[place]
             begun = None
         recent = bad[window] & (days[window] > days[place] - _WEEK)
         if begun is None and recent.sum() >= _BAD:
             begun, raised = window.start + int(np.argmax(recent)), place
         last = place if bad[place] else last
     if begun is not None:
-        found.append((days[begun], days[raised], days[last], None))
-    return found
-
-
-def _incident(
-    place: tuple[str, str, str],
-    runs: Mapping[SeriesKey, _Runs],
-    first: int,
-    raised: int,
-    last: int,
-    closing: int | None,
-    now: datetime,
-) -> Incident:
-    ratios: dict[SeriesKey, float] = {}
-    times: dict[int | None, list[np.datetime64]] = {first: [], raised: [], last: [], closing: []}
-    for key, (each, days) in runs.items():
-        within = (days >= first) & (days <= last) & each.low
-        if within.any():
-            ratios[key] = float(np.median(each.ratios[within]))
-        for day, found in times.items():
-            found += list(each.times[days == day])
-    until = moment(max(times[last]))
-    ends = [moment(max(times[closing]))] if times[closing] else []
-    ends += [until + timedelta(days=_WEEK)] if now - until >= timedelta(days=_WEEK) else []
-    return Incident(
-        *place,
-        since=moment(min(times[first])),
-        raised=moment(max(times[raised])),
-        until=until,
-        ratios=dict(sorted(ratios.items(), key=lambda item: item[1])),
-        closed=min(ends, default=None),
-    )
+        yield days[begun], days[raised], days[last], None
 
 
 #: A check is flaky by its failures in this many sessions, until as many in a row are good.
@@ -265,21 +228,7 @@ def flaky_of(series: Collection[tuple[Series, Bands]], months: Months) -> list[H
         if check.counted.sum() < _LEAST:
             continue
         failed, runs = totals - check.before(months.since)
-        limits: dict[int, int] = {}
-
-        def limit(
-            when: np.datetime64,
-            limits: dict[int, int] = limits,
-            rates: NDArray[np.float64] = (1 + failed) / (_USUAL + runs),
-        ) -> int:
-            month = max(0, int(np.searchsorted(months.since, when, "right")) - 1)
-            if month not in limits:
-                budget = months.budgets[month]
-                a_year = budget.runs_a_year / (budget.false_alarms_a_year * _SHARE)
-                limits[month] = enough(a_year, float(rates[month]))
-            return limits[month]
-
-        found += _flaky_spans(check, limit)
+        found += _flaky_spans(check, months, (1 + failed) / (_USUAL + runs))
     return found
 
 
@@ -335,13 +284,24 @@ def _bad_days(checks: Collection[_Check]) -> Iterator[np.datetime64]:
                 yield day
 
 
-def _flaky_spans(check: _Check, limit: Callable[[np.datetime64], int]) -> Iterator[Happening]:
-    """Yield each time in which a check was flaky, from its first failure to its last."""
+def _flaky_spans(check: _Check, months: Months, rates: NDArray[np.float64]) -> Iterator[Happening]:
+    """Yield each time in which a check was flaky, from its first failure to its last.
+
+    `rates` is how often a session of the others failed, by month.
+    """
+
+    @cache
+    def limit(month: int) -> int:
+        budget = months.budgets[month]
+        a_year = budget.runs_a_year / (budget.false_alarms_a_year * _SHARE)
+        return enough(a_year, float(rates[month]))
+
     places = np.flatnonzero(check.counted)
+    month_of = np.maximum(np.searchsorted(months.since, check.times, "right") - 1, 0)
     over = -1
     for place in places:
         window = places[(places > place - SESSIONS) & (places <= place)]
-        if place <= over or len(window) < limit(check.times[place]):
+        if place <= over or len(window) < limit(int(month_of[place])):
             continue
         last = place
         while len(later := places[(places > last) & (places <= last + SESSIONS)]):
@@ -354,11 +314,6 @@ def _flaky_spans(check: _Check, limit: Callable[[np.datetime64], int]) -> Iterat
         when = check.times[last]
         source = Flaky(len(seen), until + 1 - begin, moment(when), check.said[when])
         since = moment(check.times[window[0]])
-        yield Happening(
-            source,
-            FLAKY,
-            check.names,
-            *(since, since, since, moment(check.times[place])),
-            None if end is None else moment(when),
-            None if end is None else moment(end),
-        )
+        span = (since, since, since, moment(check.times[place]))
+        ended = (None, None) if end is None else (moment(when), moment(end))
+        yield Happening(source, FLAKY, check.names, *span, *ended)

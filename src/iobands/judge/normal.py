@@ -30,22 +30,24 @@ OWN_HISTORY: Final = "own history, provisional"
 _SECOND: Final = np.timedelta64(1, "s")
 # The digits of a learned figure: more of them come from its logarithm.
 _DIGITS: Final = 12
-# The other fields that a band may match.
-_OF_BANDS: Final = ("medium", "file_system_type")
 
 
 def band_in_force(
     key: SeriesKey, sample: Mapping[str, object], when: datetime, bands: Bands
 ) -> Band | None:
     """Return the band of the bands file for a sample with these fields taken at `when`."""
-    return bands.band_for({**key.fields(), **{name: sample[name] for name in _OF_BANDS}}, when)
+    return bands.band_for(_matched(key, sample), when)
 
 
 def limit_in_force(
     key: SeriesKey, sample: Mapping[str, object], when: datetime, bands: Bands
 ) -> Limit | None:
     """Return the limit of the bands file for a sample; see `band_in_force`."""
-    return bands.limit_for({**key.fields(), **{name: sample[name] for name in _OF_BANDS}}, when)
+    return bands.limit_for(_matched(key, sample), when)
+
+
+def _matched(key: SeriesKey, sample: Mapping[str, object]) -> dict[str, object]:
+    return {**key.fields(), **{name: sample[name] for name in ("medium", "file_system_type")}}
 
 
 def comparing(history: History, bands: Bands) -> NDArray[np.bool_]:
@@ -53,13 +55,6 @@ def comparing(history: History, bands: Bands) -> NDArray[np.bool_]:
     since = bands.compares_since(history.last)
     chosen = history.alike & ~left_out(history, bands)
     return chosen if since is None else chosen & (history.times >= in_utc(since))
-
-
-def comparable(history: History, bands: Bands) -> NDArray[np.bool_]:
-    """Return which earlier samples passed and can be compared with the newest."""
-    chosen = comparing(history, bands) & history.passed
-    chosen[-1] = False  # the newest must not be judged by itself
-    return chosen
 
 
 def judged(history: History, bands: Bands) -> NDArray[np.int_]:

@@ -57,12 +57,6 @@ class Levels:
     accepted: NDArray[np.bool_]
     noise: float = _LEAST_NOISE
 
-    @classmethod
-    def nothing(cls, accepted: NDArray[np.bool_]) -> Levels:
-        """Return what is known before the first session."""
-        nothing, none = np.zeros(len(accepted)), np.zeros_like(accepted)
-        return cls(nothing, nothing, none, none, none, accepted)
-
     def learned(self, fixed: Array, off: Array, counts: NDArray[np.bool_]) -> Levels:
         """Return what is known after the sessions so far, each of shape (sessions, peers).
 
@@ -106,9 +100,7 @@ class Levels:
         Peers without a known level are compared with each other if there are enough.
         """
         over = values - self.own
-        of_known, of_new = (
-            _middle(np.where(each, over, np.nan)) for each in (self.known, ~self.known)
-        )
+        of_known, of_new = (_middle(np.where(e, over, np.nan)) for e in (self.known, ~self.known))
         middle = np.where(np.isfinite(of_known), of_known, 0.0)
         alone = ~self.known & np.isfinite(of_known) & np.isfinite(of_new)
         off = over - np.where(alone, of_new, middle)
@@ -207,33 +199,26 @@ def compare_peers(
         over = np.flatnonzero(scan.ends[:, place])
         recovered = np.searchsorted(shown, over[-1]) + 1 - _RECOVERED if len(over) else 0
         recent = shown[shown >= onset] if is_slow else shown[recovered:][-_NEWEST:]
-        state = PeerState.SLOW if is_slow else PeerState.HEALTHY
-        if not is_slow and score >= WATCH:
-            state = PeerState.WATCH
-        if not len(shown) or compared[shown[-1]] < not_compared:
-            state = PeerState.UNKNOWN
         if used[-1] < not_used:
             state = PeerState.UNUSED
+        elif not len(shown) or compared[shown[-1]] < not_compared:
+            state = PeerState.UNKNOWN
+        elif is_slow:
+            state = PeerState.SLOW
+        else:
+            state = PeerState.WATCH if score >= WATCH else PeerState.HEALTHY
         since = since_low = None
         if state is PeerState.SLOW:
             since = moment(times[onset])
             since_low = moment(times[shown[max(np.searchsorted(shown, onset) - 1, 0)]])
-        alarms, ends = (times[each[:, place]] for each in (scan.alarms, scan.ends))
+        alarms, ends = (map(moment, times[each[:, place]]) for each in (scan.alarms, scan.ends))
+        ratio = _ratio(values[recent, place], scan.noise[recent, place])
+        newest = moment(speeds.times[used[-1]])
         found.append(
             Peer(
-                name,
-                state,
-                len(used),
-                moment(speeds.times[used[-1]]),
-                _ratio(values[recent, place], scan.noise[recent, place]),
-                score,
-                since,
-                since_low,
-                tuple(
-                    (moment(raised), None if ended is None else moment(ended))
-                    for raised, ended in zip_longest(alarms, ends)
-                ),
-                math.exp(scan.levels.own[place]) if scan.levels.shown[place] else None,
+                *(name, state, len(used), newest, ratio, score, since, since_low),
+                alarms=tuple(zip_longest(alarms, ends)),
+                own=math.exp(scan.levels.own[place]) if scan.levels.shown[place] else None,
             )
         )
     return tuple(found)
@@ -281,7 +266,8 @@ class _Scan:
         self._busy_hours, self._times_busy = _BUSY_HOURS * _PRIOR_TIMES, float(_PRIOR_TIMES)
         self.is_slow = np.zeros(shape[1], dtype=bool)
         self.noise = np.zeros(shape)
-        self.levels = Levels.nothing(accepted)
+        nothing, none = np.zeros(shape[1]), np.zeros(shape[1], dtype=bool)
+        self.levels = Levels(nothing, nothing, none, none, none, accepted)
         self.alarms, self.ends = np.zeros((2, *shape), dtype=bool)
 
     def judge(self, begin: int, end: int, threshold: float) -> None:
@@ -289,9 +275,8 @@ class _Scan:
         known, own = slice(begin), slice(begin, end)
         daily = self._counts[known] & ~self._speeds.pinned[known, None]
         self.levels = self.levels.learned(self._fixed[known], self._off[known], daily)
-        off, favour, noise, fixed = self.levels.off(
-            self._speeds.values[own], self._speeds.pinned[own]
-        )
+        values, pinned = self._speeds.values[own], self._speeds.pinned[own]
+        off, favour, noise, fixed = self.levels.off(values, pinned)
         levels = _DESIGNS[:, :, None]
         near = np.maximum(off + favour, levels)
         ratios = levels * (near - levels / 2) / noise**2
@@ -351,9 +336,8 @@ class _Scan:
         self._counts[session] &= ~self.is_slow
         for peer in np.flatnonzero(alarms):
             self._counts[self.found(int(peer))[0] : session, peer] = False
-        self._healthy = np.where(
-            seen, np.where((step < 0).all(0), self._healthy + 1, 0), self._healthy
-        )
+        healthy = np.where((step < 0).all(0), self._healthy + 1, 0)
+        self._healthy = np.where(seen, healthy, self._healthy)
         self.alarms[session] = alarms
         self.ends[session] = ends = self.is_slow & (self._healthy >= _RECOVERED)
         self.is_slow &= ~ends

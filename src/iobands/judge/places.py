@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -70,22 +71,13 @@ def places_of(
             accepted = [peer for span, peer in spans if span.begin == LONG_AGO]
             newest = max((each.times[-1:] for each in every), default=np.empty(0, "datetime64[ns]"))
             a_year = float(comparisons_a_year(every, newest).sum())
-            found.append(
-                Place(
-                    kind,
-                    str(system),
-                    str(where),
-                    rows["file_system_type"][-1] if kind == TARGET else None,
-                    {
-                        variable: compare_peers(
-                            each, thresholds(each, every, false_alarms), accepted
-                        )
-                        for variable, each in by_variable.items()
-                    },
-                    by_variable,
-                    a_year,
-                )
-            )
+            peers = {
+                variable: compare_peers(each, thresholds(each, every, false_alarms), accepted)
+                for variable, each in by_variable.items()
+            }
+            fs_type = rows["file_system_type"][-1] if kind == TARGET else None
+            here = (kind, str(system), str(where), fs_type)
+            found.append(Place(*here, peers, by_variable, a_year))
     return tuple(found)
 
 
@@ -135,11 +127,8 @@ def _matrices(rows: pl.DataFrame, pinned: pl.DataFrame) -> Iterator[tuple[str, S
         used[is_pinned] &= np.isfinite(values[is_pinned])
         times = mine.group_by("session").agg(pl.col(TIME).min()).sort("session")[TIME]
         order = np.argsort(times.to_numpy(), kind="stable")
-        in_order = (
-            each[order]
-            for each in (times.cast(pl.Datetime("ns")).to_numpy(), values, used, is_pinned)
-        )
-        yield str(variable), Speeds(tuple(peers), *in_order)
+        columns = (times.cast(pl.Datetime("ns")).to_numpy(), values, used, is_pinned)
+        yield str(variable), Speeds(tuple(peers), *(each[order] for each in columns))
 
 
 def _numbered(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -150,11 +139,11 @@ def _numbered(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
         {check: each[TIME].cast(pl.Datetime("ns")).to_numpy() for check, each in runs.items()},
         {check: session_codes(each["session"]) for check, each in runs.items()},
     )
-    numbered = [
-        each.with_columns(pl.Series("number", numbers[check])).drop("session")
-        for check, each in runs.items()
-    ]
-    if numbered:
+    if runs:
+        numbered = (
+            each.with_columns(pl.Series("number", numbers[check])).drop("session")
+            for check, each in runs.items()
+        )
         yield rows.join(pl.concat(numbered), on=_RUN)
 
 
@@ -187,9 +176,8 @@ def actions_on_peers(
         for name in place.slow()
     }
     for system, log in logs.items():
-        for action in log.actions:
-            for kind, field in FIELD_OF.items():
-                peer = getattr(action, kind)
+        for action, (kind, field) in product(log.actions, FIELD_OF.items()):
+            if peer := getattr(action, kind):
                 where = {str(each[field]) for each in action.series if field in each}
-                names |= {PeerName(kind, system, each, peer) for each in where if peer}
+                names |= {PeerName(kind, system, each, peer) for each in where}
     return {name: logs[name.system].of(name) for name in sorted(names, key=astuple)}

@@ -124,10 +124,8 @@ def selected(
     """
     numbered = [each for each in subjects if each.number and words == str(each.number)]
     exact = numbered or [each for each in subjects if words in {each.name, _slug(each)}]
-    asked = [] if words.isdecimal() else words.split()  # a number is never part of a name
-    matching = exact or [
-        each for each in subjects if asked and all(word in each.name.split() for word in asked)
-    ]
+    asked = set() if words.isdecimal() else {*words.split()}  # a number is never part of a name
+    matching = exact or [each for each in subjects if asked and asked <= {*each.name.split()}]
     if not matching:
         known = ", ".join(each.title for each in subjects if each.alert and each.number) or "none"
         what = "alert has the number" if words.isdecimal() else "series or alert is named"
@@ -168,12 +166,10 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
             raise RequestError(f"{subject.title}: there is nothing to undo")
         return replace(action, of=last.when)
     if subject.peer and request.kind not in (ACKNOWLEDGE, RESOLVE, REBASELINE):
-        raise RequestError(
-            f"{subject.title} is not a series; acknowledge, resolve or rebaseline it"
-        )
+        how = "is not a series; acknowledge, resolve or rebaseline it"
+        raise RequestError(f"{subject.title} {how}")
     if request.kind == RETIRE:
-        is_done = last is not None and last.kind == RETIRE
-        return None if is_done else action
+        return None if last and last.kind == RETIRE else action
     if request.kind == DISCARD:
         span = _discarded(subject, request, future)
         return replace(action, since=span.begin, until=span.end)
@@ -181,61 +177,50 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     if alert is None:
         if request.kind == REBASELINE and request.since:
             return replace(action, since=request.since)
-        if subject.number:
-            over = f"it is over; see `iobands explain {subject.number}`"
-            raise RequestError(f"{subject.title} has no open alert: {over}")
-        done = f"; the last action was {last.kind} on {last.when:%Y-%m-%d}" if last else ""
-        own = "" if subject.peer else subject.series[0].status.state.value
-        state = f"its state is {own}" if own else "it is as fast as the others"
-        raise RequestError(f"{subject.title} has no open alert: {state}{done}")
+        raise RequestError(f"{subject.title} has no open alert: {_why_not(subject, last)}")
     known = alert.acknowledgement
     same = known is not None and alert.is_quiet and _says(known.action) == _says(request)
     if request.kind == ACKNOWLEDGE and same:
         return None
-    action = replace(action, direction=alert.direction, verdict=request.verdict)
-    if subject.peer and alert.peer:
-        ratio = round(alert.peer.ratio.value, 4)
-        if request.kind == REBASELINE:
-            return replace(action, since=request.since or alert.since, ratio=ratio)
-        if request.kind == RESOLVE and not request.force:
-            _refuse_if_low(alert.members)
-        return replace(action, since=alert.since_low, until=request.since or now, ratio=ratio)
-    members = [each for each in alert.members if each.series in subject.series]
+    peer = alert.peer if subject.peer else None
+    members = [each for each in alert.members if peer or each.series in subject.series]
     if request.kind == RESOLVE and not request.force:
         _refuse_if_low(members)
-    action = replace(action, ratio=_ratio(members))
-    assert alert.since is not None and alert.since_low is not None
+    level = peer.ratio if peer else members[0].ratio if members else None
+    ratio = round(level.value, 4) if level and math.isfinite(level.value) else None
+    action = replace(action, direction=alert.direction, verdict=request.verdict, ratio=ratio)
     if request.kind == REBASELINE:
         return replace(action, since=request.since or alert.since)
+    if peer:
+        return replace(action, since=alert.since_low, until=request.since or now)
+    assert alert.since is not None and alert.since_low is not None
     changes = [each.series.status.change for each in members]
-    begins = [alert.since_low, *(each.since_low for each in changes if each)]
-    if request.since and request.since < min(begins):
+    begin = min([alert.since_low, *(each.since_low for each in changes if each)])
+    if request.since and request.since < begin:
         raise RequestError(f"{subject.title}: the change began later: {alert.since.isoformat()}")
     newest = max(each.status.when for each in subject.series if each.status.when)
     # All samples so far belong to the alert, also ones dated by a clock that is ahead of ours.
     until = request.since or max(now, newest + _NEXT)
-    return replace(action, since=min(begins), until=until)
+    return replace(action, since=begin, until=until)
+
+
+def _why_not(subject: Subject, last: Action | None) -> str:
+    """Return why a subject has no open alert."""
+    if subject.number:
+        return f"it is over; see `iobands explain {subject.number}`"
+    own = "" if subject.peer else subject.series[0].status.state.value
+    done = f"; the last action was {last.kind} on {last.when:%Y-%m-%d}" if last else ""
+    return f"{f'its state is {own}' if own else 'it is as fast as the others'}{done}"
 
 
 def _about(subject: Subject, request: Request, every: Sequence[Series], now: datetime) -> Action:
     """Return the action with its subject: a target or a node, or else series."""
     peer = subject.peer
     matches = ({FIELD_OF[peer.kind]: peer.where},) if peer else _matches(subject.series, every)
-    action = Action(
-        request.kind,
-        now,
-        request.who,
-        request.reason,
-        matches,
-        subject=subject.name,
-        alert=subject.number,
-        ticket=request.ticket,
-        owner=request.owner,
-    )
-    if peer is None:
-        return action
-    named: dict[str, Any] = {peer.kind: peer.name}
-    return replace(action, **named)
+    named: dict[str, Any] = {peer.kind: peer.name} if peer else {}
+    named |= {"subject": subject.name, "alert": subject.number}
+    said = (request.who, request.reason, matches)
+    return Action(request.kind, now, *said, **named, ticket=request.ticket, owner=request.owner)
 
 
 def _discarded(
@@ -256,11 +241,9 @@ def _discarded(
     span = request.at or Span(min(newest), max(newest))
     for label, found in times.items():
         if found and not any(when in span for when in found):
-            near = min(found, key=lambda when: abs(when - span.begin))
-            raise RequestError(
-                f"{label} has no sample at {span.begin.isoformat()}; the nearest is at "
-                f"{near.isoformat()}"
-            )
+            near = min(found, key=lambda when: abs(when - span.begin)).isoformat()
+            at = span.begin.isoformat()
+            raise RequestError(f"{label} has no sample at {at}; the nearest is at {near}")
     return span
 
 
@@ -290,11 +273,6 @@ def _is_possible(subject: Subject, request: Request, log: _Log) -> bool:
     return subject.alert is not None or (request.kind == REBASELINE and request.since is not None)
 
 
-def _ratio(members: Sequence[Member]) -> float | None:
-    found = members[0].ratio if members else None
-    return round(found.value, 4) if found and math.isfinite(found.value) else None
-
-
 def _refuse_if_low(members: Sequence[Member]) -> None:
     """Refuse to resolve a drop if the newest runs are still nearer to it than to the baseline.
 
@@ -306,10 +284,11 @@ def _refuse_if_low(members: Sequence[Member]) -> None:
     of_group: list[tuple[float, float]] = []
     for each in members:
         value, change = each.series.status.value, each.series.status.change
-        if value is not None and change and change.is_drop:
-            ratio = value / change.baseline
-            _refuse_low(each.series.label, ratio, change.ratio.value)
-        elif value is not None and change is None and each.ratio and each.baseline:
+        if value is None:
+            continue
+        if change and change.is_drop:
+            _refuse_low(each.series.label, value / change.baseline, change.ratio.value)
+        elif change is None and each.ratio and each.baseline:
             of_group.append((value / each.baseline, each.ratio.value))
     if of_group:
         ratio, dropped = (statistics.median(each) for each in zip(*of_group, strict=True))
@@ -327,20 +306,14 @@ def _refuse_low(name: str, ratio: float, dropped: float) -> None:
 
 def _matches(series: Sequence[Series], every: Sequence[Series]) -> tuple[Mapping[str, object], ...]:
     """Return the fields that `series` share, if no other series has them all, else each series."""
-    system = series[0].key.system
     fields = [
         {name: value for name, value in each.key.fields().items() if name != "system"}
         for each in series
     ]
+    first, *others = fields
     shared = {
-        name: value
-        for name, value in fields[0].items()
-        if all(other[name] == value for other in fields)
+        name: value for name, value in first.items() if all(each[name] == value for each in others)
     }
-    alike = [
-        each
-        for each in every
-        if each.key.system == system
-        and all(getattr(each.key, name) == value for name, value in shared.items())
-    ]
-    return (shared,) if len(alike) == len(series) else tuple(fields)
+    wanted = {"system": series[0].key.system, **shared}.items()
+    alike = sum(wanted <= each.key.fields().items() for each in every)
+    return (shared,) if alike == len(series) else tuple(fields)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 import polars as pl
 
 from iobands.bands import Bands, Span
-from iobands.model import CheckRun, RunReports
+from iobands.model import CheckRun
 from iobands.snapshot import (
     ASKED,
     DISCARD,
@@ -45,11 +45,10 @@ from iobands.source.missing_runs import (
     superseded,
 )
 
-#: The reason for a sample of the future.
-WRONG: Final = "a clock was wrong"
+# The reason for a sample of the future.
+_WRONG: Final = "a clock was wrong"
 
 
-@dataclass(frozen=True)
 class Stage:
     """The judged part of a site: its series and their runs, without what was set aside.
 
@@ -58,49 +57,51 @@ class Stage:
     and under None the ones without a series; `missing` are runs without a sample, by the perflogs.
     """
 
-    known: Known
-    keys: tuple[SeriesKey, ...]
-    names: Mapping[SeriesKey, str]
-    past: frozenset[SeriesKey]
-    future: tuple[FutureSample, ...]
-    missing: Mapping[SeriesKey, Sequence[MissingRun]]
-    actions: Mapping[SeriesKey, tuple[Action, ...]]
-    standing: Mapping[SeriesKey, tuple[Action, ...]]
-    reports: RunReports
-    runs: Mapping[SeriesKey | None, Sequence[CheckRun]]
-    gone: frozenset[SeriesKey]
-
-    @classmethod
-    def of(cls, known: Known) -> Stage:
-        """Return the judged part of a site."""
-        now, histories, logs = known.now, known.histories, known.logs
+    def __init__(self, known: Known) -> None:
+        """Set aside what is not judged."""
+        self.known, now, histories, logs = known, known.now, known.histories, known.logs
         # a run that was made again need not give a sample
-        missed = known.samples.missed
-        missing = missing_in_perflogs(missed.filter(~pl.col("purpose").is_in(ASKED)))
+        missed = known.samples.missed.filter(~pl.col("purpose").is_in(ASKED))
+        missing = missing_in_perflogs(missed)
         seen = sightings(known.samples)
-        past = superseded(seen)
-        runs = outside_maintenance(known.reports.runs, known.maintenance)
-        reports = replace(known.reports, runs=runs)
-        names = labels({*histories, *missing, *(key for key, _ in known.future)})
-        future = future_samples(known.future, names, logs, now)
-        missing = {**only_in_future(future, histories), **missing}
-        keys = sorted({*histories, *missing} - past, key=SeriesKey.sort_key)
-        actions = {key: logs[key.system].of(key) for key in keys}
-        standing = {key: in_force(each, now) for key, each in actions.items()}
-        gone = {key for key in keys if is_retired(standing[key], histories.get(key, NOTHING))}
-        return cls(
-            known,
-            tuple(keys),
-            names,
-            frozenset(past),
-            future,
-            missing,
-            actions,
-            standing,
-            reports,
-            runs_of_series(keys, seen, reports.runs),
-            frozenset(gone),
+        self.past = frozenset(superseded(seen))
+        self.names = labels({*histories, *missing, *(key for key, _ in known.future)})
+        dated = sorted(known.future, key=lambda each: (each[1], self.names[each[0]]))
+        self.future = tuple(
+            FutureSample(key, self.names[key], when)
+            for key, when in dated
+            if not _is_left_out(when, in_force(logs[key.system].of(key), now))
         )
+        only_in_future = {
+            each.key: [MissingRun(each.when, f"its sample is dated {each.when:%Y-%m-%d}: {_WRONG}")]
+            for each in self.future
+            if each.key not in histories
+        }
+        self.missing: Mapping[SeriesKey, Sequence[MissingRun]] = {**only_in_future, **missing}
+        keys = sorted({*histories, *self.missing} - self.past, key=SeriesKey.sort_key)
+        self.keys = tuple(keys)
+        self.actions = {key: logs[key.system].of(key) for key in keys}
+        self.standing = {key: in_force(each, now) for key, each in self.actions.items()}
+        self.gone = frozenset(filter(self._is_retired, keys))
+        runs = tuple(each for each in known.reports.runs if self._counts(each))
+        self.reports = replace(known.reports, runs=runs)
+        self.runs = runs_of_series(keys, seen, runs)
+
+    def _is_retired(self, key: SeriesKey) -> bool:
+        """Return whether it is retired: by an action in force, and without a sample since."""
+        history = self.known.histories.get(key, NOTHING)
+        return any(
+            action.kind == RETIRE and (not len(history) or history.last <= action.when)
+            for action in self.standing[key]
+        )
+
+    def _counts(self, run: CheckRun) -> bool:
+        """Return whether a run is outside maintenance, in which failures are expected.
+
+        Nor does a run that was made again make a sample missing.
+        """
+        spans = self.known.maintenance[run.system].of(run.fields.get("file_system"))
+        return run.purpose not in ASKED and not any(run.when in span for span in spans)
 
     @property
     def measured(self) -> dict[SeriesKey, History]:
@@ -134,9 +135,13 @@ class Stage:
         # dated by a wrong clock: only the samples tell when a session ran
         began = last.began if last and last.began <= now + AHEAD else LONG_AGO
         rows = self.known.samples.measured.filter(~pl.col("purpose").is_in(ASKED))
-        newest = rows.select(pl.col(TIME).max()).item()
-        began = max(began, newest or LONG_AGO)
+        began = max(began, rows.select(pl.col(TIME).max()).item() or LONG_AGO)
         return missed_schedule(began, self.measured.values(), spans, now)
+
+
+def _is_left_out(when: datetime, actions: Iterable[Action]) -> bool:
+    spans = ((each.since, each.until) for each in actions if each.kind in (RESOLVE, DISCARD))
+    return any(since and until and since <= when <= until for since, until in spans)
 
 
 def spans_of_peers(
@@ -153,85 +158,17 @@ def spans_of_peers(
     They are maintenance, the time before the epoch, before the level of a peer that a person called
     normal, and while a peer was slow for a reason that a person resolved.
     """
-    found = [*windows[system].of(where if kind == TARGET else None)]
-    begin = bands_of[system].compares_since(now)
-    if begin:
-        before = begin - timedelta(microseconds=1)
-        found.append(Span(LONG_AGO, before, "before the epoch"))
-    of_peers = acted_on_peers(logs[system], kind, system, where, now)
-    return [*((span, None) for span in found), *of_peers]
-
-
-def outside_maintenance(
-    runs: Iterable[CheckRun], windows: Mapping[str, Maintenance]
-) -> tuple[CheckRun, ...]:
-    """Return the runs outside maintenance, as failures during maintenance are expected.
-
-    Nor does a run that was made again make a sample missing.
-    """
-
-    def is_inside(run: CheckRun) -> bool:
-        spans = windows[run.system].of(run.fields.get("file_system"))
-        return any(run.when in span for span in spans)
-
-    return tuple(run for run in runs if run.purpose not in ASKED and not is_inside(run))
-
-
-def is_retired(actions: Iterable[Action], history: History) -> bool:
-    """Return whether a series is retired: by an action in force, and without a sample since."""
-    return any(
-        action.kind == RETIRE and (not len(history) or history.last <= action.when)
-        for action in actions
-    )
-
-
-def future_samples(
-    found: Iterable[tuple[SeriesKey, datetime]],
-    labels: Mapping[SeriesKey, str],
-    logs: Mapping[str, Log],
-    now: datetime,
-) -> tuple[FutureSample, ...]:
-    """Return the samples of the future that were not discarded, in the order of time."""
-    return tuple(
-        FutureSample(key, labels[key], when)
-        for key, when in sorted(found, key=lambda each: (each[1], labels[each[0]]))
-        if not _is_left_out(when, in_force(logs[key.system].of(key), now))
-    )
-
-
-def only_in_future(
-    future: Iterable[FutureSample], histories: Mapping[SeriesKey, History]
-) -> dict[SeriesKey, list[MissingRun]]:
-    """Return the missing runs of series with samples of the future only."""
-    return {
-        each.key: [MissingRun(each.when, f"its sample is dated {each.when:%Y-%m-%d}: {WRONG}")]
-        for each in future
-        if each.key not in histories
-    }
-
-
-def _is_left_out(when: datetime, actions: Iterable[Action]) -> bool:
-    return any(
-        each.kind in (RESOLVE, DISCARD)
-        and each.since is not None
-        and each.until is not None
-        and each.since <= when <= each.until
-        for each in actions
-    )
-
-
-def acted_on_peers(
-    log: Log, kind: str, system: str, where: str, now: datetime
-) -> list[tuple[Span, str]]:
-    """Return when runs of each peer of a place do not count because of what a person said."""
-    found = []
-    for action in in_force(log.actions, now):
-        peer = getattr(action, kind)
-        if not peer or not action.since or not action.names(PeerName(kind, system, where, peer)):
+    every = [*windows[system].of(where if kind == TARGET else None)]
+    just_before = timedelta(microseconds=1)
+    if begin := bands_of[system].compares_since(now):
+        every.append(Span(LONG_AGO, begin - just_before, "before the epoch"))
+    found: list[tuple[Span, str | None]] = [(span, None) for span in every]
+    for action in in_force(logs[system].actions, now):
+        peer, since, until = getattr(action, kind), action.since, action.until
+        if not peer or not since or not action.names(PeerName(kind, system, where, peer)):
             continue
-        before = action.since - timedelta(microseconds=1)
-        spans = {RESOLVE: (action.since, action.until), REBASELINE: (LONG_AGO, before)}
-        begin, end = spans.get(action.kind, (None, None))
-        if begin and end:
-            found.append((Span(begin, end, action.reason), peer))
+        if action.kind == RESOLVE and until:
+            found.append((Span(since, until, action.reason), peer))
+        elif action.kind == REBASELINE:
+            found.append((Span(LONG_AGO, since - just_before, action.reason), peer))
     return found

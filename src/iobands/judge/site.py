@@ -124,7 +124,7 @@ def judge(
     which is slow. What follows from an earlier judgement's `memory` costs less. A part that cannot
     be judged becomes an alert, and the rest is judged.
     """
-    now, attempts, stage = known.now, Attempts([*known.problems]), Stage.of(known)
+    now, attempts, stage = known.now, Attempts([*known.problems]), Stage(known)
     groups = _groups(stage.measured)
     months = _months(known.histories, attempts, false_alarms)
     budget = months[None].budgets[-1] if len(months[None].since) else Budget(false_alarms)

@@ -17,7 +17,7 @@ from iobands.judge.normal import (
     Normal,
     TransientRuns,
     band_in_force,
-    comparable,
+    comparing,
     judged,
     limit_in_force,
     normal_of,
@@ -43,107 +43,6 @@ from iobands.source.known import Attempts, why
 from iobands.source.missing_runs import missing_in_reports, overdue_after
 
 _NO_ROWS: Final = np.empty(0, np.uint32)
-
-
-@dataclass(frozen=True)
-class Terms:
-    """How a series is judged at `now`.
-
-    No sample is expected in the maintenances `spans`. `months` have what was known when its runs
-    were made. `with_power` says which drops it can show.
-    """
-
-    now: datetime
-    spans: Sequence[Span]
-    months: Months
-    with_power: bool
-
-
-def assess(
-    key: SeriesKey,
-    history: History,
-    missing_runs: Sequence[MissingRun],
-    bands: Bands,
-    terms: Terms,
-    kept: Remembered | None = None,
-) -> tuple[Status, Normal, Detection | None]:
-    """Return the status of a series from its samples and its missing runs, and what it is based on.
-
-    No sample is expected of a case that the site file gives no tag with an interval.
-    """
-    if not len(history):
-        newest = max(missing_runs, key=lambda miss: miss.when, default=None)
-        why = newest.what if newest else "no sample"
-        status = Status(State.NO_DATA, why, None, None, NO_BAND, None, False, 0, 0, missing=why)
-        return status, nothing_known(0), None
-    value, when = float(history.values[-1]), history.last
-    published = band_in_force(key, history.newest, when, bands)
-    rows = judged(history, bands)
-    detection = detect(history, rows, published, terms.months, bands.least_change, kept)
-    usable = comparable(history, bands) & ~history.asked
-    normal = normal_of(key, history, bands, detection.rows, detection.chart.baselines)
-    band = normal.newest
-    state, why = _state(detection), ""
-    out = next((span.why for span in bands.left_out if when in span), "")
-    if out:
-        why = f"its newest sample is not judged: {out}"
-    if band is None:
-        state = State.CALIBRATING
-        why = f"{np.count_nonzero(usable) + history.passed[-1]} of {ENOUGH_RUNS} runs"
-    missing = _missing(key, history, missing_runs, terms)
-    # A series that has degraded stays so while samples are missing.
-    if missing and not (detection.open_change and detection.open_change.is_drop):
-        state = State.NO_DATA
-    limit = limit_in_force(key, history.newest, when, bands)
-    judge = band or limit
-    status = Status(
-        state=state,
-        why=why,
-        value=value,
-        when=when,
-        verdict=judge.verdict(value) if judge else NO_BAND,
-        band=band,
-        provisional=band is not None and band.is_own,
-        runs=len(history),
-        usable=int(np.count_nonzero(usable)),
-        evidence=detection.evidence(with_power=terms.with_power),
-        missing=missing,
-        left_out=out,
-        limit=limit,
-    )
-    return status, normal, detection
-
-
-def unjudged(history: History, why: str) -> Status:
-    """Return the status of a series that could not be judged, with its reason: `no data`."""
-    value, when = (float(history.values[-1]), history.last) if len(history) else (None, None)
-    runs = len(history)
-    return Status(State.NO_DATA, why, value, when, NO_BAND, None, False, runs, 0, missing=why)
-
-
-def _state(detection: Detection) -> State:
-    change = detection.open_change
-    if change:
-        return change.kind
-    return State.WATCH if detection.suspicion else State.HEALTHY
-
-
-def _missing(
-    key: SeriesKey,
-    history: History,
-    missing_runs: Sequence[MissingRun],
-    terms: Terms,
-) -> str | None:
-    """Return why the newest sample is not the expected one, or None."""
-    now, newest = terms.now, history.last
-    later = [miss for miss in missing_runs if miss.when > newest]
-    if later:
-        return max(later, key=lambda miss: miss.when).what
-    on_demand = key.case is not None and not history.is_scheduled
-    overdue = None if on_demand else overdue_after(history)
-    if overdue is not None and now - newest - covered(terms.spans, newest, now) > overdue:
-        return f"the newest sample is {(now - newest) / timedelta(days=1):.0f} days old"
-    return None
 
 
 @dataclass(frozen=True)
@@ -178,14 +77,18 @@ def judged_series(
         # of two runs at the same time max() takes the first, and reports have more details
         missing = [*missing_in_reports(key, stage.runs.get(key, ())), *stage.missing.get(key, ())]
         missing = [each for each in missing if not any(each.when in span for span in spans)]
-        place = key.system, key.file_system
-        terms = Terms(known.now, spans, months.get(place, months[None]), with_power)
-        try:
-            kept = memory.get(key)
-            status, normal, detection = assess(key, history, missing, bands, terms, kept)
-        except Exception as error:
-            status, detection = unjudged(history, why(error)), None
-            normal = nothing_known(len(history))
+        newest = max(missing, key=lambda miss: miss.when, default=None)
+        status = _unjudged(history, newest.what if newest else "no sample")
+        normal, detection = nothing_known(len(history)), None
+        if len(history):
+            try:
+                of_place = months.get((key.system, key.file_system), months[None])
+                detection, normal = _assessed(key, history, bands, of_place, memory.get(key))
+                missed = _missing(key, history, newest, known.now, spans)
+                status = _status(key, history, bands, detection, normal.newest, missed, with_power)
+            except Exception as error:
+                status = _unjudged(history, why(error))
+                normal, detection = nothing_known(len(history)), None
         transient = _transient(normal, detection)
         lacking = {each.when: each for each in reversed(missing)}
         epoch = bands.epoch_at(status.when) if status.when else None
@@ -204,6 +107,74 @@ def judged_series(
         )
         found[key] = Judged(series, bands, detection, transient)
     return found
+
+
+def _assessed(
+    key: SeriesKey, history: History, bands: Bands, months: Months, kept: Remembered | None
+) -> tuple[Detection, Normal]:
+    """Return the detection on a series that has samples, and what is normal for it."""
+    published = band_in_force(key, history.newest, history.last, bands)
+    rows = judged(history, bands)
+    detection = detect(history, rows, published, months, bands.least_change, kept)
+    normal = normal_of(key, history, bands, detection.rows, detection.chart.baselines)
+    return detection, normal
+
+
+def _status(
+    key: SeriesKey,
+    history: History,
+    bands: Bands,
+    detection: Detection,
+    band: Band | None,
+    missing: str | None,
+    with_power: bool,
+) -> Status:
+    """Return the status of a series that has samples; `band` is what is normal at the newest."""
+    value, when, change = float(history.values[-1]), history.last, detection.open_change
+    # the newest must not be judged by itself
+    usable = (comparing(history, bands) & history.passed & ~history.asked)[:-1].sum()
+    healthy = State.WATCH if detection.suspicion else State.HEALTHY
+    state, why = change.kind if change else healthy, ""
+    out = next((span.why for span in bands.left_out if when in span), "")
+    if out:
+        why = f"its newest sample is not judged: {out}"
+    if band is None:
+        state = State.CALIBRATING
+        why = f"{usable + history.passed[-1]} of {ENOUGH_RUNS} runs"
+    # A series that has degraded stays so while samples are missing.
+    if missing and not (change and change.is_drop):
+        state = State.NO_DATA
+    limit = limit_in_force(key, history.newest, when, bands)
+    judge = band or limit
+    verdict = judge.verdict(value) if judge else NO_BAND
+    is_own = band is not None and band.is_own
+    evidence = detection.evidence(with_power=with_power)
+    known = (value, when, verdict, band, is_own, len(history), int(usable))
+    return Status(state, why, *known, evidence, missing, out, limit)
+
+
+def _unjudged(history: History, why: str) -> Status:
+    """Return the status of a series that could not be judged, with its reason: `no data`."""
+    value, when = (float(history.values[-1]), history.last) if len(history) else (None, None)
+    runs = len(history)
+    return Status(State.NO_DATA, why, value, when, NO_BAND, None, False, runs, 0, missing=why)
+
+
+def _missing(
+    key: SeriesKey, history: History, miss: MissingRun | None, now: datetime, spans: Sequence[Span]
+) -> str | None:
+    """Return why the newest sample is not the expected one, or None.
+
+    No sample is expected in the maintenances `spans`, nor of a case without a tag with an interval.
+    """
+    newest = history.last
+    if miss and miss.when > newest:
+        return miss.what
+    on_demand = key.case is not None and not history.is_scheduled
+    overdue = None if on_demand else overdue_after(history)
+    if overdue is not None and now - newest - covered(spans, newest, now) > overdue:
+        return f"the newest sample is {(now - newest) / timedelta(days=1):.0f} days old"
+    return None
 
 
 def _transient(normal: Normal, detection: Detection | None) -> TransientRuns:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from itertools import product
+from typing import Any, Final
 
 import numpy as np
 
@@ -42,11 +43,11 @@ def asks_of(site: Snapshot, runs: Sequence[CheckRun]) -> tuple[Ask, ...]:
         if doubt.kind == UNCERTAIN and alerts and all(each.is_quiet for each in alerts):
             continue
         about = f"alert {alerts[0].number}" if alerts else "its change"
-        why = {
-            MAYBE_OVER: f"{about} may be over",
-            UNCERTAIN: f"{about} is not certain yet",
-        }.get(doubt.kind, f"low since {doubt.since:%d %b %H:%M}")
-        purpose = RECOVERY if doubt.kind == MAYBE_OVER else SUSPECT
+        purpose, why = SUSPECT, f"low since {doubt.since:%d %b %H:%M}"
+        if doubt.kind == UNCERTAIN:
+            why = f"{about} is not certain yet"
+        elif doubt.kind == MAYBE_OVER:
+            purpose, why = RECOVERY, f"{about} may be over"
         found.append((of_key[key], purpose, why))
     return (*_by_check(found, runs), *_of_peers(site, runs))
 
@@ -77,11 +78,9 @@ def _of_peers(site: Snapshot, runs: Sequence[CheckRun]) -> Iterator[Ask]:
         if not (pinned and can):
             yield from usual
             continue
-        for ask in (replace(each, series=()) for each in pinned):
-            for peer, why in peers.items():
-                pin = replace(ask, why=why)
-                is_target = place.kind == TARGET
-                yield replace(pin, target=peer) if is_target else replace(pin, node=peer)
+        for ask, (peer, why) in product(pinned, peers.items()):
+            pin: dict[str, Any] = {place.kind: peer}
+            yield replace(ask, series=(), why=why, **pin)
 
 
 def repeats_of(site: Snapshot, since: datetime, runs: Iterable[CheckRun]) -> tuple[Ask, ...]:
@@ -132,12 +131,9 @@ def _by_check(
         if not name or not environ or series.is_on_demand:
             continue
         check = (key.system, key.partition, environ, name)
-        former = found.get(check)
-        if former:
+        if former := found.get(check):
             found[check] = replace(former, series=(*former.series, slug(key)))
             continue
-        found[check] = Ask(
-            *(*check, key.file_system, purpose, why, (slug(key),), series.history.last),
-            node_hours=hours.get(check, 0.0),
-        )
+        about = (*check, key.file_system, purpose, why, (slug(key),), series.history.last)
+        found[check] = Ask(*about, node_hours=hours.get(check, 0.0))
     return tuple(found.values())
