@@ -126,7 +126,7 @@ def test_what_was_resolved_does_not_count(tmp_path: Path) -> None:
     assert not ((times >= begin) & (times <= end)).any()
     # nor is a band learned from them
     ((learned,),) = (each.learned for each in calibrate(site.judge(site.now)))
-    assert learned.proposal.runs == pytest.approx(160 - left_out, abs=4)
+    assert learned.band.runs == pytest.approx(160 - left_out, abs=4)
 
 
 def test_a_drop_whose_runs_are_low_still_is_resolved_only_by_force(falling: Growing) -> None:

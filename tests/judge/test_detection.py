@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 
 from iobands.judge.detect.prior import DEGRADED, Budget, runs_between_false_alarms
-from iobands.snapshot import runs_a_year, sessions_of
+from iobands.snapshot import runs_a_year_at, sessions_of
 
 
 def days(*numbers: float) -> np.ndarray:
     """Return times so many days after the beginning of 2026."""
     begin = np.datetime64("2026-01-01", "ns")
     return begin + (np.array(numbers) * 24 * 3600 * 1e9).astype("timedelta64[ns]")
+
+
+def runs_a_year(times: np.ndarray) -> float:
+    """Return how often a series runs in a year, seen after its newest run."""
+    return float(runs_a_year_at(times, np.append(times, days(0))[-2:][:1] + 1)[0])
 
 
 @pytest.mark.parametrize(("alarms", "runs"), [(1.0, 365.0), (1.0, 182_500.0), (4.0, 73_000.0)])

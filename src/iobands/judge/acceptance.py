@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
@@ -65,20 +66,21 @@ def decide(rates: Sequence[float], hours: Sequence[float], promise: Promise) -> 
         if number >= FEWEST_RUNS and not to_miss < path[-1] < to_meet:
             outcome = Outcome.MET if path[-1] > 0 else Outcome.MISSED
             break
-    used = len(path)
+    used, share = len(path), promise.quantile
     if not used:
         return Decision(outcome, 0, 0.0, (), to_meet, to_miss)
     effective = float(sum(weights_of(tuple(hours[:used]), promise.lasting_hours)))
-    level = float(np.quantile(logs[:used], promise.quantile))
-    found = Decision(outcome, used, effective, tuple(path), to_meet, to_miss, _rate(level, promise))
+    level = float(np.quantile(logs[:used], share))
+    rate = promise.rate * math.exp(level)
+    found = Decision(outcome, used, effective, tuple(path), to_meet, to_miss, rate)
     if used < FEWEST_RUNS:
         return found
     spread = spread_of(logs[:used], effective)
-    density = _NORMAL.pdf(_NORMAL.inv_cdf(promise.quantile))
-    error = math.sqrt(promise.quantile * (1 - promise.quantile) / effective) / density * spread
+    density = _NORMAL.pdf(_NORMAL.inv_cdf(share))
+    error = math.sqrt(share * (1 - share) / effective) / density * spread
     aside = _NORMAL.inv_cdf((1 + _INTERVAL) / 2) * error
-    low, high = (_rate(level + side, promise) for side in (-aside, aside))
-    return Decision(**{**vars(found), "lower": low, "upper": high, "spread": spread})
+    low, high = (promise.rate * math.exp(level + side) for side in (-aside, aside))
+    return replace(found, lower=low, upper=high, spread=spread)
 
 
 def evidence_of(logs: _Array, hours: tuple[float, ...], promise: Promise) -> float:
@@ -143,7 +145,3 @@ def weights_of(hours: tuple[float, ...], lasting: float) -> tuple[float, ...]:
     common = np.exp(-gaps / lasting) if lasting else (gaps == 0).astype(float)
     matrix = _COMMON * common + (1 - _COMMON) * np.eye(len(hours))
     return tuple(np.linalg.solve(matrix, np.ones(len(hours))).tolist())
-
-
-def _rate(level: float, promise: Promise) -> float:
-    return promise.rate * math.exp(level)

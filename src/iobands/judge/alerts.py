@@ -292,7 +292,7 @@ def _end_of(event: AlertEvent) -> str:
 def _score(found: Happening, series: Mapping[str, Series]) -> float:
     """Return the evidence today, and not of the day of raising."""
     if isinstance(found.source, GroupDrop):
-        return sum(found.source.change.evidence[place] for place in found.source.change.members)
+        return found.source.evidence
     if isinstance(found.source, Change):
         evidence = series[found.names[0]].status.evidence if found.names[0] in series else None
         return evidence.today if evidence else 0.0
@@ -305,8 +305,7 @@ def _member(series: Series, part: Happening) -> Member:
     if isinstance(source, Change):
         return Member(series, source.newest or source.ratio, source.baseline)
     if isinstance(source, GroupDrop):
-        place = source.group.keys.index(series.key)
-        return Member(series, source.change.ratios[place], level)
+        return Member(series, source.ratios[series.key], level)
     if isinstance(source, Flaky):
         return Member(series)
     if isinstance(source, Incident):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -48,18 +48,19 @@ class Group:
 
 @dataclass(frozen=True)
 class GroupDrop:
-    """A drop that series of a group share; times are in UTC, `ended` is None while it lasts."""
+    """A drop that series of a group share; times are in UTC, `ended` is None while it lasts.
 
-    group: Group
-    change: GroupChange
+    `ratios` are by the series that took part, the strongest first. `delay` and `evidence` are those
+    of the `GroupChange`.
+    """
+
+    system: str
     since: datetime
     raised: datetime
     ended: datetime | None
-
-    @property
-    def members(self) -> tuple[SeriesKey, ...]:
-        """The series that took part, the strongest first."""
-        return tuple(self.group.keys[place] for place in self.change.members)
+    delay: int
+    evidence: float
+    ratios: Mapping[SeriesKey, Ratio]
 
 
 def groups_of(medium_of: Mapping[SeriesKey, str | None]) -> tuple[Group, ...]:
@@ -95,10 +96,9 @@ def group_drops(
     sessions = {key: histories[key].sessions[each.rows] for key, each in able.items()}
     found = []
     for group in groups:
-        keys = tuple(key for key in group.keys if key in able and len(able[key].times))
+        keys = [key for key in group.keys if key in able and len(able[key].times)]
         if len(keys) < 2:  # noqa: PLR2004
             continue
-        known = replace(group, keys=keys)
         members = [GroupMember(able[key].routine_chart, sessions[key]) for key in keys]
         runs = [(sessions[key], able[key].times) for key in keys]
         numbers = np.concatenate([each for each, _ in runs])
@@ -112,7 +112,9 @@ def group_drops(
             )
             raised, ended = (_last_run(runs, each) for each in (change.raised, change.ended))
             assert raised
-            found.append(GroupDrop(known, change, moment(since), raised, ended))
+            ratios = {keys[place]: change.ratios[place] for place in change.members}
+            how = (change.delay, change.evidence, ratios)
+            found.append(GroupDrop(group.system, moment(since), raised, ended, *how))
     return tuple(found)
 
 
@@ -165,8 +167,8 @@ class GroupChange:
 
     `onset`, `raised` and `ended` are session numbers, the last None while it lasts; `delay` is the
     number of sessions from the onset to the alert, both included. `score` is in nats, and so is the
-    `evidence` of each series since the onset. `members` are the places of the series that took part
-    when it was raised, the strongest first, and `ratios` their levels since over those before.
+    `evidence` since the onset. `members` are the places of the series that took part when it was
+    raised, the strongest first, and `ratios` their levels since over those before.
     """
 
     onset: int
@@ -174,8 +176,7 @@ class GroupChange:
     ended: int | None
     delay: int
     score: float
-    threshold: float
-    evidence: tuple[float, ...]
+    evidence: float
     ratios: Mapping[int, Ratio]
     members: tuple[int, ...]
 
@@ -217,7 +218,8 @@ def group_changes(
             back -= np.minimum(np.minimum.accumulate(back), 0.0)
             recovered = np.flatnonzero(back >= _RECOVERY)
             at = raised + 1 + int(recovered[0]) if recovered.size else len(sessions)
-            evidence = increments[onset:at, design].sum(axis=0)
+            evidence = np.maximum(increments[onset:at, design].sum(axis=0), then).tolist()
+            took_part = tuple(sorted(chosen.tolist(), key=lambda place: -then[place]))
             found.append(
                 GroupChange(
                     onset=int(sessions[onset]),
@@ -225,10 +227,9 @@ def group_changes(
                     ended=int(sessions[at]) if recovered.size else None,
                     delay=raised - onset + 1,
                     score=float(statistic[raised]),
-                    threshold=float(thresholds[raised]),
-                    evidence=tuple(np.maximum(evidence, then).tolist()),
-                    ratios={n: _ratio(group.residuals[:at, n], onset) for n in chosen.tolist()},
-                    members=tuple(sorted(chosen.tolist(), key=lambda place: -then[place])),
+                    evidence=sum(evidence[place] for place in took_part),
+                    ratios={n: _ratio(group.residuals[:at, n], onset) for n in took_part},
+                    members=took_part,
                 )
             )
     return tuple(found)

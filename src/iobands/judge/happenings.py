@@ -93,9 +93,9 @@ def _of_series(series: Series) -> Iterator[Happening]:
 
 
 def _of_group(drop: GroupDrop) -> Happening:
-    names = tuple(slug(key) for key in drop.members)
+    names = tuple(slug(key) for key in drop.ratios)
     times = (drop.since, drop.since, drop.since, drop.raised, drop.ended, drop.ended)
-    return Happening(drop, DOWN, names, *times, delay=drop.change.delay)
+    return Happening(drop, DOWN, names, *times, delay=drop.delay)
 
 
 def _of_incident(incident: Incident) -> Happening:

@@ -279,7 +279,7 @@ def _alerts_of(
     """Return the alerts of a system, those of the past included."""
     happened = happenings_of(
         [*system.series.values()],
-        [each for each in drops if each.group.system == system.name],
+        [each for each in drops if each.system == system.name],
         [each for each in incidents if each.system == system.name],
         system.places,
     )

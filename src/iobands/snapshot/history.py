@@ -108,12 +108,6 @@ _YEAR: Final = np.timedelta64(365, "D")
 _ENOUGH_TIME: Final = np.timedelta64(30, "D")
 
 
-def runs_a_year(times: Times) -> float:
-    """Return how often a series with runs at the ordered `times` runs in a year."""
-    found = runs_a_year_at(times, times[-1:] + np.timedelta64(1, "ns"))
-    return float(found[0]) if len(times) else DAILY
-
-
 def runs_a_year_at(times: Times, ends: Times) -> Array:
     """Return how often a series with runs at the ordered `times` ran in a year, at each of `ends`.
 

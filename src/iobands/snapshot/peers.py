@@ -113,9 +113,7 @@ class Place:
     def slow(self) -> dict[str, dict[str, Peer]]:
         """Return the slow peers, each with the variables in which it is slow."""
         slow = {
-            name: {
-                variable: each for variable, each in found.items() if each.state is PeerState.SLOW
-            }
+            name: {v: each for v, each in found.items() if each.state is PeerState.SLOW}
             for name, found in self.peers().items()
         }
         return {name: found for name, found in slow.items() if found}
@@ -125,14 +123,13 @@ class Place:
 
         None of them is named yet.
         """
-        named = self.slow()
-        scores = {
-            name: max(each.score for each in found.values())
-            for name, found in self.peers().items()
-            if name not in named and PeerState.UNUSED not in {each.state for each in found.values()}
-        }
-        worst = sorted(scores.items(), key=lambda each: -each[1])
-        return {name: score for name, score in worst if score >= SUSPECTED_FROM}
+        named, scores = self.slow(), {}
+        for name, found in self.peers().items():
+            score = max(each.score for each in found.values())
+            is_used = all(each.state is not PeerState.UNUSED for each in found.values())
+            if is_used and name not in named and score >= SUSPECTED_FROM:
+                scores[name] = score
+        return dict(sorted(scores.items(), key=lambda each: -each[1]))
 
     def healthy(self) -> list[str]:
         """Return the peers beside which another one can be measured, the most usual first."""
@@ -141,7 +138,7 @@ class Place:
             name: max(abs(math.log(each.ratio.value)) for each in found.values())
             for name, found in self.peers().items()
             if name not in doubted
-            and {each.state for each in found.values()} == {PeerState.HEALTHY}
+            and all(each.state is PeerState.HEALTHY for each in found.values())
         }
         return sorted(usual, key=lambda name: usual[name])
 

@@ -210,8 +210,7 @@ class InEffect:
         if self.stripe_count is not None:
             size = "" if self.stripe_size is None else f"×{self.stripe_size / _MIB:g} MiB"
             words.append(f"{self.stripe_count}{size}")
-        if self.transport is not None:
-            words.append(self.transport)
+        words += [] if self.transport is None else [self.transport]
         if self.hints is not None:
             number = self.hints.count(",") + 1
             words.append(f"{number} hint{'s' if number > 1 else ''}")
@@ -220,13 +219,8 @@ class InEffect:
 
 def in_effect(sample: Mapping[str, Any]) -> InEffect:
     """Return what was in effect in a sample, by its columns."""
-    return InEffect(
-        sample.get("stripe_count"),
-        sample.get("stripe_size"),
-        sample.get("transport_in_effect"),
-        sample.get("hints_in_effect"),
-        sample.get("cache"),
-    )
+    proved = ("stripe_count", "stripe_size", "transport_in_effect", "hints_in_effect", "cache")
+    return InEffect(*map(sample.get, proved))
 
 
 @dataclass(frozen=True)

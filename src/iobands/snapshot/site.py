@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -186,19 +186,13 @@ _SHOWN: Final = frozenset(
     {"suite_version", "tool_version", "transport_in_effect", "fsync", "cache"}
 )
 
+_SECRET: Final = {"jobid", "job_nodelist", "attempt"}
 _PRIVATE: Final = frozenset(
-    {
-        "jobid",
-        "job_nodelist",
-        "attempt",
-        *(each.name for each in FIELDS if each.role == "speeds"),
-        *(
-            each.name
-            for each in FIELDS
-            if each.type == "text" and each.role in {"in_effect", "covariate"}
-        ),
-    }
-    - _SHOWN
+    each.name
+    for each in FIELDS
+    if each.name in _SECRET
+    or each.role == "speeds"
+    or (each.type == "text" and each.role in {"in_effect", "covariate"} and each.name not in _SHOWN)
 )
 
 _PRIVATE_CAUSES: Final = (CauseKind.NODE, CauseKind.NODES, CauseKind.HINTS, CauseKind.LAYOUT)
@@ -213,8 +207,8 @@ def public(site: Snapshot) -> Snapshot:
         is_public=True,
         series=tuple(map(_public_series, site.series)),
         retired=tuple(map(_public_series, site.retired)),
-        alerts=tuple(map(_public_alert, (each for each in site.alerts if not _is_of_node(each)))),
-        past=tuple(map(_public_alert, (each for each in site.past if not _is_of_node(each)))),
+        alerts=_public_alerts(site.alerts),
+        past=_public_alerts(site.past),
         ledger=replace(
             site.ledger,
             entries=tuple(
@@ -244,20 +238,25 @@ def public(site: Snapshot) -> Snapshot:
     )
 
 
-def _is_of_node(alert: Alert) -> bool:
-    return alert.peer is not None and alert.peer.name.kind == NODE
+def _public_alerts(alerts: Iterable[Alert]) -> tuple[Alert, ...]:
+    """Return what the public sees of alerts, those about nodes left out."""
+    return tuple(_public_alert(a) for a in alerts if not (a.peer and a.peer.name.kind == NODE))
 
 
 def _public_alert(alert: Alert) -> Alert:
     known = alert.acknowledgement
-    members = tuple(replace(each, series=_public_series(each.series)) for each in alert.members)
     if known:
         action = replace(known.action, who="", reason="", owner=None, ticket=None)
         known = replace(known, action=action)
-    found = replace(alert, members=members, reason="", acknowledgement=known)
-    events = tuple(replace(each, cause=_shown(each.cause)) for each in alert.events)
-    candidates = tuple(each for each in alert.candidates if _shown(each))
-    return replace(found, events=events, cause=_shown(alert.cause), candidates=candidates)
+    return replace(
+        alert,
+        members=tuple(replace(m, series=_public_series(m.series)) for m in alert.members),
+        reason="",
+        acknowledgement=known,
+        events=tuple(replace(each, cause=_shown(each.cause)) for each in alert.events),
+        cause=_shown(alert.cause),
+        candidates=tuple(each for each in alert.candidates if _shown(each)),
+    )
 
 
 def _shown(cause: Cause | None) -> Cause | None:
