@@ -271,9 +271,8 @@ def published_of(
     advised, _ = advise({each.key: each.history for each in site.series})
     found = {}
     for name in sorted({each.key.system for each in site.series}):
-        site_file = read_site_file(systems, name)
         part = [each for each in site.series if each.key.system == name]
-        found[name] = published(part, site_file, advised, holds)
+        found[name] = published(part, read_site_file(systems, name), advised, holds)
     return found, tuple(advised)
 
 
@@ -347,11 +346,11 @@ def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
         of_runs, rates = series.judged
         begins = [in_utc(each.since) for each in evidence.changes]
         onsets = np.searchsorted(of_runs, np.array(begins, of_runs.dtype)).tolist()
-        pairs = list(zip(onsets, evidence.changes, strict=True))
-        settled = [onset for onset, each in pairs if each.end not in {None, RECOVERED}]
         change = evidence.open_change
         end = (onsets[-1] if change else 0) or len(rates)
-        level = slice(max((onset for onset in settled if onset < end), default=0), end)
+        settled = zip(onsets, evidence.changes, strict=True)
+        begun = [at for at, each in settled if each.end not in {None, RECOVERED} and at < end]
+        level = slice(max(begun, default=0), end)
         learned = ~series.history.asked[evidence.rows[level]]
         learned |= not learned.any()
         times.append(of_runs[level][learned])
@@ -362,14 +361,13 @@ def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
     all_times = np.concatenate(times)
     ordered = np.concatenate(values)[np.argsort(all_times, kind="stable")]
     correlation = correlation_of(ordered)
-    newest = members[0]
-    first, last = moment(all_times.min()), moment(all_times.max())
+    one, first, last = members[0], moment(all_times.min()), moment(all_times.max())
     return Rates(
-        pattern=str(newest.key.pattern),
-        medium=str(newest.history.newest.get("medium")),
+        pattern=str(one.key.pattern),
+        medium=str(one.history.newest.get("medium")),
         file_systems=tuple(dict.fromkeys(str(each.key.file_system) for each in members)),
-        variable=newest.key.variable,
-        unit=newest.key.unit,
+        variable=one.key.variable,
+        unit=one.key.unit,
         figures={
             "maximum": float(ordered.max()),
             **{name: float(np.quantile(ordered, share)) for name, share in QUANTILES.items()},
@@ -381,7 +379,7 @@ def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
         runs=len(ordered),
         first=first,
         last=last,
-        epoch=newest.epoch.name if newest.epoch else "",
+        epoch=one.epoch.name if one.epoch else "",
         holds=min([last + holds, *(each.since for each in changed)]),
         changed=tuple(changed),
     )

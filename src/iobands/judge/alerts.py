@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -131,22 +131,20 @@ def with_states(
     for alert in alerts:
         for key in alert.keys if alert.ended is None and alert.direction != FLAKY else ():
             ways[key].add(alert.direction)
-    found = {each.key: _with_state(each, ways[each.key]) for each in series}
+    found = {}
+    for each in series:
+        state, change, mine = each.status.state, each.status.change, ways[each.key]
+        if DOWN in mine:
+            state = change.kind if change and change.is_drop else State.DEGRADED
+        elif mine and state in (State.HEALTHY, State.WATCH):
+            state = State.IMPROVED
+        found[each.key] = replace(each, status=replace(each.status, state=state))
 
     def of(member: Member) -> Member:
         return replace(member, series=found.get(member.series.key, member.series))
 
     alerts_now = [replace(each, members=tuple(map(of, each.members))) for each in alerts]
     return [*found.values()], alerts_now
-
-
-def _with_state(series: Series, ways: Collection[str | None]) -> Series:
-    state, change = series.status.state, series.status.change
-    if DOWN in ways:
-        state = change.kind if change and change.is_drop else State.DEGRADED
-    elif ways and state in (State.HEALTHY, State.WATCH):
-        state = State.IMPROVED
-    return replace(series, status=replace(series.status, state=state))
 
 
 def _candidates(
@@ -293,10 +291,8 @@ def _score(found: Happening, series: Mapping[str, Series]) -> float:
     """Return the evidence today, and not of the day of raising."""
     if isinstance(found.source, GroupDrop):
         return found.source.evidence
-    if isinstance(found.source, Change):
-        evidence = series[found.names[0]].status.evidence if found.names[0] in series else None
-        return evidence.today if evidence else 0.0
-    return 0.0
+    mine = series.get(found.names[0]) if isinstance(found.source, Change) else None
+    return mine.status.evidence.today if mine and mine.status.evidence else 0.0
 
 
 def _member(series: Series, part: Happening) -> Member:
@@ -311,14 +307,10 @@ def _member(series: Series, part: Happening) -> Member:
     if isinstance(source, Incident):
         ratio, band = source.ratios[series.key], series.status.band
         return Member(series, Ratio(ratio, ratio, ratio), band.median if band else None)
-    return Member(series, _level_since(series, part), level)
-
-
-def _level_since(series: Series, part: Happening) -> Ratio | None:
-    """Return the level of a series since something began over the one before."""
     times, values = series.judged
     start, logarithms = int(np.searchsorted(times, in_utc(part.low))), np.log(values)
-    return level_ratio(logarithms[max(0, start - _BEFORE) : start], logarithms[start:])
+    since = level_ratio(logarithms[max(0, start - _BEFORE) : start], logarithms[start:])
+    return Member(series, since, level)
 
 
 def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:
@@ -326,18 +318,14 @@ def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:
     for place in system.places:
         found = place.slow().get(name.name, {}) if alert.ended is None else {}
         if (place.kind, place.where) == (name.kind, name.where) and found:
-            worst = min(found.values(), key=lambda each: each.ratio.value)
+            worst = min((each.ratio for each in found.values()), key=lambda ratio: ratio.value)
             score = max(each.score for each in found.values())
-            budget = Budget(system.false_alarms, place.comparisons_a_year)
+            sure = certainty(score, Budget(system.false_alarms, place.comparisons_a_year))
             ratios = {variable: each.ratio for variable, each in found.items()}
             own = {variable: each.own for variable, each in found.items() if each.own}
-            return replace(
-                alert,
-                severity=Severity.DEGRADED,
-                score=score,
-                certainty=certainty(score, budget),
-                peer=SlowPeer(name, worst.ratio, ratios, own),
-            )
+            peer = SlowPeer(name, worst, ratios, own)
+            level = Severity.DEGRADED
+            return replace(alert, severity=level, score=score, certainty=sure, peer=peer)
     return replace(alert, peer=SlowPeer(name, Ratio(math.nan, 0.0, math.inf), {}))
 
 
@@ -349,12 +337,11 @@ def _acknowledged(system: System, alert: Alert) -> Alert:
     newest = actions[-1]
     if alert.peer:
         is_worse = alert.peer.ratio.high < _WORSE * (newest.ratio or 1.0)
-        return alert if is_worse else replace(alert, acknowledgement=Acknowledgement(newest))
-    named = {each.series.key for each in alert.members if newest.alert == alert.number}
-    named |= {key for key in alert.keys for action in actions if action.names(key)}
-    if 2 * len(named) <= len(alert.members):
-        return alert
-    return replace(alert, acknowledgement=Acknowledgement(newest))
+    else:
+        named = {each.series.key for each in alert.members if newest.alert == alert.number}
+        named |= {key for key in alert.keys for action in actions if action.names(key)}
+        is_worse = 2 * len(named) <= len(alert.members)
+    return alert if is_worse else replace(alert, acknowledgement=Acknowledgement(newest))
 
 
 def _acknowledges(action: Action, alert: Alert) -> bool:

@@ -233,7 +233,11 @@ def propose(values: Array) -> Proposal:
     lower, median, upper, maximum, floor = map(_rounded, (lower, median, upper, maximum, floor))
     correlation = correlation_of(window)
     band = Band(
-        *({}, "", len(kept), "", SOURCE),
+        match={},
+        unit="",
+        runs=len(kept),
+        epoch="",
+        source=SOURCE,
         lower_quartile=lower,
         median=median,
         upper_quartile=upper,

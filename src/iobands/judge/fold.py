@@ -258,14 +258,17 @@ def stories_in(
 
 def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
     """Return the logged alert about it, or None."""
-    mine = [
-        story
-        for story in stories
-        if (story.is_at(found) or _closed_after(story, found))
-        and story.direction == found.direction
-        and 2 * len(story.logged_names.intersection(found.names)) > len(found.names)
-        and (found.over is None or found.over >= story.low)
-    ]
+    took = (*_TOOK, MERGED)
+    mine = []
+    for story in stories:
+        # it took something, or was merged, at the moment it closed and that was raised
+        then = (each.kind for each in story.events if each.when == found.raised)
+        is_last = story.closed == found.raised and any(kind in took for kind in then)
+        shared = story.logged_names.intersection(found.names)
+        is_it = story.direction == found.direction and 2 * len(shared) > len(found.names)
+        lasts = found.over is None or found.over >= story.low
+        if is_it and lasts and (is_last or story.is_at(found)):
+            mine.append(story)
     fits = (_logged_of, Story.shares, Story.shared_by_then, Story.is_near)
     return min(
         mine,
@@ -284,14 +287,6 @@ def _logged_of(story: Story, found: Happening) -> int:
         return len(found.names) + 1
     alike = (e.names for e in then if found.certain or e.kind != OPENED)
     return max((len(names) for names in alike if set(names).issubset(found.names)), default=0)
-
-
-def _closed_after(story: Story, found: Happening) -> bool:
-    """Return whether it took something, or was merged, at the moment it closed and that raised."""
-    took = (*_TOOK, MERGED)
-    return story.closed == found.raised and any(
-        each.when == found.raised and each.kind in took for each in story.events
-    )
 
 
 def _fresh(found: Happening, here: Sequence[Story]) -> Happening:

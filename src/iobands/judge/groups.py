@@ -351,7 +351,7 @@ def _discounts(
         known = np.searchsorted([first for first, _ in judging], runs, "right")
         for scales, month, place in zip(own, months, known.tolist(), strict=True):
             if place:
-                by = judging[place - 1][1]
+                _, by = judging[place - 1]
                 scales.append(scale_for(by.correlation, month.threshold, WATCH, by.youth))
     found = []
     correlations = _correlations(residuals, [each.first for each in months])
@@ -384,16 +384,13 @@ def _correlations(residuals: Array, sessions: Iterable[int]) -> Iterator[tuple[f
             continue
         if (size, name) not in learned:
             past = residuals[in_common[name][:size]][:, chosen]
-            learned[size, name] = _correlation(past), serial_correlation(past.mean(axis=1))
+            ranks = np.argsort(np.argsort(past, axis=0), axis=0).astype(float)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                matrix = np.corrcoef(ranks.T)
+            mean = float(np.nanmean(matrix[np.triu_indices(len(matrix), 1)]))
+            between = min(max(mean, 0.0), MOST_CORRELATION)
+            learned[size, name] = between, serial_correlation(past.mean(axis=1))
         yield learned[size, name]
-
-
-def _correlation(common: Array) -> float:
-    ranks = np.argsort(np.argsort(common, axis=0), axis=0).astype(float)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        matrix = np.corrcoef(ranks.T)
-    found = matrix[np.triu_indices(len(matrix), 1)]
-    return float(np.clip(np.nanmean(found), 0.0, MOST_CORRELATION))
 
 
 def _ratio(residuals: Array, onset: int) -> Ratio:

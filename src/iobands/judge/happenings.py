@@ -58,8 +58,8 @@ def happenings_of(
     """Return all that was found of one system, what is over included."""
     return [
         *(found for each in series for found in _of_series(each)),
-        *map(_of_group, drops),
-        *map(_of_incident, incidents),
+        *(_of_several(each, each.ended, each.ended) for each in drops),
+        *(_of_several(each, each.closed and each.until, each.closed) for each in incidents),
         *(peer for place in places for peer in _of_place(place)),
     ]
 
@@ -92,17 +92,13 @@ def _of_series(series: Series) -> Iterator[Happening]:
         yield Happening(series, DOWN, names, first, first, first, raised, over, over, certain=False)
 
 
-def _of_group(drop: GroupDrop) -> Happening:
-    names = tuple(slug(key) for key in drop.ratios)
-    times = (drop.since, drop.since, drop.since, drop.raised, drop.ended, drop.ended)
-    return Happening(drop, DOWN, names, *times, delay=drop.delay)
-
-
-def _of_incident(incident: Incident) -> Happening:
-    names = tuple(slug(key) for key in incident.ratios)
-    ended = incident.closed and incident.until
-    times = (incident.since, incident.since, incident.since, incident.raised)
-    return Happening(incident, DOWN, names, *times, ended, incident.closed)
+def _of_several(
+    source: GroupDrop | Incident, ended: datetime | None, over: datetime | None
+) -> Happening:
+    names = tuple(slug(key) for key in source.ratios)
+    span = (source.since, source.since, source.since, source.raised, ended, over)
+    delay = source.delay if isinstance(source, GroupDrop) else None
+    return Happening(source, DOWN, names, *span, delay=delay)
 
 
 def _of_place(place: Place) -> Iterator[Happening]:

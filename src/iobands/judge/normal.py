@@ -163,14 +163,14 @@ def _learned(key: SeriesKey, baseline: Baseline) -> Band:
     return Band(
         match={},
         unit=key.unit,
+        runs=len(baseline.runs),
+        epoch="",
+        source=OWN_HISTORY,
         lower_quartile=lower,
         median=median,
         upper_quartile=upper,
         maximum=maximum,
         floor=log_fence(lower, upper, len(baseline.runs)),
-        runs=len(baseline.runs),
-        epoch="",
-        source=OWN_HISTORY,
     )
 
 

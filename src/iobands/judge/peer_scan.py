@@ -84,15 +84,11 @@ class Levels:
         apart = np.where(known, share * (found - middle), 0.0)
         doubt = np.where(known, _DOUBT * np.sqrt(between * (1 - share)), by_nature)
         own = middle + np.maximum(apart, -by_nature)
-        return Levels(
-            np.where(self.settled, self.own, own),
-            np.where(self.settled, self.favour, doubt),
-            known | self.settled,
-            self.settled | (number >= _FIRST),
-            np.where(self.settled, self.shown, known & (apart >= -by_nature)),
-            self.accepted,
-            noise,
-        )
+        is_shown = known & (apart >= -by_nature)
+        new = ((self.own, own), (self.favour, doubt), (self.shown, is_shown))
+        own, favour, shown = (np.where(self.settled, *each) for each in new)
+        settled = self.settled | (number >= _FIRST)
+        return Levels(own, favour, known | self.settled, settled, shown, self.accepted, noise)
 
     def off(self, values: Array, pinned: NDArray[np.bool_]) -> tuple[Array, Array, Array, Array]:
         """Return how far sessions are from `own`, what favours them, the noise, and `fixed`.

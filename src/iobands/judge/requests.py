@@ -105,10 +105,10 @@ def subjects_of(
 
 def _of_alert(alert: Alert, known: Mapping[SeriesKey, Series]) -> Subject:
     peer = alert.peer.name if alert.peer else None
-    members = tuple(known[key] for key in alert.keys if key in known)
-    members = () if peer else tuple(sorted(members, key=lambda each: each.key.sort_key()))
+    members = [known[key] for key in alert.keys if key in known and not peer]
+    members.sort(key=lambda each: each.key.sort_key())
     is_open = alert.ended is None
-    return Subject(alert.subject, members, alert if is_open else None, peer, alert.number)
+    return Subject(alert.subject, tuple(members), alert if is_open else None, peer, alert.number)
 
 
 def selected(
@@ -123,7 +123,7 @@ def selected(
         RequestError: `words` match nothing or, without `every`, more than one subject.
     """
     numbered = [each for each in subjects if each.number and words == str(each.number)]
-    exact = numbered or [each for each in subjects if words in {each.name, _slug(each)}]
+    exact = numbered or [each for each in subjects if words in _names(each)]
     asked = set() if words.isdecimal() else {*words.split()}  # a number is never part of a name
     matching = exact or [each for each in subjects if asked and asked <= {*each.name.split()}]
     if not matching:
@@ -261,8 +261,9 @@ def last_action(subject: Subject, log: _Log, now: datetime) -> Action | None:
     return common[-1] if common else None
 
 
-def _slug(subject: Subject) -> str | None:
-    return slug(subject.series[0].key) if len(subject.series) == 1 else None
+def _names(subject: Subject) -> set[str]:
+    own = [slug(each.key) for each in subject.series]
+    return {subject.name, *(own if len(own) == 1 else ())}
 
 
 def _is_possible(subject: Subject, request: Request, log: _Log) -> bool:

@@ -30,8 +30,7 @@ from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
 from iobands.judge.happenings import flaky_of, happenings_of, incidents_of
 from iobands.judge.memory import Remembered
 from iobands.judge.places import actions_on_peers, places_of
-from iobands.judge.set_aside import Stage, spans_of_peers
-from iobands.judge.state import Judged, judged_series
+from iobands.judge.state import Judged, Stage, judged_series, spans_of_peers
 from iobands.model import CheckRun, LastSession, Rejected, SeriesKey, slug
 from iobands.snapshot import (
     CLOCK,
