@@ -8,25 +8,21 @@ from pathlib import Path
 
 from iobands import __version__ as suite_version
 from iobands.bands import NO_BAND, Bands, load_bands
-from iobands.measure import (
-    ATTEMPT_ENV,
-    PURPOSE_ENV,
-    SESSION_ENV,
+from iobands.measure import SESSION_ENV, site_of_suite
+from iobands.measure.processes import await_end, note_job
+from iobands.measure.reframe import ATTEMPT_ENV, PURPOSE_ENV
+from iobands.measure.run_directories import (
+    LIVE,
+    REMOVE_SCRIPT,
     Note,
-    is_live,
+    arguments,
     new_note,
     notes_of,
-    read_notes,
-    site_of_suite,
-    unknown_owner,
-)
-from iobands.measure.processes import await_end, note_job
-from iobands.measure.sweep import (
-    REMOVE_SCRIPT,
-    arguments,
     outcomes_of,
+    read_notes,
     settle,
     sweep,
+    why_kept,
 )
 from iobands.model import (
     COVARIATES,
@@ -62,6 +58,7 @@ __all__ = [
     "ATTEMPT",
     "COVARIATES",
     "FEWEST_PAIRS",
+    "LIVE",
     "MATCH_FIELDS",
     "NO_BAND",
     "PERFLOGS",
@@ -78,7 +75,6 @@ __all__ = [
     "arguments",
     "await_end",
     "canonical",
-    "is_live",
     "load_bands",
     "new_note",
     "note_job",
@@ -90,5 +86,5 @@ __all__ = [
     "settle",
     "suite_version",
     "sweep",
-    "unknown_owner",
+    "why_kept",
 ]

@@ -17,7 +17,7 @@ from reframe.core.exceptions import SanityError
 from ..base import selections
 from ..base.failure import reason_in, why_no_output
 from ..base.job import JobMixin
-from ..base.package import arguments, is_live, outcomes_of, read_notes, settle, unknown_owner
+from ..base.package import LIVE, arguments, outcomes_of, read_notes, settle, why_kept
 from ..base.run_directory import NotedDirectories
 from ..base.stage import copy_scripts, read_output
 from . import clocks, mpi, probe, toolchain
@@ -104,8 +104,8 @@ class EnvProbe(SmallJob, WithoutEnvironment, NotedDirectories):
         notes = [note for _, note in read_notes(self.notes) if note and note.stays]
         for number, settings in enumerate(self.file_systems.values()):
             root = Path(settings["path"])
-            here = [note for note in notes if note.path.parent == root and not is_live(note)]
-            todo = [(note, unknown_owner(note) or "") for note in here]
+            here = [(note, why_kept(note) or "") for note in notes if note.path.parent == root]
+            todo = [(note, why) for note, why in here if why != LIVE]
             if todo:
                 words = arguments(root, self.roots[root], todo)
                 text = "".join(f"{word}\0" for word in words)

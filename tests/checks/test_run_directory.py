@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.notes import new_note, read_leftovers
 from iobands.measure.processes import Process
-from iobands.measure.sweep import sweep
+from iobands.measure.run_directories import new_note, read_leftovers, sweep
 from tests.faults.test_runs_that_end_early import wait_until
 from tests.site_copy import ROOT
 

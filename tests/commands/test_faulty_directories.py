@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from iobands.measure.notes import new_note
+from iobands.measure.run_directories import new_note
 from tests.commands.small_site import site
 from tests.conftest import Command
 from tests.fault_table import Observed

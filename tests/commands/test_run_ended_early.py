@@ -143,7 +143,7 @@ def test_a_killed_session_is_taken_over(
     perflogs = root / "perflogs"
     hanging.kill()
     hanging.wait()
-    wait_until(lambda: holder.is_stale)  # the kernel asks ReFrame to end
+    wait_until(lambda: holder.is_alive is False)  # the kernel asks ReFrame to end
     left = left_behind(root, before)
     last = read_last_session(perflogs)
     assert last is not None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.perflogs import Reconciled, reconcile
+from iobands.measure.perflogs import reconcile
 from iobands.measure.record import read_last_session
 from iobands.measure.run_reports import report_files
 from tests.commands.fake_root import by_label
@@ -100,13 +100,13 @@ def test_a_value_that_is_not_in_the_perflog_is_written_from_the_report(
     (perflog,) = perflogs.glob("here/local/Good.log")
     (report,) = report_files(perflogs)
     written = perflog.read_bytes()
-    assert reconcile([report], perflogs) == Reconciled(notes=(), lost=())
+    assert reconcile([report], perflogs) == ([], [])
     assert perflog.read_bytes() == written
     header, line = written.splitlines(keepends=True)
     for left in (header, header + line[:-9], header + line[:-1]):
         perflog.write_bytes(left)
-        found = reconcile([report], perflogs)
-        assert (len(found.notes), found.lost) == (1, ())
+        notes, lost = reconcile([report], perflogs)
+        assert (len(notes), lost) == (1, [])
         assert perflog.read_bytes().endswith(b"\n" + line)
     (root / "checks" / "tear.py").write_text(TEAR)
     torn = iobands("run", "--", "-n", "Tear", cwd=root, FAULT="torn")

@@ -189,9 +189,9 @@ def test_units_of_systemd(root: Path) -> None:
 
 
 def test_a_delay_over_midnight_is_on_monday(root: Path) -> None:
-    job = Job("x", root, (), {}, Every.WEEK, hour=23, minute=45, offset=15)
+    job = Job("x", root, (), {}, Every.WEEK, at=24 * 60)
     assert job.cron_time() == "0 0 * * 1"
-    assert replace(job, offset=14).cron_time() == "59 23 * * 0"
+    assert replace(job, at=23 * 60 + 59).cron_time() == "59 23 * * 0"
     assert replace(job, every=Every.DAY).cron_time() == "0 0 * * *"
     assert replace(job, every=Every.HOUR).cron_time() == "0 * * * *"
 

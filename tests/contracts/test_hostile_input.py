@@ -23,8 +23,8 @@ from iobands.judge.site import read_site
 from iobands.measure import SessionError, lock, processes, record
 from iobands.measure.inside import drop_secrets
 from iobands.measure.lock import new_holder
-from iobands.measure.notes import new_note, read_leftovers
 from iobands.measure.record import RECORD_NAME, begin_record, end_record, read_last_session
+from iobands.measure.run_directories import new_note, read_leftovers
 from iobands.measure.run_reports import read_run_reports
 from iobands.model import LIMIT, FileError
 from iobands.notify.changes import changes
@@ -298,7 +298,7 @@ def test_locks(tmp_path_factory, data):
     lock.lock_path(perflogs).write_bytes(data.draw(either(valid)))
     try:
         former = lock.acquire(perflogs, new_holder("iobands run"))
-        assert former is None or former.is_stale
+        assert former is None or former.is_alive is False
     except SessionError as refused:
         assert str(refused).isprintable()
     assert [path.name for path in perflogs.iterdir()] == [lock.LOCK_NAME]
@@ -352,7 +352,7 @@ def test_reservations_of_budgets(root, data):
     valid = {"day": NOW.date().isoformat(), "spent": {"here:batch": [1.5, 2.0]}}
     path.write_bytes(data.draw(either(json.dumps(valid).encode())))
     asked = record.Cost("Good", "here:batch", "disk", priority=0, written_gib=1.0, node_hours=0.5)
-    most = {"here:batch": record.DailyBudget(written_tib=1.0, node_hours=100.0)}
+    most = {"here:batch": {"written_tib": 1.0, "node_hours": 100.0}}
     assert record.reserve(root, [asked], most, NOW.date()) in ([], [asked])
     again = json.loads(path.read_bytes(), parse_constant=pytest.fail)
     assert again["day"] == valid["day"]

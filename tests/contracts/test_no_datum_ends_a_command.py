@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.measure.notes import new_note
+from iobands.measure.run_directories import new_note
 from iobands.model import CRITICAL, UNKNOWN, WARNING
 from iobands.snapshot import ACKNOWLEDGE, Action, Snapshot, State
 from iobands.snapshot.stored import from_json, to_json

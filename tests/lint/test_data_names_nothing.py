@@ -21,7 +21,7 @@ SOURCES = [
 #: Who starts programs, and who runs Python that no import statement names.
 STARTS = {
     "src/iobands/measure/reframe.py": {"subprocess"},
-    "src/iobands/measure/sweep.py": {"subprocess", "import_module"},
+    "src/iobands/measure/run_directories.py": {"subprocess", "import_module"},
     "src/iobands/notify/channels.py": {"subprocess"},
     "src/iobands/measure/processes.py": {"subprocess"},
     # the scheduler and MPI of this machine, once, for a new site file
@@ -43,7 +43,7 @@ STARTS = {
     "src/iobands/commands/main.py": {"import_module"},
     "src/iobands/measure/inside.py": {"import_module"},
     # benchio in a process that may hang, and how the checks read its results
-    "src/iobands/measure/canary.py": {"subprocess", "fork", "import_module"},
+    "src/iobands/measure/canary.py": {"subprocess", "fork"},
     "src/iobands/source/push.py": {"import_module"},
     # SQL of ours; what it is about are its parameters
     "src/iobands/source/postgres.py": {"execute"},

@@ -12,8 +12,18 @@ from pathlib import Path
 import pytest
 
 from iobands.measure import SessionError
-from iobands.measure.canary import await_session, become_owner, has_build, take_build, within
-from iobands.measure.canary_log import add_rows, held_log, log_of, rows_of_peers, samples_of_peers
+from iobands.measure.canary import (
+    add_rows,
+    await_session,
+    become_owner,
+    has_build,
+    held_log,
+    log_of,
+    rows_of_peers,
+    samples_of_peers,
+    take_build,
+    within,
+)
 from iobands.measure.lock import lock_path, new_holder
 from iobands.model import PERFLOG_HEADER
 from iobands.source.perflog import perflog_files

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.record import BUDGET_NAME, Cost, DailyBudget, costs_of, reserve
+from iobands.measure.record import BUDGET_NAME, Cost, costs_of, reserve
 
 TODAY = date(2026, 11, 22)
 FPP = {
@@ -39,18 +39,18 @@ def cost(name: str, priority: int, gib: float = 1024, hours: float = 1) -> Cost:
 def test_what_exceeds_the_budget_is_cut_by_priority(tmp_path: Path) -> None:
     full, weekly, daily = cost("full", 3), cost("weekly", 2), cost("daily", 1)
     small = cost("small", 3, gib=0.5)
-    budgets = {"here:cpu": DailyBudget(written_tib=2.5)}
+    budgets = {"here:cpu": {"written_tib": 2.5}}
     chosen = [full, small, weekly, daily]
     assert reserve(tmp_path, chosen, budgets, TODAY) == [full]
     # the same day there is room for what is small, and on the next for all again
     assert reserve(tmp_path, [daily, small], budgets, TODAY) == [daily]
     assert reserve(tmp_path, chosen, budgets, TODAY + timedelta(days=1)) == [full]
-    assert reserve(tmp_path, chosen, {"here:cpu": DailyBudget(node_hours=1.5)}, TODAY) == [
+    assert reserve(tmp_path, chosen, {"here:cpu": {"node_hours": 1.5}}, TODAY) == [
         weekly,
         full,
         small,
     ]
-    assert reserve(tmp_path, chosen, {"here:gpu": DailyBudget(0, 0)}, TODAY) == []
+    assert reserve(tmp_path, chosen, {"here:gpu": {"written_tib": 0, "node_hours": 0}}, TODAY) == []
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,9 @@ def test_a_damaged_reservation_is_none(tmp_path: Path, spent: str) -> None:
     (tmp_path / BUDGET_NAME).write_text(
         f'{{"day": "2026-11-22", "spent": {{"here:cpu": {spent}}}}}'
     )
-    assert reserve(tmp_path, [cost("daily", 1)], {"here:cpu": DailyBudget(1, 1)}, TODAY) == []
+    assert (
+        reserve(
+            tmp_path, [cost("daily", 1)], {"here:cpu": {"written_tib": 1, "node_hours": 1}}, TODAY
+        )
+        == []
+    )

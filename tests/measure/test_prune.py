@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.sweep import REPORTS, STAGES, prune
+from iobands.measure.run_directories import REPORTS, STAGES, prune
 from tests.left_behind import files
 
 

@@ -116,7 +116,7 @@ def test_only_reports_near_the_newest_are_read(tmp_path: Path) -> None:
         (b"\xff\xfe", "not JSON"),
         (b"[]", "not an object"),
         (b"{}", "no session_info"),
-        (b'{"session_info": {}}', "no time_end_unix"),
+        (b'{"session_info": {}, "runs": []}', "no time_end_unix"),
         (b'{"session_info": {"time_end_unix": NaN}, "runs": []}', "no time_end_unix"),
         (b'{"session_info": {"time_end_unix": 1e99}, "runs": []}', "no time_end_unix"),
         (b'{"session_info": {"time_end_unix": 1}}', "no runs"),

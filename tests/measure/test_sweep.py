@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.notes import Note, Stays, new_note, read_leftovers, read_notes
 from iobands.measure.processes import Process, cluster_of, has_ended
-from iobands.measure.sweep import sweep
+from iobands.measure.run_directories import Note, Stays, new_note, read_leftovers, read_notes, sweep
 
 #: A process of this host before its last restart.
 GONE = replace(Process.this(), boot="00000000-0000-0000-0000-000000000000")

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from iobands.measure import lock
 from iobands.measure.lock import LOCK_NAME
-from iobands.measure.sweep import STAGES
+from iobands.measure.run_directories import STAGES
 from tests.factory import COLUMNS, ROW, case, line
 
 BEGIN = datetime(2025, 1, 1, 5, 30, tzinfo=timezone.utc)

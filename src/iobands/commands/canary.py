@@ -16,22 +16,20 @@ import typer
 from iobands.commands.options import AsSystemOption, RootOption, find_root, is_site
 from iobands.judge.canary import FEWEST_NODES, FEWEST_SAMPLES, AgainstPeers
 from iobands.measure.canary import (
+    CanaryRow,
     Look,
     Nest,
+    add_rows,
     await_session,
     become_owner,
-    environment_built,
-    look,
-    rows_of_run,
-    within,
-)
-from iobands.measure.canary_log import (
-    CanaryRow,
-    add_rows,
+    has_build,
     held_log,
     log_of,
+    look,
     rows_of_peers,
+    rows_of_run,
     samples_of_peers,
+    within,
 )
 from iobands.model import CRITICAL, MANUAL, OK, REPEAT, UNKNOWN, SessionError, path_part, worst
 from iobands.source.site_file import SiteFile, read_site_file
@@ -127,7 +125,7 @@ def _nest(
         site_file = read_site_file(systems, name)
         environments = [environment] if environment else [*site_file.environments]
         for part in [partition] if partition else site_file.partitions:
-            built = environment_built(site, name, part, environments)
+            built = next((e for e in environments if has_build(site, name, part, e)), None)
             if built and part in site_file.partitions and built in site_file.environments:
                 found.setdefault(name, (part, built, site_file))
     if not found:

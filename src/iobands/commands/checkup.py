@@ -21,7 +21,6 @@ from iobands.measure import (
     SessionError,
     clock_problem,
     describe,
-    has_stopped,
     lock_path,
     open_to_all,
     read_holder,
@@ -178,8 +177,7 @@ def _session(perflogs: Path) -> Line:
     except (SessionError, OSError) as error:
         return Line("session", str(error), "remove it if no session runs", Level.WARN)
     if holder:
-        gone = holder.is_stale or (holder.is_out_of_sight and has_stopped(lock_path(perflogs)))
-        if gone:
+        if holder.is_over(lock_path(perflogs)):
             return Line("session", f"killed: {holder}", "the next one clears up", Level.WARN)
         return Line("session", f"one runs now: {holder}")
     last = read_last_session(perflogs)

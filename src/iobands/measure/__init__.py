@@ -1,38 +1,12 @@
 """Measuring: one session at a time, its lock and jobs, ReFrame, and what it leaves on disk.
 
-ReFrame's own process imports this room: nothing here needs more than Python. It offers what the
-other rooms, the checks and canaries need of a session, and of what it leaves.
+ReFrame's own process imports this room: nothing here needs more than what ReFrame brings.
 """
 
 from __future__ import annotations
 
-from iobands.measure.lock import (
-    STOPPED,
-    Holder,
-    clock_problem,
-    has_stopped,
-    join,
-    lock_path,
-    read_holder,
-    refusal,
-)
-from iobands.measure.notes import (
-    Note,
-    is_live,
-    new_note,
-    notes_of,
-    read_leftovers,
-    read_notes,
-    unknown_owner,
-)
-from iobands.measure.perflogs import (
-    end_lines,
-    open_to_all,
-    reconcile,
-    require_room,
-    require_writable,
-    takes_locks,
-)
+from iobands.measure.lock import clock_problem, lock_path, read_holder, refusal
+from iobands.measure.perflogs import open_to_all, require_room, require_writable, takes_locks
 from iobands.measure.plan import (
     Limits,
     Plan,
@@ -45,13 +19,9 @@ from iobands.measure.plan import (
 )
 from iobands.measure.record import GIB_PER_TIB, Cost, capacities, costs_of, read_last_session
 from iobands.measure.reframe import (
-    ATTEMPT_ENV,
     LOG,
-    PURPOSE_ENV,
-    SILENT,
     SITE_ENV,
     Listener,
-    ReadSiteFile,
     Selection,
     Workplace,
     describe,
@@ -63,20 +33,7 @@ from iobands.measure.reframe import (
     site_of_suite,
     suite_of,
 )
-from iobands.measure.run_reports import (
-    entries_of,
-    load_report,
-    read_run_reports,
-    reduced_report,
-    report_files,
-)
-from iobands.measure.session import (
-    SessionOutcome,
-    close_session,
-    measure,
-    measure_again,
-    measure_apart,
-    open_session,
-)
-from iobands.measure.sweep import SweepOutcome, clean_up
+from iobands.measure.run_directories import SweepOutcome, clean_up, read_leftovers
+from iobands.measure.run_reports import load_report, read_run_reports, reduced_report, report_files
+from iobands.measure.session import SessionOutcome, measure, measure_again, measure_apart
 from iobands.model import SESSION_ENV, SessionError

@@ -2,10 +2,15 @@
 
 It runs one process of the benchio that sessions have kept, with the guards and the run directory of
 a job. A process that hangs on a file system cannot be ended, so nobody waits for one.
+
+Its samples, the case `canary`, are in `perflogs/<system>/canaries/<node>.log`, in the form of
+perflogs. Only canaries read them, for the band of a node's peers: one node may leave hundreds a
+day. A file has the newest runs of its node.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import pwd
@@ -17,39 +22,47 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.measure import (
-    STOPPED,
-    is_live,
-    lock_path,
+from iobands.measure.lock import STOPPED, lock_path, read_holder
+from iobands.measure.run_directories import (
+    LIVE,
     new_note,
     notes_of,
-    read_holder,
+    of_suite,
     read_notes,
-    suite_of,
+    sweep,
+    why_kept,
 )
-from iobands.measure.canary_log import CASE
-from iobands.measure.sweep import sweep
 from iobands.model import (
     CRITICAL,
     MANUAL,
+    PERFLOG_HEADER,
+    REPEAT,
+    SERIES_FIELDS,
     TIME,
     UNKNOWN,
+    VALUE,
+    VARIABLE,
     VARIABLE_UNITS,
     SessionError,
     __version__,
+    canonical,
+    naming,
+    number,
     path_part,
+    perflog_line,
     read_small,
 )
 
 _FILES: Final = ("benchio", "build.out", "environment", "identity", "libraries")
+_SUMS: Final = "SHA256SUMS"
 _KEY: Final = re.compile(r"[0-9a-f]{32}\n")
 _AGAIN: Final = "`iobands run` builds it again"
 
@@ -60,32 +73,28 @@ def has_build(site: Path, *place: str) -> bool:
 
 
 def take_build(site: Path, place: tuple[str, str, str], program: Path) -> dict[str, str]:
-    """Copy the build for a system, partition and environment to `program`, proven by its checksums.
-
-    Return the variables that its environment sets.
+    """Copy the build for a place to `program`, proven by its checksums, and return its environment.
 
     Raises:
         SessionError: there is none, others could have changed it, or it is damaged.
         OSError: it cannot be copied.
     """
-    builds = site / "builds"
+    builds, pointer = site / "builds", _pointer(site, *place)
     about = builds.lstat()
     if (about.st_uid, about.st_mode) != (os.geteuid(), stat.S_IFDIR | 0o700):
         raise SessionError(f"{builds} must be your own directory, of mode 0700")
-    key = read_small(_pointer(site, *place)).decode("ascii", "replace")
+    key = read_small(pointer).decode("ascii", "replace")
     if not _KEY.fullmatch(key):
-        raise SessionError(f"{_pointer(site, *place)} is damaged; {_AGAIN}")
+        raise SessionError(f"{pointer} is damaged; {_AGAIN}")
     kept = builds / key.strip()
     try:
-        found = {name: read_small(kept / name) for name in _FILES}
-        sums = read_small(kept / "SHA256SUMS")
+        found = {name: read_small(kept / name) for name in (*_FILES, _SUMS)}
     except OSError as error:
         raise SessionError(f"{kept}: {error.strerror}; {_AGAIN}") from error
     proven = [f"{hashlib.sha256(found[name]).hexdigest()}  {name}\n" for name in _FILES]
-    if "".join(proven).encode() != sums:
+    if "".join(proven).encode() != found[_SUMS]:
         raise SessionError(f"the benchio in {kept} was damaged or replaced; {_AGAIN}")
-    handle = os.open(program, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700)
-    with os.fdopen(handle, "wb") as stream:
+    with os.fdopen(os.open(program, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700), "wb") as stream:
         stream.write(found["benchio"])
     lines = found["environment"].decode("utf-8", "surrogateescape").split("\0")
     return dict(line.split("=", 1) for line in lines if "=" in line)
@@ -97,6 +106,7 @@ def _pointer(site: Path, *place: str) -> Path:
 
 _CHECK: Final = "Canary"
 _GRACE: Final = 2.0  # seconds for the script beside the program, and to end it
+_OWN: Final = frozenset({"HOME", "USER", "LOGNAME"})
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -139,7 +149,6 @@ def within(seconds: float, work: Callable[[], tuple[int, str]]) -> tuple[int, st
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(ours)
         try:
             status, line = work()
             os.write(theirs, f"{status}{line}".encode())
@@ -154,10 +163,8 @@ def within(seconds: float, work: Callable[[], tuple[int, str]]) -> tuple[int, st
         return int(said[0]), said[1:]
     with suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
-    why = (
-        "it ended" if answered else f"no answer within {seconds:g} s; is the site's directory hung?"
-    )
-    return UNKNOWN, f"IOBANDS UNKNOWN: canary: {why}"
+    hung = f"no answer within {seconds:g} s; is the site's directory hung?"
+    return UNKNOWN, f"IOBANDS UNKNOWN: canary: {'it ended' if answered else hung}"
 
 
 def become_owner(site: Path) -> None:
@@ -172,9 +179,9 @@ def become_owner(site: Path) -> None:
     if site.is_symlink():
         raise SessionError(f"{site} is a link; name the directory itself")
     descriptor = os.open(site, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    about = os.fstat(descriptor)
+    about, is_root = os.fstat(descriptor), os.geteuid() == 0
     os.close(descriptor)
-    if about.st_uid not in {os.geteuid(), 0} and os.geteuid() == 0:
+    if is_root and about.st_uid:
         owner = pwd.getpwuid(about.st_uid)
         os.initgroups(owner.pw_name, owner.pw_gid)
         os.setresgid(*[owner.pw_gid] * 3)
@@ -182,38 +189,26 @@ def become_owner(site: Path) -> None:
         os.environ.update(HOME=owner.pw_dir, USER=owner.pw_name, LOGNAME=owner.pw_name)
         os.chdir(site)
     elif about.st_uid != os.geteuid():
-        raise SessionError(
-            f"{site} belongs to user {about.st_uid}; run it as that user, or as root"
-        )
-    elif os.geteuid() == 0 and about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        whose = f"{site} belongs to user {about.st_uid}"
+        raise SessionError(f"{whose}; run it as that user, or as root")
+    elif is_root and about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise SessionError(f"{site}: others may write there; root runs nothing of it")
 
 
 def await_session(perflogs: Path, until: float, say: Callable[[str], None]) -> None:
-    """Wait while a session measures, and say so once.
-
-    Raises:
-        SessionError: it still measures at the monotonic time `until`.
-    """
-    waits = False
-    while (holder := read_holder(perflogs)) and not holder.is_stale:
+    """Wait while a session measures, and say so once; at the time `until`, raise SessionError."""
+    said = ""
+    while (holder := read_holder(perflogs)) and holder.is_alive is not False:
         with suppress(OSError):
-            if (
-                holder.is_out_of_sight
-                and time.time() - lock_path(perflogs).stat().st_mtime > STOPPED
-            ):
+            age = time.time() - lock_path(perflogs).stat().st_mtime
+            if holder.is_alive is None and age > STOPPED:
                 return
         if time.monotonic() > until:
             raise SessionError(f"a session is measuring: {holder}")
-        if not waits:
-            say(f"waits: a session is measuring: {holder}")
-        waits = True
+        if not said:
+            said = f"waits: a session is measuring: {holder}"
+            say(said)
         time.sleep(min(1.0, max(0.05, until - time.monotonic())))
-
-
-def environment_built(site: Path, system: str, partition: str, names: list[str]) -> str | None:
-    """Return the first environment for which sessions have kept a build."""
-    return next((name for name in names if has_build(site, system, partition, name)), None)
 
 
 def look(nest: Nest, name: str, mib: int, seconds: int) -> Look:
@@ -224,60 +219,55 @@ def look(nest: Nest, name: str, mib: int, seconds: int) -> Look:
         OSError: nothing can be written in the site's directory.
     """
     settings = nest.file_systems[name]
-    suite = suite_of(nest.site)
-    types, proofs = (_of_suite(suite, f"checks.{each}") for each in ("filesystems", "base.canary"))
+    types, proofs = (of_suite(nest.site, f"checks.{e}") for e in ("filesystems", "base.canary"))
     names = types.mount_names(settings, types.BACKENDS[settings["type"]])
     stage = nest.site / "stage" / f"canary-{nest.node}"
     shutil.rmtree(stage, ignore_errors=True)  # of a canary that was killed
     stage.mkdir(mode=0o700, parents=True)
     notes, root = notes_of(nest.site / "perflogs", nest.system), Path(settings["path"])
+    mpi = nest.environment.get("extras", {}).get("mpi")
     try:
         place = (nest.system, nest.partition, nest.environ)
-        env = take_build(nest.site, place, stage / "benchio")
+        environment = {name: os.environ[name] for name in _OWN & {*os.environ}} | {"PATH": _PATH}
+        environment |= proofs.REPORT_VARIABLES.get(mpi, {})
+        environment |= take_build(nest.site, place, stage / "benchio")
         note = new_note(root, _CHECK, "local", None)
         note.write(notes)
         (stage / "run_directory.txt").write_text(f"{note.path}\n", "utf-8")
         room = mib / 1024 + settings.get("min_free_gib", 0)
-        words = [root, settings["type"], mib, room, seconds, *names]
-        mpi = nest.environment.get("extras", {}).get("mpi")
-        base = {
-            name: os.environ[name] for name in ("HOME", "USER", "LOGNAME") if name in os.environ
-        }
+        script = Path(proofs.__file__).with_suffix(".sh")
+        words = [script, root, settings["type"], mib, room, seconds, *names]
         with (stage / "output.txt").open("wb") as output:
-            script = subprocess.Popen(
-                ["bash", str(suite / "checks/base/canary.sh"), *map(str, words)],
+            child = subprocess.Popen(
+                ["bash", *map(str, words)],
                 cwd=stage,
-                env={"PATH": _PATH} | base | proofs.REPORT_VARIABLES.get(mpi, {}) | env,
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        note.submitted(str(script.pid)).write(notes)
-        has_ended = _ended(script, seconds + _GRACE)
-        removed = stage / "removed_directories.txt"
-        if has_ended and (removed.exists() or not (stage / "making").exists()):
-            (notes / note.name).unlink(missing_ok=True)
-        if not has_ended:
+        note.submitted(str(child.pid)).write(notes)
+        if not _ended(child, seconds + _GRACE):
             return Look(CRITICAL, f"hung: no answer within {seconds} s")
-        sweep_killed(notes, {root: names})
+        if (stage / "removed_directories.txt").exists() or not (stage / "making").exists():
+            (notes / note.name).unlink(missing_ok=True)
+        _sweep_killed(notes, {root: names})
         asked = proofs.AskedCanary(str(root), mib, seconds, mpi, nest.transport)
-        found = vars(proofs.finding_of(stage, script.returncode, asked))
+        found = vars(proofs.finding_of(stage, child.returncode, asked))
         return Look(**{**found, "columns": _columns(nest, name, mib) | found["columns"]})
     finally:
         shutil.rmtree(stage, ignore_errors=True)
 
 
-def sweep_killed(notes: Path, roots: Mapping[Path, Any]) -> None:
+def _sweep_killed(notes: Path, roots: Mapping[Path, Any]) -> None:
     """Remove what killed canaries of this machine left on file systems that answer."""
+    of_canaries = (note for _, note in read_notes(notes) if note and f"-{_CHECK}-" in note.name)
     own = {
         note.name
-        for _, note in read_notes(notes)
-        if note
-        and f"-{_CHECK}-" in note.name
-        and note.path.parent in roots
-        and note.process.is_alive() is False
-        and not is_live(note)
+        for note in of_canaries
+        if note.path.parent in roots and note.process.is_alive() is False
+        if why_kept(note) != LIVE
     }
     if own:
         sweep(notes, roots, own=own)
@@ -338,8 +328,131 @@ def rows_of_run(run: Look, purpose: str, verdicts: Mapping[str, str]) -> list[di
     ]  # fmt: skip
 
 
-def _of_suite(suite: Path, module: str) -> Any:  # noqa: ANN401
-    """Return a module of the checks that needs no ReFrame."""
-    if str(suite) not in sys.path:
-        sys.path.append(str(suite))
-    return import_module(module)
+CASE: Final = "canary"
+_MOST_BYTES: Final = 1 << 20
+_KEPT_LINES: Final = 1200
+#: The newest samples of a series that count, of all peers.
+MOST: Final = 400
+_NODES: Final = 10  # all rows of this many peers are read
+_RECENT: Final = 24 * 3600
+#: From this many nodes on, collapsed samples are the new normal.
+_MANY: Final = 3
+
+CanaryRow = Mapping[str, str]
+
+
+def log_of(perflogs: Path, system: str, node: str) -> Path:
+    """Return the file of a node."""
+    return perflogs / path_part(system) / "canaries" / f"{path_part(node)}.log"
+
+
+@contextmanager
+def held_log(path: Path, until: float) -> Iterator[int]:
+    """Open the file of this node, which makes its canaries wait for each other.
+
+    Raises:
+        SessionError: another canary of the node has it until the monotonic time `until`.
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    with naming(path):
+        descriptor = os.open(path, flags, 0o644)
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise SessionError("another canary is measuring on this node") from None
+                time.sleep(0.2)
+            except OSError:  # a file system without locks: both measure
+                break
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def add_rows(descriptor: int, rows: Sequence[Mapping[str, object]]) -> None:
+    """Add lines to the file that is held, and shorten it if it has become long."""
+    size = os.fstat(descriptor).st_size
+    text = os.pread(descriptor, size, 0).decode("utf-8", "replace")
+    header, *lines = text.splitlines() or [""]
+    new = [perflog_line(row) for row in rows]
+    if header == PERFLOG_HEADER and size < _MOST_BYTES:
+        new[:0] = [] if text.endswith("\n") else [""]
+    else:  # columns of another version begin anew
+        kept = lines[-_KEPT_LINES:] if header == PERFLOG_HEADER else []
+        new[:0] = [PERFLOG_HEADER, *kept]
+        os.ftruncate(descriptor, 0)
+    os.write(descriptor, "".join(f"{line}\n" for line in new).encode())
+
+
+def _rows_in(text: str) -> Iterator[CanaryRow]:
+    """Yield the complete lines of a file by column; others do not count."""
+    head, _, rest = text.partition("\n")
+    names = head.split("|")
+    for line in rest.splitlines():
+        cells = line.split("|")
+        if len(cells) == len(names):
+            yield dict(zip(names, cells, strict=True))
+
+
+def rows_of_peers(own: Path, series: int) -> dict[str, list[CanaryRow]]:
+    """Return rows of other nodes, the oldest first; the newest nodes for that many series."""
+    found: dict[str, list[CanaryRow]] = {}
+    with suppress(OSError):
+        paths = [Path(each) for each in os.scandir(own.parent) if each.name.endswith(".log")]
+        for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
+            if len(found) >= _NODES and sum(map(len, found.values())) > 2 * MOST * series:
+                break
+            if path != own:
+                with suppress(OSError):
+                    text = read_small(path, 2 * _MOST_BYTES).decode("utf-8", "replace")
+                    found[path.stem] = [*_rows_in(text)]
+    return found
+
+
+def samples_of_peers(
+    peers: Mapping[str, Sequence[CanaryRow]], row: Mapping[str, object]
+) -> tuple[dict[str, list[float]], tuple[str, ...]]:
+    """Return samples of the peers by node, of the series of `row`, and the nodes that are slow.
+
+    These are the ones whose newest run of a day was collapsed. What collapsed does not count as
+    normal, unless it did on three nodes. Neither do second runs, which low ones asked for.
+    """
+    series = _series(row)
+    same = {
+        node: [each for each in reversed(rows) if _series(each) == series and number(each[VALUE])]
+        for node, rows in peers.items()
+    }
+    slow = tuple(
+        node for node, rows in same.items() if rows and _is_low(rows[0]) and _age(rows[0]) < _RECENT
+    )
+    has_shifted = sum(any(map(_is_low, rows)) for rows in same.values()) >= _MANY
+    found: dict[str, list[float]] = defaultdict(list)
+    counting = [
+        (turn, node, float(each[VALUE]))
+        for node, rows in same.items()
+        for turn, each in enumerate(rows)
+        if each.get("purpose") != REPEAT and (has_shifted or not _is_low(each))
+    ]
+    for _, node, rate in sorted(counting)[:MOST]:
+        found[node].append(rate)
+    return dict(found), slow
+
+
+def _series(row: Mapping[str, object]) -> list[object]:
+    return [canonical(row.get(name)) for name in (*SERIES_FIELDS, VARIABLE)]
+
+
+def _is_low(row: CanaryRow) -> bool:
+    return f"{row[VARIABLE]}=collapsed" in row.get("band_verdict", "").split(",")
+
+
+def _age(row: CanaryRow) -> float:
+    try:
+        return time.time() - datetime.fromisoformat(row[TIME]).timestamp()
+    except ValueError:
+        return float("inf")

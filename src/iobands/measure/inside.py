@@ -26,21 +26,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from types import FrameType, ModuleType, SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any, Final
 
-from iobands.measure import (
-    SILENT,
-    Holder,
-    close_session,
-    end_lines,
-    join,
-    open_session,
-    read_holder,
-    reconcile,
-    report_files,
-    require_writable,
-)
+from iobands.measure.lock import Holder, join, read_holder
+from iobands.measure.perflogs import end_lines, reconcile, require_writable
+from iobands.measure.run_reports import SILENT, report_files
+from iobands.measure.session import close_session, open_session
 from iobands.model import SESSION_ENV, SessionError, mask_others, read_small
 
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
@@ -57,13 +49,11 @@ _Reframe = SimpleNamespace  # mypy knows no types of what it has
 
 def is_run(arguments: Sequence[str]) -> bool:
     """Whether this is ReFrame, and `arguments` ask it to run checks and not just to list them."""
-    if "reframe.frontend.cli" not in sys.modules:
-        return False
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("-r", "--run", action="store_true")
-    for flag in "Rvq":  # which may stand in one word with it
-        parser.add_argument(f"-{flag}", action="store_true", dest=flag)
-    return parser.parse_known_args(arguments)[0].run
+    for flag in ("-R", "-v", "-q"):  # which may stand in one word with it
+        parser.add_argument(flag, action="store_true")
+    return "reframe.frontend.cli" in sys.modules and parser.parse_known_args(arguments)[0].run
 
 
 def drop_secrets(path: Path) -> None:
@@ -85,23 +75,23 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
     mask_others()
     drop_secrets(perflogs.parent / "config" / "notify.yaml")
     apply_workarounds()
-    holder = read_holder(perflogs)
-    if holder and holder.session == os.environ.get(SESSION_ENV):
-        join(perflogs, holder)
-        _end_with_parent(holder)
-        require_writable(perflogs, system)
-        end_lines(perflogs, system)
-        return holder.session
-    holder, notes = open_session(perflogs, "reframe -r")
+    found = read_holder(perflogs)
+    parent = found if found and found.session == os.environ.get(SESSION_ENV) else None
+    if parent:
+        join(perflogs, parent)
+        _end_with_parent(parent)
+    holder, notes = (parent, []) if parent else open_session(perflogs, "reframe -r")
     try:
         require_writable(perflogs, system)
     except SessionError:
-        close_session(perflogs, holder.session)
+        if not parent:
+            close_session(perflogs, holder.session)
         raise
     end_lines(perflogs, system)
     _print(notes)
-    os.environ[SESSION_ENV] = holder.session  # for its jobs
-    atexit.register(_close_by_hand, perflogs, holder.session, frozenset(report_files(perflogs)))
+    if not parent:
+        os.environ[SESSION_ENV] = holder.session  # for its jobs
+        atexit.register(_close_by_hand, perflogs, holder.session, {*report_files(perflogs)})
     return holder.session
 
 
@@ -112,12 +102,11 @@ def _end_with_parent(holder: Holder) -> None:
         raise SessionError("iobands run has ended")
 
 
-def _close_by_hand(perflogs: Path, session: str, before: frozenset[Path]) -> None:
+def _close_by_hand(perflogs: Path, session: str, before: set[Path]) -> None:
     if session != os.environ.get(SESSION_ENV):
         return
-    for report in sorted(set(report_files(perflogs)) - before):
-        found = reconcile([report], perflogs)
-        _print([*found.notes, *found.lost])
+    for notes in reconcile(sorted({*report_files(perflogs)} - before), perflogs):
+        _print(notes)
     close_session(perflogs, session)
 
 
@@ -151,9 +140,8 @@ def apply_workarounds() -> None:
         time.tzset()
     if not _is_known():
         version = import_module("reframe").VERSION
-        _say(
-            f"ReFrame {version} is not tested; tested is {_VERSION}x. Nothing is changed inside it"
-        )
+        tested = f"tested is {_VERSION}x. Nothing is changed inside it"
+        _say(f"ReFrame {version} is not tested; {tested}")
         return
     vars(import_module("reframe.frontend.executors"))["ForceExitError"] = ForceExitError
     began = time.time() - time.monotonic()
@@ -195,8 +183,9 @@ def mend_loading() -> None:
         return load_from_file(self, filename)
 
     loader.load_from_file = load_once
-    light = SimpleNamespace(stack=_frames, getmodule=_module_of)
-    vars(import_module("reframe.core.warnings"))["inspect"] = light
+    vars(import_module("reframe.core.warnings"))["inspect"] = SimpleNamespace(
+        stack=_frames, getmodule=lambda frame: sys.modules.get(frame.f_globals.get("__name__"))
+    )
 
 
 def _frames() -> Iterator[_Reframe]:
@@ -204,10 +193,6 @@ def _frames() -> Iterator[_Reframe]:
     while frame:
         yield SimpleNamespace(frame=frame)
         frame = frame.f_back
-
-
-def _module_of(frame: FrameType) -> ModuleType | None:
-    return sys.modules.get(frame.f_globals.get("__name__", ""))
 
 
 def _within(seconds: int) -> int:
@@ -234,28 +219,30 @@ def _lose_patience_with_slurm() -> None:
 
     def patient(poll: Callable[..., None]) -> Callable[..., None]:
         def poll_and_judge(scheduler: _Reframe, *jobs: _Reframe) -> None:
-            waiting = [job for job in jobs if job is not None and not scheduler.finished(job)]
-            before = [job.state for job in waiting]
+            waiting = {
+                job: job.state for job in jobs if job is not None and not scheduler.finished(job)
+            }
             for job in waiting:
                 job._state = None
             with suppress(failed.SpawnedProcessError):
                 poll(scheduler, *waiting)
-            for job, state in zip(waiting, before, strict=True):
+            for job, before in waiting.items():
                 now = time.monotonic()
                 if job.state is not None:
                     job.heard = now
                     continue
-                job._state = state
+                job._state = before
                 job.heard = getattr(job, "heard", now)
-                if now - job.heard >= _within(_SILENCE):
-                    why = f"{SILENT} {job.jobid} has ended: {last[0]}"
-                    with suppress(failed.SpawnedProcessError):
-                        scheduler.cancel(job)
-                    job._state = "CANCELLED"
-                    if _asked_to_end:  # an error would keep ReFrame from writing its report
-                        _say(why)
-                    else:
-                        job._exception = failed.JobSchedulerError(why)
+                if now - job.heard < _within(_SILENCE):
+                    continue
+                why = f"{SILENT} {job.jobid} has ended: {last[0]}"
+                with suppress(failed.SpawnedProcessError):
+                    scheduler.cancel(job)
+                job._state = "CANCELLED"
+                if _asked_to_end:  # an error would keep ReFrame from writing its report
+                    _say(why)
+                else:
+                    job._exception = failed.JobSchedulerError(why)
 
         return poll_and_judge
 

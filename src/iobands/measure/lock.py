@@ -10,10 +10,8 @@ clocks that may be wrong, so the lock is watched as well.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
-import json
 import os
 import pwd
 import secrets
@@ -23,19 +21,20 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+from iobands.measure.documents import decoded, encoded, read_object
 from iobands.measure.processes import Process
-from iobands.model import SessionError, read_small
+from iobands.model import SessionError, Unusable
 
 LOCK_NAME: Final = ".session.json"
 #: The command of a session that ends when another one begins.
 SUSPECTS: Final = "iobands run --suspects"
 _WANTED: Final = ".session.wanted"
-_LARGEST: Final = 64 * 1024  # bytes of a lock that is read
 #: The errors of link(2) on a file system without hard links.
 _NO_LINKS: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _BEAT: Final = 60.0  # seconds between two signs of life
@@ -74,7 +73,7 @@ def _remedy(error: OSError, path: Path) -> str:
     there = path if path.exists() else path.parent
     if error.errno == errno.EPERM:
         return f"is it immutable (lsattr -d)? Then chattr -i {there}"
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         owner, me = user_name(there.stat().st_uid), user_name(os.geteuid())
         if owner != me:
             return f"it belongs to {owner}; as root: chown -R {me} {there}"
@@ -91,21 +90,26 @@ class Holder:
     began: str
     processes: tuple[Process, ...]
 
+    def __post_init__(self) -> None:
+        """Refuse a session without a process."""
+        if not self.processes:
+            raise ValueError("no process")
+
     @property
     def host(self) -> str:
         """The host of its processes."""
         return self.processes[0].host
 
     @property
-    def is_stale(self) -> bool:
-        """Whether all its processes have certainly ended."""
-        return all(each.is_alive() is False for each in self.processes)
-
-    @property
-    def is_out_of_sight(self) -> bool:
-        """Whether a process cannot be seen from here, and no other one is seen to run."""
+    def is_alive(self) -> bool | None:
+        """Whether one of its processes runs; None if one that may run cannot be seen from here."""
         alive = {each.is_alive() for each in self.processes}
-        return None in alive and True not in alive
+        return True in alive or (None if None in alive else False)
+
+    def is_over(self, lock: Path) -> bool:
+        """Whether another session may take the lock: its processes or its heartbeat have ended."""
+        alive = self.is_alive
+        return alive is False or (alive is None and self.beats and has_stopped(lock))
 
     @property
     def yields(self) -> bool:
@@ -131,21 +135,12 @@ def lock_path(perflogs: Path) -> Path:
 def new_holder(command: str) -> Holder:
     """Return a new session of this process."""
     now = datetime.now(timezone.utc)
-    return Holder(
-        session=f"{now:%Y%m%dT%H%M%SZ}-{os.getpid()}",
-        command=command,
-        user=user_name(os.geteuid()),
-        began=now.isoformat(timespec="seconds"),
-        processes=(Process.this(),),
-    )
+    session, began = f"{now:%Y%m%dT%H%M%SZ}-{os.getpid()}", now.isoformat(timespec="seconds")
+    return Holder(session, command, user_name(os.geteuid()), began, (Process.this(),))
 
 
 def read_holder(perflogs: Path) -> Holder | None:
-    """Return the holder of the lock, None if it is free.
-
-    Raises:
-        SessionError: the lock cannot be read.
-    """
+    """Return the holder, None if the lock is free; raise SessionError if it cannot be read."""
     return _read(lock_path(perflogs))
 
 
@@ -164,9 +159,9 @@ def acquire(perflogs: Path, holder: Holder) -> Holder | None:
             try:
                 former = _take(path, new)
             except BusyError:
-                found = read_holder(perflogs)
-                may_end = found is None or found.yields
-                if holder.yields or not may_end or time.monotonic() > until:
+                found = _read(path)
+                is_for_good = found is not None and not found.yields
+                if holder.yields or is_for_good or time.monotonic() > until:
                     raise
                 wanted(perflogs).touch()
                 time.sleep(_PAUSE)
@@ -189,10 +184,7 @@ def _take(path: Path, new: Path) -> Holder | None:
     if _linked(new, path):
         return None
     former = _read(path)
-    over = former and (
-        former.is_stale or (former.is_out_of_sight and former.beats and has_stopped(path))
-    )
-    if former is None or not over:
+    if former is None or not former.is_over(path):
         raise BusyError(_refusal(path, former))
     name = hashlib.sha256(former.session.encode()).hexdigest()[:32]
     claim = path.with_name(f"{LOCK_NAME}.{name}")
@@ -211,36 +203,28 @@ def _linked(new: Path, path: Path) -> bool:
         os.link(new, path)
     except FileExistsError:
         # NFS says so, too, if the first answer of the server was lost
-        with contextlib.suppress(FileNotFoundError):
+        with suppress(FileNotFoundError):
             return new.samefile(path)
         return False
     except OSError as error:
-        if error.errno in _NO_LINKS:
-            raise SessionError(
-                f"{path}: {error.strerror}; nothing was measured: the lock needs a file system "
-                f"with hard links; let {path.parent} be a link to a directory on one"
-            ) from error
-        raise
+        if error.errno not in _NO_LINKS:
+            raise
+        needs = "the lock needs a file system with hard links"
+        raise SessionError(
+            f"{path}: {error.strerror}; nothing was measured: {needs}; "
+            f"let {path.parent} be a link to a directory on one"
+        ) from error
     return True
 
 
 def _read(path: Path) -> Holder | None:
     try:
-        said = json.loads(read_small(path, _LARGEST))
-        processes = tuple(Process.from_fields(each) for each in said["processes"])
-        # a newer iobands may say more
-        said = {name: said[name] for name in ("session", "command", "user", "began")}
-        if not processes or not all(processes):
-            raise ValueError("no process")
-        holder = Holder(**said, processes=tuple(filter(None, processes)))
-        if not all(isinstance(text, str) and text.isprintable() for text in said.values()):
-            raise ValueError("no text")
-        return holder
+        return decoded(Holder, read_object(path))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise SessionError(f"{path}: {error.strerror}") from error
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except Unusable:
         raise SessionError(f"{path} is damaged; remove it if no session is running") from None
 
 
@@ -253,7 +237,7 @@ def join(perflogs: Path, holder: Holder) -> None:
 
 def release(perflogs: Path, session: str) -> None:
     """Give the lock back, if `session` still holds it."""
-    with contextlib.suppress(SessionError, FileNotFoundError):
+    with suppress(SessionError, FileNotFoundError):
         holder = read_holder(perflogs)
         if holder and holder.session == session:
             lock_path(perflogs).unlink()
@@ -263,7 +247,7 @@ def _refusal(path: Path, holder: Holder | None) -> str:
     if holder is None:
         return "another session has just finished; try again"
     said = f"another session is measuring: {holder}"
-    if holder.is_out_of_sight:
+    if holder.is_alive is None:
         said += f"; it cannot be seen from here: if it has ended, remove {path}"
         if holder.beats:
             hours = f"{STOPPED / 3600:g} h"
@@ -271,40 +255,28 @@ def _refusal(path: Path, holder: Holder | None) -> str:
     return said
 
 
-@contextlib.contextmanager
+@contextmanager
 def _written(path: Path, holder: Holder) -> Iterator[Path]:
     """Yield a temporary file beside `path` with the record of `holder`."""
     new = path.with_name(f"{LOCK_NAME}.{secrets.token_hex(16)}")
     try:
-        new.write_text(json.dumps(asdict(holder)) + "\n", encoding="utf-8")
+        new.write_bytes(encoded(asdict(holder)))
         yield new
     except OSError as error:
         raise refusal(error, new) from error
     finally:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             new.unlink(missing_ok=True)
 
 
 def time_there(directory: Path) -> float:
-    """Return the time of a file system's clock, in seconds since 1970.
-
-    Raises:
-        OSError: no file can be made in `directory`.
-    """
-    handle, name = tempfile.mkstemp(dir=directory, prefix=".clock.")
-    try:
-        return os.fstat(handle).st_mtime
-    finally:
-        os.close(handle)
-        Path(name).unlink()
+    """Return the time of a file system's clock, in seconds since 1970, or raise OSError."""
+    with tempfile.NamedTemporaryFile(dir=directory, prefix=".clock.") as file:
+        return os.fstat(file.fileno()).st_mtime
 
 
 def clock_problem(directory: Path) -> str | None:
-    """Return a message if this machine's clock and the file system's differ, else None.
-
-    Raises:
-        OSError: no file can be made in `directory`.
-    """
+    """Return a message if this machine's clock and the file system's differ, or raise OSError."""
     ahead = time.time() - time_there(directory)
     if abs(ahead) < _CLOCK_OFF:
         return None
@@ -319,20 +291,25 @@ def clock_problem(directory: Path) -> str | None:
     )
 
 
-def start_beating(lock: Path, is_ours: Callable[[], bool]) -> Callable[[], None]:
-    """Touch `lock` every minute, and return a function that stops this.
+def start_beating(perflogs: Path, holder: Holder) -> Callable[[], None]:
+    """Touch the lock of `holder` every minute, and return a function that stops this.
 
-    A session that was suspended may have lost its lock. It is then asked to end.
+    A session that was suspended may have lost its lock, and another may want the lock of one that
+    yields. It is then asked to end.
     """
     ended = threading.Event()
 
     def beat() -> None:
         while not ended.wait(_BEAT):
-            with contextlib.suppress(OSError):  # a server that is away for a while
-                if not is_ours():
+            with suppress(OSError):  # a server that is away for a while
+                found: Holder | None = holder
+                with suppress(SessionError):
+                    found = read_holder(perflogs)
+                is_anothers = found is not None and found.session != holder.session
+                if is_anothers or (holder.yields and wanted(perflogs).exists()):
                     os.kill(os.getpid(), signal.SIGTERM)
                     return
-                os.utime(lock)
+                os.utime(lock_path(perflogs))
 
     threading.Thread(target=beat, name="heartbeat", daemon=True).start()
     return ended.set
@@ -341,22 +318,16 @@ def start_beating(lock: Path, is_ours: Callable[[], bool]) -> Callable[[], None]
 def has_stopped(lock: Path) -> bool:
     """Whether `lock` has no heartbeat: it is old, and not touched for three minutes."""
     try:
-        touched = _touched(lock)
-        if time_there(lock.parent) - touched < STOPPED:
-            return False
-        until = time.monotonic() + _WATCH
-        while time.monotonic() < until:
+        touched, until = _touched(lock), time.monotonic() + _WATCH
+        is_old = time_there(lock.parent) - touched >= STOPPED
+        while is_old and time.monotonic() < until:
             time.sleep(_WATCH / 12)
-            if _touched(lock) != touched:
-                return False
+            is_old = _touched(lock) == touched
     except OSError:
         return False
-    return True
+    return is_old
 
 
 def _touched(lock: Path) -> float:
-    handle = os.open(lock, os.O_RDONLY)  # NFS asks the server when a file is opened
-    try:
-        return os.fstat(handle).st_mtime
-    finally:
-        os.close(handle)
+    with lock.open("rb") as file:  # NFS asks the server when a file is opened
+        return os.fstat(file.fileno()).st_mtime

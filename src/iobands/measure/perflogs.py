@@ -8,7 +8,6 @@ and goes on if it cannot.
 from __future__ import annotations
 
 import bz2
-import contextlib
 import fcntl
 import gzip
 import json
@@ -18,13 +17,13 @@ import stat
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
 from iobands.measure.lock import refusal, user_name
-from iobands.measure.run_reports import entries_of, load_report, report_files, session_of
+from iobands.measure.run_reports import load_report, report_files
 from iobands.model import (
     FIELDS,
     NULLS,
@@ -42,14 +41,8 @@ _PROBE: Final = ".writable"
 #: The columns that identify the line of a sample.
 _IDENTITY: Final = (TIME, "jobid", "display_name", "environ", VARIABLE, VALUE)
 #: The columns of the performance tuple in a run report.
-_FIGURES: Final = (
-    VALUE,
-    "perf_ref",
-    "perf_lower_thres",
-    "perf_upper_thres",
-    "perf_unit",
-    "perf_result",
-)
+_LIMITS: Final = ("perf_ref", "perf_lower_thres", "perf_upper_thres")
+_FIGURES: Final = (VALUE, *_LIMITS, "perf_unit", "perf_result")
 _UNDEFINED: Final = "<undefined>"
 #: With these options the perflogs are elsewhere, or nothing was measured.
 _ELSEWHERE: Final = ("--perflogdir", "--dry-run")
@@ -60,32 +53,27 @@ _MOST_REPORTS: Final = 1000
 #: Readers take no longer line, in bytes.
 _LONGEST: Final = 2**22
 #: How logrotate packs.
-_OPEN: Final[Mapping[str, Callable[..., Any]]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-}
+_OPEN: Final[Mapping[str, Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 _Cells = Mapping[str, str]
 
 
 def require_writable(perflogs: Path, system: str) -> None:
-    """Refuse the session where perflogs or run reports of `system` could not be written.
-
-    Raises:
-        SessionError: the message names the file and the remedy.
-    """
+    """Raise SessionError where perflogs or run reports of `system` could not be written."""
     below = perflogs / path_part(system)
-    files = [*below.glob("*/*.log"), *below.glob("*/.*.lock")]
-    if os.geteuid() == 0:
-        _refuse_root([path for path in (below, *files) if path.exists()])
-    directories = [perflogs, below, *sorted(p for p in below.glob("*") if p.is_dir())]
+    files = sorted([*below.glob("*/*.log"), *below.glob("*/.*.lock")])
     try:
+        if os.geteuid() == 0:
+            _refuse_root([path for path in (below, *files) if path.exists()])
+        directories = [perflogs, below, *sorted(p for p in below.glob("*") if p.is_dir())]
         (below / "reports").mkdir(parents=True, exist_ok=True)
         for directory in directories:
             require_room(directory)
-        for path in sorted(files):
-            _require_file(path)
+        for path in files:
+            if not path.is_file():
+                raise SessionError(f"{path}: is not a regular file; remove it")
+            with naming(path):
+                os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
     except OSError as error:
         raise refusal(error, Path(error.filename)) from error
 
@@ -112,17 +100,17 @@ def open_to_all(perflogs: Path) -> list[str]:
         sticky = stat.S_ISDIR(mode) and mode & stat.S_ISVTX
         if mode & stat.S_IWOTH and not (sticky or stat.S_ISLNK(mode)):
             found.append(str(path))
-    if not found:
-        return []
+    said = f"{_first(found)}: all users may write there: chmod -R o-w {perflogs}"
+    return [said] if found else []
+
+
+def _first(found: Sequence[str]) -> str:
     more = f" and {len(found) - 1} more" if found[1:] else ""
-    return [f"{found[0]}{more}: all users may write there: chmod -R o-w {perflogs}"]
+    return f"{found[0]}{more}" if found else ""
 
 
 def end_lines(perflogs: Path, system: str) -> list[Path]:
-    """End a torn last line in each perflog, so that the next line is separate.
-
-    Return the perflogs that had one.
-    """
+    """End a torn last line in each perflog, and return the perflogs that had one."""
     torn = []
     for path in sorted((perflogs / path_part(system)).glob("*/*.log")):
         with naming(path), path.open("rb+") as stream:
@@ -135,13 +123,9 @@ def end_lines(perflogs: Path, system: str) -> list[Path]:
 
 
 def require_room(directory: Path) -> None:
-    """Write a file as large as a session's results below `directory`, and remove it.
-
-    Raises:
-        OSError: it cannot be written, as on a full file system.
-    """
+    """Write a file as large as a session's results, and remove it, or raise OSError."""
     probe = directory / f"{_PROBE}.{os.getpid()}"
-    with naming(probe), contextlib.ExitStack() as stack:
+    with naming(probe), ExitStack() as stack:
         descriptor = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         stack.callback(probe.unlink)
         stack.callback(os.close, descriptor)
@@ -151,19 +135,10 @@ def require_room(directory: Path) -> None:
         os.fsync(descriptor)
 
 
-def _require_file(path: Path) -> None:
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode):
-        raise SessionError(f"{path}: is not a regular file; remove it")
-    with naming(path):
-        os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
-
-
 def _refuse_root(paths: list[Path]) -> None:
     """Refuse root over another user's perflogs: that user could not write what root makes."""
     for path in paths:
-        owner = path.stat().st_uid
-        if owner != 0:
+        if owner := path.stat().st_uid:
             name = user_name(owner)
             raise SessionError(
                 f"{path} belongs to {name}, who could not write what root adds; "
@@ -171,18 +146,11 @@ def _refuse_root(paths: list[Path]) -> None:
             )
 
 
-@dataclass(frozen=True)
-class Reconciled:
-    """Notes on values that were written from the report, and on those that are lost."""
-
-    notes: tuple[str, ...]
-    lost: tuple[str, ...]
-
-
-def reconcile(reports: Iterable[Path], perflogs: Path) -> Reconciled:
+def reconcile(reports: Iterable[Path], perflogs: Path) -> tuple[list[str], list[str]]:
     """Look for each value of `reports` in `perflogs`, and append the lines that are missing.
 
-    A report that cannot be read has no values; it is reported elsewhere.
+    Return notes on values that were written, and on those that are lost. A report that cannot be
+    read has no values; it is reported elsewhere.
     """
     wanted: dict[Path, list[_Cells]] = {}
     for report in reports:
@@ -192,21 +160,20 @@ def reconcile(reports: Iterable[Path], perflogs: Path) -> Reconciled:
     lost: list[str] = []
     for path, samples in wanted.items():
         try:
-            added = _append(path, samples)
-            if added:
-                more = f" and {len(added) - 1} more" if len(added) > 1 else ""
-                notes.append(f"{added[0]}{more}: missing in its perflog, written from the report")
+            if added := _append(path, samples):
+                said = "missing in its perflog, written from the report"
+                notes.append(f"{_first(added)}: {said}")
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             lost += [f"{path}: {_name(cells)} could not be recorded: {why}" for cells in samples]
-    return Reconciled(tuple(notes), tuple(lost))
+    return notes, lost
 
 
 def recent_reports(perflogs: Path) -> list[Path]:
     """Return the reports of the last month: they have what a restored older perflog lacks."""
     found = []
     for path in report_files(perflogs):
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             found.append((path.stat().st_mtime, path))
     first = time.time() - _BACKUP_SECONDS
     return [path for when, path in sorted(found)[-_MOST_REPORTS:] if when > first]
@@ -215,20 +182,18 @@ def recent_reports(perflogs: Path) -> list[Path]:
 def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
     """Yield each value of a report as the cells of its line, after the perflog of it."""
     try:
-        content = load_report(report)
-        session, cases = session_of(content), list(entries_of(content))
+        session, cases = load_report(report)
     except Unusable:
         return
     command = str(session.get("cmdline")).split()
     if "RFM_PERFLOG_DIR" in os.environ or any(word.startswith(_ELSEWHERE) for word in command):
         return
-    for case in cases:
+    for case in (case for case in cases if case.get(TIME)):
         for key, figures in (case.get("perfvalues") or {}).items():
-            if figures[0] is None or not case.get(TIME):
+            if figures[0] is None:
                 continue
-            values: dict[str, Any] = {**case, "version": session.get("version")}
+            values = {**case, "version": session.get("version"), VARIABLE: key.rpartition(":")[2]}
             values |= dict(zip(_FIGURES, figures, strict=False))
-            values[VARIABLE] = key.rpartition(":")[2]
             places = (case["system"], case["partition"], f"{case['name'].split()[0]}.log")
             path = perflogs.joinpath(*map(path_part, places))
             yield path, {name: _text(value) for name, value in values.items()}
@@ -240,13 +205,12 @@ def _append(path: Path, samples: Sequence[_Cells]) -> list[str]:
         raise ValueError("is not a regular file")
     path.parent.mkdir(parents=True, exist_ok=True)
     there: set[tuple[str, ...]] = set()
-    others = (*path.parent.glob(f"{path.stem}*"), *path.parent.glob(f"*/{path.stem}*"))
-    for rotated in others:
-        opener = _OPEN.get(rotated.suffix, Path.open)
+    others = {*path.parent.glob(f"{path.stem}*"), *path.parent.glob(f"*/{path.stem}*")}
+    for rotated in others - {path}:
         # what cannot be read of one is missing for readers too
-        with contextlib.suppress(OSError, EOFError, zlib.error, lzma.LZMAError):
-            if rotated.is_file() and rotated != path:
-                with opener(rotated, "rb") as packed:
+        with suppress(OSError, EOFError, zlib.error, lzma.LZMAError):
+            if rotated.is_file():
+                with _OPEN.get(rotated.suffix, Path.open)(rotated, "rb") as packed:
                     _read(packed, there)
     with path.open("ab+") as stream:
         stream.seek(0)
@@ -272,22 +236,21 @@ def _read(stream: IO[bytes], there: set[tuple[str, ...]]) -> tuple[list[str], bo
     Return the last header, and whether the last line has an end.
     """
     columns: list[str] = []
-    places: list[int] = []
-    begins = True
+    is_whole = True
     while line := stream.readline(_LONGEST):
-        was_begun, begins = begins, line.endswith(b"\n")
+        was_whole, is_whole = is_whole, line.endswith(b"\n")
         cells = line[:-1].decode(errors="replace").split("|")
-        if not (was_begun and begins):
+        if not (was_whole and is_whole):
             continue
         if {*_IDENTITY} <= {*cells}:
-            columns, places = cells, [cells.index(name) for name in _IDENTITY]
+            columns = cells
         elif columns and len(cells) == len(columns):
-            there.add(tuple("" if (cell := cells[n]) in NULLS else cell for n in places))
-    return columns, begins
+            there.add(_identity(dict(zip(columns, cells, strict=True))))
+    return columns, is_whole
 
 
 def _identity(cells: _Cells) -> tuple[str, ...]:
-    return tuple("" if cells.get(name, "") in NULLS else cells[name] for name in _IDENTITY)
+    return tuple("" if (cell := cells.get(name, "")) in NULLS else cell for name in _IDENTITY)
 
 
 def _name(cells: _Cells) -> str:

@@ -8,7 +8,6 @@ scheduler lists it as this user's, with the noted name.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pwd
 import re
@@ -16,12 +15,12 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from iobands.model import SESSION_ENV, read_small
 
@@ -48,62 +47,44 @@ class Process:
     machine: str | None = None
     namespace: str | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse a number that no process has."""
+        if not 0 < self.pid < _MOST_PIDS:
+            raise ValueError("not the number of a process")
+
     @classmethod
     def of(cls, pid: int) -> Process:
         """Return the process `pid` of this host; one that has ended has no start."""
-        host = socket.gethostname()
-        return cls(host, boot_id(), pid, _started(pid), machine_id(), _namespace())
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        namespace = (_PROC / "self/ns/pid").readlink().name
+        return cls(socket.gethostname(), boot, pid, _started(pid), machine_id(), namespace)
 
     @classmethod
     def this(cls) -> Process:
         """Return the calling process."""
         return cls.of(os.getpid())
 
-    @classmethod
-    def from_fields(cls, fields: object) -> Process | None:
-        """Return the process that `fields` of JSON describe, None if they are not valid."""
-        if not isinstance(fields, Mapping):
-            return None
-        pid, started = fields.get("pid"), fields.get("started")
-        host, boot = fields.get("host"), fields.get("boot")
-        machine, namespace = fields.get("machine"), fields.get("namespace")
-        if not (isinstance(host, str) and isinstance(boot, str)):
-            return None
-        if not isinstance(machine, str | None) or not isinstance(namespace, str | None):
-            return None
-        if type(pid) is not int or not 0 < pid < _MOST_PIDS:
-            return None
-        return cls(host, boot, pid, started if type(started) is int else None, machine, namespace)
-
     def is_alive(self) -> bool | None:
         """Whether it still runs; None if it cannot be seen: on another machine, or hidden."""
-        if not self._is_of_this_machine():
+        now = Process.of(self.pid)
+        if self.host != now.host or self.machine not in {None, now.machine}:
             return None
-        if self.boot != boot_id():
+        if self.boot != now.boot:
             return False
-        if self.namespace not in {None, _namespace()} or _is_hidden(self.pid):
+        if self.namespace not in {None, now.namespace} or _is_hidden(self.pid):
             return None
-        started = _started(self.pid)
-        return started is not None and started == self.started
+        return now.started is not None and now.started == self.started
 
     def group(self) -> list[int]:
         """Return the numbers of the processes in its process group, as far as they can be seen."""
-        if not self._is_of_this_machine() or self.boot != boot_id():
+        now = Process.of(self.pid)
+        of_here = (self.host, self.boot) == (now.host, now.boot)
+        is_seen = self.machine in {None, now.machine} and self.namespace in {None, now.namespace}
+        # a number is given again only after its group has ended
+        if not (of_here and is_seen and now.started in {None, self.started}):
             return []
-        if self.namespace not in {None, _namespace()}:
-            return []
-        if _started(self.pid) not in {None, self.started}:
-            return []  # a number is given again only after its group has ended
         pids = (int(directory.name) for directory in _PROC.glob("[0-9]*"))
         return [pid for pid in pids if (fields := _stat(pid)) and int(fields[_GROUP]) == self.pid]
-
-    def _is_of_this_machine(self) -> bool:
-        return self.host == socket.gethostname() and self.machine in {None, machine_id()}
-
-
-def boot_id() -> str:
-    """Return the identifier of this boot of the machine."""
-    return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 @cache
@@ -115,29 +96,21 @@ def machine_id() -> str:
     known = []
     addresses = sorted(each.parent / "address" for each in _NETWORK.glob("*/device"))
     for path in (_MACHINE, *addresses[:1]):
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             known.append(path.read_text(encoding="ascii").strip())
     return "-".join(known)
 
 
-def _namespace() -> str:
-    """Return the PID namespace of this process."""
-    return (_PROC / "self/ns/pid").readlink().name
-
-
 def _is_hidden(pid: int) -> bool:
     """Whether there is a process that /proc does not show, as with its option hidepid."""
-    try:
+    with suppress(OSError):
         (_PROC / str(pid) / "stat").read_bytes()
-    except OSError:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            pass
-        return True
-    return False
+        return False
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
+    return True
 
 
 def _started(pid: int) -> int | None:
@@ -160,7 +133,7 @@ def processes_of(session: str) -> list[Process]:
     wanted = f"{SESSION_ENV}={session}".encode()
     found = []
     for directory in _PROC.glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+        with suppress(OSError):  # it has ended, or is somebody else's
             if wanted in (directory / "environ").read_bytes().split(b"\0"):
                 process = Process.of(int(directory.name))
                 if process.started is not None and process.pid != os.getpid():
@@ -169,10 +142,7 @@ def processes_of(session: str) -> list[Process]:
 
 
 def end_session(session: str, patience: float = 10) -> tuple[int, list[Process]]:
-    """End the processes of `session`; return their number, and those that could not be ended.
-
-    They get SIGTERM, and after `patience` seconds SIGKILL.
-    """
+    """End a session's processes, by SIGKILL after `patience` s; return how many, and which stay."""
     left = processes_of(session)
     number = len(left)
     for how in (signal.SIGTERM, signal.SIGKILL):
@@ -181,7 +151,7 @@ def end_session(session: str, patience: float = 10) -> tuple[int, list[Process]]
         # one that has just been forked was in no earlier list
         while left and time.monotonic() < deadline:
             for process in {*left} - asked:
-                with contextlib.suppress(OSError):
+                with suppress(OSError):
                     os.kill(process.pid, how)
             asked.update(left)
             time.sleep(0.05)
@@ -191,6 +161,7 @@ def end_session(session: str, patience: float = 10) -> tuple[int, list[Process]]
 
 JOBS_NAME: Final = ".session.jobs"
 _LARGEST: Final = 2**20  # bytes of notes that are read
+_TEXT: Final[dict[str, Any]] = {"capture_output": True, "text": True, "errors": "replace"}
 _PATIENCE: Final = 30  # seconds for a scheduler's answer
 _PAUSE: Final = 2  # seconds between two questions
 _NONE_OF_LSF: Final = "is not found|No unfinished job found"
@@ -235,6 +206,8 @@ _PBS: Final = _Scheduler(
     ("qstat", "-B", "-f"),
     r"^Server:\s*(\S+)",
 )
+#: Both forms of an identifier.
+_FLUX_ALL: Final = ("--no-header", "--format={{id}} {{id.dec}}")
 _SCHEDULERS: Final = {
     "slurm": _SLURM,
     "squeue": _SLURM,
@@ -253,15 +226,7 @@ _SCHEDULERS: Final = {
     "flux": _Scheduler(
         r"\d+|[fƒ][1-9A-HJ-NP-Za-km-z]+",
         ("flux", "cancel", "--"),
-        # both forms of an identifier
-        (
-            "flux",
-            "jobs",
-            "--no-header",
-            "--format={{id}} {{id.dec}}",
-            "--user={user}",
-            "--name={name}",
-        ),
+        ("flux", "jobs", *_FLUX_ALL, "--user={user}", "--name={name}"),
         ("flux", "jobs", "--no-header", "--format={{state}}", "{job}"),
         r"JobID \S+ unknown|\A(?:INACTIVE\s*)+\Z",
     ),
@@ -280,7 +245,14 @@ def cluster_of(scheduler: str) -> str | None:
 @cache
 def has_ended(scheduler: str, jobid: str) -> bool | None:
     """Whether a job is over, by the scheduler of this machine; None if it does not say."""
-    return _has_ended(scheduler, jobid)
+    known = _SCHEDULERS.get(scheduler)
+    if not known or not re.fullmatch(known.jobid, jobid):
+        return None
+    said = _call([word.format(job=jobid) for word in known.state])
+    text = said.stdout + said.stderr if said else ""
+    if re.search(known.over, text):
+        return True
+    return False if re.search(_GOES_ON, text) else None
 
 
 def note_job(perflogs: Path, scheduler: str, jobid: object, name: str) -> None:
@@ -299,7 +271,8 @@ def await_end(scheduler: str, jobid: str, seconds: float) -> None:
     job would then write at the same time as the next one.
     """
     until = time.monotonic() + seconds
-    while scheduler == "squeue" and time.monotonic() < until and not _has_ended(scheduler, jobid):
+    ask = has_ended.__wrapped__  # it may have another answer each time
+    while scheduler == "squeue" and time.monotonic() < until and not ask(scheduler, jobid):
         time.sleep(_PAUSE)
 
 
@@ -320,13 +293,8 @@ def cancel_jobs(perflogs: Path) -> list[str]:
         return [f"{path}: {error.strerror}; ask the scheduler whether its jobs still run"]
     cancelled: list[str] = []
     silent: list[str] = []
-    strange = 0
-    for line in dict.fromkeys(lines):
-        words = line.split()
-        if not _is_of_session(words):
-            strange += 1
-            continue
-        scheduler, job, name = words
+    asked = [words for line in dict.fromkeys(lines) if _is_of_session(words := line.split())]
+    for scheduler, job, name in asked:
         jobs = _jobs_named(scheduler, name)
         if jobs is None:
             silent.append(f"{job} of {scheduler}")
@@ -334,14 +302,13 @@ def cancel_jobs(perflogs: Path) -> list[str]:
             _call([*_SCHEDULERS[scheduler].cancel, job])
             cancelled.append(job)
     forget_jobs(perflogs)
-    notes = [f"its jobs were cancelled: {', '.join(cancelled)}"] if cancelled else []
-    if silent:
-        notes.append(
-            f"the scheduler does not answer; these jobs may still run: {', '.join(silent)}"
-        )
-    if strange:
-        notes.append(f"{path}: {strange} lines are not jobs of a session; they were ignored")
-    return notes
+    strange = len({*lines}) - len(asked)
+    notes = {
+        f"its jobs were cancelled: {', '.join(cancelled)}": cancelled,
+        f"the scheduler does not answer; these jobs may still run: {', '.join(silent)}": silent,
+        f"{path}: {strange} lines are not jobs of a session; they were ignored": strange,
+    }
+    return [note for note, is_so in notes.items() if is_so]
 
 
 def _is_of_session(words: Sequence[str]) -> bool:
@@ -349,17 +316,6 @@ def _is_of_session(words: Sequence[str]) -> bool:
     if len(words) != 3 or words[0] not in _SCHEDULERS:  # noqa: PLR2004
         return False
     return bool(re.fullmatch(_SCHEDULERS[words[0]].jobid, words[1]) and _OURS.fullmatch(words[2]))
-
-
-def _has_ended(scheduler: str, jobid: str) -> bool | None:
-    known = _SCHEDULERS.get(scheduler)
-    if not known or not re.fullmatch(known.jobid, jobid):
-        return None
-    said = _call([word.format(job=jobid) for word in known.state])
-    text = said.stdout + said.stderr if said else ""
-    if re.search(known.over, text):
-        return True
-    return False if re.search(_GOES_ON, text) else None
 
 
 @cache
@@ -382,13 +338,7 @@ def _call(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
     """Return how a command of a scheduler ended, None if it cannot be called or does not answer."""
     try:
         return subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=_PATIENCE,
+            command, stdin=subprocess.DEVNULL, check=False, timeout=_PATIENCE, **_TEXT
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -7,14 +7,14 @@ is submitted: the volume of the scale times the repeats, and the nodes times the
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime, timezone
 from math import inf
 from pathlib import Path
 from typing import Any, Final
 
+from iobands.measure.documents import decoded, read_object, write_document
 from iobands.measure.lock import Holder, read_holder
 from iobands.measure.reframe import ReadSiteFile, Selection, describe
 from iobands.model import (
@@ -22,10 +22,9 @@ from iobands.model import (
     LastSession,
     Rejected,
     SessionError,
+    Unusable,
     not_read,
     parse_time,
-    read_small,
-    replace_file,
 )
 
 BUDGET_NAME: Final = ".budget.json"
@@ -51,40 +50,33 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class DailyBudget:
-    """The most that a partition may spend a day; None is no limit."""
+class _Reserved:
+    """What is reserved on a day: GiB and node hours of each partition."""
 
-    written_tib: float | None = None
-    node_hours: float | None = None
+    day: str
+    spent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
-    def allows(self, written_gib: float, node_hours: float) -> bool:
-        """Whether these totals are within the budget."""
-        return (self.written_tib is None or written_gib <= self.written_tib * GIB_PER_TIB) and (
-            self.node_hours is None or node_hours <= self.node_hours
-        )
+    def __post_init__(self) -> None:
+        if any(each < 0 for pair in self.spent.values() for each in pair):
+            raise ValueError("not a cost")
 
 
 def costs_of(described: Iterable[Mapping[str, Any]]) -> list[Cost]:
     """Return the cost of each check that `reframe --describe` prints; preflight costs nothing."""
-    return [
-        Cost(
-            name=check["display_name"],
-            partition=partition,
-            file_system=check["file_system"],
-            priority=min(
-                (n for n, tag in enumerate(_PRIORITY) if tag in check["tags"]),
-                default=len(_PRIORITY),
-            ),
-            written_gib=check["gib"] * max(check["repeats"], 1) * len(check["valid_prog_environs"]),
-            node_hours=check["nodes"]
-            * (check["time_limit"] or 0)
-            / 3600
-            * len(check["valid_prog_environs"]),
-        )
-        for check in described
-        if check.get("tool") and "gib" in check
-        for partition in check["valid_systems"]
-    ]
+    found = []
+    for check in described:
+        if not (check.get("tool") and "gib" in check):
+            continue
+        tags = [n for n, tag in enumerate(_PRIORITY) if tag in check["tags"]]
+        runs = len(check["valid_prog_environs"])
+        gib = check["gib"] * max(check["repeats"], 1) * runs
+        hours = check["nodes"] * (check["time_limit"] or 0) / 3600 * runs
+        what, priority = check["file_system"], min(tags, default=len(_PRIORITY))
+        found += [
+            Cost(check["display_name"], place, what, priority, gib, hours)
+            for place in check["valid_systems"]
+        ]
+    return found
 
 
 def over_budget(root: Path, selection: Selection, read_site_file: ReadSiteFile) -> list[Cost]:
@@ -102,7 +94,7 @@ def over_budget(root: Path, selection: Selection, read_site_file: ReadSiteFile) 
     try:
         costs = costs_of(describe(root, selection.arguments()))
         budgets = {
-            f"{system}:{name}": DailyBudget(**extras[_BUDGET])
+            f"{system}:{name}": extras[_BUDGET]
             for system in {cost.partition.partition(":")[0] for cost in costs}
             for name, extras in read_site_file(system).partitions.items()
             if _BUDGET in extras
@@ -123,59 +115,42 @@ def capacities(partitions: Iterable[str], read_site_file: ReadSiteFile) -> dict[
 
 
 def reserve(
-    perflogs: Path, costs: Sequence[Cost], budgets: Mapping[str, DailyBudget], day: date
+    perflogs: Path, costs: Sequence[Cost], budgets: Mapping[str, Mapping[str, float]], day: date
 ) -> list[Cost]:
     """Reserve what the checks may cost on `day`, and return those that exceed the budgets.
 
-    `budgets` is by `system:partition`. Smoke and daily checks are reserved first.
-
-    Raises:
-        OSError: the reservation cannot be recorded.
+    `budgets` is by `system:partition`. Smoke and daily checks are reserved first. If it cannot be
+    recorded, it raises OSError.
     """
-    spent = _spent(perflogs, day)
-    cut = []
+    path, today, cut = perflogs / BUDGET_NAME, _Reserved(day.isoformat()), []
+    try:
+        found = decoded(_Reserved, read_object(path))
+    except (OSError, Unusable):
+        found = today
+    spent = {**(found if found.day == today.day else today).spent}
     for cost in sorted(costs, key=lambda each: each.priority):
-        budget = budgets.get(cost.partition)
-        if budget is None:
+        if (budget := budgets.get(cost.partition)) is None:
             continue
         written, hours = spent.get(cost.partition, (0.0, 0.0))
         total = (written + cost.written_gib, hours + cost.node_hours)
-        if budget.allows(*total):
+        most = (budget.get("written_tib", inf) * GIB_PER_TIB, budget.get("node_hours", inf))
+        if total[0] <= most[0] and total[1] <= most[1]:
             spent[cost.partition] = total
         else:
             cut.append(cost)
-    text = json.dumps({"day": day.isoformat(), "spent": spent})
-    replace_file(perflogs / BUDGET_NAME, f"{text}\n".encode())
+    write_document(path, {"day": today.day, "spent": spent})
     return cut
-
-
-def _spent(perflogs: Path, day: date) -> dict[str, tuple[float, float]]:
-    """Return the GiB and node hours of each partition that are reserved on `day` so far."""
-    try:
-        said = json.loads(read_small(perflogs / BUDGET_NAME))
-        if said["day"] != day.isoformat():
-            return {}
-        spent = {name: (float(gib), float(hours)) for name, (gib, hours) in said["spent"].items()}
-    except (OSError, ValueError, OverflowError, TypeError, KeyError, AttributeError):
-        return {}
-    return spent if all(0 <= each < inf for pair in spent.values() for each in pair) else {}
 
 
 RECORD_NAME: Final = "last-session.json"
 _SCHEMA: Final = 1
-_LARGEST: Final = 1e15
+_LATER: Final = range(_SCHEMA, 100)  # what a newer iobands says more is left out
 
 
 def begin_record(perflogs: Path, holder: Holder, tag: str, system: str | None) -> LastSession:
-    """Record that a session has begun.
-
-    Raises:
-        OSError: the record cannot be written.
-    """
+    """Record that a session has begun, or raise OSError."""
     began = parse_time(holder.began)
-    record = LastSession(holder.session, tag, system, holder.host, began)
-    _write(perflogs, record)
-    return record
+    return _write(perflogs, LastSession(holder.session, tag, system, holder.host, began))
 
 
 def end_record(
@@ -186,22 +161,14 @@ def end_record(
     reason: str | None,
     seconds: Mapping[str, float] | None = None,
 ) -> None:
-    """Record how a session ended.
-
-    Raises:
-        OSError: the record cannot be written.
-    """
+    """Record how a session ended, or raise OSError."""
     now = datetime.now(timezone.utc).replace(microsecond=0)
     ended = replace(record, ended=now, how=how, counts=counts, reason=reason)
     _write(perflogs, replace(ended, seconds=seconds or {}))
 
 
 def restore_record(perflogs: Path, former: LastSession | None) -> None:
-    """Put the former record back: no session took place.
-
-    Raises:
-        OSError: the record cannot be written.
-    """
+    """Put the former record back, as no session took place, or raise OSError."""
     if former:
         _write(perflogs, former)
     else:
@@ -215,41 +182,17 @@ def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) ->
     """
     path = perflogs / RECORD_NAME
     failed = [] if rejected is None else rejected
-    if not path.exists():
-        return None
     try:
-        record = _record(json.loads(read_small(path)))
+        record = decoded(LastSession, read_object(path, _LATER)) if path.exists() else None
     except OSError as error:
         failed.append(not_read(path, error))
         return None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        failed.append(
-            Rejected(path, 0, "not the record of a session; the next session replaces it")
-        )
+    except Unusable:
+        why = "not the record of a session; the next session replaces it"
+        failed.append(Rejected(path, 0, why))
         return None
-    if record.ended is None and not _runs(perflogs, record):
+    if record and record.ended is None and not _runs(perflogs, record):
         return replace(record, how=KILLED, reason=f"by a signal, or {record.host} restarted")
-    return record
-
-
-def _record(said: dict[str, Any]) -> LastSession:
-    """Return the record with these fields; raise any error if they are not valid."""
-    if said["schema"] < _SCHEMA:
-        raise ValueError("of another version")
-    said = {each.name: said[each.name] for each in fields(LastSession) if each.name in said}
-    ended = said.pop("ended")
-    record = LastSession(
-        **{**said, "began": parse_time(said["began"])}, ended=parse_time(ended) if ended else None
-    )
-    texts = (record.session, record.tag, record.host, record.how)
-    may_lack = (record.system, record.reason)
-    numbers = [*record.counts.values(), *record.seconds.values()]
-    if not (
-        all(isinstance(text, str) for text in texts)
-        and all(isinstance(text, str | None) for text in may_lack)
-        and all(type(number) in (int, float) and abs(number) < _LARGEST for number in numbers)
-    ):
-        raise ValueError("of another form")
     return record
 
 
@@ -258,13 +201,9 @@ def _runs(perflogs: Path, record: LastSession) -> bool:
         holder = read_holder(perflogs)
     except SessionError:
         return False
-    return holder is not None and holder.session == record.session and not holder.is_stale
+    return bool(holder and holder.session == record.session and holder.is_alive is not False)
 
 
-def _write(perflogs: Path, record: LastSession) -> None:
-    times = {
-        "began": record.began.isoformat(),
-        "ended": record.ended.isoformat() if record.ended else None,
-    }
-    text = json.dumps({"schema": _SCHEMA, **asdict(record), **times}, indent=2)
-    replace_file(perflogs / RECORD_NAME, f"{text}\n".encode("utf-8", "replace"))
+def _write(perflogs: Path, record: LastSession) -> LastSession:
+    write_document(perflogs / RECORD_NAME, {"schema": _SCHEMA, **asdict(record)})
+    return record

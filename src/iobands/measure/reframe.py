@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from iobands.measure.run_reports import entries_of, load_report, report_files
+from iobands.measure.run_reports import SILENT, load_report, report_files
 from iobands.model import (
     COMPLETED,
     INTERRUPTED,
@@ -41,8 +41,6 @@ from iobands.model import (
 PURPOSE_ENV: Final = "IOBANDS_PURPOSE"
 #: The environment variable with the number of the attempt, which the sample keeps.
 ATTEMPT_ENV: Final = "IOBANDS_ATTEMPT"
-#: The message about a job that was given up because Slurm does not report its state.
-SILENT: Final = "Slurm does not say whether job"
 
 
 @dataclass(frozen=True)
@@ -65,12 +63,8 @@ class Selection:
 
     @property
     def purpose(self) -> str:
-        """Why it is measured: further arguments, which no schedule has, are of a person.
-
-        `IOBANDS_PURPOSE` says otherwise, except of what is measured again.
-        """
-        by_hand = MANUAL if self.extra else SCHEDULED
-        return self.why or os.environ.get(PURPOSE_ENV) or by_hand
+        """Why it is measured: further arguments, which no schedule has, are of a person."""
+        return self.why or os.environ.get(PURPOSE_ENV) or (MANUAL if self.extra else SCHEDULED)
 
 
 def exactly(name: str) -> str:
@@ -143,11 +137,7 @@ def site_of_suite(suite: Path) -> Path:
 
 
 def require_plain(directory: Path) -> None:
-    """Refuse a path with other characters: ReFrame's commands break there, or a shell runs parts.
-
-    Raises:
-        FileError: it has some.
-    """
+    """Raise FileError for other characters: ReFrame's commands break, or a shell runs parts."""
     if not re.fullmatch(r"[\w./@+~,:=-]+", str(directory)):
         needs = "ReFrame needs a path of letters, digits and ./@+~,:=_-"
         raise FileError(f"{str(directory)!r}: {needs}")
@@ -156,7 +146,7 @@ def require_plain(directory: Path) -> None:
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _PROGRESS: Final = re.compile(r"\(\s*(\d+)/(\d+)\) (\S+)")
 # "skipping test 'X': ..." and "skipping test file ...": ReFrame warns, and goes on without
-_NOT_LOADED: Final = re.compile(r"skipping test.*")
+_NOT_LOADED: Final = re.compile(r"(skipping test.*)")
 # in the traceback of an exception that ReFrame does not handle
 _PLACE: Final = re.compile(r'^File "(.+)", (line \d+)')
 _RAISED: Final = re.compile(r"^[\w.]*(?:Error|Exception)\b.*")
@@ -164,6 +154,7 @@ _UNTESTED: Final = re.compile(r"iobands: (ReFrame \S+ is not tested;.*)")
 _GIVEN_UP: Final = re.compile(f"iobands: ({SILENT}.*)")
 #: The output of the last session, below the perflogs.
 LOG: Final = "iobands-run.log"
+_TEXT: Final = {"text": True, "errors": "replace"}
 _FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
 _TAIL: Final = 5  # lines of the output in a message
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -187,8 +178,8 @@ class Ended:
     `cases` is the number of its test cases, None if it selected none. `not_loaded` are the messages
     about what it could not load, and `said` its first error, the end of its traceback, or its last
     lines. `given_up` are the messages about jobs whose state the scheduler did not report, and
-    `reports` its run reports. `repeated` has the reasons for running cases once more, by ReFrame's
-    hash of the case. `untested` is the warning of a ReFrame outside of the tested range.
+    `untested` the warning of a ReFrame outside of the tested range. `reports` are its run reports.
+    `repeated` has the reasons for running cases once more, by ReFrame's hash of the case.
     """
 
     status: int
@@ -197,14 +188,19 @@ class Ended:
     not_loaded: tuple[str, ...]
     said: str
     given_up: tuple[str, ...]
-    reports: tuple[Path, ...]
+    untested: tuple[str, ...]
+    reports: tuple[Path, ...] = ()
     repeated: Mapping[str, str] = field(default_factory=dict)
-    untested: tuple[str, ...] = ()
 
     @property
     def was_complete(self) -> bool:
         """Whether it ended by itself after running its checks, passed or failed."""
         return self.how == COMPLETED and self.status in {0, _FAILED_CASES}
+
+    @property
+    def selected_none(self) -> bool:
+        """Whether it ended well without a test case, although it could load all checks."""
+        return self.cases is None and self.status == 0 and not self.not_loaded
 
 
 def reframe_command(root: Path) -> list[str]:
@@ -218,9 +214,8 @@ def reframe_command(root: Path) -> list[str]:
     beside = Path(sys.executable).with_name("reframe")
     found = shutil.which("reframe") or (str(beside) if beside.is_file() else None)
     if found is None:
-        raise SessionError(
-            "reframe is not on PATH; load its module, or pip install 'iobands[checks]'"
-        )
+        remedy = "load its module, or pip install 'iobands[checks]'"
+        raise SessionError(f"reframe is not on PATH; {remedy}")
     suite = suite_of(root)
     if not (suite / "checks").is_dir():
         raise SessionError(f"{suite}: no checks; half installed, or PYTHONPATH names another one")
@@ -228,47 +223,23 @@ def reframe_command(root: Path) -> list[str]:
 
 
 def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what ReFrame says about the checks that `arguments` select; nothing is run.
-
-    Raises:
-        OSError: it cannot be started.
-        SessionError: it fails; the message is its own.
-    """
-    done = subprocess.run(
-        [*reframe_command(root), *arguments, "--describe"],
-        cwd=root,
-        env=_environment(root),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    """Return what ReFrame says about selected checks, or raise OSError or its own SessionError."""
+    command = [*reframe_command(root), *arguments, "--describe"]
+    done = subprocess.run(command, capture_output=True, check=False, **_options(root))
     if done.returncode:
         raise SessionError(_reason(f"{done.stdout}\n{done.stderr}".splitlines()))
     return json.loads(done.stdout)
 
 
-def _environment(root: Path) -> dict[str, str]:
-    """Return the environment of ReFrame, without its own settings but the name of the system.
-
-    They may move the results elsewhere.
-    """
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name == "RFM_SYSTEM" or not name.startswith("RFM_")
-    }
-    return {**kept, SITE_ENV: str(root)}
+def _options(root: Path, **more: str) -> dict[str, Any]:
+    """Return how ReFrame is called: without its own settings, which may move the results."""
+    names = [each for each in os.environ if each == "RFM_SYSTEM" or not each.startswith("RFM_")]
+    environment = {name: os.environ[name] for name in names} | {SITE_ENV: str(root)} | more
+    return {"cwd": root, "env": environment, "stdin": subprocess.DEVNULL, **_TEXT}
 
 
 def run_checks(
-    root: Path,
-    selection: Selection,
-    arguments: Sequence[str],
-    session: str,
-    limit: float,
-    listener: Listener,
+    at: Workplace, selection: Selection, arguments: Sequence[str], session: str, limit: float
 ) -> Ended:
     """Run the selected checks, and those that infrastructure spoilt once more.
 
@@ -279,22 +250,17 @@ def run_checks(
         SessionError: there is no ReFrame.
         OSError: it cannot be started, or the log cannot be written.
     """
-    perflogs = root / "perflogs"
-    command = [*reframe_command(root), "-r", "--exec-policy=serial", *selection.arguments()]
+    command = [*reframe_command(at.root), "-r", "--exec-policy=serial", *selection.arguments()]
+    command += arguments
     until = time.monotonic() + limit
 
-    def attempt(more: Iterable[str], number: int) -> Ended:
-        before = set(report_files(perflogs))
-        environment = {
-            SESSION_ENV: session,
-            ATTEMPT_ENV: str(number),
-            PURPOSE_ENV: selection.purpose,
-        }
-        seconds = max(until - time.monotonic(), 0)
-        ended = _run([*command, *arguments, *more], root, environment, seconds, listener)
-        return replace(ended, reports=tuple(sorted(set(report_files(perflogs)) - before)))
+    def attempt(number: int, more: Iterable[str] = ()) -> Ended:
+        before = {*report_files(at.perflogs)}
+        said = {SESSION_ENV: session, ATTEMPT_ENV: str(number), PURPOSE_ENV: selection.purpose}
+        ended = _run([*command, *more], at, max(until - time.monotonic(), 0), **said)
+        return replace(ended, reports=tuple(sorted({*report_files(at.perflogs)} - before)))
 
-    ended = attempt([], 1)
+    ended = attempt(1)
     # names among the arguments would select other checks
     is_named = any(word.startswith(("-n", "--name")) for word in selection.extra)
     if ended.how != COMPLETED or is_named:
@@ -302,64 +268,45 @@ def run_checks(
     again = {code: why for report in ended.reports for code, why in _spoilt(report).items()}
     if not again:
         return ended
-    listener.step(f"repeating {len(again)}")
-    second = attempt([word for code in again for word in ("-n", f"/{code}")], 2)
+    at.listener.step(f"repeating {len(again)}")
+    second = attempt(2, [word for code in again for word in ("-n", f"/{code}")])
     reports = ended.reports + second.reports
     return replace(ended, how=second.how, reports=reports, repeated=again)
 
 
-def pause(root: Path, seconds: float, limit: float, listener: Listener) -> str:
+def pause(at: Workplace, seconds: float, limit: float) -> str:
     """Wait, and return how the wait ended; a signal or the `limit` in seconds ends it in order."""
-    return _run(["sleep", f"{seconds:.1f}"], root, {}, limit, listener).how
+    return _run(["sleep", f"{seconds:.1f}"], at, limit).how
 
 
-def _run(
-    command: Sequence[str],
-    root: Path,
-    environment: Mapping[str, str],
-    limit: float,
-    listener: Listener,
-) -> Ended:
+def _run(command: Sequence[str], at: Workplace, limit: float, **environment: str) -> Ended:
     """Run ReFrame to its end, for at most `limit` seconds of the monotonic clock."""
     lines: list[str] = []
     cases = None
+    # a terminal's Ctrl-C is for us, who ask it to end
+    options = {**_options(at.root, **environment), "start_new_session": True}
+    pipe, into = subprocess.PIPE, subprocess.STDOUT
     with (
-        (root / "perflogs" / LOG).open("a", encoding="utf-8") as kept,
-        subprocess.Popen(
-            command,
-            cwd=root,
-            env={**_environment(root), **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            # a terminal's Ctrl-C is for us, who ask it to end
-            start_new_session=True,
-        ) as child,
-        _ended_orderly(child, limit) as ending,
+        (at.perflogs / LOG).open("a", encoding="utf-8") as kept,
+        subprocess.Popen(command, stdout=pipe, stderr=into, **options) as child,
+        _ended_orderly(child, limit) as asked,
     ):
         for coloured in child.stdout or ():
             line = _COLOURS.sub("", coloured)
             kept.write(line)
             kept.flush()
             lines.append(line.strip())
-            listener.line(line.rstrip("\n"))
-            step = _PROGRESS.search(line)
-            if step:
+            at.listener.line(line.rstrip("\n"))
+            if step := _PROGRESS.search(line):
                 cases = int(step[2])
-                listener.step(f"{step[1]}/{step[2]} {step[3]}")
+                at.listener.step(f"{step[1]}/{step[2]} {step[3]}")
         status = child.wait()
-    return Ended(
-        status,
-        ending.how,
-        cases,
-        tuple(found[0] for line in lines if (found := _NOT_LOADED.search(line))),
-        _reason(lines),
-        tuple(found[1] for line in lines if (found := _GIVEN_UP.search(line))),
-        reports=(),
-        untested=tuple(found[1] for line in lines if (found := _UNTESTED.search(line))),
+    not_loaded, given_up, untested = (
+        tuple(found[1] for line in lines if (found := pattern.search(line)))
+        for pattern in (_NOT_LOADED, _GIVEN_UP, _UNTESTED)
     )
+    how = asked[0] if asked else COMPLETED
+    return Ended(status, how, cases, not_loaded, _reason(lines), given_up, untested)
 
 
 def _reason(lines: Iterable[str]) -> str:
@@ -372,39 +319,34 @@ def _reason(lines: Iterable[str]) -> str:
     return " / ".join(errors[:1] or traceback or said[-_TAIL:]) or "no output"
 
 
-class _Ending:
-    """Asks a process to end, and kills it if it does not."""
-
-    def __init__(self, child: subprocess.Popen[str]) -> None:
-        self.how = COMPLETED
-        self._child = child
-        self._last = threading.Timer(_GRACE_SECONDS, child.kill)
-        self._last.daemon = True
-
-    def ask(self, how: str) -> None:
-        if self.how != COMPLETED:  # asked again
-            self._child.kill()
-            return
-        self.how = how
-        self._child.terminate()
-        self._last.start()
-
-
 @contextmanager
-def _ended_orderly(child: subprocess.Popen[str], limit: float) -> Iterator[_Ending]:
-    ending = _Ending(child)
-    timer = threading.Timer(limit, ending.ask, [LIMIT])  # waits by the monotonic clock
-    timer.daemon = True
-    timer.start()
-    before = {
-        number: signal.signal(number, lambda *_: ending.ask(INTERRUPTED)) for number in _SIGNALS
-    }
+def _ended_orderly(child: subprocess.Popen[str], limit: float) -> Iterator[list[str]]:
+    """Ask a process to end at the limit or a signal, then kill it; yield a list of reasons."""
+    reasons: list[str] = []
+
+    def ask(how: str) -> None:
+        reasons.append(how)
+        if len(reasons) > 1:  # asked again
+            child.kill()
+            return
+        child.terminate()
+        _timer(_GRACE_SECONDS, child.kill)
+
+    timer = _timer(limit, lambda: ask(LIMIT))  # waits by the monotonic clock
+    before = {number: signal.signal(number, lambda *_: ask(INTERRUPTED)) for number in _SIGNALS}
     try:
-        yield ending
+        yield reasons
     finally:
         timer.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _timer(seconds: float, call: Callable[[], None]) -> threading.Timer:
+    timer = threading.Timer(seconds, call)
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 def _spoilt(report: Path) -> dict[str, str]:
@@ -412,11 +354,9 @@ def _spoilt(report: Path) -> dict[str, str]:
     try:
         return {
             case["hashcode"]: " ".join(str(case["fail_reason"]).split())
-            for case in entries_of(load_report(report))
+            for case in load_report(report).cases
             if case["result"] == "fail" and case["fail_phase"] in _PHASES and not case["fixture"]
-            if not any(
-                figures[0] is not None for figures in (case.get("perfvalues") or {}).values()
-            )
+            if all(figures[0] is None for figures in (case.get("perfvalues") or {}).values())
             if _SPOILT.search(str(case["fail_reason"]))
         }
     except (Unusable, KeyError, TypeError, IndexError):

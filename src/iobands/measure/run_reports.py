@@ -9,10 +9,10 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 
 from iobands.model import (
     PATH_PART,
@@ -29,14 +29,12 @@ from iobands.model import (
     not_read,
 )
 
-_VALUE: Final = 0  # of a performance tuple: value, reference, lower, upper, unit, result
+_Type = TypeVar("_Type")
+#: The reason of a job that was given up because Slurm does not report its state.
+SILENT: Final = "Slurm does not say whether job"
 _NOT_RUN: Final = frozenset({"skip", "fail_deps"})
-#: Where an entry has the name of what it examines, by what kind of thing that is.
-_NAMED_IN: Final = {
-    "file system": "file_system",
-    "environment": "environ",
-    "partition": "partition",
-}
+#: Where a case has the name of what it examines, by what kind of thing that is.
+_NAMES: Final = {"file system": "file_system", "environment": "environ", "partition": "partition"}
 
 # As SpawnedProcessError of ReFrame 4.10 has it.
 _QUOTED: Final = re.compile(
@@ -45,11 +43,7 @@ _QUOTED: Final = re.compile(
     re.DOTALL,
 )
 #: The entries of a site file that a scheduler may refuse, with their variables.
-_REFUSED: Final = {
-    "account": "IOBANDS_ACCOUNT",
-    "reservation": "IOBANDS_RESERVATION",
-    "qos": "IOBANDS_QOS",
-}
+_REFUSED: Final = {name: f"IOBANDS_{name.upper()}" for name in ("account", "reservation", "qos")}
 #: The parts of a report that are read here, beside the fields of a series.
 # fmt: off
 _READ: Final = frozenset({
@@ -61,7 +55,13 @@ _READ: Final = frozenset({
 # fmt: on
 #: A test case in a report, or another part of it.
 Part = Mapping[str, Any]
-_Key = tuple[str, ...]  # name, system with partition, and environment
+
+
+class Report(NamedTuple):
+    """What a run report says of its session, and its test cases."""
+
+    session: Part
+    cases: Sequence[Part]
 
 
 def read_run_reports(
@@ -81,56 +81,46 @@ def read_run_reports(
     newest: datetime | None = None
     rejected: list[Rejected] = []
     files = report_files(directory, system, rejected)
-    for changed, path in sorted(_changes(files), reverse=True):
+    for changed, path in sorted(((_changed(path), path) for path in files), reverse=True):
         if newest and newest.timestamp() - changed > within.total_seconds():
             break
         try:
-            found = read_report(path)
+            end, of_report = read_report(path) or (None, [])
         except Unusable as reason:
-            if isinstance(reason.__cause__, OSError):
-                rejected.append(not_read(path, reason.__cause__))
-            else:
-                rejected.append(Rejected(path, 0, str(reason)))
+            why = reason.__cause__
+            unread = not_read(path, why) if isinstance(why, OSError) else None
+            rejected.append(unread or Rejected(path, 0, str(reason)))
         else:
-            if found and (until is None or found[0] <= until):
-                end, of_report = found
+            if end and (until is None or end <= until):
                 newest = max(newest or end, end)
                 runs += of_report
     runs.sort(key=lambda run: (run.when, run.report))
     return RunReports(tuple(runs), newest, tuple(sorted(rejected, key=lambda each: each.path)))
 
 
-def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
-    """Return when the session ended and its runs, or None for a dry run.
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return math.inf  # reading it gives the reason
 
-    Raises:
-        Unusable: the report cannot be read.
-    """
-    report = load_report(path)
-    session = session_of(report)
-    end = from_unix(number_of(session, "time_end_unix"))
+
+def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
+    """Return when the session ended and its runs, None for a dry run, or raise Unusable."""
+    session, cases = load_report(path)
+    end = from_unix(_number(session, "time_end_unix"))
     if end is None:
         raise Unusable("not a run report: no time_end_unix")
     if "--dry-run" in str(session.get("cmdline")).split():
         return None
-    entries = list(entries_of(report))
-    by_key = {_key(entry): entry for entry in entries}
-    runs = (_run(entry, end, path, by_key) for entry in entries)
+    by_key = {_key(case): case for case in cases}
+    runs = (_run(case, end, path, by_key) for case in cases)
     return end, list({run.identity: run for run in runs}.values())
 
 
-def _changes(paths: Iterable[Path]) -> Iterator[tuple[float, Path]]:
-    """Yield the time of the last change with each file."""
-    for path in paths:
-        try:
-            yield path.stat().st_mtime, path
-        except OSError:
-            yield math.inf, path  # reading it gives the reason
-
-
-def _run(entry: Part, end: datetime, path: Path, entries: Mapping[_Key, Part]) -> CheckRun:
+def _run(case: Part, end: datetime, path: Path, cases: Mapping[_Key, Part]) -> CheckRun:
     def text(name: str) -> str:
-        value = entry.get(name)
+        value = case.get(name)
         return value if isinstance(value, str) else ""
 
     def place(name: str) -> str:
@@ -139,49 +129,57 @@ def _run(entry: Part, end: datetime, path: Path, entries: Mapping[_Key, Part]) -
     fields = {
         name: canonical(value)
         for name in SERIES_FIELDS
-        if isinstance(value := entry.get(name), str | int | float | None)
-        if name in entry and value != "<undefined>"
+        if isinstance(value := case.get(name, "<undefined>"), str | int | float | None)
+        if value != "<undefined>"
     }
-    lacks, why = _lacks(entry, entries) or (None, None)
+    lacks, why = _lacks(case, cases) or (None, None)
+    seconds = (_number(case, "nodes") or 0) * (_number(case, "time_limit") or 0)
+    values = case.get("perfvalues")
     return CheckRun(
         name=text("display_name") or text("name"),
         system=place("system"),
         partition=place("partition"),
         environ=text("environ"),
         fields=fields,
-        fixture=entry.get("fixture") is True,
+        fixture=case.get("fixture") is True,
         result=text("result"),
         phase=text("fail_phase") or None,
-        reason=(why if lacks else _reason(text("fail_reason"), entry)) or None,
-        recorded=_recorded(entry.get("perfvalues")),
-        when=from_unix(number_of(entry, "job_completion_time_unix")) or end,
+        reason=(why if lacks else _reason(text("fail_reason"), case)) or None,
+        # ReFrame's keys are `system:partition:variable`
+        recorded=frozenset(
+            key.rsplit(":", 1)[-1]
+            for key, figures in (values.items() if isinstance(values, dict) else ())
+            if isinstance(figures, list)
+            and isinstance(canonical(figures[0] if figures else None), float)
+        ),
+        when=from_unix(_number(case, "job_completion_time_unix")) or end,
         report=path,
-        examines=_examined(entry),
+        examines=_examined(case),
         lacks=lacks,
-        size_gib=number_of(entry, "size_gib"),
-        interval=interval_of(number_of(entry, "interval_days")),
+        size_gib=_number(case, "size_gib"),
+        interval=interval_of(_number(case, "interval_days")),
         session=text("session") or f"{path.parent.parent.name}/{path.name}",
-        node_hours=(number_of(entry, "nodes") or 0) * (number_of(entry, "time_limit") or 0) / 3600,
+        node_hours=seconds / 3600,
         purpose=text("purpose") or SCHEDULED,
         scheduler=text("scheduler"),
     )
 
 
-def _reason(said: str, entry: Part) -> str:
+def _reason(said: str, case: Part) -> str:
     """Return why a check failed in one line, without the source lines that ReFrame quotes."""
-    if entry.get("result") == "fail_deps":
+    if case.get("result") == "fail_deps":
         return "not run, as a check that it depends on failed"
-    if entry.get("result") == "skip":
+    if case.get("result") == "skip":
         # ReFrame does not report its own; the checks have it in a variable
-        said = str(canonical(entry.get("skip_reason")) or "")
+        said = str(canonical(case.get("skip_reason")) or "")
     if words := _words_of_command(said):
         return words
     lines = [line for line in said.splitlines() if not line.startswith("|")]
     reason = " ".join(" ".join(lines).split()).removesuffix(":")
-    if entry.get("fail_phase") == "compile_wait" and entry.get("build_stderr"):
+    if case.get("fail_phase") == "compile_wait" and case.get("build_stderr"):
         # The compiler's messages are in a file that ReFrame does not quote; no compiler ran where
         # the session was ended before.
-        reason += f"; see {entry.get('stagedir')}/{entry['build_stderr']}"
+        reason += f"; see {case.get('stagedir')}/{case['build_stderr']}"
     return reason
 
 
@@ -200,63 +198,49 @@ def _words_of_command(reason: str) -> str | None:
     return f"{program}: {said.removeprefix(f'{program}: error: ')}{remedy}"
 
 
-def _examined(entry: Part) -> str | None:
+def _examined(case: Part) -> str | None:
     """Return the name that a preflight check examines, None for other checks."""
-    name = entry.get(_NAMED_IN.get(str(entry.get("examines")), ""))
+    name = case.get(_NAMES.get(str(case.get("examines")), ""))
     return name if isinstance(name, str) else None
 
 
 def _lacks(
-    entry: Part, entries: Mapping[_Key, Part], seen: frozenset[_Key] = frozenset()
+    case: Part, cases: Mapping[_Key, Part], seen: frozenset[_Key] = frozenset()
 ) -> tuple[str, str] | None:
     """Return what a failed preflight check found unfit, or kept a check from running, and why.
 
     ReFrame says only that a dependency failed. `seen` are the cases that led here: a damaged report
     may have a cycle.
     """
-    subject, not_run = _examined(entry), entry.get("not_run")
-    result = str(entry.get("result"))
+    subject, result, not_run = _examined(case), str(case.get("result")), case.get("not_run")
     if subject and result == "fail":
-        reason = str(entry.get("fail_reason"))
+        reason = str(case.get("fail_reason"))
         first = (reason.splitlines() or [""])[0].removeprefix("sanity error: ")
         return subject, _words_of_command(reason) or first
     if result not in _NOT_RUN:
         return None
-    if isinstance(not_run, str) and isinstance(entry.get("file_system"), str):
-        return entry["file_system"], not_run
-    needed = entry.get("dependencies_actual")
+    if isinstance(not_run, str) and isinstance(case.get("file_system"), str):
+        return case["file_system"], not_run
+    needed = case.get("dependencies_actual")
     for names in needed if isinstance(needed, list) else ():
         key = tuple(map(str, names)) if isinstance(names, list) else ()
-        if key in entries and key not in seen:
-            lack = _lacks(entries[key], entries, seen | {key})
-            if lack:
-                return lack
+        if key in cases and key not in seen and (lack := _lacks(cases[key], cases, seen | {key})):
+            return lack
     return None
 
 
-def _key(entry: Part) -> _Key:
-    where = f"{entry.get('system')}:{entry.get('partition')}"
-    return str(entry.get("unique_name")), where, str(entry.get("environ"))
+_Key = tuple[str, ...]  # name, system with partition, and environment
 
 
-def _recorded(values: object) -> frozenset[str]:
-    """Return the variables with a value; ReFrame's keys are `system:partition:variable`."""
-    if not isinstance(values, dict):
-        return frozenset()
-    return frozenset(
-        key.rsplit(":", 1)[-1]
-        for key, figures in values.items()
-        if isinstance(figures, list) and figures and isinstance(canonical(figures[_VALUE]), float)
-    )
+def _key(case: Part) -> _Key:
+    where = f"{case.get('system')}:{case.get('partition')}"
+    return str(case.get("unique_name")), where, str(case.get("environ"))
 
 
 def report_files(
     perflogs: Path, system: str | None = None, rejected: list[Rejected] | None = None
 ) -> list[Path]:
-    """Return the run reports of `system`, or of all systems, in the order of their names.
-
-    `rejected` takes what cannot be listed.
-    """
+    """Return the reports of a system or all, by name; `rejected` takes what cannot be listed."""
     failed = [] if rejected is None else rejected
     return [
         path
@@ -268,69 +252,50 @@ def report_files(
 
 
 def reduced_report(path: Path) -> bytes:
-    """Return a run report without what is not read here, some thirtieth of it.
-
-    Raises:
-        Unusable: it cannot be read, or is no run report.
-    """
-    report = load_report(path)
+    """Return a report without what is not read here, some thirtieth of it, or raise Unusable."""
+    session, found = load_report(path)
     wanted = _READ | {*SERIES_FIELDS}
-    cases = [{k: v for k, v in each.items() if k in wanted} for each in entries_of(report)]
-    said = {k: v for k, v in session_of(report).items() if k in {"time_end_unix", "cmdline"}}
+    cases = [{k: v for k, v in each.items() if k in wanted} for each in found]
+    said = {k: v for k, v in session.items() if k in {"time_end_unix", "cmdline"}}
     return json.dumps({"session_info": said, "runs": [{"testcases": cases}]}).encode()
 
 
-def load_report(path: Path) -> Part:
+def load_report(path: Path) -> Report:
     """Return the content of a run report.
 
     Raises:
-        Unusable: it cannot be read, or is no JSON object; of the first, the cause is an OSError.
+        Unusable: it cannot be read, or is no run report; of the first, the cause is an OSError.
     """
-    try:
-        if path.is_fifo() or path.is_char_device():  # reading one waits for a writer, or never ends
-            raise Unusable("cannot be read: not a regular file")
-        report = json.loads(path.read_bytes())
+    try:  # reading a pipe waits for a writer, and some devices never end
+        is_endless = path.is_fifo() or path.is_char_device()
+        report = None if is_endless else json.loads(path.read_bytes())
     except OSError as error:
         raise Unusable(not_read(path, error).reason) from error
     except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
         raise Unusable(f"not JSON: {error}".splitlines()[0]) from error
     if not isinstance(report, dict):
-        raise Unusable("not a run report: not an object")
-    return report
+        why = (
+            "cannot be read: not a regular file"
+            if is_endless
+            else "not a run report: not an object"
+        )
+        raise Unusable(why)
+    session = _of_type(dict, report, "session_info")
+    runs = _of_type(list, report, "runs")
+    cases = [each for run in runs for each in _of_type(list, run, "testcases", "a run without")]
+    if not all(isinstance(each, dict) for each in cases):
+        raise Unusable("not a run report: a test case that is not an object")
+    return Report(session, cases)
 
 
-def entries_of(report: Part) -> Iterator[Part]:
-    """Yield the test cases of a report.
-
-    Raises:
-        Unusable: the report has none.
-    """
-    runs = report.get("runs")
-    if not isinstance(runs, list):
-        raise Unusable("not a run report: no runs")
-    for run in runs:
-        entries = run.get("testcases") if isinstance(run, dict) else None
-        if not isinstance(entries, list):
-            raise Unusable("not a run report: a run without testcases")
-        for entry in entries:
-            if not isinstance(entry, dict):
-                raise Unusable("not a run report: a test case that is not an object")
-            yield entry
-
-
-def session_of(report: Part) -> Part:
-    """Return what a report says of its session.
-
-    Raises:
-        Unusable: the report says nothing of it.
-    """
-    value = report.get("session_info")
-    if not isinstance(value, dict):
-        raise Unusable("not a run report: no session_info")
+def _of_type(type_: type[_Type], part: object, name: str, lacks: str = "no") -> _Type:
+    value = part.get(name) if isinstance(part, dict) else None
+    if not isinstance(value, type_):
+        raise Unusable(f"not a run report: {lacks} {name}")
     return value
 
 
-def number_of(table: Part, name: str) -> float | None:
+def _number(table: Part, name: str) -> float | None:
     """Return a finite number in a part of a report, or None."""
     value = table.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -338,7 +303,7 @@ def number_of(table: Part, name: str) -> float | None:
     return float(value) if abs(value) <= sys.float_info.max else None
 
 
-def totals_of(report: Part) -> tuple[dict[str, int], dict[str, float]]:
+def totals_of(report: Report) -> tuple[dict[str, int], dict[str, float]]:
     """Return how many test cases a session had, and where its time went, in seconds.
 
     The cases that `ran`, and of these `failed`, were `aborted` or `skipped`. The `total` time; of
@@ -348,19 +313,19 @@ def totals_of(report: Part) -> tuple[dict[str, int], dict[str, float]]:
     Raises:
         Unusable: the report is not one of ReFrame's.
     """
-    said = session_of(report)
     names = {"ran": "cases", "failed": "failures", "aborted": "aborted", "skipped": "skipped"}
-    counts = {name: number_of(said, f"num_{key}") for name, key in names.items()}
+    counts = {name: _number(report.session, f"num_{key}") for name, key in names.items()}
     if counts["ran"] is None:
         raise Unusable("not a run report: no num_cases")
-    spent = dict.fromkeys(("total", "build", "checks", "program", "io"), 0.0)
-    spent["total"] = number_of(said, "time_elapsed") or 0.0
-    for entry in entries_of(report):
-        spent["build"] += number_of(entry, "time_compile") or 0.0
-        if measured := number_of(entry, "seconds_io"):
-            spent["checks"] += number_of(entry, "time_total") or 0.0
-            spent["program"] += number_of(entry, "seconds_program") or 0.0
-            spent["io"] += measured
+    measured = [case for case in report.cases if _number(case, "seconds_io")]
+    spent = {"total": _number(report.session, "time_elapsed") or 0.0}
+    for name, cases, key in (
+        ("build", report.cases, "time_compile"),
+        ("checks", measured, "time_total"),
+        ("program", measured, "seconds_program"),
+        ("io", measured, "seconds_io"),
+    ):
+        spent[name] = sum(_number(case, key) or 0.0 for case in cases)
     return (
         {name: int(count) for name, count in counts.items() if count is not None},
         {name: round(seconds, 2) for name, seconds in spent.items()},

@@ -55,7 +55,7 @@ class Every(str, Enum):
 
 @dataclass(frozen=True)
 class Job:
-    """What runs when: `arguments` in `root` with `environment`, `offset` minutes after the hour.
+    """What runs when: `arguments` in `root` with `environment`, `at` minutes after midnight.
 
     A job with `modules` needs the command `module`, which a login shell has.
     """
@@ -65,9 +65,7 @@ class Job:
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
     every: Every
-    hour: int
-    minute: int
-    offset: int
+    at: int
     modules: bool = False
 
     def shell(self) -> str:
@@ -75,26 +73,23 @@ class Job:
         settings = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
         if self.modules:  # which the profile put on PATH as well
             settings = [f'{each}:"$PATH"' if each[:5] == "PATH=" else each for each in settings]
-        command = f"{' '.join(settings)} {shlex.join(self.arguments)}"
+        command = " ".join([*settings, shlex.join(self.arguments)])
         command = f"cd {shlex.quote(str(self.root))} && {command}"
         return f"bash -lc {shlex.quote(command)}" if self.modules else command
 
-    @property
-    def _at(self) -> tuple[int, int, int]:
-        """When it runs: how many days later than `hour`, the hour and the minute."""
-        days, at = divmod(self.hour * 60 + self.minute + self.offset, 24 * 60)
-        return days, *divmod(at, 60)
-
-    def cron_time(self) -> str:
-        """Return the five fields of a crontab."""
-        days, hour, minute = self._at
-        day = str(_SUNDAY + days) if self.every is Every.WEEK else "*"
-        return f"{minute} {'*' if self.every is Every.HOUR else hour} * * {day}"
+    def _clock(self) -> tuple[int, str, int]:
+        """Return how many days later it runs, the hour, and the minute."""
+        hours, minute = divmod(self.at, 60)
+        return hours // 24, "*" if self.every is Every.HOUR else str(hours % 24), minute
 
     def cron_line(self) -> str:
         """Return the line for `crontab -e`, in which a percent sign would be a line break."""
-        command = self.shell().replace("%", r"\%")
-        return f"{self.cron_time()}  {command}"
+        return f"{self.cron_time()}  {self.shell()}".replace("%", r"\%")
+
+    def cron_time(self) -> str:
+        """Return the five fields of a crontab."""
+        days, hour, minute = self._clock()
+        return f"{minute} {hour} * * {_SUNDAY + days if self.every is Every.WEEK else '*'}"
 
     def scron_lines(self) -> str:
         """Return the lines for `scrontab -e`, with which it runs in a job of Slurm."""
@@ -107,11 +102,11 @@ class Job:
 
     def units(self) -> str:
         """Return the service and the timer for systemd, each below its place."""
-        days, hour, minute = self._at
+        days, hour, minute = self._clock()
         day = f"{_DAYS[days]} " if self.every is Every.WEEK else ""
-        at = f"{'*' if self.every is Every.HOUR else f'{hour:02}'}:{minute:02}:00"
+        calendar = f"{day}*-*-* {hour.zfill(2) if hour != '*' else hour}:{minute:02}:00"
         command = self.shell().translate(_OF_UNIT)
-        return _UNITS.format(name=self.name, command=command, calendar=f"{day}*-*-* {at}")
+        return _UNITS.format(name=self.name, command=command, calendar=calendar)
 
 
 def new_job(
@@ -126,9 +121,8 @@ def new_job(
 ) -> Job:
     """Return the job that runs the checks with `tag`, at up to `jitter` minutes after `clock`.
 
-    Without a tag, it measures what is in doubt.
-
-    The delay is derived from host, directory and tag, and so is the same each night.
+    Without a tag, it measures what is in doubt. The delay is derived from host, directory and tag,
+    and so is the same each night.
 
     Raises:
         ValueError: no line should run this; the message says why.
@@ -136,25 +130,18 @@ def new_job(
     name = tag or "suspects"
     selection = ("--tag", tag) if tag else ("--suspects",)
     arguments = (_program(), "run", *selection, *options)
-    environment = {name: os.environ[name] for name in _SETTINGS if os.environ.get(name)}
-    if account:
-        environment["IOBANDS_ACCOUNT"] = account
+    settings = {name: os.environ.get(name, "") for name in _SETTINGS}
+    settings["IOBANDS_ACCOUNT"] = account or settings["IOBANDS_ACCOUNT"]
+    environment = {name: value for name, value in settings.items() if value}
     environment["PATH"] = ":".join(dict.fromkeys([*_places(), *_USUAL_PATH]))
-    if any(not text.isprintable() for text in (str(root), *arguments, *environment.values())):
+    if not "".join([str(root), *arguments, *environment.values()]).isprintable():
         raise ValueError("a path or an argument has a line break or another control character")
     seed = f"{socket.gethostname()}:{root}:{name}".encode()
-    hour, minute = clock
-    return Job(
-        name=f"iobands-{re.sub(r'[^A-Za-z0-9]+', '-', name)}",
-        root=root,
-        arguments=arguments,
-        environment=environment,
-        every=every,
-        hour=hour,
-        minute=minute,
-        offset=int.from_bytes(hashlib.sha256(seed).digest()[:4], "big") % (jitter + 1),
-        modules=any(os.environ.get(name) for name in MODULES),
-    )
+    delay = int.from_bytes(hashlib.sha256(seed).digest()[:4], "big") % (jitter + 1)
+    job = f"iobands-{re.sub(r'[^A-Za-z0-9]+', '-', name)}"
+    modules = any(os.environ.get(name) for name in MODULES)
+    at = clock[0] * 60 + clock[1] + delay
+    return Job(job, root, arguments, environment, every, at, modules)
 
 
 def _program() -> str:

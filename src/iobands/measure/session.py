@@ -1,4 +1,4 @@
-"""A session: how it begins and ends, and whether it ran and recorded all its checks.
+"""A session: how it begins and ends, whether it recorded all its checks, and what it repeats.
 
 ReFrame exits with 0 if no check was selected, and if a check could not be loaded, so its output and
 its run report are read.
@@ -7,48 +7,45 @@ its run report are read.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
 from pathlib import Path
 
-from iobands.measure.lock import (
-    SUSPECTS,
-    BusyError,
-    Holder,
-    acquire,
-    clock_problem,
-    lock_path,
-    new_holder,
-    read_holder,
-    refusal,
-    release,
-    start_beating,
-    wanted,
-)
+from iobands.measure import lock, record
 from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, require_room
-from iobands.measure.plan import Again, ask_again
+from iobands.measure.plan import Asked, Limits, affordable, limits_of, note_asked, read_plan, timed
 from iobands.measure.processes import cancel_jobs, end_session, forget_jobs
-from iobands.measure.record import (
-    begin_record,
-    end_record,
-    over_budget,
-    read_last_session,
-    restore_record,
+from iobands.measure.reframe import (
+    LOG,
+    Ended,
+    Selection,
+    Workplace,
+    describe,
+    exactly,
+    pause,
+    run_checks,
+    selection_of,
 )
-from iobands.measure.reframe import LOG, Ended, Selection, Workplace, describe, exactly, run_checks
-from iobands.measure.run_reports import load_report, totals_of
-from iobands.measure.sweep import clean_up, prune
+from iobands.measure.run_directories import clean_up, prune
+from iobands.measure.run_reports import load_report, read_report, totals_of
 from iobands.model import (
     COMPLETED,
     FAILED,
     INTERRUPTED,
     LIMIT,
+    NODE,
+    REPEAT,
     SCHEDULED,
+    TARGET,
     Ask,
+    FileError,
     LastSession,
     SessionError,
+    Unusable,
 )
 
 #: Judges what was measured so far, and returns what to measure again.
@@ -65,14 +62,15 @@ class NothingSelectedError(SessionError):
 class SessionOutcome:
     """How a session ended, its numbers of test cases, what is wrong, and notes.
 
-    `seconds` says where its time went, as in the record.
+    `seconds` says where its time went, as in the record. `measured` are the asks that gave a rate.
     """
 
-    how: str
-    counts: dict[str, int] = field(default_factory=dict)
+    how: str = COMPLETED
+    counts: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    measured: tuple[Ask, ...] = ()
 
 
 def measure(
@@ -90,58 +88,78 @@ def measure(
             interrupted.
     """
     perflogs, end = at.perflogs, time.monotonic() + limit
-    holder, notes = open_session(perflogs, f"iobands run --tag {selection.tag}")
-    try:
-        try:
-            record, outcome = _recorded(at, selection, holder, limit)
-        except OSError as error:
-            raise refusal(error, Path(error.filename or perflogs)) from error
+    with _opened(perflogs, f"iobands run --tag {selection.tag}") as (holder, notes):
+        with _refusing(perflogs):
+            begun, outcome = _recorded(at, selection, holder, limit)
         outcome = replace(outcome, notes=(*notes, *outcome.notes))
         if outcome.how == INTERRUPTED:
             raise SessionError("; ".join(outcome.problems))
         clean_up(at.root, selection.system, at.read_site_file)
         asks = judge()
         if asks and outcome.how == COMPLETED and selection.purpose == SCHEDULED:
-            again = _asked(at, asks, holder, end - time.monotonic())
+            again = _ask_again(at, asks, holder.session, end - time.monotonic())
             if again.how != COMPLETED:
                 end_rest(perflogs, holder.session)
-            outcome = _with(outcome, again)
-            _end(perflogs, record, outcome)
+            number = {"again": len(again.measured)} if again.measured else {}
+            outcome = replace(
+                outcome,
+                counts={**outcome.counts, **number},
+                problems=outcome.problems + again.problems,
+                notes=outcome.notes + again.notes,
+            )
+            _end(perflogs, begun, outcome)
             judge()
-    finally:
-        close_session(perflogs, holder.session)
     return outcome
 
 
+@contextmanager
+def _opened(perflogs: Path, command: str) -> Iterator[tuple[lock.Holder, list[str]]]:
+    holder, notes = open_session(perflogs, command)
+    try:
+        yield holder, notes
+    finally:
+        close_session(perflogs, holder.session)
+
+
+@contextmanager
+def _refusing(perflogs: Path) -> Iterator[None]:
+    """Raise a SessionError for a system call that failed below the perflogs."""
+    try:
+        yield
+    except OSError as error:
+        raise lock.refusal(error, Path(error.filename or perflogs)) from error
+
+
 def _recorded(
-    at: Workplace, selection: Selection, holder: Holder, limit: float
+    at: Workplace, selection: Selection, holder: lock.Holder, limit: float
 ) -> tuple[LastSession, SessionOutcome]:
     """Run the checks of a session, and record how it ended."""
     perflogs = at.perflogs
-    clock = clock_problem(perflogs)
-    former = read_last_session(perflogs)
-    record = begin_record(perflogs, holder, selection.tag or "", selection.system)
+    clock = lock.clock_problem(perflogs)
+    former = record.read_last_session(perflogs)
+    begun = record.begin_record(perflogs, holder, selection.tag or "", selection.system)
     try:
         outcome = _session(at, selection, holder.session, limit)
     except NothingSelectedError:
-        restore_record(perflogs, former)
+        record.restore_record(perflogs, former)
         raise
     except (SessionError, OSError) as error:
-        end_record(perflogs, record, FAILED, {}, str(error))
+        record.end_record(perflogs, begun, FAILED, {}, str(error))
         raise
-    outcome = replace(outcome, problems=(*([clock] if clock else []), *outcome.problems))
-    _end(perflogs, record, outcome)
+    if clock:
+        outcome = replace(outcome, problems=(clock, *outcome.problems))
+    _end(perflogs, begun, outcome)
     if not clock:
         prune(at.root)
-    return record, outcome
+    return begun, outcome
 
 
-def _end(perflogs: Path, record: LastSession, outcome: SessionOutcome) -> None:
+def _end(perflogs: Path, begun: LastSession, outcome: SessionOutcome) -> None:
     reason = "; ".join(outcome.problems) or None
-    end_record(perflogs, record, outcome.how, outcome.counts, reason, outcome.seconds)
+    record.end_record(perflogs, begun, outcome.how, outcome.counts, reason, outcome.seconds)
 
 
-def measure_again(at: Workplace, judge: Judge, limit: float) -> Again | None:
+def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome | None:
     """Measure what `judge` returns, and judge anew; None if another session is measuring.
 
     It leaves no record, as the next session is due as if it had not taken place. Another session
@@ -152,22 +170,21 @@ def measure_again(at: Workplace, judge: Judge, limit: float) -> Again | None:
     """
     perflogs = at.perflogs
     try:
-        holder, notes = open_session(perflogs, SUSPECTS)
-    except BusyError:
+        with _refusing(perflogs), _opened(perflogs, lock.SUSPECTS) as (holder, notes):
+            _require_clock(perflogs)
+            again = _ask_again(at, judge(), holder.session, limit)
+            ended = end_rest(perflogs, holder.session, waited=again.how == COMPLETED)
+            if again.measured or again.notes or again.problems:
+                clean_up(at.root, None, at.read_site_file)
+                judge()
+    except lock.BusyError:
         return None
-    try:
-        if clock := clock_problem(perflogs):
-            raise SessionError(clock)
-        again = _asked(at, judge(), holder, limit)
-        notes += end_rest(perflogs, holder.session, waited=again.how == COMPLETED)
-        if again.measured or again.notes or again.problems:
-            clean_up(at.root, None, at.read_site_file)
-            judge()
-    except OSError as error:
-        raise refusal(error, Path(error.filename or perflogs)) from error
-    finally:
-        close_session(perflogs, holder.session)
-    return replace(again, notes=(*notes, *again.notes))
+    return replace(again, notes=(*notes, *ended, *again.notes))
+
+
+def _require_clock(perflogs: Path) -> None:
+    if clock := lock.clock_problem(perflogs):
+        raise SessionError(clock)
 
 
 def measure_apart(
@@ -181,45 +198,19 @@ def measure_apart(
         SessionError: another session runs, ReFrame did not run, or it was interrupted.
     """
     perflogs, end = at.perflogs, time.monotonic() + limit
-    holder, notes = open_session(perflogs, "iobands accept")
     outcomes: list[SessionOutcome] = []
-    try:
-        if clock := clock_problem(perflogs):
-            raise SessionError(clock)
+    with _refusing(perflogs), _opened(perflogs, "iobands accept") as (holder, notes):
+        _require_clock(perflogs)
         for selection in selections:
             outcome = _session(at, selection, holder.session, end - time.monotonic())
-            outcomes.append(replace(outcome, notes=(*notes, *outcome.notes)))
-            notes = []
+            before = () if outcomes else notes
+            outcomes.append(replace(outcome, notes=(*before, *outcome.notes)))
             if outcome.how != COMPLETED:
                 break
-    except OSError as error:
-        raise refusal(error, Path(error.filename or perflogs)) from error
-    finally:
-        close_session(perflogs, holder.session)
-    if any(outcome.how == INTERRUPTED for outcome in outcomes):
+    if outcomes and outcomes[-1].how == INTERRUPTED:
         raise SessionError("; ".join(outcomes[-1].problems))
     clean_up(at.root, (selections[0].system or "").partition(":")[0] or None, at.read_site_file)
     return outcomes
-
-
-def _asked(at: Workplace, asks: Sequence[Ask], holder: Holder, limit: float) -> Again:
-    """Measure `asks` again, and check that the perflogs have the results."""
-    again = ask_again(at, asks, holder.session, limit)
-    found = reconcile(again.reports, at.perflogs)
-    return replace(
-        again, problems=(*again.problems, *found.lost), notes=(*again.notes, *found.notes)
-    )
-
-
-def _with(outcome: SessionOutcome, again: Again) -> SessionOutcome:
-    """Return the outcome of a session with what was measured again at its end."""
-    number = len(again.measured)
-    return replace(
-        outcome,
-        counts=outcome.counts | ({"again": number} if number else {}),
-        problems=(*outcome.problems, *again.problems),
-        notes=(*outcome.notes, *again.notes),
-    )
 
 
 def _session(at: Workplace, selection: Selection, session: str, limit: float) -> SessionOutcome:
@@ -227,9 +218,9 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
     perflogs = at.perflogs
     at.listener.step("selecting checks")
     (perflogs / LOG).write_bytes(b"")
-    cut = over_budget(at.root, selection, at.read_site_file)
+    cut = record.over_budget(at.root, selection, at.read_site_file)
     without = [word for cost in cut for word in ("-x", exactly(cost.name))]
-    ended = run_checks(at.root, selection, without, session, limit, at.listener)
+    ended = run_checks(at, selection, without, session, limit)
     problems = [f"not loaded: {each}" for each in ended.not_loaded]
     counts: dict[str, int] = {}
     seconds: dict[str, float] = {}
@@ -239,45 +230,51 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
         try:
             found, seconds = totals_of(load_report(first))
             counts |= found
-        except ValueError as error:
+        except Unusable as error:
             problems.append(f"{first}: {_why_damaged(first, perflogs, error)}")
     if ended.repeated:
         counts["repeated"] = len(ended.repeated)
-    notes = [
-        *ended.untested,
-        *(f"run again because the infrastructure failed: {why}" for why in ended.repeated.values()),
-        *end_rest(perflogs, session, waited=ended.was_complete),
-    ]
+    again = "run again because the infrastructure failed"
+    notes = [*ended.untested, *(f"{again}: {why}" for why in ended.repeated.values())]
+    notes += end_rest(perflogs, session, waited=ended.was_complete)
     names = ", ".join(cost.name for cost in cut)
-    left_out = f"left out because of the daily budget in the site file: {names}"
-    if cut:
-        problems.append(left_out)
-    for these in (ended.reports, sorted({*recent_reports(perflogs)} - {*ended.reports})):
-        reconciled = reconcile(these, perflogs)
-        notes += reconciled.notes
-        problems += reconciled.lost
+    left_out = [f"left out because of the daily budget in the site file: {names}"] if cut else []
+    problems += left_out
+    reports = dict.fromkeys([*ended.reports, *recent_reports(perflogs)])
+    written, lost = reconcile(reports, perflogs)
+    notes += written
+    problems += lost
     if ended.how != COMPLETED:
         what = f"its limit of {limit:g} s" if ended.how == LIMIT else "a signal"
         ran = f"{counts.get('ran', 0)} of {ended.cases or 'the'} test cases were begun"
         problems[:0] = [f"the session was ended by {what}: {ran}", *ended.given_up]
-    elif ended.cases is None and ended.status == 0 and cut and not ended.reports:
-        raise SessionError(left_out)
-    elif ended.cases is None and ended.status == 0 and not ended.not_loaded:
-        raise NothingSelectedError(_why_none(at.root, selection))
-    elif not ended.reports or not ended.was_complete:
-        raise SessionError(_why_nothing(ended, perflogs))
+    elif not (ended.reports and ended.was_complete) or ended.selected_none:
+        raise _why_nothing(at.root, selection, ended, left_out)
     elif counts.get("ran", counts["expected"]) < counts["expected"]:
         problems.insert(0, f"{counts['ran']} of {counts['expected']} expected test cases ran")
     return SessionOutcome(ended.how, counts, tuple(problems), tuple(notes), seconds)
 
 
-def _why_damaged(report: Path, perflogs: Path, error: ValueError) -> str:
+def _why_damaged(report: Path, perflogs: Path, error: Unusable) -> str:
     """Return why a run report cannot be read: a full disk, or else `error`."""
     try:
         require_room(report.parent)
     except OSError as why:
         return why.strerror or str(why)
     return f"{error}; ReFrame's output is in {perflogs / LOG}"
+
+
+def _why_nothing(
+    root: Path, selection: Selection, ended: Ended, left_out: Sequence[str]
+) -> SessionError:
+    """Return why ReFrame measured nothing, or did not run to its end."""
+    if ended.selected_none and not left_out:
+        return NothingSelectedError(_why_none(root, selection))
+    said = [*left_out, *(f"not loaded: {each}" for each in ended.not_loaded)]
+    if ended.cases is None:
+        return SessionError(ended.said if ended.status else "; ".join(said))
+    left = f"ReFrame ended with status {ended.status} and left {len(ended.reports)} run reports"
+    return SessionError(f"{left}; its output is in {root / 'perflogs' / LOG}: {ended.said}")
 
 
 def _why_none(root: Path, selection: Selection) -> str:
@@ -294,41 +291,107 @@ def _why_none(root: Path, selection: Selection) -> str:
     )
 
 
-def _why_nothing(ended: Ended, perflogs: Path) -> str:
-    if ended.cases is None and ended.not_loaded and ended.status == 0:
-        return "; ".join(f"not loaded: {each}" for each in ended.not_loaded)
-    if ended.cases is None:
-        return ended.said
-    return (
-        f"ReFrame ended with status {ended.status} and left {len(ended.reports)} run reports; "
-        f"its output is in {perflogs / LOG}: {ended.said}"
-    )
+def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -> SessionOutcome:
+    """Measure `asks` again, as far as the limits of their site files allow.
+
+    A repeat waits until some minutes have passed since its low run. Each ask is noted before it is
+    measured, so that no other host and no later hour asks the same while its job waits.
+    """
+    perflogs, end = at.perflogs, time.monotonic() + limit
+    now = datetime.now(timezone.utc)
+    try:
+        limits = {ask: limits_of(at.read_site_file, ask.place) for ask in asks}
+    except FileError as error:
+        return SessionOutcome(problems=(str(error),))
+    chosen = _allowed(asks, read_plan(perflogs).asked, limits, now)
+    left = ", ".join(dict.fromkeys(ask.check for ask in asks if ask not in chosen))
+    why = "not repeated, as `suspects` in the site file allows no more today"
+    notes = [f"{why}: {left}"] if left else []
+    begin = max((ask.measured + timedelta(hours=limits[ask].repeat) for ask in chosen), default=now)
+    how = COMPLETED
+    if chosen and chosen[0].purpose == REPEAT and begin > now:
+        at.listener.step(f"waiting until {begin.astimezone():%H:%M} for the repeats")
+        wait = min((begin - now).total_seconds(), max(limits[ask].repeat for ask in chosen) * 3600)
+        how = pause(at, wait, limit)
+    problems: list[str] = []
+    failed: defaultdict[str, list[str]] = defaultdict(list)
+    measured: list[Ask] = []
+    reports: list[Path] = []
+    for selection, own in _selections(chosen):
+        if how != COMPLETED:
+            break
+        note_asked(perflogs, {ask: limits[ask] for ask in own}, datetime.now(timezone.utc))
+        ended = run_checks(at, selection, [], session, end - time.monotonic())
+        how = ended.how
+        reports += ended.reports
+        problems += [f"not loaded: {each}" for each in ended.not_loaded]
+        if how == COMPLETED and not ended.reports and ended.cases is not None:
+            problems.append(ended.said)
+        for ask in own:
+            why = _why_not(ask, ended.reports)
+            if not why:
+                measured.append(ask)
+            elif how == COMPLETED:
+                failed[why].append(ask.check)
+    notes += [f"not measured again: {', '.join(each)}: {why}" for why, each in failed.items()]
+    if how != COMPLETED:
+        what = "reached the time limit" if how == LIMIT else "were interrupted"
+        notes.append(f"the repeats {what}; {len(measured)} of {len(chosen)} are done")
+    written, lost = reconcile(reports, perflogs)
+    said = (*problems, *lost), (*notes, *written)
+    return SessionOutcome(how, {}, *said, measured=tuple(measured))
 
 
-def open_session(perflogs: Path, command: str) -> tuple[Holder, list[str]]:
+def _allowed(
+    asks: Sequence[Ask], asked: Sequence[Asked], limits: Mapping[Ask, Limits], now: datetime
+) -> list[Ask]:
+    """Return the asks that the limits allow now; a repeat waits for minutes, not for hours."""
+    found = []
+    for ask in asks:
+        if ask.purpose == REPEAT:
+            own = sum(each.check == ask.identity for each in asked)
+            if limits[ask].allow and limits[ask].repeat > 0 and own < limits[ask].per_day:
+                found.append(ask)
+        elif (again := timed(ask, asked, limits[ask], (), now)) and again.is_due(now):
+            found.append(ask)
+    return affordable(found, asked, limits, now)
+
+
+def _selections(asks: Sequence[Ask]) -> Iterator[tuple[Selection, list[Ask]]]:
+    """Yield what to run: the checks of a partition, an environment and a purpose together."""
+    together: defaultdict[tuple[str, ...], list[Ask]] = defaultdict(list)
+    for ask in asks:
+        together[ask.place, ask.environ, ask.purpose, ask.target, ask.node].append(ask)
+    for (place, environ, purpose, target, node), own in together.items():
+        words: list[str] = []
+        for kind, peer in ((TARGET, target), (NODE, node)):
+            words += ["-S", f"{own[0].check.split()[0]}.{kind}={peer}"] if peer else []
+        yield selection_of([ask.check for ask in own], place, environ, purpose, words), own
+
+
+def _why_not(ask: Ask, reports: Iterable[Path]) -> str:
+    """Return why an ask gave no rate, by the run reports; empty if it gave one."""
+    for path in reports:
+        with suppress(Unusable):
+            for run in (read_report(path) or (None, []))[1]:
+                if run.identity == ask.of_check:
+                    return "" if run.recorded else run.reason or run.result
+    return "ReFrame finds no such check; if it is gone for good, retire its series"
+
+
+def open_session(perflogs: Path, command: str) -> tuple[lock.Holder, list[str]]:
     """Begin a session of this process: take the lock, and end what a killed session left running.
 
-    Return the session, and notes on what was found.
-
-    Raises:
-        SessionError: another session runs, or the lock cannot be made.
+    Return it with notes on what was found, or raise SessionError as `acquire` does.
     """
     try:
         perflogs.mkdir(exist_ok=True)
     except OSError as error:
-        raise refusal(error, perflogs) from error
-    holder = new_holder(command)
-    former = acquire(perflogs, holder)
+        raise lock.refusal(error, perflogs) from error
+    holder = lock.new_holder(command)
+    former = lock.acquire(perflogs, holder)
 
-    def is_ours() -> bool:
-        if holder.yields and wanted(perflogs).exists():
-            return False
-        with suppress(SessionError):
-            found = read_holder(perflogs)
-            return found is None or found.session == holder.session
-        return True
-
-    _stop_beating[holder.session] = start_beating(lock_path(perflogs), is_ours)
+    _stop_beating[holder.session] = lock.start_beating(perflogs, holder)
     notes = open_to_all(perflogs)
     if former:
         notes += [f"a session was killed: {former}", *end_rest(perflogs, former.session)]
@@ -339,14 +402,11 @@ def close_session(perflogs: Path, session: str) -> None:
     """End a session, and release its lock."""
     _stop_beating.pop(session)()
     forget_jobs(perflogs)
-    release(perflogs, session)
+    lock.release(perflogs, session)
 
 
 def end_rest(perflogs: Path, session: str, *, waited: bool = False) -> list[str]:
-    """End the processes and cancel the jobs that a session left running; return notes on them.
-
-    With `waited`, ReFrame has waited for all jobs.
-    """
+    """End the processes of a session, and its jobs if ReFrame has not `waited`; return notes."""
     number, left = end_session(session)
     notes = [f"it left {number} processes running; they were ended"] if number else []
     if left:

@@ -33,15 +33,9 @@ _SCHEDULERS: Final = {
 }
 # The type of contract 4 by the type that a mount has; of others, users set no stripes.
 _PARALLEL: Final = {
-    "lustre": "lustre",
-    "beegfs": "beegfs",
-    "ceph": "cephfs",
-    "fuse.ceph-fuse": "cephfs",
-    "gpfs": "gpfs",
-    "nfs": "posix",
-    "nfs4": "posix",
-    "panfs": "posix",
-    "wekafs": "posix",
+    **{kind: kind for kind in ("lustre", "beegfs", "gpfs")},
+    **dict.fromkeys(("ceph", "fuse.ceph-fuse"), "cephfs"),
+    **dict.fromkeys(("nfs", "nfs4", "panfs", "wekafs"), "posix"),
 }
 _STRIPED: Final = frozenset({"lustre", "beegfs"})
 _SECONDS: Final = 20
@@ -64,11 +58,6 @@ class FoundFileSystem:
     kind: str
     mounted_as: str
 
-    @property
-    def has_stripes(self) -> bool:
-        """Whether users choose its stripe counts, and -1 means all targets."""
-        return self.kind in _STRIPED
-
 
 @dataclass(frozen=True)
 class Machine:
@@ -86,45 +75,52 @@ class Machine:
 
 def machine() -> Machine:
     """Look at this machine; a program that fails or hangs counts as missing."""
+    user = os.environ.get("USER", "")
     partitions = partitions_of(_said("sinfo", "-h", "-o", "%R %c"))
+    accounts = ("sacctmgr", "-nP", "show", "assoc", f"user={user}", "format=account")
     installed = {name for name in _SCHEDULERS if shutil.which(name)}
     if not partitions:  # a node with Slurm's programs, but not of a cluster
         installed.discard("sbatch")
     found = next((each for name, each in _SCHEDULERS.items() if name in installed), None)
     scheduler, launcher = found or (None, "mpirun")
     return Machine(
-        host=socket.gethostname().partition(".")[0],
-        scheduler=scheduler,
-        launcher=launcher,
-        partitions=partitions,
-        file_systems=file_systems_of(mounts(), os.environ),
-        mpi=mpi_of(_said("mpirun", "--version")),
-        modules=tuple(filter(None, os.environ.get("LOADEDMODULES", "").split(":"))),
-        account=account_of(_said("sacctmgr", "-nP", "show", "assoc", f"user={_user()}",
-                                 "format=account")) if partitions else None,
-    )  # fmt: skip
+        socket.gethostname().partition(".")[0],
+        scheduler,
+        launcher,
+        partitions,
+        file_systems_of(mounts(), os.environ),
+        mpi_of(_said("mpirun", "--version")),
+        tuple(filter(None, os.environ.get("LOADEDMODULES", "").split(":"))),
+        account_of(_said(*accounts)) if partitions else None,
+    )
+
+
+def _said(*command: str) -> str:
+    null = subprocess.DEVNULL
+    try:
+        return subprocess.check_output(
+            command, text=True, timeout=_SECONDS, stdin=null, stderr=null
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def partitions_of(sinfo: str) -> tuple[Partition, ...]:
     """Return the partitions in the output of `sinfo -h -o "%R %c"`."""
-    found = {}
-    for line in sinfo.splitlines():
-        name, _, cores = line.strip().partition(" ")
-        least = re.match(r"\d+", cores.strip())
-        if name:
-            found[name] = Partition(name, int(least[0]) if least else None)
+    lines = re.finditer(r"^ *(\S+)(?: +(\d+))?", sinfo, re.MULTILINE)
+    found = {each[1]: Partition(each[1], int(each[2]) if each[2] else None) for each in lines}
     return tuple(found.values())
 
 
 def account_of(sacctmgr: str) -> str | None:
     """Return the account of a user who has just one."""
-    found = {line.strip() for line in sacctmgr.splitlines() if line.strip()}
+    found = {*sacctmgr.split()}
     return found.pop() if len(found) == 1 else None
 
 
 def mpi_of(version: str) -> str | None:
     """Return the MPI library by what its mpirun says, in the words of contract 4."""
-    if "Open MPI" in version or "open-mpi" in version or "prterun" in version:
+    if re.search("Open MPI|open-mpi|prterun", version):
         return "openmpi"
     return "mpich" if re.search(r"HYDRA|MPICH|Intel\(R\) MPI", version) else None
 
@@ -134,66 +130,56 @@ def file_systems_of(
 ) -> tuple[FoundFileSystem, ...]:
     """Return the shared file systems among mounts, by point and type."""
     found: dict[str, FoundFileSystem] = {}
-    for point, kind in mounted:
-        if kind not in _PARALLEL:
-            continue
-        name = re.sub(r"[^a-z0-9]+", "-", Path(point).name.lower()).strip("-") or "root"
+    for point, kind in ((Path(point), kind) for point, kind in mounted if kind in _PARALLEL):
+        name = re.sub(r"[^a-z0-9]+", "-", point.name.lower()).strip("-") or "root"
         while name in found:
             name += "-2"
-        path = _writable(Path(point), environment.get("USER", ""))
+        path = _writable(point, environment.get("USER"))
         found[name] = FoundFileSystem(name, path, _PARALLEL[kind], kind)
     return tuple(found.values())
 
 
-def _writable(point: Path, user: str) -> str:
+def _writable(point: Path, user: str | None) -> str:
     """Return the user's directory on a file system, else one for a person to name."""
     own = [point / user, point / "users" / user, point / "scratch" / user] if user else []
-    path = next((each for each in (*own, point) if os.access(each, os.W_OK | os.X_OK)), None)
-    return str(path or point / EDIT)
-
-
-def _user() -> str:
-    return os.environ.get("USER", "")
-
-
-def _said(*command: str) -> str:
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_SECONDS, check=False,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout if done.returncode == 0 else ""
+    found = (each for each in (*own, point) if os.access(each, os.W_OK | os.X_OK))
+    return str(next(found, point / EDIT))
 
 
 def site_of_machine(name: str, found: Machine) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return `system` and `environments` of contract 4 for a machine with a scheduler."""
-    partitions = [
-        _partition(each, found)
-        for each in found.partitions or (Partition(EDIT),)
-    ]  # fmt: skip
     commands = [f"module load {' '.join(found.modules)}"] if found.modules else []
-    environment: dict[str, Any] = {
-        "name": "mpi",
-        "cc": "mpicc",
-        "cxx": "mpicxx",
-        "ftn": "mpifort",
-        **({"extras": {"mpi": found.mpi}} if found.mpi else {}),
-        **({"prepare_cmds": commands} if commands else {}),
-    }
+    compilers = {"name": "mpi", "cc": "mpicc", "cxx": "mpicxx", "ftn": "mpifort"}
+    environment = compilers | _given(extras=_given(mpi=found.mpi), prepare_cmds=commands)
     system = {
         "name": name,
         "hostnames": [f"^{re.escape(found.host)}"],
         "modules_system": "nomod",
-        "partitions": partitions,
+        "partitions": [_partition(each, found) for each in found.partitions or (Partition(EDIT),)],
     }
     return system, [environment]
+
+
+def _given(**entries: object) -> dict[str, Any]:
+    """Return the entries that are not empty."""
+    return {name: value for name, value in entries.items() if value}
 
 
 def _partition(partition: Partition, found: Machine) -> dict[str, Any]:
     cores = partition.cores or EDIT
     is_slurm = found.scheduler == "slurm"
+    file_systems = {
+        each.name: _given(
+            path=each.path,
+            type=each.kind,
+            medium="hdd",
+            # where users choose them; -1 means all targets
+            stripe_counts=[1, -1] if each.kind in _STRIPED else None,
+            mounted_as=each.mounted_as if each.kind == "posix" else None,
+            min_free_gib=1024,
+        )
+        for each in found.file_systems
+    }
     return {
         "name": re.sub(r"[^\w.-]", "-", partition.name),
         "scheduler": found.scheduler or "local",
@@ -204,17 +190,7 @@ def _partition(partition: Partition, found: Machine) -> dict[str, Any]:
         "max_jobs": 1,
         "features": ["io"],
         "extras": {
-            "filesystems": {
-                each.name: {
-                    "path": each.path,
-                    "type": each.kind,
-                    "medium": "hdd",
-                    **({"stripe_counts": [1, -1]} if each.has_stripes else {}),
-                    **({"mounted_as": each.mounted_as} if each.kind == "posix" else {}),
-                    "min_free_gib": 1024,
-                }
-                for each in found.file_systems
-            },
+            "filesystems": file_systems,
             "scales": {
                 "standard": {"nodes": 2, "tasks_per_node": cores, "mib_per_task": 64, "repeats": 3}
             },
@@ -278,24 +254,19 @@ def templates() -> list[str]:
 
 
 def new_site(name: str, template: str, found: Machine) -> dict[Path, str]:
-    """Return the text of each file of a new site, by its path in the directory of the site.
-
-    Raises:
-        FileError: there is no such template.
-    """
+    """Return the text of each file of a new site, by its path there, or raise FileError."""
     if template == GENERIC and found.scheduler is None:
         template = name = LOCAL
     if template == GENERIC:
         system, environments = site_of_machine(name, found)
-        texts = {
-            _SYSTEMS / f"{name}.py": _SITE_FILE.format(
-                name=name,
-                host=found.host,
-                example=installed_suite() / _SYSTEMS / "example.py",
-                system=pformat(system, width=96, sort_dicts=False),
-                environments=pformat(environments, width=96, sort_dicts=False),
-            )
-        }
+        text = _SITE_FILE.format(
+            name=name,
+            host=found.host,
+            example=installed_suite() / _SYSTEMS / "example.py",
+            system=pformat(system, width=96, sort_dicts=False),
+            environments=pformat(environments, width=96, sort_dicts=False),
+        )
+        texts = {_SYSTEMS / f"{name}.py": text}
     elif template in templates():
         name, texts = template, _from_suite(template)
     else:
@@ -306,27 +277,20 @@ def new_site(name: str, template: str, found: Machine) -> dict[Path, str]:
 
 def texts_of_any(systems: Iterable[str]) -> dict[Path, str]:
     """Return the text of each file that the directory of any site has, by its path there."""
-    return {
-        Path("README.md"): _README.format(name=", ".join(systems)),
-        Path(".gitignore"): _IGNORED,
-    }
+    readme = _README.format(name=", ".join(systems))
+    return {Path("README.md"): readme, Path(".gitignore"): _IGNORED}
 
 
 def systems_among(paths: Iterable[Path]) -> list[str]:
     """Return the names of the systems whose site files are among paths in a site's directory."""
-    return sorted(
-        path.stem
-        for path in paths
-        if path.parent == _SYSTEMS and path.suffix == ".py" and not path.name.startswith("_")
-    )
+    return sorted(path.stem for path in paths if path.match(f"{_SYSTEMS}/[!_]*.py"))
 
 
 def _from_suite(template: str) -> dict[Path, str]:
     """Return the texts of a site file, of the files beside it that it reads, and of its bands."""
-    suite = installed_suite()
-    text = (suite / _SYSTEMS / f"{template}.py").read_text("utf-8")
-    paths = [_SYSTEMS / f"{template}.py", _BANDS / f"{template}.yaml"]
-    paths += [_SYSTEMS / f"{name}.py" for name in re.findall(r"\b(_\w+)\.py\b", text)]
+    suite, path = installed_suite(), _SYSTEMS / f"{template}.py"
+    others = re.findall(r"\b(_\w+\.py)\b", (suite / path).read_text("utf-8"))
+    paths = [path, _BANDS / f"{template}.yaml", *(_SYSTEMS / name for name in others)]
     return {path: (suite / path).read_text("utf-8") for path in paths if (suite / path).exists()}
 
 
@@ -337,31 +301,23 @@ def files_of_clone(clone: Path) -> list[Path]:
     of messages with what was sent; of site files and bands those of systems with perflogs, and
     those that the suite does not bring or has otherwise.
     """
-    measured = {path.name for path in (clone / "perflogs").glob("*/") if path.is_dir()}
-    suite = installed_suite()
-    own = [
-        path
-        for pattern in (_SYSTEMS / "*.py", _BANDS / "*.yaml")
-        for path in clone.glob(str(pattern))
-        if path.stem in measured or path.name.startswith("_") or _differs(path, clone, suite)
+    suite, perflogs = installed_suite(), clone / "perflogs"
+    measured = {path.name for path in perflogs.glob("*/") if path.is_dir()}
+
+    def is_own(path: Path) -> bool:
+        other = suite / path.relative_to(clone)
+        is_used = path.stem in measured or path.name.startswith("_")
+        return is_used or not other.is_file() or other.read_bytes() != path.read_bytes()
+
+    found = [
+        *filter(is_own, [*clone.glob(f"{_SYSTEMS}/*.py"), *clone.glob(f"{_BANDS}/*.yaml")]),
+        *(path for path in perflogs.rglob("*") if path.parent != perflogs),
+        *clone.glob("config/alerts/*.jsonl"),
+        *clone.glob("outbox/*.json"),
+        *(clone / name for name in _SINGLE),
     ]
-    data = [path for path in (clone / "perflogs").rglob("*") if path.parent != clone / "perflogs"]
-    return sorted(
-        path.relative_to(clone)
-        for path in (
-            *own,
-            *data,
-            *clone.glob("config/alerts/*.jsonl"),
-            *clone.glob("outbox/*.json"),
-            *(clone / name for name in _SINGLE),
-        )
-        if path.is_file() and not path.is_symlink() and path.suffix != ".lock"
-    )
-
-
-def _differs(path: Path, clone: Path, suite: Path) -> bool:
-    other = suite / path.relative_to(clone)
-    return not other.is_file() or other.read_bytes() != path.read_bytes()
+    plain = (path for path in found if path.is_file() and not path.is_symlink())
+    return sorted(path.relative_to(clone) for path in plain if path.suffix != ".lock")
 
 
 def write_site(directory: Path, texts: Mapping[Path, str], clone: Path | None) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import polars as pl
 
 from iobands.bands.contract import Contract, ContractLine
-from iobands.measure import Cost, costs_of, entries_of, load_report, read_run_reports, report_files
+from iobands.measure import Cost, costs_of, load_report, read_run_reports, report_files
 from iobands.model import (
     ACCEPTANCE,
     SERIES_FIELDS,
@@ -210,7 +210,7 @@ def _is_ours(path: Path, checks: Collection[str]) -> bool:
     try:
         return any(
             entry.get("purpose") == ACCEPTANCE and entry.get("display_name") in checks
-            for entry in entries_of(load_report(path))
+            for entry in load_report(path).cases
         )
     except Unusable:
         return False
