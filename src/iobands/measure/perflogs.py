@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from iobands.measure.lock import refusal, user_name
-from iobands.measure.run_reports import load_report, report_files
+from iobands.measure.run_reports import by_age, load_report, report_files
 from iobands.model import (
     FIELDS,
     NULLS,
@@ -171,12 +171,8 @@ def reconcile(reports: Iterable[Path], perflogs: Path) -> tuple[list[str], list[
 
 def recent_reports(perflogs: Path) -> list[Path]:
     """Return the reports of the last month: they have what a restored older perflog lacks."""
-    found = []
-    for path in report_files(perflogs):
-        with suppress(OSError):
-            found.append((path.stat().st_mtime, path))
-    first = time.time() - _BACKUP_SECONDS
-    return [path for when, path in sorted(found)[-_MOST_REPORTS:] if when > first]
+    first, newest = time.time() - _BACKUP_SECONDS, by_age(report_files(perflogs))[-_MOST_REPORTS:]
+    return [path for when, path in newest if when > first]
 
 
 def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:

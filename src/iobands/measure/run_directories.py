@@ -219,10 +219,8 @@ def sweep(
         if why == LIVE or (names and note.name not in names):
             continue
         root = note.path.parent
-        hanging = (
-            note.script.group() if names and note.script else []
-        )  # of others, why_kept says so
-        if hanging:
+        hanging = note.script.group() if names and note.script else []
+        if hanging:  # and not just live, as why_kept says of others
             # A directory that is not there yet may come when the file system answers.
             pids = ", ".join(map(str, hanging))
             outcomes.append(SweepOutcome(note, "stays", f"its job does not end: pid {pids}"))

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -81,7 +81,7 @@ def read_run_reports(
     newest: datetime | None = None
     rejected: list[Rejected] = []
     files = report_files(directory, system, rejected)
-    for changed, path in sorted(((_changed(path), path) for path in files), reverse=True):
+    for changed, path in reversed(by_age(files)):
         if newest and newest.timestamp() - changed > within.total_seconds():
             break
         try:
@@ -98,11 +98,15 @@ def read_run_reports(
     return RunReports(tuple(runs), newest, tuple(sorted(rejected, key=lambda each: each.path)))
 
 
-def _changed(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return math.inf  # reading it gives the reason
+def by_age(paths: Iterable[Path]) -> list[tuple[float, Path]]:
+    """Return when each file was changed, the oldest first; one that cannot be seen comes last."""
+    found = []
+    for path in paths:
+        try:
+            found.append((path.stat().st_mtime, path))
+        except OSError:
+            found.append((math.inf, path))  # reading it gives the reason
+    return sorted(found)
 
 
 def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
@@ -149,8 +153,7 @@ def _run(case: Part, end: datetime, path: Path, cases: Mapping[_Key, Part]) -> C
         recorded=frozenset(
             key.rsplit(":", 1)[-1]
             for key, figures in (values.items() if isinstance(values, dict) else ())
-            if isinstance(figures, list)
-            and isinstance(canonical(figures[0] if figures else None), float)
+            if isinstance(figures, list) and isinstance(canonical([*figures, None][0]), float)
         ),
         when=from_unix(_number(case, "job_completion_time_unix")) or end,
         report=path,
