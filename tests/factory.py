@@ -9,8 +9,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from iobands.measure.lock import new_holder
-from iobands.measure.record import begin_record, end_record
+from iobands.measure.lock import begin_record, end_record, new_holder
 from iobands.model import COMPLETED
 
 #: The header of a perflog, as contract 2 has it.

@@ -15,9 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.lock import Holder, acquire, new_holder, read_holder
+from iobands.measure.lock import (
+    Holder,
+    acquire,
+    begin_record,
+    new_holder,
+    read_holder,
+    read_last_session,
+)
 from iobands.measure.processes import Process, processes_of
-from iobands.measure.record import begin_record, read_last_session
 from iobands.measure.run_reports import report_files
 from iobands.model import INTERRUPTED, KILLED, LIMIT
 from tests.commands.fake_root import by_label, measured, states

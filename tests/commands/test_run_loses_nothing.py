@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from iobands.measure.lock import read_last_session
 from iobands.measure.perflogs import reconcile
-from iobands.measure.record import read_last_session
 from iobands.measure.run_reports import report_files
 from tests.commands.fake_root import by_label
 from tests.conftest import Command

@@ -12,8 +12,14 @@ import pytest
 
 from config.validation import CONTRACT, check_site, leave_out_newer
 from iobands.bands import load_bands, parse_bands
-from iobands.measure.lock import acquire, lock_path, new_holder, read_holder
-from iobands.measure.record import RECORD_NAME, read_last_session
+from iobands.measure.lock import (
+    RECORD_NAME,
+    acquire,
+    lock_path,
+    new_holder,
+    read_holder,
+    read_last_session,
+)
 from iobands.model import FileError
 from iobands.source.action_log import ACTIONS_SCHEMA, ALERT_SCHEMA, read_alert_log, read_log
 from iobands.source.perflog import read_perflogs, unknown_columns

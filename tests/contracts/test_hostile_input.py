@@ -20,10 +20,15 @@ from checks.tools.ior import result as ior
 from iobands.bands import load_bands
 from iobands.judge.conditions import of_session
 from iobands.judge.site import read_site
-from iobands.measure import SessionError, lock, processes, record
+from iobands.measure import SessionError, lock, plan, processes
 from iobands.measure.inside import drop_secrets
-from iobands.measure.lock import new_holder
-from iobands.measure.record import RECORD_NAME, begin_record, end_record, read_last_session
+from iobands.measure.lock import (
+    RECORD_NAME,
+    begin_record,
+    end_record,
+    new_holder,
+    read_last_session,
+)
 from iobands.measure.run_directories import new_note, read_leftovers
 from iobands.measure.run_reports import read_run_reports
 from iobands.model import LIMIT, FileError
@@ -348,12 +353,12 @@ def test_notes_of_jobs(root, data):
 @bounded
 @given(st.data())
 def test_reservations_of_budgets(root, data):
-    path = root / record.BUDGET_NAME
+    path = root / plan.BUDGET_NAME
     valid = {"day": NOW.date().isoformat(), "spent": {"here:batch": [1.5, 2.0]}}
     path.write_bytes(data.draw(either(json.dumps(valid).encode())))
-    asked = record.Cost("Good", "here:batch", "disk", priority=0, written_gib=1.0, node_hours=0.5)
+    asked = plan.Cost("Good", "here:batch", "disk", priority=0, written_gib=1.0, node_hours=0.5)
     most = {"here:batch": {"written_tib": 1.0, "node_hours": 100.0}}
-    assert record.reserve(root, [asked], most, NOW.date()) in ([], [asked])
+    assert plan.reserve(root, [asked], most, NOW.date()) in ([], [asked])
     again = json.loads(path.read_bytes(), parse_constant=pytest.fail)
     assert again["day"] == valid["day"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.record import BUDGET_NAME, Cost, costs_of, reserve
+from iobands.measure.plan import BUDGET_NAME, Cost, costs_of, reserve
 
 TODAY = date(2026, 11, 22)
 FPP = {

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 import iobands as package
-from iobands.measure.lock import acquire, lock_path, new_holder, read_holder
+from iobands.measure.lock import acquire, begin_record, lock_path, new_holder, read_holder
 from iobands.measure.processes import Process
-from iobands.measure.record import begin_record
 from tests.commands.small_site import site
 from tests.fault_table import Observed
 

@@ -9,9 +9,16 @@ from pathlib import Path
 import pytest
 
 from iobands.judge.conditions import of_session
-from iobands.measure.lock import acquire, new_holder, release
+from iobands.measure.lock import (
+    RECORD_NAME,
+    acquire,
+    begin_record,
+    end_record,
+    new_holder,
+    read_last_session,
+    release,
+)
 from iobands.measure.processes import Process
-from iobands.measure.record import RECORD_NAME, begin_record, end_record, read_last_session
 from iobands.model import COMPLETED, KILLED, LIMIT, RUNNING, UNKNOWN, LastSession
 from tests.factory import NOW, daily, write_session
 from tests.sites import DAY, SiteFiles

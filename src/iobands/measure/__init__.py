@@ -5,11 +5,21 @@ ReFrame's own process imports this room: nothing here needs more than what ReFra
 
 from __future__ import annotations
 
-from iobands.measure.lock import clock_problem, lock_path, read_holder, refusal
+from iobands.measure.lock import (
+    clock_problem,
+    lock_path,
+    read_holder,
+    read_last_session,
+    refusal,
+)
 from iobands.measure.perflogs import open_to_all, require_room, require_writable, takes_locks
 from iobands.measure.plan import (
+    GIB_PER_TIB,
+    Cost,
     Limits,
     Plan,
+    capacities,
+    costs_of,
     inputs_of,
     limits_of,
     read_plan,
@@ -17,7 +27,6 @@ from iobands.measure.plan import (
     within_hours,
     write_plan,
 )
-from iobands.measure.record import GIB_PER_TIB, Cost, capacities, costs_of, read_last_session
 from iobands.measure.reframe import (
     LOG,
     SITE_ENV,

@@ -1,4 +1,4 @@
-"""The lock of a root: one session at a time, by cron or by hand.
+"""The lock of a root, for one session at a time, by cron or by hand, and the record of the last.
 
 The lock is a file that names its holder. link(2) makes it, which is atomic on NFS and Lustre too,
 where flock(2) may be missing or local to a node. The kernel does not remove it, so a lock is stale
@@ -6,6 +6,9 @@ when its processes are gone: they have ended, or their machine has restarted. Wh
 cannot see them, the heartbeat tells: the holder touches the lock every minute. Its time is compared
 with the time of a new file next to it. On NFS the server sets both; on Lustre clients do, with
 clocks that may be wrong, so the lock is watched as well.
+
+The record, `perflogs/last-session.json`, is written when a session begins and again when it ends.
+One without an end is of a session that was killed, or lost with its machine.
 """
 
 from __future__ import annotations
@@ -20,16 +23,24 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from iobands.measure.documents import decoded, encoded, read_object
+from iobands.measure.documents import decoded, encoded, read_object, write_document
 from iobands.measure.processes import Process
-from iobands.model import SessionError, Unusable
+from iobands.model import (
+    KILLED,
+    LastSession,
+    Rejected,
+    SessionError,
+    Unusable,
+    not_read,
+    parse_time,
+)
 
 LOCK_NAME: Final = ".session.json"
 #: The command of a session that ends when another one begins.
@@ -331,3 +342,70 @@ def has_stopped(lock: Path) -> bool:
 def _touched(lock: Path) -> float:
     with lock.open("rb") as file:  # NFS asks the server when a file is opened
         return os.fstat(file.fileno()).st_mtime
+
+
+RECORD_NAME: Final = "last-session.json"
+_RECORD_SCHEMA: Final = 1
+_LATER: Final = range(_RECORD_SCHEMA, 100)  # what a newer iobands says more is left out
+
+
+def begin_record(perflogs: Path, holder: Holder, tag: str, system: str | None) -> LastSession:
+    """Record that a session has begun, or raise OSError."""
+    began = parse_time(holder.began)
+    return _write_record(perflogs, LastSession(holder.session, tag, system, holder.host, began))
+
+
+def end_record(
+    perflogs: Path,
+    record: LastSession,
+    how: str,
+    counts: Mapping[str, int],
+    reason: str | None,
+    seconds: Mapping[str, float] | None = None,
+) -> None:
+    """Record how a session ended, or raise OSError."""
+    now = datetime.now(timezone.utc).replace(microsecond=0)
+    ended = replace(record, ended=now, how=how, counts=counts, reason=reason)
+    _write_record(perflogs, replace(ended, seconds=seconds or {}))
+
+
+def restore_record(perflogs: Path, former: LastSession | None) -> None:
+    """Put the former record back, as no session took place, or raise OSError."""
+    if former:
+        _write_record(perflogs, former)
+    else:
+        (perflogs / RECORD_NAME).unlink()
+
+
+def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) -> LastSession | None:
+    """Return the record, None if it does not exist or is damaged; `rejected` gets the reason.
+
+    A session without an end whose processes have ended, as far as is known here, was `killed`.
+    """
+    path = perflogs / RECORD_NAME
+    failed = [] if rejected is None else rejected
+    try:
+        record = decoded(LastSession, read_object(path, _LATER)) if path.exists() else None
+    except OSError as error:
+        failed.append(not_read(path, error))
+        return None
+    except Unusable:
+        why = "not the record of a session; the next session replaces it"
+        failed.append(Rejected(path, 0, why))
+        return None
+    if record and record.ended is None and not _is_held(perflogs, record):
+        return replace(record, how=KILLED, reason=f"by a signal, or {record.host} restarted")
+    return record
+
+
+def _is_held(perflogs: Path, record: LastSession) -> bool:
+    try:
+        holder = read_holder(perflogs)
+    except SessionError:
+        return False
+    return bool(holder and holder.session == record.session and holder.is_alive is not False)
+
+
+def _write_record(perflogs: Path, record: LastSession) -> LastSession:
+    write_document(perflogs / RECORD_NAME, {"schema": _RECORD_SCHEMA, **asdict(record)})
+    return record

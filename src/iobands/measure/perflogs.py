@@ -18,7 +18,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -37,7 +37,7 @@ from iobands.model import (
 )
 
 _ROOM: Final = 2**18  # bytes that must fit in: far more than the lines and report of a session
-_PROBE: Final = ".writable"
+_PROBE: Final = ".writable."
 #: The columns that identify the line of a sample.
 _IDENTITY: Final = (TIME, "jobid", "display_name", "environ", VARIABLE, VALUE)
 #: The columns of the performance tuple in a run report.
@@ -124,15 +124,10 @@ def end_lines(perflogs: Path, system: str) -> list[Path]:
 
 def require_room(directory: Path) -> None:
     """Write a file as large as a session's results, and remove it, or raise OSError."""
-    probe = directory / f"{_PROBE}.{os.getpid()}"
-    with naming(probe), ExitStack() as stack:
-        descriptor = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        stack.callback(probe.unlink)
-        stack.callback(os.close, descriptor)
-        written = os.write(descriptor, bytes(_ROOM))
-        if written < _ROOM:  # the file system became full: the next write says so
-            os.write(descriptor, bytes(_ROOM - written))
-        os.fsync(descriptor)
+    with naming(directory), tempfile.NamedTemporaryFile(dir=directory, prefix=_PROBE) as probe:
+        probe.write(bytes(_ROOM))
+        probe.flush()
+        os.fsync(probe.fileno())
 
 
 def _refuse_root(paths: list[Path]) -> None:

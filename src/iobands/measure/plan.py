@@ -1,5 +1,7 @@
-"""What is measured again, when and why: `perflogs/plan.json`.
+"""What may be measured: costs and budgets of a day, and the plan, `perflogs/plan.json`.
 
+A cost is an upper bound, known before anything is submitted: the volume of the scale times the
+repeats, and the nodes times the time limit. The plan says what is measured again, when and why.
 Only the holder of the lock writes the plan, as several hosts may have the hourly line. That line
 reads it and ends at once if nothing is due.
 """
@@ -8,14 +10,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from datetime import datetime, timedelta, timezone
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import date, datetime, timedelta, timezone
+from math import inf
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from iobands.measure.documents import decoded, read_object, write_document
-from iobands.measure.reframe import ReadSiteFile
-from iobands.model import Ask, Unusable, seconds_of
+from iobands.measure.reframe import ReadSiteFile, Selection, describe
+from iobands.model import REPEAT, Ask, SessionError, Unusable, seconds_of
 
 PLAN_NAME: Final = "plan.json"
 _SCHEMA: Final = 2
@@ -27,6 +30,7 @@ _CLOCK_OFF: Final = timedelta(minutes=15)
 _INPUTS: Final = ("alerts", "bands", "systems")
 
 Stamp = tuple[int, int]  # time of the last change in ns, and size
+Span = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True)
@@ -95,11 +99,7 @@ def inputs_of(config: Path) -> dict[str, Stamp]:
 
 
 def timed(
-    ask: Ask,
-    asked: Iterable[Asked],
-    limits: Limits,
-    quiet: Sequence[tuple[datetime, datetime]],
-    now: datetime,
+    ask: Ask, asked: Iterable[Asked], limits: Limits, quiet: Sequence[Span], now: datetime
 ) -> Ask | None:
     """Return `ask` with the times between which it may be measured; None if the site allows none.
 
@@ -157,6 +157,24 @@ def within_hours(
     ]
 
 
+def allowed(
+    asks: Sequence[Ask],
+    asked: Sequence[Asked],
+    limits: Mapping[Ask, Limits],
+    now: datetime,
+) -> list[Ask]:
+    """Return the asks that the limits allow now; a repeat waits for minutes, not for hours."""
+    found = []
+    for ask in asks:
+        if ask.purpose == REPEAT:
+            own = sum(each.check == ask.identity for each in asked)
+            if limits[ask].allow and limits[ask].repeat > 0 and own < limits[ask].per_day:
+                found.append(ask)
+        elif (again := timed(ask, asked, limits[ask], (), now)) and again.is_due(now):
+            found.append(ask)
+    return affordable(found, asked, limits, now)
+
+
 def read_plan(perflogs: Path) -> Plan:
     """Return the plan, one that calls for another if it is missing, damaged or of a newer iobands.
 
@@ -184,3 +202,118 @@ def note_asked(perflogs: Path, asks: Mapping[Ask, Limits], now: datetime) -> Non
     later = tuple(replace(ask, due=next_of.get(ask.identity, ask.due)) for ask in plan.asks)
     more = (Asked(now, ask.identity, ask.node_hours) for ask in asks)
     write_plan(perflogs, replace(plan, asks=later, asked=(*plan.asked, *more)), now)
+
+
+BUDGET_NAME: Final = ".budget.json"
+GIB_PER_TIB: Final = 1024
+_BUDGET: Final = "daily_budget"  # of a partition in a site file
+#: Which checks are kept first, by tag.
+_PRIORITY: Final = ("smoke", "daily", "weekly")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The most that a check costs on one partition: GiB written, and node hours.
+
+    Both are 0 if the scheduler chooses the number of nodes.
+    """
+
+    name: str
+    partition: str
+    file_system: str
+    priority: int
+    written_gib: float
+    node_hours: float
+
+
+@dataclass(frozen=True)
+class _Reserved:
+    """What is reserved on a day: GiB and node hours of each partition."""
+
+    day: str
+    spent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if any(each < 0 for pair in self.spent.values() for each in pair):
+            raise ValueError("not a cost")
+
+
+def costs_of(described: Iterable[Mapping[str, Any]]) -> list[Cost]:
+    """Return the cost of each check that `reframe --describe` prints; preflight costs nothing."""
+    found = []
+    for check in described:
+        if not (check.get("tool") and "gib" in check):
+            continue
+        tags = [n for n, tag in enumerate(_PRIORITY) if tag in check["tags"]]
+        runs = len(check["valid_prog_environs"])
+        gib = check["gib"] * max(check["repeats"], 1) * runs
+        hours = check["nodes"] * (check["time_limit"] or 0) / 3600 * runs
+        what, priority = check["file_system"], min(tags, default=len(_PRIORITY))
+        found += [
+            Cost(check["display_name"], place, what, priority, gib, hours)
+            for place in check["valid_systems"]
+        ]
+    return found
+
+
+def over_budget(root: Path, selection: Selection, read_site_file: ReadSiteFile) -> list[Cost]:
+    """Reserve what a selection may cost today, and return what exceeds the budgets of site files.
+
+    Without a budget in any of them, ReFrame is not asked what the selection is.
+
+    Raises:
+        SessionError: the costs or a site file cannot be read.
+        OSError: the reservation cannot be recorded.
+    """
+    files = (root / "config" / "systems").glob("*.py")
+    if not any(_BUDGET in path.read_text(encoding="utf-8", errors="replace") for path in files):
+        return []
+    try:
+        costs = costs_of(describe(root, selection.arguments()))
+        budgets = {
+            f"{system}:{name}": extras[_BUDGET]
+            for system in {cost.partition.partition(":")[0] for cost in costs}
+            for name, extras in read_site_file(system).partitions.items()
+            if _BUDGET in extras
+        }
+    except ValueError as error:
+        raise SessionError(str(error)) from error
+    return reserve(root / "perflogs", costs, budgets, datetime.now(timezone.utc).date())
+
+
+def capacities(partitions: Iterable[str], read_site_file: ReadSiteFile) -> dict[str, float]:
+    """Return the declared capacities of the file systems of these partitions, in TiB."""
+    return {
+        file_system: entry["capacity_tib"]
+        for system, name in (each.split(":") for each in sorted(partitions))
+        for file_system, entry in read_site_file(system).partitions[name]["filesystems"].items()
+        if "capacity_tib" in entry
+    }
+
+
+def reserve(
+    perflogs: Path, costs: Sequence[Cost], budgets: Mapping[str, Mapping[str, float]], day: date
+) -> list[Cost]:
+    """Reserve what the checks may cost on `day`, and return those that exceed the budgets.
+
+    `budgets` is by `system:partition`. Smoke and daily checks are reserved first. If it cannot be
+    recorded, it raises OSError.
+    """
+    path, today, cut = perflogs / BUDGET_NAME, _Reserved(day.isoformat()), []
+    try:
+        found = decoded(_Reserved, read_object(path))
+    except (OSError, Unusable):
+        found = today
+    spent = {**(found if found.day == today.day else today).spent}
+    for cost in sorted(costs, key=lambda each: each.priority):
+        if (budget := budgets.get(cost.partition)) is None:
+            continue
+        written, hours = spent.get(cost.partition, (0.0, 0.0))
+        total = (written + cost.written_gib, hours + cost.node_hours)
+        most = (budget.get("written_tib", inf) * GIB_PER_TIB, budget.get("node_hours", inf))
+        if total[0] <= most[0] and total[1] <= most[1]:
+            spent[cost.partition] = total
+        else:
+            cut.append(cost)
+    write_document(path, {"day": today.day, "spent": spent})
+    return cut

@@ -346,10 +346,10 @@ def prune(root: Path) -> None:
     Files that others can have put there stay.
     """
     dated = {
-        path: _day(path)
+        path: day
         for pattern, name in (("perflogs/*/reports/*.json", _REPORT), ("stage/*", _SESSION))
         for path in root.glob(pattern)
-        if name.fullmatch(path.name) and _is_ours(path, root)
+        if name.fullmatch(path.name) and (day := _day_of_own(path, root)) is not None
     }
     today = int(time.time() // _DAY)
     reports = {day for path, day in dated.items() if path.suffix}
@@ -365,25 +365,18 @@ def prune(root: Path) -> None:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _is_ours(path: Path, root: Path) -> bool:
-    """Whether this user owns `path` and no other user can have put it there.
+def _day_of_own(path: Path, root: Path) -> int | None:
+    """Return the day of the last change since 1970, None if others can have put `path` there.
 
-    No directory on the way from `root` is writable by all. A link in `root` itself, where only this
-    user writes, is followed; no other is.
+    This user owns it, and no directory on the way from `root` is writable by all. A link in `root`
+    itself, where only this user writes, is followed; no other is.
     """
     *between, top = path.parents[: len(path.relative_to(root).parts) - 1]
     try:
         modes = [top.stat().st_mode, *(each.lstat().st_mode for each in between)]
         found = path.lstat()
     except OSError:
-        return False
+        return None
     is_own = found.st_uid == os.geteuid() and not stat.S_ISLNK(found.st_mode)
-    return is_own and all(stat.S_ISDIR(mode) and not mode & stat.S_IWOTH for mode in modes)
-
-
-def _day(path: Path) -> int:
-    """Return the day of the last change since 1970, 0 if unknown."""
-    try:
-        return int(path.lstat().st_mtime // _DAY)
-    except OSError:
-        return 0
+    is_closed = all(stat.S_ISDIR(mode) and not mode & stat.S_IWOTH for mode in modes)
+    return int(found.st_mtime // _DAY) if is_own and is_closed else None

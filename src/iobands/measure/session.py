@@ -15,9 +15,8 @@ from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
 from pathlib import Path
 
-from iobands.measure import lock, record
+from iobands.measure import lock, plan
 from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, require_room
-from iobands.measure.plan import Asked, Limits, affordable, limits_of, note_asked, read_plan, timed
 from iobands.measure.processes import cancel_jobs, end_session, forget_jobs
 from iobands.measure.reframe import (
     LOG,
@@ -136,15 +135,15 @@ def _recorded(
     """Run the checks of a session, and record how it ended."""
     perflogs = at.perflogs
     clock = lock.clock_problem(perflogs)
-    former = record.read_last_session(perflogs)
-    begun = record.begin_record(perflogs, holder, selection.tag or "", selection.system)
+    former = lock.read_last_session(perflogs)
+    begun = lock.begin_record(perflogs, holder, selection.tag or "", selection.system)
     try:
         outcome = _session(at, selection, holder.session, limit)
     except NothingSelectedError:
-        record.restore_record(perflogs, former)
+        lock.restore_record(perflogs, former)
         raise
     except (SessionError, OSError) as error:
-        record.end_record(perflogs, begun, FAILED, {}, str(error))
+        lock.end_record(perflogs, begun, FAILED, {}, str(error))
         raise
     if clock:
         outcome = replace(outcome, problems=(clock, *outcome.problems))
@@ -156,7 +155,7 @@ def _recorded(
 
 def _end(perflogs: Path, begun: LastSession, outcome: SessionOutcome) -> None:
     reason = "; ".join(outcome.problems) or None
-    record.end_record(perflogs, begun, outcome.how, outcome.counts, reason, outcome.seconds)
+    lock.end_record(perflogs, begun, outcome.how, outcome.counts, reason, outcome.seconds)
 
 
 def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome | None:
@@ -218,7 +217,7 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
     perflogs = at.perflogs
     at.listener.step("selecting checks")
     (perflogs / LOG).write_bytes(b"")
-    cut = record.over_budget(at.root, selection, at.read_site_file)
+    cut = plan.over_budget(at.root, selection, at.read_site_file)
     without = [word for cost in cut for word in ("-x", exactly(cost.name))]
     ended = run_checks(at, selection, without, session, limit)
     problems = [f"not loaded: {each}" for each in ended.not_loaded]
@@ -279,16 +278,15 @@ def _why_nothing(
 
 def _why_none(root: Path, selection: Selection) -> str:
     """Return why no check was selected, with the tag that is probably meant."""
-    if selection.tag is None:
-        return "no check was selected: it may be gone or renamed; `iobands reframe -- -L` lists all"
-    everywhere = [each for each in selection.arguments()[2:] if each.startswith("--system=")]
-    tags = {tag for check in describe(root, everywhere) for tag in check["tags"]}
-    close = get_close_matches(selection.tag, sorted(tags), n=1)
-    meant = f"did you mean {close[0]}? " if close and selection.tag not in tags else ""
-    return (
-        f"no check was selected: none has the tag {selection.tag} and runs on this system; "
-        f"{meant}`iobands reframe -- -L` lists all"
-    )
+    why, remedy = "it may be gone or renamed; ", "`iobands reframe -- -L` lists all"
+    if selection.tag is not None:
+        everywhere = [each for each in selection.arguments()[2:] if each.startswith("--system=")]
+        tags = {tag for check in describe(root, everywhere) for tag in check["tags"]}
+        close = get_close_matches(selection.tag, sorted(tags), n=1)
+        why = f"none has the tag {selection.tag} and runs on this system; "
+        if close and selection.tag not in tags:
+            why += f"did you mean {close[0]}? "
+    return f"no check was selected: {why}{remedy}"
 
 
 def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -> SessionOutcome:
@@ -300,10 +298,10 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
     perflogs, end = at.perflogs, time.monotonic() + limit
     now = datetime.now(timezone.utc)
     try:
-        limits = {ask: limits_of(at.read_site_file, ask.place) for ask in asks}
+        limits = {ask: plan.limits_of(at.read_site_file, ask.place) for ask in asks}
     except FileError as error:
         return SessionOutcome(problems=(str(error),))
-    chosen = _allowed(asks, read_plan(perflogs).asked, limits, now)
+    chosen = plan.allowed(asks, plan.read_plan(perflogs).asked, limits, now)
     left = ", ".join(dict.fromkeys(ask.check for ask in asks if ask not in chosen))
     why = "not repeated, as `suspects` in the site file allows no more today"
     notes = [f"{why}: {left}"] if left else []
@@ -320,7 +318,7 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
     for selection, own in _selections(chosen):
         if how != COMPLETED:
             break
-        note_asked(perflogs, {ask: limits[ask] for ask in own}, datetime.now(timezone.utc))
+        plan.note_asked(perflogs, {ask: limits[ask] for ask in own}, datetime.now(timezone.utc))
         ended = run_checks(at, selection, [], session, end - time.monotonic())
         how = ended.how
         reports += ended.reports
@@ -340,21 +338,6 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
     written, lost = reconcile(reports, perflogs)
     said = (*problems, *lost), (*notes, *written)
     return SessionOutcome(how, {}, *said, measured=tuple(measured))
-
-
-def _allowed(
-    asks: Sequence[Ask], asked: Sequence[Asked], limits: Mapping[Ask, Limits], now: datetime
-) -> list[Ask]:
-    """Return the asks that the limits allow now; a repeat waits for minutes, not for hours."""
-    found = []
-    for ask in asks:
-        if ask.purpose == REPEAT:
-            own = sum(each.check == ask.identity for each in asked)
-            if limits[ask].allow and limits[ask].repeat > 0 and own < limits[ask].per_day:
-                found.append(ask)
-        elif (again := timed(ask, asked, limits[ask], (), now)) and again.is_due(now):
-            found.append(ask)
-    return affordable(found, asked, limits, now)
 
 
 def _selections(asks: Sequence[Ask]) -> Iterator[tuple[Selection, list[Ask]]]:
@@ -384,10 +367,8 @@ def open_session(perflogs: Path, command: str) -> tuple[lock.Holder, list[str]]:
 
     Return it with notes on what was found, or raise SessionError as `acquire` does.
     """
-    try:
+    with _refusing(perflogs):
         perflogs.mkdir(exist_ok=True)
-    except OSError as error:
-        raise lock.refusal(error, perflogs) from error
     holder = lock.new_holder(command)
     former = lock.acquire(perflogs, holder)
 
