@@ -8,18 +8,16 @@ figures with the printed digits, and no targets or nodes.
 from __future__ import annotations
 
 import base64
-import fcntl
 import json
 import math
 import os
-import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from errno import EAGAIN, EEXIST
+from errno import EEXIST
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path, PurePath
@@ -32,6 +30,7 @@ from iobands.model import (
     FIELDS,
     TIME,
     VALUE,
+    held,
     naming,
     opened_below,
     read_regular,
@@ -102,8 +101,8 @@ def write_dashboard(
         replaced = 0
         about = overview(site, paths, past=past, users=users, maintenances=maintenances)
         front = {f"{_DATA}/site.js": _call("site", about), "index.html": _asset("index.html")}
-        held = ((page_about(each), page_of_maintenance(each)) for each in maintenances)
-        pages = chain(alert_pages(site), held)
+        reports = ((page_about(each), page_of_maintenance(each)) for each in maintenances)
+        pages = chain(alert_pages(site), reports)
         written = ((name, page.encode("utf-8", "replace")) for name, page in pages)
         for name, content in chain(_app(), _runs(site, progress), written, front.items()):
             path = directory / name
@@ -132,11 +131,13 @@ def write_clusters(directory: Path, clusters: Sequence[Cluster], now: datetime) 
     return directory / "index.html"
 
 
-def prepare_directory(directory: Path) -> None:
-    """Make and mark the directory of a dashboard.
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Make and mark the directory of a dashboard, and wait until nobody else writes there.
 
     Raises:
         FileExistsError: the directory has other content that would be replaced, or a symbolic link.
+        TimeoutError: another report is still being written after a while.
         OSError: it cannot be made.
     """
     if not directory.is_dir():
@@ -152,30 +153,7 @@ def prepare_directory(directory: Path) -> None:
                 problem = "already exists and is not a dashboard of iobands; name another directory"
                 raise FileExistsError(EEXIST, problem, str(path))
         replace_file(directory / _MARK, b"", mode=_READABLE, directory=opened)
-
-
-@contextmanager
-def _alone(directory: Path) -> Iterator[None]:
-    """Wait until no other report is being written to `directory`, which is made if necessary.
-
-    Raises:
-        OSError: another report is still being written after a while, or the directory cannot be
-            made.
-    """
-    prepare_directory(directory)
-    until = time.monotonic() + _PATIENCE_SECONDS
-    with naming(directory), (directory / _MARK).open("rb+") as mark:
-        while True:
-            try:
-                fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    said = "another report is being written there; try again later"
-                    raise BlockingIOError(EAGAIN, said, str(directory)) from None
-                time.sleep(0.1)
-            except OSError:  # a file system without locks
-                break
+    with held(directory / _MARK, _PATIENCE_SECONDS), naming(directory):
         yield
 
 
