@@ -168,7 +168,7 @@ def report_to(
     )
     with naming(directory), bar:
         task = bar.add_task("")
-        written = write_dashboard(
+        replaced = write_dashboard(
             site,
             directory,
             paths=paths,
@@ -177,7 +177,8 @@ def report_to(
             maintenances=held,
             progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
-    typer.echo(f"Dashboard: {written.page.resolve()} ({plural(written.replaced, 'file')} written)")
+    page = (directory / "index.html").resolve()
+    typer.echo(f"Dashboard: {page} ({plural(replaced, 'file')} written)")
     return held
 
 

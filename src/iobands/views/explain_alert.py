@@ -116,7 +116,9 @@ def account_given_of(site: Snapshot, alert: Alert) -> Account:
     """Return what is known of an alert."""
     field, alike = sharing(site, alert)
     keys = {each.key for each in alike}
-    others, still, unmoved = list[Related](), list[str](), list[Series]()
+    others: list[Related] = []
+    still: list[str] = []
+    unmoved: list[Series] = []
     if alert.members and alert.since and alert.has_level:
         low, high = alert.since_low or alert.since, alert.since_high or alert.since
         every = relations_of(site, alert.members[0].series, Onset(alert.since, low, high))

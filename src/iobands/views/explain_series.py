@@ -78,7 +78,6 @@ _SHARED: Final = {
     "environ": "environment",
     "partition": "partition",
 }
-_STILL: Final = (None, "", False)
 _FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
 
 
@@ -110,8 +109,8 @@ def onset_of(series: Series) -> Onset | None:
     evidence = series.status.evidence
     if evidence and (change := evidence.open_change):
         return Onset(change.since, change.since_low, change.since_high)
-    suspicion = evidence and evidence.suspicion
-    return Onset(*[suspicion.since] * 3) if suspicion else None
+    since = evidence.suspicion.since if evidence and evidence.suspicion else None
+    return Onset(since, since, since) if since else None
 
 
 def relations_of(site: Snapshot, series: Series, onset: Onset | None) -> list[Related]:
@@ -121,41 +120,43 @@ def relations_of(site: Snapshot, series: Series, onset: Onset | None) -> list[Re
         if other is not series and other.key.system == series.key.system:
             values = ((name, series.trait(name), other.trait(name)) for name in _SHARED)
             shared = tuple(name for name, one, another in values if one and one == another)
-            direction, says, has_change = (onset and _moved(site, other, onset)) or _STILL
-            says += f" (same {listed([_SHARED[name] for name in shared])})" if shared else ""
-            found.append(Related(other, shared, direction, says, has_change))
+            found.append(_moved(site, other, shared, onset) if onset else Related(other, shared))
     return sorted(found, key=lambda each: -len(each.shared))
 
 
-def _moved(site: Snapshot, other: Series, onset: Onset) -> tuple[str, str, bool] | None:
-    """Return where a series moved at an onset, how, and whether by a change of its own."""
+def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Onset) -> Related:
+    """Return whether and how a series moved at an onset."""
+    still = Related(other, shared)
+    same = f" (same {listed([_SHARED[name] for name in shared])})" if shared else ""
     evidence = other.status.evidence
     low, high = onset.low - _NEAR, onset.high + _NEAR
     for change in reversed(evidence.changes if evidence else ()):
         if change.since_low <= high and change.since_high >= low:
             until = f" to {day_text(change.ended, site.now)}" if change.ended else ""
             since = f"{change.direction} since {day_text(change.since, site.now)}{until}"
-            return change.direction, f"{since}, {ratio_text(change.ratio)}", True
+            says = f"{since}, {ratio_text(change.ratio)}{same}"
+            return Related(other, shared, change.direction, says, has_change=True)
     for action in reversed(in_force(other.actions, site.now)):
         is_end = action.kind in {RESOLVE, REBASELINE}
         if is_end and action.direction and action.since and low <= action.since <= high:
             ratio = f", {action.ratio:.2f} ×" if action.ratio else ""
-            return action.direction, f"{action.direction}{ratio}; {action_text(action)}", False
+            says = f"{action.direction}{ratio}; {action_text(action)}{same}"
+            return Related(other, shared, action.direction, says)
     # A change at another time, in the series or in one of its groups, does not count here.
     alerts = [each for each in site.alerts_on(other.key) if each.certainty]
     if other.status.change or any(each.since and not low <= each.since <= high for each in alerts):
-        return None
+        return still
     times, values = other.judged
     start, logarithms = int(np.searchsorted(times, in_utc(onset.since))), np.log(values)
     before, after = logarithms[max(0, start - _BEFORE) : start], logarithms[start : start + _NEXT]
     if len(before) < _LEAST_BEFORE or len(after) < _LEAST_SINCE:
-        return None
+        return still
     level = level_ratio(before, after)
     if level.high >= _LEANS and level.low <= 1 / _LEANS:
-        return None
+        return still
     where = f"part of '{alerts[0].subject}'" if alerts else "without an alert"
-    text = f"{ratio_text(level)} in its next {plural(len(after), 'run')}, {where}"
-    return DOWN if level.value < 1 else UP, text, False
+    says = f"{ratio_text(level)} in its next {plural(len(after), 'run')}, {where}{same}"
+    return Related(other, shared, DOWN if level.value < 1 else UP, says)
 
 
 def section(heading: str, lines: Iterable[str]) -> Iterator[str]:

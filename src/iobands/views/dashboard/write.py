@@ -15,7 +15,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from errno import EEXIST
 from importlib.resources import files
@@ -65,15 +64,6 @@ _BEGINNINGS: Final = {
 _PATIENCE_SECONDS: Final = 60
 
 
-@dataclass(frozen=True)
-class Written:
-    """The page, and how many of the files were replaced."""
-
-    page: Path
-    files: int
-    replaced: int
-
-
 def write_dashboard(
     site: Snapshot,
     directory: Path,
@@ -83,12 +73,12 @@ def write_dashboard(
     users: Sequence[Block] = (),
     maintenances: Sequence[BeforeAfter] = (),
     progress: Callable[[int, int], None] = lambda _done, _of: None,
-) -> Written:
-    """Write the dashboard below `directory`; `paths` has the file systems' paths by system.
+) -> int:
+    """Write the dashboard below `directory`, and return how many files have new content.
 
-    `past` means that the site is shown as it was at an earlier time. `users` is what users of the
-    site read first, and each of `maintenances` has a page. `progress` is called with the number of
-    parts written so far.
+    `paths` has the file systems' paths by system. `past` means that the site is shown as it was at
+    an earlier time. `users` is what users of the site read first, and each of `maintenances` has a
+    page. `progress` is called with the number of parts written so far.
 
     The page is written last, so that a reader finds all files that it names. Files of an earlier
     dashboard that do not belong to this one are removed.
@@ -112,7 +102,7 @@ def write_dashboard(
         for name in _OURS:
             with opened_below(directory, [name], _ENTERED) as below:
                 _remove_others(directory / name, below, made)
-    return Written(directory / "index.html", len(made), replaced)
+    return replaced
 
 
 def write_clusters(directory: Path, clusters: Sequence[Cluster], now: datetime) -> Path:
