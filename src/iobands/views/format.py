@@ -145,11 +145,10 @@ def cause_since(cause: Cause, now: datetime) -> str:
 
 def time_text(when: datetime) -> str:
     """Return `when`, which is in UTC, to the minute: `4 Aug 2026 03:34`."""
-    return f"{date_text(when)} {when:%H:%M}"
+    return f"{_date_text(when)} {when:%H:%M}"
 
 
-def date_text(when: datetime) -> str:
-    """Return the day of `when` with its year: `4 Aug 2026`."""
+def _date_text(when: datetime) -> str:
     return f"{when.day} {when:%b %Y}"
 
 
@@ -166,7 +165,7 @@ def due_text(ask: Ask, now: datetime) -> str:
 
 def day_text(when: datetime, now: datetime) -> str:
     """Return the day of `when`, with its year if that is not clear: `4 Aug`, `4 Aug 2017`."""
-    return f"{when.day} {when:%b}" if abs(now - when) < _THIS_YEAR else date_text(when)
+    return f"{when.day} {when:%b}" if abs(now - when) < _THIS_YEAR else _date_text(when)
 
 
 def hour_text(when: datetime, now: datetime) -> str:
@@ -259,11 +258,11 @@ def action_text(action: Action, *, dated: bool = True) -> str:
     """Return what was done, when, by whom and why; without the day if that is not `dated`."""
     span = ""
     if action.kind == RESOLVE and action.since and action.until:
-        span = f" (runs of {date_text(action.since)} to {date_text(action.until)} do not count)"
+        span = f" (runs of {_date_text(action.since)} to {_date_text(action.until)} do not count)"
     if action.kind == DISCARD and action.since:
         span = f" (of {time_text(action.since)})"
     if action.kind == REBASELINE and action.since:
-        span = f" (from {date_text(action.since)} on)"
+        span = f" (from {_date_text(action.since)} on)"
     when = time_text(action.when) if dated else f"at {action.when:%H:%M}"
     return f"{_DONE[action.kind]} {when} by {action.who}: {action.reason}{span}"
 
@@ -274,7 +273,7 @@ def acknowledgement_text(alert: Alert) -> str:
         return ""
     action = alert.acknowledgement.action
     worse = alert.worse_since(action.when)
-    after = f"worse on {date_text(worse.when)}, after it was " if worse else ""
+    after = f"worse on {_date_text(worse.when)}, after it was " if worse else ""
     return f"{after}{action_text(action)}"
 
 

@@ -136,9 +136,10 @@ def _of_series(series: Series, frame: Frame, says: str, levels: _Levels) -> _Pic
 def _speeds(site: Snapshot, alert: Alert, frame: Frame) -> Iterator[_Picture]:
     """Yield the speed of a slow target or node over the others', by variable."""
     place, peer = place_of(alert, site), alert.peer
-    for variable, speeds in place.speeds.items() if place and peer else ():
-        assert place and peer
-        name = peer.name.name
+    if place is None or peer is None:
+        return
+    name = peer.name.name
+    for variable, speeds in place.speeds.items():
         if name in speeds.peers:
             values = np.exp(speeds.values[:, speeds.peers.index(name)])
             ratio = peer.ratios.get(variable)
