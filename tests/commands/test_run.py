@@ -93,6 +93,25 @@ def test_a_damaged_file_of_whom_to_tell_costs_no_night(
     observed(**done.cells(), next_run=(again.returncode, len(pings.asked)) == (0, 2))
 
 
+def test_a_session_pushes_by_itself_and_a_store_that_is_down_costs_it_nothing(
+    root: Path, iobands: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(root / "cache"))
+    store = root / "store"
+    (root / "config" / "store.yaml").write_text("url: store\n")
+    store.write_text("in the way")
+    down = iobands("run", cwd=root)
+    assert down.returncode == 0
+    assert down.stderr.startswith(f"iobands: not pushed: {store}: ")
+    assert down.stderr.endswith("never pushed, and the next one sends it all\n")
+    store.unlink()
+    up = iobands("run", cwd=root)
+    assert (up.returncode, up.stderr) == (0, "")
+    read = iobands("status", "--store", str(store), cwd=root)
+    assert read.stdout == iobands("status", cwd=root).stdout
+    assert [len(each.history.values) for each in measured(root).series] == [2, 2]
+
+
 def test_verbose_shows_what_reframe_says_and_arguments_go_through(
     root: Path, iobands: Command
 ) -> None:
