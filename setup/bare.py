@@ -62,7 +62,8 @@ def made(release: str) -> Path:
             call("debootstrap", "--variant=minbase", release, system)
         shutil.copy("/etc/resolv.conf", system / "etc")
         inside(system, "apt-get update -qq", user="root")
-        inside(system, f"apt-get install -qq -y {' '.join(PACKAGES)} >/dev/null", user="root")
+        install = f"apt-get install -qq -y {' '.join(PACKAGES)} >/dev/null"
+        inside(system, f"DEBIAN_FRONTEND=noninteractive {install}", user="root")
         inside(system, "id me 2>/dev/null || useradd --create-home me", user="root")
         if _CERTIFICATES.exists():  # of a machine that reaches the registry by a proxy
             shutil.copy(_CERTIFICATES, system / _CERTIFICATES.relative_to("/"))

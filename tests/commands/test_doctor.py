@@ -59,15 +59,16 @@ def doctor_here(site: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     return status, " ".join(said.split())
 
 
-def test_an_old_reframe_is_no_mistake_of_the_site_file(
-    site: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("why", ["ReFrame 4.9.3 is too old", "reframe is not on PATH"])
+def test_reframe_is_no_mistake_of_the_site_file(
+    why: str, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object) -> None:
-        raise SessionError("ReFrame 4.9.3 is too old: iobands needs 4.10")
+        raise SessionError(why)
 
     monkeypatch.setattr("iobands.commands.checkup.describe", refused)
     status, said = doctor_here(site, monkeypatch)
-    assert (status, "FAIL site file: ReFrame 4.9.3 is too old" in said) == (3, True)
+    assert (status, f"FAIL site file: {why}" in said) == (3, True)
     assert "correct config/systems" not in said
 
 
