@@ -93,7 +93,8 @@ def _site_file(site: Path) -> tuple[str | None, Line]:
     try:
         described = describe(site, ["-t", "smoke"])
     except (SessionError, OSError, ValueError) as error:
-        is_of_reframe = str(error).lower().startswith("reframe ")  # a line of its own says what to do
+        # which has a line of its own that says what to do
+        is_of_reframe = str(error).lower().startswith("reframe ")
         return None, Line("site file", str(error), "" if is_of_reframe else remedy, fail)
     system = next((each["system"] for each in described if each.get("system")), None)
     measuring = sum("gib" in each for each in described)
