@@ -1,60 +1,31 @@
-"""What the room offers to the rooms above and to the dashboard: texts, lines and documents."""
+"""What the room offers to the rooms above: texts, lines and documents."""
 
 from __future__ import annotations
 
-from iobands.views.alert_lines import (
-    ATTENTION,
-    address_of,
-    cause_text,
-    counted_members,
-    details,
-    finding,
-    named,
-    news_text,
-    page_of,
-    place_of,
-    sections,
-    subject,
-    with_pages,
-)
+from iobands.views.alert_lines import address_of, cause_text, details, named, news_text, subject
 from iobands.views.format import (
     MAIL_WIDTH,
-    WORDS,
     Block,
     DocumentFormat,
-    action_text,
     age_text,
-    band_text,
     blocks,
     command_text,
-    counts,
     day_text,
     due_text,
     figure,
     fitted,
-    level_text,
     nearest,
     output_width,
     percent,
     plural,
     printable,
     ratio_text,
-    rendered,
-    runs_left,
     size_text,
     some,
-    sparkline,
-    state_text,
     summary,
     time_text,
     worst_member,
     written,
 )
-from iobands.views.notes import (
-    asked_text,
-    leftover_text,
-    leftovers_heading,
-    maintenance_lines,
-    not_measured,
-)
-from iobands.views.peers import WORST_FIRST, peers_text, with_worst
+from iobands.views.notes import asked_text
+from iobands.views.peers import peers_text

@@ -30,35 +30,34 @@ from iobands.snapshot import (
     in_utc,
     value_of,
 )
-from iobands.views import (
+from iobands.views.alert_lines import (
     ATTENTION,
+    counted_members,
+    details,
+    finding,
+    page_of,
+    sections,
+    subject,
+    with_pages,
+)
+from iobands.views.dashboard.series import heat_map, job_id, peer_maps, picked, series_id
+from iobands.views.format import (
     WORDS,
     Block,
     band_text,
-    counted_members,
     counts,
     day_text,
-    details,
     figure,
-    finding,
-    leftover_text,
-    leftovers_heading,
-    maintenance_lines,
-    not_measured,
-    page_of,
     percent,
     plural,
     rendered,
     runs_left,
-    sections,
     sparkline,
     state_text,
-    subject,
     time_text,
-    with_pages,
 )
-from iobands.views.dashboard.series import heat_map, job_id, peer_maps, picked, series_id
 from iobands.views.maintenance import in_short, page_about, title_of_maintenance
+from iobands.views.notes import leftover_text, leftovers_heading, maintenance_lines, not_measured
 
 #: The version of the form of the data.
 _SCHEMA: Final = 1

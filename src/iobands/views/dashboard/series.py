@@ -26,8 +26,9 @@ from iobands.snapshot import (
     moment,
     slug,
 )
-from iobands.views import WORST_FIRST, action_text, ratio_text, with_worst
 from iobands.views.explain_series import Fact, facts, moved
+from iobands.views.format import action_text, ratio_text
+from iobands.views.peers import WORST_FIRST, with_worst
 
 # How many sessions are shown: six weeks of daily ones.
 _MOST_SESSIONS: Final = 42

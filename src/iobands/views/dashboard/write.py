@@ -37,10 +37,10 @@ from iobands.model import (
     replace_file,
 )
 from iobands.snapshot import SLOWEST, WHERE, BeforeAfter, Series, Snapshot, slowest
-from iobands.views import Block, printable
 from iobands.views.dashboard.alert_page import alert_pages
 from iobands.views.dashboard.overview import Cluster, clusters_page, overview
 from iobands.views.dashboard.series import details_of, job_id, seconds
+from iobands.views.format import Block, printable
 from iobands.views.maintenance import page_about, page_of_maintenance
 
 # Independent of the umask, as a web server reads them as another user.
