@@ -6,7 +6,7 @@ from pathlib import Path
 
 from iobands.model import PeerName
 from iobands.snapshot import ACTIONS, begun, in_force
-from iobands.source.action_log import ACTIONS_SCHEMA, as_line, read_log
+from iobands.source.action_log import ACTION_LOG, read_log
 from tests.contracts.documented import DOCUMENT, first_column
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -58,12 +58,12 @@ def test_what_version_4_added():
 
 def test_actions_are_written_in_the_same_form():
     newer = [line.replace('"schema": 1', '"schema": 4') for line in LINES]
-    assert [as_line(action) for action in DONE] == newer
+    assert [ACTION_LOG.line(action) for action in DONE] == newer
     for version in (2, 3, 4):
         name = f"golden-{version}"
         written = (GOLDEN / f"{name}.jsonl").read_text(encoding="utf-8")
         newer = written.replace(f'"schema": {version}', '"schema": 4').splitlines()
-        assert [as_line(each) for each in read_log(GOLDEN, name, NOW).actions] == newer
+        assert [ACTION_LOG.line(each) for each in read_log(GOLDEN, name, NOW).actions] == newer
 
 
 def test_documented_fields_and_actions():
@@ -75,7 +75,7 @@ def test_documented_fields_and_actions():
     used = dict.fromkeys(name for line in [*LINES, *later] for name in json.loads(line))
     assert set(used) == set(first_column("## Contract 5", "Field"))
     assert tuple(first_column("## Contract 5", "Action")) == ACTIONS
-    assert ACTIONS_SCHEMA == 4
+    assert ACTION_LOG.schema == 4
 
 
 def test_the_documented_example():

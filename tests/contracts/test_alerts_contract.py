@@ -10,12 +10,18 @@ import pytest
 
 from iobands.judge.fold import stories_in
 from iobands.model import Unusable
-from iobands.snapshot import Cause, CauseKind, State
-from iobands.source.action_log import ALERT_SCHEMA, event_in, event_line, read_alert_log
+from iobands.snapshot import AlertEvent, Cause, CauseKind, State
+from iobands.source.action_log import ALERT_LOG, read_alert_log
 from tests.contracts.documented import first_column
 
 GOLDEN = (Path(__file__).parent / "golden" / "alerts.jsonl").read_bytes()
 NOW = datetime(2026, 11, 30, tzinfo=timezone.utc)
+
+
+def event_in(content: bytes) -> AlertEvent:
+    return ALERT_LOG.parse(content)[0]
+
+
 EVENTS = [event_in(line) for line in GOLDEN.splitlines()]
 
 
@@ -42,12 +48,12 @@ def test_what_turned_into_something_else_is_said_with_its_beginning() -> None:
     assert (turned.names, turned.state) == (("d",), State.SLIDING)
     assert turned.since == datetime(2026, 10, 2, 4, 19, tzinfo=timezone.utc)
     with pytest.raises(Unusable, match="not the state of a series"):
-        event_in(event_line(turned).replace("sliding", "slipping").encode())
+        event_in(ALERT_LOG.line(turned).replace("sliding", "slipping").encode())
 
 
 def test_events_are_written_in_the_same_form() -> None:
-    assert [event_line(each) for each in EVENTS] == GOLDEN.decode().splitlines()
-    assert ALERT_SCHEMA == 2
+    assert [ALERT_LOG.line(each) for each in EVENTS] == GOLDEN.decode().splitlines()
+    assert ALERT_LOG.schema == 2
 
 
 def test_documented_fields_and_events() -> None:
@@ -69,18 +75,18 @@ def test_events_of_later_are_not_known_yet(tmp_path: Path) -> None:
     ("fields", "why"),
     [
         ({"schema": 0}, "schema is 0, not a number from 1"),
-        ({"event": "exploded"}, "event is 'exploded'; one of opened, "),
+        ({"event": "exploded"}, "event is 'exploded', not one of opened, "),
         ({"number": 0}, "number is missing"),
         ({"number": 10**12}, "not the number of an alert"),
         ({"number": True}, "not the number of an alert"),
-        ({"direction": "sideways"}, "direction is 'sideways'; one of down, up"),
+        ({"direction": "sideways"}, "direction is 'sideways', not one of down, up"),
         ({"subject": ["x"]}, "not a text"),
-        ({"names": [1]}, "names is not a list of texts"),
-        ({"names": "abc"}, "names is not a list of texts"),
-        ({"since": "yesterday"}, "since is 'yesterday', not a time"),
+        ({"names": [1]}, "not a list of texts"),
+        ({"names": "abc"}, "not a list of texts"),
+        ({"since": "yesterday"}, "since is 'yesterday', not a time with a UTC offset"),
         ({"when": None}, "when is missing"),
-        ({"cause": "rain"}, "cause is 'rain', which is not a cause"),
-        ({"cause": {"kind": "rain"}}, "which is not a cause"),
+        ({"cause": "rain"}, "cause is 'rain', not a cause"),
+        ({"cause": {"kind": "rain"}}, "not a cause"),
         ({"colour": "red"}, "unknown field 'colour'"),
     ],
 )

@@ -21,7 +21,7 @@ from iobands.measure.lock import (
     read_last_session,
 )
 from iobands.model import FileError
-from iobands.source.action_log import ACTIONS_SCHEMA, ALERT_SCHEMA, read_alert_log, read_log
+from iobands.source.action_log import ACTION_LOG, ALERT_LOG, read_alert_log, read_log
 from iobands.source.perflog import read_perflogs, unknown_columns
 from tests.config.test_contract import GNU, SITE_FILE, SYSTEM, changed
 from tests.contracts.documented import DOCUMENT
@@ -60,9 +60,9 @@ def test_a_newer_perflog_has_the_samples_of_its_known_columns(tmp_path: Path) ->
 def test_a_newer_action_counts_and_what_was_left_out_is_listed(tmp_path: Path) -> None:
     before = (GOLDEN / "golden.jsonl").read_text("utf-8").splitlines()
     known = read_log(GOLDEN, "golden", LATER).actions
-    lines = [newer(each, ACTIONS_SCHEMA) for each in before]
-    lines[0] = newer(before[0], ACTIONS_SCHEMA, mood="calm")
-    lines.append(newer(before[0], ACTIONS_SCHEMA, action="snooze"))
+    lines = [newer(each, ACTION_LOG.schema) for each in before]
+    lines[0] = newer(before[0], ACTION_LOG.schema, mood="calm")
+    lines.append(newer(before[0], ACTION_LOG.schema, action="snooze"))
     lines.append(before[0].replace('"who"', '"woh"'))  # of today: a mistake
     path = tmp_path / "x.jsonl"
     path.write_text("\n".join(lines))
@@ -70,8 +70,8 @@ def test_a_newer_action_counts_and_what_was_left_out_is_listed(tmp_path: Path) -
     assert log.actions == known
     assert [str(each).removeprefix(f"{path}:") for each in log.rejected] == [
         "1: schema 5 is newer than 4; left out: 'mood'",
-        "5: action is 'snooze'; one of acknowledge, resolve, rebaseline, undo, retire, discard, "
-        "begin maintenance, end maintenance",
+        "5: action is 'snooze', not one of acknowledge, resolve, rebaseline, undo, retire, "
+        "discard, begin maintenance, end maintenance",
         "6: unknown field 'woh'",
     ]
 
@@ -81,7 +81,7 @@ def test_a_newer_event_counts_and_what_was_left_out_is_listed(tmp_path: Path) ->
     path = tmp_path / "x" / "alerts.jsonl"
     path.parent.mkdir()
     read = []
-    for lines in (before, [newer(each, ALERT_SCHEMA, mood="calm") for each in before]):
+    for lines in (before, [newer(each, ALERT_LOG.schema, mood="calm") for each in before]):
         path.write_text("\n".join(lines))
         read.append(read_alert_log(tmp_path, "x", LATER))
     (known, nothing), (events, rejected) = read

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from iobands.bands import load_bands, parse_bands
 from iobands.judge.fold import stories_in
-from iobands.source.action_log import event_in
+from iobands.source.action_log import ALERT_LOG
 from iobands.source.perflog import read_perflogs
 from iobands.views.digest import digest_text
 from tests.factory import COLUMNS, line, write_bands
@@ -144,6 +144,8 @@ def test_an_action_of_each_form_counts_as_in_todays(files: SiteFiles, rows: list
 def test_the_first_log_of_alerts_tells_what_todays_does() -> None:
     first = (GOLDEN / "alerts-1.jsonl").read_bytes().splitlines()
     newer = [each.replace(b'"schema": 1', b'"schema": 2') for each in first]
-    before, after = (stories_in([event_in(each) for each in lines]) for lines in (first, newer))
+    before, after = (
+        stories_in([ALERT_LOG.parse(each)[0] for each in lines]) for lines in (first, newer)
+    )
     assert before == after
     assert [each.number for each in before] == [17, 18]

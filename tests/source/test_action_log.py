@@ -27,7 +27,7 @@ from iobands.snapshot import (
     UNDO,
     Action,
 )
-from iobands.source.action_log import append, as_line, log_path, parse, read_log
+from iobands.source.action_log import ACTION_LOG, append, log_path, read_log
 from tests.factory import NOW
 from tests.judge.keys import KEY
 
@@ -83,6 +83,10 @@ def line(**fields: object) -> bytes:
     """Return GOOD with `fields` in its place; None leaves one out."""
     found = {name: value for name, value in {**GOOD, **fields}.items() if value is not None}
     return json.dumps(found).encode()
+
+
+def parse(content: bytes) -> Action:
+    return ACTION_LOG.parse(content)[0]
 
 
 def test_no_file_is_an_empty_log(tmp_path: Path) -> None:
@@ -204,7 +208,10 @@ def test_a_last_line_that_was_cut_off_costs_only_itself(tmp_path: Path, cut: int
 def test_a_last_line_without_an_end_gets_one(tmp_path: Path) -> None:
     path = log(tmp_path, line())
     append(tmp_path, "here", [parse(line(reason="new"))])
-    assert path.read_bytes() == line() + b"\n" + as_line(parse(line(reason="new"))).encode() + b"\n"
+    assert (
+        path.read_bytes()
+        == line() + b"\n" + ACTION_LOG.line(parse(line(reason="new"))).encode() + b"\n"
+    )
 
 
 def test_what_was_there_is_not_touched(tmp_path: Path) -> None:
@@ -219,11 +226,11 @@ def test_what_was_there_is_not_touched(tmp_path: Path) -> None:
 def test_times_are_written_in_utc_and_may_be_read_in_any_offset() -> None:
     action = parse(line(when="2026-11-20T10:12:00+01:00"))
     assert action.when == datetime(2026, 11, 20, 9, 12, tzinfo=timezone.utc)
-    assert json.loads(as_line(action)) == GOOD
+    assert json.loads(ACTION_LOG.line(action)) == GOOD
 
 
 def test_a_line_has_no_line_break_in_it() -> None:
-    assert "\n" not in as_line(parse(line(reason="two\nlines\u2028and\x85more")))
+    assert "\n" not in ACTION_LOG.line(parse(line(reason="two\nlines\u2028and\x85more")))
 
 
 def test_what_no_terminal_can_have_sent_is_written_nevertheless(tmp_path: Path) -> None:

@@ -5,18 +5,19 @@ Everything is drawn at random with a fixed seed; the dates end today.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from itertools import groupby, product
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
 from iobands.model import MADE_UP, PERFLOG_HEADER, VARIABLE_UNITS, perflog_line
 from iobands.snapshot import ACKNOWLEDGE, DOWN, REAL, RESOLVE, Action
-from iobands.source.action_log import as_line
+from iobands.source.action_log import ACTION_LOG
 
 DAYS: Final = 365
 
@@ -60,45 +61,32 @@ _RECORDED: Final = 100  # days ago
 _FILES: Final = _NODES * _PER_NODE
 
 
-@dataclass(frozen=True)
-class _Check:
-    """A check that runs daily; `rates` has the level of each variable by file system."""
+class _Check(NamedTuple):
+    """A check that runs daily, with the level of each variable on both file systems."""
 
     name: str
     pattern: str
-    interface: str
     stripe_count: int
     transport: str
     hints: str
-    rates: Mapping[str, Mapping[str, float]]
+    scratch: tuple[float, float]
+    fast: tuple[float, float]
+    variables: tuple[str, str] = ("write_bw", "read_bw")
     tool: str = "benchio"
     first_day: int = DAYS  # days ago
 
 
-def _rates(scratch: tuple[float, float], fast: tuple[float, float]) -> dict[str, dict[str, float]]:
-    """Return the write and read rates of two file systems in GiB/s."""
-    return {
-        "write_bw": {"scratch": scratch[0], "fast": fast[0]},
-        "read_bw": {"scratch": scratch[1], "fast": fast[1]},
-    }
-
-
-# fmt: off
 _CHECKS: Final = (
-    _Check("BenchioFPP", "fpp", "posix", 1, "ofi", "default", _rates((42, 35), (88, 96))),
-    _Check("BenchioFPP", "fpp", "posix", -1, "ofi", "default", _rates((42, 35), (88, 96))),
-    _Check("BenchioSSF", "ssf", "mpiio", 1, "ofi", "default", _rates((0.9, 1.2), (1.6, 2.0))),
-    _Check("BenchioSSF", "ssf", "mpiio", -1, "ofi", "default", _rates((6.1, 6.3), (6.4, 9.2))),
-    _Check("BenchioSSF", "ssf", "mpiio", -1, "ucx", "default", _rates((6.1, 6.4), (6.4, 9.3))),
-    _Check("BenchioSSF", "ssf", "mpiio", -1, "ucx", _PRESET, _rates((9.8, 6.4), (10.1, 9.2))),
-    _Check("BenchioSSF", "ssf", "mpiio", -1, "ofi", _PRESET, _rates((9.7, 6.4), (10.2, 9.3)),
-           first_day=9),
-    _Check("Mdtest", "metadata-easy", "posix", 1, "ofi", "default", {
-        "create_rate": {"scratch": 31_000, "fast": 82_000},
-        "stat_rate": {"scratch": 95_000, "fast": 240_000},
-    }, tool="mdtest"),
-)
-# fmt: on
+    _Check("BenchioFPP", "fpp", 1, "ofi", "default", (42, 35), (88, 96)),
+    _Check("BenchioFPP", "fpp", -1, "ofi", "default", (42, 35), (88, 96)),
+    _Check("BenchioSSF", "ssf", 1, "ofi", "default", (0.9, 1.2), (1.6, 2.0)),
+    _Check("BenchioSSF", "ssf", -1, "ofi", "default", (6.1, 6.3), (6.4, 9.2)),
+    _Check("BenchioSSF", "ssf", -1, "ucx", "default", (6.1, 6.4), (6.4, 9.3)),
+    _Check("BenchioSSF", "ssf", -1, "ucx", _PRESET, (9.8, 6.4), (10.1, 9.2)),
+    _Check("BenchioSSF", "ssf", -1, "ofi", _PRESET, (9.7, 6.4), (10.2, 9.3), first_day=9),
+    _Check("Mdtest", "metadata-easy", 1, "ofi", "default", (31e3, 95e3), (82e3, 240e3),
+           ("create_rate", "stat_rate"), "mdtest"),
+)  # fmt: skip
 
 
 def write_demo(directory: Path, now: datetime) -> None:
@@ -107,73 +95,67 @@ def write_demo(directory: Path, now: datetime) -> None:
     Raises:
         OSError: the directory cannot be written.
     """
-    config = directory / "config"
-    perflogs = directory / "perflogs" / MADE_UP / "compute"
-    for path in (perflogs, *(config / name for name in ("bands", "alerts", "systems"))):
-        path.mkdir(parents=True, exist_ok=True)
     end = now.astimezone(timezone.utc).replace(hour=3, minute=30, second=0, microsecond=0)
     end -= timedelta(days=1) if end + timedelta(hours=2) > now else timedelta()
-    lines: dict[str, list[str]] = {check.name: [] for check in _CHECKS}
+    files = {
+        f"config/bands/{MADE_UP}.yaml": _bands_file(end),
+        f"config/alerts/{MADE_UP}.jsonl": "".join(f"{ACTION_LOG.line(a)}\n" for a in _actions(end)),
+        f"config/systems/{MADE_UP}.py": _SITE_FILE,
+    }
+    logs: dict[str, list[str]] = {}
     for name, line in _lines(end):
-        lines[name].append(line)
-    for name, found in lines.items():
-        text = "\n".join([PERFLOG_HEADER, *found])
-        (perflogs / f"{name}.log").write_text(f"{text}\n", encoding="utf-8")
-    (config / "bands" / f"{MADE_UP}.yaml").write_text(_bands_file(end), encoding="utf-8")
-    actions = "".join(f"{as_line(action)}\n" for action in _actions(end))
-    (config / "alerts" / f"{MADE_UP}.jsonl").write_text(actions, encoding="utf-8")
-    (config / "systems" / f"{MADE_UP}.py").write_text(_SITE_FILE, encoding="utf-8")
+        logs.setdefault(name, [PERFLOG_HEADER]).append(f"\n{line}")
+    for name, lines in logs.items():
+        files[f"perflogs/{MADE_UP}/compute/{name}.log"] = "".join([*lines, "\n"])
+    for name, text in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text, encoding="utf-8")
 
 
 def _lines(end: datetime) -> Iterator[tuple[str, str]]:
     """Yield the lines of each check in the order of time."""
-    draw = np.random.default_rng(_SEED)
-    draw_peers = np.random.default_rng(_SEED)
+    draw, draw_peers = (np.random.default_rng(_SEED) for _ in range(2))
     jobid = 1_000_000
     for ago in range(DAYS - 1, -1, -1):
         when = end - timedelta(days=ago)
+        session = f"{when:%Y%m%dT%H%M%SZ}-{ago}"
         shared = {name: _SHARED_NOISE * draw.standard_normal() for name in _TARGETS}
-        for check in _CHECKS:
-            for place in _TARGETS:
-                when += timedelta(minutes=4, seconds=int(draw.integers(60)))
-                jobid += int(draw.integers(1, 40))
-                node = 1000 + _NODES * (int(draw.integers(1000, 4000)) % 5)
-                noise = _NOISE[place] * draw.standard_normal(len(check.rates)) + shared[place]
-                odd = draw.random() if ago else 1.0  # not in the last session
-                outlier = draw.uniform(0.3, 0.6) if odd < _OUTLIERS else 1.0
-                failed = 0.5 < odd < 0.5 + _FAILED  # noqa: PLR2004
-                beside = (draw.uniform(0, 2), int(draw.poisson(30)))
-                if ago >= check.first_day or any(
-                    begin >= ago > after for begin, after in (_GAP, _MAINTENANCE)
-                ):
-                    continue
-                run = {
-                    "job_completion_time": when.isoformat(),
-                    "session": f"{end - timedelta(days=ago):%Y%m%dT%H%M%SZ}-{ago}",
-                    "jobid": jobid,
-                    "job_nodelist": f"nid[{node:06d}-{node + _NODES - 1:06d}]",
-                    "load_per_node": f"{beside[0]:.2f}",
-                    "other_jobs": beside[1],
-                    **_settings(check, place, ago),
-                }
-                if check.pattern == "fpp" and ago < _RECORDED and not failed:
-                    run |= _speeds(check, place, ago, node, draw_peers)
-                if failed:
-                    run |= {"result": "fail", "fail_phase": "sanity"}
-                for (variable, levels), deviation in zip(check.rates.items(), noise, strict=True):
-                    rate = levels[place] * _factor(check, place, variable, ago) * outlier
-                    value = "null" if failed else f"{rate * np.exp(deviation):.5g}"
-                    unit = VARIABLE_UNITS[variable]
-                    named = {"perf_var": variable, "perf_value": value, "perf_unit": unit}
-                    yield check.name, perflog_line(run | named)
+        for check, place in product(_CHECKS, _TARGETS):
+            when += timedelta(minutes=4, seconds=int(draw.integers(60)))
+            jobid += int(draw.integers(1, 40))
+            node = 1000 + _NODES * (int(draw.integers(1000, 4000)) % 5)
+            noise = _NOISE[place] * draw.standard_normal(2) + shared[place]
+            odd = draw.random() if ago else 1.0  # not in the last session
+            outlier = draw.uniform(0.3, 0.6) if odd < _OUTLIERS else 1.0
+            failed = 0.5 < odd < 0.5 + _FAILED  # noqa: PLR2004
+            load, other_jobs = draw.uniform(0, 2), int(draw.poisson(30))
+            if ago >= check.first_day or any(b >= ago > e for b, e in (_GAP, _MAINTENANCE)):
+                continue
+            run = {
+                "job_completion_time": when.isoformat(),
+                "session": session,
+                "jobid": jobid,
+                "job_nodelist": f"nid[{node:06d}-{node + _NODES - 1:06d}]",
+                "load_per_node": f"{load:.2f}",
+                "other_jobs": other_jobs,
+                **_settings(check, place, ago),
+            }
+            if check.pattern == "fpp" and ago < _RECORDED and not failed:
+                run |= _speeds(check, place, ago, node, draw_peers)
+            if failed:
+                run |= {"result": "fail", "fail_phase": "sanity"}
+            levels = check.scratch if place == "scratch" else check.fast
+            for variable, level, deviation in zip(check.variables, levels, noise, strict=True):
+                rate = level * _factor(check, place, variable, ago) * outlier * np.exp(deviation)
+                run |= {"perf_var": variable, "perf_unit": VARIABLE_UNITS[variable]}
+                run["perf_value"] = "null" if failed else f"{rate:.5g}"
+                yield check.name, perflog_line(run)
 
 
 def _settings(check: _Check, place: str, ago: int) -> dict[str, object]:
-    full = _targets(place, ago)
-    fullest = max(full, key=full.__getitem__)
-    targets = len(full)
+    full, count, environ = _targets(place, ago), check.stripe_count, f"gnu-{check.transport}"
+    fullest, targets = max(full, key=full.__getitem__), len(full)
     tuned = check.hints == _PRESET
-    environ, count = f"gnu-{check.transport}", check.stripe_count
     return {
         "result": "pass",
         "display_name": f"{check.name} %file_system={place} %stripe_count={count} "
@@ -187,7 +169,7 @@ def _settings(check: _Check, place: str, ago: int) -> dict[str, object]:
         "tool": check.tool,
         "tool_version": "1.0",
         "pattern": check.pattern,
-        "interface": check.interface,
+        "interface": "mpiio" if check.pattern == "ssf" else "posix",
         "file_system": place,
         "medium": _MEDIUM[place],
         "file_system_type": "lustre",
@@ -270,22 +252,19 @@ def _speeds(
 
 def _spans(files: Mapping[int, int]) -> str:
     """Return how many files lie on each target; equal neighbours are written as one range."""
-    spans: list[tuple[int, int, int]] = []
-    for number, count in files.items():
-        first = number
-        if spans and spans[-1][1:] == (number - 1, count):
-            first = spans.pop()[0]
-        spans.append((first, number, count))
-    return ",".join(
-        f"{first}-{last}:{count}" if first < last else f"{first}:{count}"
-        for first, last, count in spans
-    )
+    spans = []
+    equal = groupby(enumerate(files.items()), key=lambda each: (each[1][0] - each[0], each[1][1]))
+    for (_, count), group in equal:
+        numbers = [number for _, (number, _) in group]
+        span = f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
+        spans.append(f"{span}:{count}")
+    return ",".join(spans)
 
 
 def _text(check: _Check, speeds: Mapping[str, float], draw: np.random.Generator) -> str:
     """Return the speeds by variable, with the noise of a run."""
     parts = []
-    for variable in check.rates:
+    for variable in check.variables:
         noise = np.exp(_PEER_NOISE * draw.standard_normal(len(speeds)))
         listed = (
             f"{name}:{speed * factor:.3g}"
@@ -297,25 +276,21 @@ def _text(check: _Check, speeds: Mapping[str, float], draw: np.random.Generator)
 
 def _factor(check: _Check, place: str, variable: str, ago: int) -> float:
     """Return the factor on a rate by the events of a day."""
-    factor = 1.0
-    is_write = variable == "write_bw"
-    if ago > _UPGRADE:
-        if place == "scratch":
-            factor *= 0.8
-        if check.pattern == "fpp" and check.stripe_count < 0 and is_write:
-            factor *= 0.85  # in the first epoch one stripe was better
-    if place == "scratch" and _INCIDENT[0] >= ago > _INCIDENT[1]:
-        factor *= 0.25
-    if place == "fast" and variable == "read_bw" and _REPAIRED[0] >= ago > _REPAIRED[1]:
-        factor *= 0.74
-    if place == "scratch" and is_write and ago < _DROP:
-        factor *= 0.69
-    if place == "fast" and check.pattern == "fpp" and ago < _SLOW:
-        factor *= _SLOWNESS  # the slowest rank ends a run
-    if check.pattern == "fpp" and check.stripe_count == 1 and ago < _EXPANDED:
+    is_fpp, is_write = check.pattern == "fpp", variable == "write_bw"
+    scratch, fast, stripes = place == "scratch", place == "fast", check.stripe_count
+    events = [
+        (scratch and ago > _UPGRADE, 0.8),
+        # in the first epoch one stripe was better
+        (is_fpp and stripes < 0 and is_write and ago > _UPGRADE, 0.85),
+        (scratch and _INCIDENT[0] >= ago > _INCIDENT[1], 0.25),
+        (fast and variable == "read_bw" and _REPAIRED[0] >= ago > _REPAIRED[1], 0.74),
+        (scratch and is_write and ago < _DROP, 0.69),
+        (fast and is_fpp and ago < _SLOW, _SLOWNESS),  # the slowest rank ends a run
+    ]
+    if is_fpp and stripes == 1 and ago < _EXPANDED:
         before, now = (max(_files(_targets(place, day)).values()) for day in (_EXPANDED, ago))
-        factor *= before / now  # the busiest target ends a run
-    return factor
+        events.append((True, before / now))  # the busiest target ends a run
+    return math.prod(factor for applies, factor in events if applies)
 
 
 def _bands_file(end: datetime) -> str:
