@@ -3,21 +3,28 @@
 A file NAME of the source becomes the perflog `imported-NAME.log`. Lines that it already has are
 not written again, so that a growing source can be converted repeatedly. A mapping, which is a YAML
 file, supplies what the results lack.
+
+It reads perflogs as ReFrame 3 and 4 and EPCC's configuration write them, and CSV tables with a
+header. EPCC's perflogs lack the series fields. For its benchio checks on ARCHER2 they follow from
+the check's class, its parameter and the variable, as the public epcc-reframe defines them.
 """
 
 from __future__ import annotations
 
+import csv
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from iobands.model import (
+    NULLS,
     PATH_PART,
     PERFLOG_HEADER,
     READ,
@@ -29,22 +36,14 @@ from iobands.model import (
     VARIABLE_UNITS,
     Rejected,
     Unusable,
+    from_unix,
     number,
     parse_yaml,
     perflog_line,
     read_content,
 )
-from iobands.source.foreign import (
-    Said,
-    epcc_fields,
-    is_epcc,
-    parameters_of,
-    read_file,
-    source_files,
-)
-from iobands.source.perflog import read_perflogs
+from iobands.source.perflog import perflog_files, read_perflogs
 
-_LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?", re.ASCII)
 #: The B/s of each unit. M and Mi differ, as in the programs that print them.
 _BYTES: Final = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
     f"{prefix}i": 2.0 ** (10 * power) for power, prefix in enumerate("KMGT", 1)
@@ -72,8 +71,9 @@ _MAPPING_SCHEMA: Final[dict[str, Any]] = {
     },
 }
 
+Said = dict[str, str]
 _Line = tuple[Path, int]  # of the source
-_Texts = Mapping[str, str]
+_Fields = Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class FieldMapping:
     """A mapping file, which docs/other-results.md describes; None skips a variable."""
 
     time_zone: ZoneInfo = ZoneInfo("UTC")  # noqa: RUF009 (immutable)
-    fields: _Texts = field(default_factory=dict)
-    variables: Mapping[str, _Texts | None] = field(default_factory=dict)
-    columns: _Texts = field(default_factory=dict)
+    fields: _Fields = field(default_factory=dict)
+    variables: Mapping[str, _Fields | None] = field(default_factory=dict)
+    columns: _Fields = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -114,19 +114,11 @@ def read_mapping(path: Path) -> FieldMapping:
     except (ValueError, OSError, KeyError):  # the kind of error decides which
         problem = "is not a time zone; write one such as 'Europe/London'"
         raise document.error(["time_zone"], problem) from None
-    variables = said.get("variables", {})
-    for name, fields in variables.items():
+    for name, fields in said.get("variables", {}).items():
         if fields is not None and fields.get(VARIABLE, name) not in VARIABLE_UNITS:
             problem = f"has no {VARIABLE}; write a variable of contract 2 as its {VARIABLE}"
             raise document.error(["variables", name], problem)
-    texts = {name: _texts(fields) for name, fields in variables.items()}
-    return FieldMapping(
-        zone, _texts(said.get("fields")) or {}, texts, _texts(said.get("columns")) or {}
-    )
-
-
-def _texts(fields: Mapping[str, object] | None) -> _Texts | None:
-    return None if fields is None else {name: str(value) for name, value in fields.items()}
+    return FieldMapping(**{**said, "time_zone": zone})
 
 
 def convert(source: Path, mapping: FieldMapping, perflogs: Path) -> Converted:
@@ -142,63 +134,51 @@ def convert(source: Path, mapping: FieldMapping, perflogs: Path) -> Converted:
     found: defaultdict[Path, dict[str, _Line]] = defaultdict(dict)
     rejected: list[Rejected] = []
     passed_over = 0
-    for line, row in _rows(source, mapping):
-        if isinstance(row, Unusable):
-            rejected.append(Rejected(*line, str(row)))
-        elif row is None:
-            passed_over += 1
-        else:
-            text = perflog_line(row)
-            found[_place(row, line[0])].setdefault(text, line)
-    for place, text, reason in list(_unreadable(found)):
+    for path, line, sample in _samples_below(source, mapping.columns):
+        try:
+            if isinstance(sample, Unusable):
+                raise sample
+            if row := _row(sample, mapping):
+                found[_place(row, path)].setdefault(perflog_line(row), (path, line))
+            else:
+                passed_over += 1
+        except Unusable as error:
+            rejected.append(Rejected(path, line, str(error)))
+    for place, text, reason in _unreadable({place: [*lines] for place, lines in found.items()}):
         rejected.append(Rejected(*found[place].pop(text), reason))
-    written = sum(_append(perflogs / place, list(lines)) for place, lines in found.items())
+    written = sum(_append(perflogs / place, [*lines]) for place, lines in found.items())
     return Converted(
         tuple(perflogs / place for place, lines in found.items() if lines),
         written,
-        sum(len(lines) for lines in found.values()) - written,
+        sum(map(len, found.values())) - written,
         passed_over,
         tuple(sorted(rejected, key=lambda each: (each.path, each.line))),
     )
 
 
-def _rows(source: Path, mapping: FieldMapping) -> Iterator[tuple[_Line, Said | Unusable | None]]:
-    """Yield each sample with its origin; None for one that is skipped."""
-    files, failed = source_files(source)
-    for error in failed:
-        yield (Path(error.filename), 0), Unusable(f"cannot be read: {error.strerror or error}")
-    for path in files:
-        try:
-            for place, samples in enumerate(read_file(path, mapping.columns), 1):
-                if isinstance(samples, Unusable):
-                    yield (path, place), samples
-                else:
-                    yield from (((path, place), _row(said, mapping)) for said in samples)
-        except OSError as error:
-            yield (path, 0), Unusable(f"cannot be read: {error.strerror or error}")
-
-
-def _row(said: Said, mapping: FieldMapping) -> Said | Unusable | None:
+def _row(said: Said, mapping: FieldMapping) -> Said | None:
     """Return a sample in the form of contract 2, None if it is not a measurement.
 
     If the source has no tool and pattern, the check's class becomes the tool and its whole name the
     pattern, so that each check keeps its own series.
+
+    Raises:
+        Unusable: its variable is not known.
     """
     name, variable, is_missing = said["display_name"], said.get(VARIABLE), VALUE not in said
-    if variable and variable in mapping.variables:
+    if not variable:
+        return None
+    ours: _Fields | None = {}
+    if variable in mapping.variables:
         ours = mapping.variables[variable]
-    elif variable and is_epcc(variable):
-        ours = epcc_fields(variable, name)
-    elif variable in VARIABLE_UNITS:
-        ours = {}
-    elif variable:
-        return Unusable(f"{VARIABLE}: unknown variable {variable!r}; name it under variables")
-    else:
-        ours = None
+    elif of_epcc := _EPCC_VARIABLE.fullmatch(variable):
+        ours = _epcc_fields(of_epcc, name)
+    elif variable not in VARIABLE_UNITS:
+        raise Unusable(f"{VARIABLE}: unknown variable {variable!r}; name it under variables")
     if ours is None:
         return None
-    parameters = parameters_of(name)
-    fields = {
+    parameters = _parameters_of(name)
+    given = {
         "tool": name.split(" ", 1)[0],
         "pattern": name,
         **{field: parameters[field] for field in SERIES_FIELDS if field in parameters},
@@ -207,8 +187,9 @@ def _row(said: Said, mapping: FieldMapping) -> Said | Unusable | None:
         **said,
         **ours,
     }
-    if is_missing and fields["result"] == "pass":
+    if is_missing and given["result"] == "pass":
         return None  # a dry run
+    fields = {name: str(value) for name, value in given.items()}
     fields[TIME] = _with_offset(fields.get(TIME, ""), mapping.time_zone)
     value, unit = number(fields.get(VALUE, "")), fields.get(UNIT, "")
     if is_missing:
@@ -220,13 +201,13 @@ def _row(said: Said, mapping: FieldMapping) -> Said | Unusable | None:
 
 def _with_offset(text: str, zone: ZoneInfo) -> str:
     """Return a time with its offset, taken from `zone` if it lacks one; other text as it is."""
-    if not _LOCAL_TIME.fullmatch(text):
-        return text
     try:
-        moment = datetime.fromisoformat(text[:19].replace("t", "T")).replace(tzinfo=zone)
-        return moment.astimezone(timezone.utc).isoformat()
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None and len(text) > len("2024-07-01"):
+            return moment.replace(tzinfo=zone, microsecond=0).astimezone(timezone.utc).isoformat()
     except (ValueError, OverflowError):
-        return text  # the reader reports what is wrong with it
+        pass  # the reader reports what is wrong with it
+    return text
 
 
 def _place(row: Said, path: Path) -> Path:
@@ -236,20 +217,16 @@ def _place(row: Said, path: Path) -> Path:
     return Path(*directories, f"imported-{path.name.split('.')[0]}.log")
 
 
-def _unreadable(
-    found: Mapping[Path, Mapping[str, _Line]],
-) -> Iterator[tuple[Path, str, str]]:
+def _unreadable(found: Mapping[Path, Sequence[str]]) -> Iterator[tuple[Path, str, str]]:
     """Yield perflog, line and reason of what the reader rejects."""
     with TemporaryDirectory(prefix="iobands-") as scratch:
-        directory = Path(scratch)
-        texts = {place: list(lines) for place, lines in found.items()}
-        for place, lines in texts.items():
-            _append(directory / place, lines)
-        for each in read_perflogs(directory).rejected:
-            place = each.path.relative_to(directory)
+        for place, lines in found.items():
+            _append(scratch / place, lines)
+        for each in read_perflogs(Path(scratch)).rejected:
+            place = each.path.relative_to(scratch)
             repeats = each.reason.startswith("repeats ")
             reason = "repeats another line" if repeats else each.reason
-            yield place, texts[place][each.line - 2], reason
+            yield place, found[place][each.line - 2], reason
 
 
 def _append(path: Path, lines: Sequence[str]) -> int:
@@ -264,3 +241,184 @@ def _append(path: Path, lines: Sequence[str]) -> int:
         with path.open("a", encoding="utf-8") as perflog:
             perflog.writelines(f"{line}\n" for line in ([] if before else [PERFLOG_HEADER]) + new)
     return len(new)
+
+
+_UNIX: Final = "job_completion_time_unix"
+_ENDING: Final = "_value"
+_IN_ONE: Final = "perf_value perf_unit"
+#: EPCC's columns, which its earlier perflogs have without a header.
+_EPCC: Final = ("display_name", "result", TIME, VARIABLE, _IN_ONE, "reference", "")
+#: ReFrame's names of our fields; its `name` has the parameters, which `unique_name` may lack.
+_REFRAME: Final = {"num_tasks": "tasks", "num_nodes": "nodes", "name": "display_name"}
+# ReFrame's description of a check: "on system:partition using environment" up to ReFrame 3, then
+# "/hash @system:partition+environment".
+_INFO: Final = re.compile(
+    r"(?P<display_name>.+?)(?: /(?P<hashcode>[0-9a-f]+))?"
+    r"(?: on | @)(?P<system>[^:+\s]+):(?P<partition>[^+\s]+)(?: using |\+)(?P<environ>\S+)"
+)
+_REFRAME_3: Final = re.compile(
+    r"(?P<job_completion_time>[^|]+)\|reframe (?P<version>[^|\s]*)[^|]*\|(?P<info>[^|]*)"
+    r"\|jobid=(?P<jobid>[^|]*)(?:\|num_tasks=(?P<tasks>[^|]*))?"
+    r"\|(?P<perf_var>[^|=]+)=(?P<perf_value>[^|]*)\|\s*ref=[^|]*\|(?P<perf_unit>[^|]*)\|?"
+)
+
+# EPCC's names of variables, and the settings that a name stands for.
+_EPCC_VARIABLE: Final = re.compile(
+    r"(?:extract_)?(?P<stripes>unstriped|striped|fullstriped)_(?P<layer>file|mpiio|hdf5)"
+    r"(?P<kind>_bw|_time)?"
+)
+_STRIPES: Final = {"unstriped": "1", "striped": "4", "fullstriped": "-1"}
+_LAYERS: Final = {"file": ("fpp", "posix"), "mpiio": ("ssf", "mpiio"), "hdf5": ("ssf", "hdf5")}
+_EPCC_NODES: Final = re.compile(r"(\d+)Nodes?$")
+# By pattern and nodes: the tasks, and the edge of the array in 8-byte elements.
+_SIZES: Final = {
+    ("fpp", "16"): (2048, 2048),
+    ("fpp", "32"): (2048, 8192),
+    ("ssf", "16"): (2048, 2048),
+    ("ssf", "32"): (4096, 4096),
+}
+_SMALL_EDGE: Final = 1260
+_TASKS_PER_NODE: Final = 128
+_FILE_SYSTEM: Final = re.compile(r"a2fs-(\w+)")
+
+
+def _samples_below(
+    source: Path, called: Mapping[str, object]
+) -> Iterator[tuple[Path, int, Said | Unusable]]:
+    """Yield each sample with its file and line, or why a line, file or directory cannot be used.
+
+    `called` has the column of a field in tables that use another name.
+    """
+    failed: list[OSError] = []
+    tables = [
+        Path(where, name)
+        for where, _, names in os.walk(source, onerror=failed.append)
+        for name in names
+        if name.endswith(".csv")
+    ]
+    for error in failed:
+        yield Path(error.filename), 0, _not_read(error)
+    for path in sorted([*perflog_files(source), *tables]):
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            yield path, 0, _not_read(error)
+            continue
+        columns: Sequence[str] = () if path.suffix == ".csv" else _EPCC
+        for place, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+            try:
+                columns, samples = _read(line, path, columns, called)
+                for sample in samples:
+                    yield path, place, sample
+            except Unusable as reason:
+                yield path, place, reason
+
+
+def _not_read(error: OSError) -> Unusable:
+    return Unusable(f"cannot be read: {error.strerror or error}")
+
+
+def _read(
+    line: str, path: Path, columns: Sequence[str], called: Mapping[str, object]
+) -> tuple[Sequence[str], list[Said]]:
+    """Return the columns that hold after a line, and the samples on it; a header has none.
+
+    Raises:
+        Unusable: it is neither a header nor a sample.
+    """
+    if "\ufffd" in line:
+        raise Unusable("bytes that are not UTF-8")
+    is_table = path.suffix == ".csv"
+    fields = {**_REFRAME, **{str(theirs): ours for ours, theirs in called.items()}}
+    cells = [cell.strip() for cell in (_csv_cells(line) if is_table else line.split("|"))]
+    names = [fields.get(cell, cell) for cell in cells]
+    if not {TIME, _UNIX}.isdisjoint(names):
+        missing = [str(theirs) for ours, theirs in called.items() if ours not in names]
+        if is_table and missing:
+            raise Unusable(f"columns are missing: {', '.join(missing)}")
+        return names, []
+    if of_reframe_3 := _REFRAME_3.fullmatch(line.strip()):
+        return columns, [_complete(of_reframe_3.groupdict(""), path)]
+    if len(cells) != len(columns):
+        here = f"{len(cells)} columns instead of {len(columns)}"
+        raise Unusable(here if columns else "no header line before it")
+    said = dict(zip(columns, cells, strict=True))
+    return columns, [_complete(sample, path) for sample in _samples(said)]
+
+
+def _parameters_of(display_name: str) -> Said:
+    """Return the parameters that ReFrame writes into a name, as `%name=value`."""
+    return dict(re.findall(r"%(?:\w+\.)*(\w+)=(\S*)", display_name))
+
+
+def _csv_cells(line: str) -> list[str]:
+    try:
+        (cells,) = csv.reader([line], strict=True)
+    except (csv.Error, ValueError) as error:
+        raise Unusable(f"not CSV: {error}") from None
+    return cells
+
+
+def _samples(said: Said) -> Iterator[Said]:
+    """Yield the samples of a line: for its variable, or for all variables that have a column."""
+    if VARIABLE in said and _IN_ONE in said:
+        value, _, unit = said[_IN_ONE].partition(" ")
+        yield {**said, VALUE: value, UNIT: unit}
+    elif VALUE in said:
+        yield said
+    else:
+        for name, value in said.items():
+            if name.endswith(_ENDING):
+                variable = name.removesuffix(_ENDING)
+                unit = said.get(f"{variable}_unit", "")
+                yield {**said, VARIABLE: variable, VALUE: value, UNIT: unit}
+
+
+def _complete(said: Said, path: Path) -> Said:
+    """Return a sample with the fields from its path and its description of the check."""
+    found = {"display_name": path.name.split(".")[0]}
+    if path.suffix != ".csv":
+        found |= {"system": path.parent.parent.name, "partition": path.parent.name}
+    if "info" in said:
+        info = _INFO.fullmatch(said["info"].strip())
+        if not info:
+            raise Unusable(f"{said['info']!r} does not name check, system and partition")
+        found |= {name: value for name, value in info.groupdict().items() if value}
+    found |= {name: value.strip() for name, value in said.items() if value.strip() not in NULLS}
+    when = from_unix(number(found.get(_UNIX) or found.get(TIME, "")) or None)
+    return {**found, TIME: when.isoformat()} if when else found
+
+
+def _epcc_fields(match: re.Match[str], display_name: str) -> Mapping[str, object] | None:
+    """Return the fields of an `_EPCC_VARIABLE` of a check; None for a time, which is not a rate."""
+    if match["kind"] == "_time":
+        return None
+    name, parameters = display_name.split(" ", 1)[0], _parameters_of(display_name)
+    pattern, interface = _LAYERS[match["layer"]]
+    small = name.casefold().startswith("benchiosmall")
+    # the small checks call the directory with all stripes "striped"
+    stripes = "fullstriped" if small and match["stripes"] == "striped" else match["stripes"]
+    fields: dict[str, object] = {
+        VARIABLE: "write_bw",
+        "tool": "benchio",
+        "pattern": pattern,
+        "interface": interface,
+        "fsync": "true",
+        "stripe_count_asked": _STRIPES[stripes],
+        "transport": "ucx" if "UCX" in name else "ofi",
+        # its environment has the settings that the User Guide recommends for one shared file
+        "hints": "archer2-ssf" if "Opt" in name else "default",
+    }
+    named, count = _EPCC_NODES.search(name), parameters.get("num_nodes", "")
+    if named and (pattern, named[1]) in _SIZES:
+        tasks, edge = _SIZES[pattern, named[1]]
+        fields |= {"nodes": named[1], "tasks": tasks, "gib": 8 * edge**3 / 2**30}
+    elif small and count.isdigit():
+        tasks = _TASKS_PER_NODE * int(count)
+        fields |= {"nodes": count, "tasks": tasks, "gib": 8 * _SMALL_EDGE**3 / 2**30}
+    directory = parameters.get("write_dir_prefix", "")
+    if found := _FILE_SYSTEM.search(directory):
+        medium = "nvme" if found[1] == "nvme" else "hdd"
+        return fields | {"file_system": found[1], "medium": medium, "file_system_type": "lustre"}
+    # on other systems: the directory, to distinguish it
+    return fields | ({"file_system": PurePosixPath(directory)} if directory else {})
