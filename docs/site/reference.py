@@ -113,8 +113,16 @@ def _checks() -> str:
 
 
 def _columns() -> str:
+    contract = (ROOT / "docs" / "contracts.md").read_text("utf-8")
+    meanings = dict(re.findall(r"^(\| `\w+` \| \w+ \| [^|]* \|) (.+) \|$", contract, re.MULTILINE))
     rows = (
-        (f"`{each.name}`", each.type, each.role.replace("_", " "), each.unit or "", each.sentence)
+        (
+            f"`{each.name}`",
+            each.type,
+            each.role.replace("_", " "),
+            each.unit,
+            meanings[f"| `{each.name}` | {each.type} | {each.unit} |"],
+        )
         for each in FIELDS
     )
     intro = (

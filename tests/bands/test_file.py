@@ -395,7 +395,7 @@ def test_a_band_is_of_a_case_only_when_it_names_it(tmp_path: Path) -> None:
 
 def test_a_band_without_a_variable_is_of_those_of_its_unit() -> None:
     epoch = Epoch("e", IN_FORCE, "s", (band_of([1, 2, 3]),))
-    found = [epoch.band_for({"variable": name}) for name in ("write_bw", "create_rate", "other")]
+    found = [epoch.best(Band, {"variable": name}) for name in ("write_bw", "create_rate", "other")]
     assert found == [epoch.bands[0], None, None]
 
 
@@ -434,6 +434,6 @@ def test_a_band_is_found_as_by_asking_each(tmp_path: Path) -> None:
             fields = dict(zip(("pattern", "nodes", "file_system", "case"), values, strict=True))
             asked = [band for band in epoch.bands if applies(band.match, fields)]
             best = max((len(band.match) for band in asked), default=0)
-            found = epoch.band_for(fields)
+            found = epoch.best(Band, fields)
             assert found == next((band for band in asked if len(band.match) == best), None)
     assert 20 < refused < 100

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 from zoneinfo import ZoneInfo
+
+from iobands.model.fields import VARIABLE_UNITS, canonical
 
 if TYPE_CHECKING:
     from dateutil.rrule import rrule, rruleset
-
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
-from functools import cached_property
-from typing import Final, Generic, Literal, TypeVar
-
-from iobands.model.fields import VARIABLE_UNITS, canonical
 
 ABOVE: Final = "above"
 WITHIN: Final = "within"
@@ -37,7 +33,6 @@ _LEAST_FALL: Final = 0.9
 # is (1.5 + 14 / (n - 4)) interquartile ranges down. By simulation, to 0.05 for n from 20 to 200.
 _RANGES: Final = 1.5
 _FEW_RUNS: Final = (14.0, 4)
-_NO_VERDICT: Final = "NaN has no verdict: a run without a value is not a sample"
 
 
 def log_fence(lower_quartile: float, upper_quartile: float, runs: int | None = None) -> float:
@@ -71,6 +66,26 @@ class Judgement:
         """The fields of `match` in the form in which they are compared."""
         return {name: canonical(value) for name, value in self.match.items()}
 
+    @property
+    def _ends(self) -> tuple[float, float, float]:
+        """The least value that has not collapsed, and the least and the largest one within."""
+        raise NotImplementedError
+
+    def verdict(self, value: float) -> str:
+        """Return `above`, `within`, `below` or `collapsed` for `value`, which is in `unit`.
+
+        Quartiles and limits themselves are `within`, and the floor itself is `below`.
+
+        Raises:
+            ValueError: `value` is not a number.
+        """
+        if math.isnan(value):
+            raise ValueError("NaN has no verdict: a run without a value is not a sample")
+        floor, least, largest = self._ends
+        if value < floor:
+            return COLLAPSED
+        return BELOW if value < least else ABOVE if value > largest else WITHIN
+
 
 @dataclass(frozen=True)
 class Limit(Judgement):
@@ -83,21 +98,12 @@ class Limit(Judgement):
     kind: Literal["at_most", "at_least", "about"]
     value: float
 
-    def verdict(self, value: float) -> str:
-        """Return `above`, `within` or `below` for `value`, which is in `unit`.
-
-        The limit itself is `within`, as is everything from half to double of an `about` figure.
-
-        Raises:
-            ValueError: `value` is not a number.
-        """
-        if math.isnan(value):
-            raise ValueError(_NO_VERDICT)
-        if self.kind != "at_most" and value < self.value / (2 if self.kind == "about" else 1):
-            return BELOW
-        if self.kind != "at_least" and value > self.value * (2 if self.kind == "about" else 1):
-            return ABOVE
-        return WITHIN
+    @property
+    def _ends(self) -> tuple[float, float, float]:
+        # everything from half to double of an `about` figure is within
+        least = {"at_least": self.value, "about": self.value / 2}.get(self.kind, -math.inf)
+        largest = {"at_most": self.value, "about": self.value * 2}.get(self.kind, math.inf)
+        return -math.inf, least, largest
 
     def reference(self) -> tuple[float, None, None, str]:
         """Return ReFrame's reference, by which no run fails."""
@@ -126,21 +132,9 @@ class Band(Judgement):
         """Whether it is learned from the series' own runs, and in no bands file."""
         return not self.epoch
 
-    def verdict(self, value: float) -> str:
-        """Return `above`, `within`, `below` or `collapsed` for `value`, which is in `unit`.
-
-        The quartiles themselves are `within`, and the floor itself is `below`.
-
-        Raises:
-            ValueError: `value` is not a number.
-        """
-        if math.isnan(value):
-            raise ValueError(_NO_VERDICT)
-        if value < self.floor:
-            return COLLAPSED
-        if value < self.lower_quartile:
-            return BELOW
-        return WITHIN if value <= self.upper_quartile else ABOVE
+    @property
+    def _ends(self) -> tuple[float, float, float]:
+        return self.floor, self.lower_quartile, self.upper_quartile
 
     def reference(self) -> tuple[float, float, None, str]:
         """Return ReFrame's reference, by which only a collapsed run fails.
@@ -151,42 +145,9 @@ class Band(Judgement):
         return (self.median, self.floor / self.median - 1, None, self.unit)
 
 
+_Names = tuple[str, ...]
 _Values = tuple[float | str | None, ...]
-
-_Of = TypeVar("_Of", bound=Judgement)
-
-
-@dataclass(frozen=True)
-class _Index(Generic[_Of]):
-    """Bands by the names and values that they match, as a site may have one for each series."""
-
-    found: Mapping[tuple[str, ...], Mapping[_Values, Sequence[_Of]]]
-
-    @classmethod
-    def of(cls, bands: Iterable[_Of]) -> _Index[_Of]:
-        found: dict[tuple[str, ...], dict[_Values, list[_Of]]] = {}
-        for band in bands:
-            names = tuple(sorted(band.wanted))
-            values = tuple(band.wanted[name] for name in names)
-            found.setdefault(names, {}).setdefault(values, []).append(band)
-        return cls(found)
-
-    def best(self, fields: Mapping[str, object]) -> _Of | None:
-        """Return the applicable one that names the most fields, or None.
-
-        One applies if all entries of its `match` are equal in `fields`. A sample of a case needs
-        one that names the case, as no other field may distinguish it.
-        """
-        known = {name: canonical(value) for name, value in fields.items()}
-        variable, is_of_case = known.get("variable"), known.get("case") is not None
-        applying = [
-            band
-            for names, by_values in self.found.items()
-            for band in by_values.get(tuple(known.get(name) for name in names), ())
-            if variable is None or band.unit == VARIABLE_UNITS.get(str(variable))
-            if "case" in band.match or not is_of_case
-        ]
-        return max(applying, key=lambda band: len(band.match), default=None)
+_Of = TypeVar("_Of", Band, Limit)
 
 
 @dataclass(frozen=True)
@@ -213,21 +174,33 @@ class Epoch:
             not each.continues and self.runs_since < each.since < self.since for each in others
         )
 
-    def band_for(self, fields: Mapping[str, object]) -> Band | None:
-        """Return the applicable band that names the most fields, or None."""
-        return self._bands.best(fields)
+    def best(self, kind: type[_Of], fields: Mapping[str, object]) -> _Of | None:
+        """Return the applicable band or limit that names the most fields, or None.
 
-    def limit_for(self, fields: Mapping[str, object]) -> Limit | None:
-        """Return the applicable limit that names the most fields, or None."""
-        return self._limits.best(fields)
+        One applies if all entries of its `match` are equal in `fields`. A sample of a case needs
+        one that names the case, as no other field may distinguish it.
+        """
+        known = {name: canonical(value) for name, value in fields.items()}
+        variable, is_of_case = known.get("variable"), known.get("case") is not None
+        applying = [
+            each
+            for names, by_values in self._index.items()
+            for each in by_values.get(tuple(known.get(name) for name in names), ())
+            if isinstance(each, kind)
+            if variable is None or each.unit == VARIABLE_UNITS.get(str(variable))
+            if "case" in each.match or not is_of_case
+        ]
+        return max(applying, key=lambda each: len(each.match), default=None)
 
     @cached_property
-    def _bands(self) -> _Index[Band]:
-        return _Index.of(self.bands)
-
-    @cached_property
-    def _limits(self) -> _Index[Limit]:
-        return _Index.of(self.limits)
+    def _index(self) -> Mapping[_Names, Mapping[_Values, Sequence[Judgement]]]:
+        """All by the names and values that they match: there may be one for each series."""
+        found: dict[_Names, dict[_Values, list[Judgement]]] = {}
+        for each in (*self.bands, *self.limits):
+            names = tuple(sorted(each.wanted))
+            values = tuple(each.wanted[name] for name in names)
+            found.setdefault(names, {}).setdefault(values, []).append(each)
+        return found
 
 
 @dataclass(frozen=True)
@@ -265,12 +238,7 @@ class Bands:
         """Return since when samples can be compared with one taken at `when`, None for any time.
 
         This is the beginning of the last epoch by then that does not continue the one before.
-
-        Raises:
-            ValueError: `when` has no UTC offset.
         """
-        if when.utcoffset() is None:
-            raise ValueError(f"the time {when.isoformat()} has no UTC offset")
         breaks = [e.since for e in self.epochs if e.since <= when and not e.continues]
         return max(breaks, default=None)
 
@@ -283,18 +251,16 @@ class Bands:
         Raises:
             ValueError: `when` has no UTC offset.
         """
-        epoch = self._epoch_for(fields, when)
-        return epoch.band_for(fields) if epoch else None
+        return self._best(Band, fields, when)
 
     def limit_for(self, fields: Mapping[str, object], when: datetime) -> Limit | None:
         """Return the limit for a sample; see `band_for`."""
-        epoch = self._epoch_for(fields, when)
-        return epoch.limit_for(fields) if epoch else None
+        return self._best(Limit, fields, when)
 
-    def _epoch_for(self, fields: Mapping[str, object], when: datetime) -> Epoch | None:
+    def _best(self, kind: type[_Of], fields: Mapping[str, object], when: datetime) -> _Of | None:
         epoch = self.epoch_at(when)
         is_of_system = canonical(fields.get("system", self.system)) == canonical(self.system)
-        return epoch if is_of_system else None
+        return epoch.best(kind, fields) if epoch and is_of_system else None
 
 
 @dataclass(frozen=True)
@@ -318,11 +284,9 @@ class Window:
 
     def spans(self, until: datetime) -> tuple[Span, ...]:
         """Return the occurrences that began by `until`, in the order of time."""
-        if self.repeat:
-            begins = self._rule().between(self.begin, until, inc=True)
-        else:
-            begins = [self.begin] if self.begin <= until else []
-        return tuple(map(self._span, begins))
+        if not self.repeat:
+            return (self._span(self.begin),) if self.begin <= until else ()
+        return tuple(map(self._span, self._rule().between(self.begin, until, inc=True)))
 
     def following(self, now: datetime) -> Span | None:
         """Return the first occurrence that begins after `now`, or None."""
@@ -361,11 +325,9 @@ class Span:
 
 def covered(spans: Iterable[Span], begin: datetime, end: datetime) -> timedelta:
     """Return how much of the time from `begin` to `end` is in `spans`, overlaps counted once."""
-    found = timedelta()
-    reached = begin
+    found, reached = timedelta(), begin
     for span in sorted(spans, key=lambda each: each.begin):
-        start = max(span.begin, reached)
-        stop = min(span.end, end)
+        start, stop = max(span.begin, reached), min(span.end, end)
         if stop > start:
             found += stop - start
             reached = stop

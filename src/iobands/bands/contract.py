@@ -23,13 +23,9 @@ from iobands.model import (
 
 MEDIAN_QUANTILE: Final = 0.5
 _SCHEMA_FILE: Final = Path(__file__).with_name("contract.schema.yaml")
-_DEFAULTS: Final = {
-    "tolerance_percent": 10,
-    "site_risk_percent": 5,
-    "vendor_risk_percent": 5,
-    "spacing": "6h",
-    "lasting": "36h",
-}
+#: The parts of the rule that a contract gives for all lines, or a line for itself.
+_PERCENT: Final = ("tolerance", "site_risk", "vendor_risk")
+_DURATIONS: Final = ("spacing", "lasting")
 
 
 @dataclass(frozen=True)
@@ -95,8 +91,7 @@ def parse_contract(content: bytes, path: Path) -> Contract:
     document = parse_yaml(content, path)
     document.check(load_schema(_SCHEMA_FILE))
     said = document.value
-    shared = {**_DEFAULTS, **{name: said[name] for name in _DEFAULTS if name in said}}
-    lines = tuple(_line(document, number, shared) for number in range(len(said["lines"])))
+    lines = tuple(_line(document, number) for number in range(len(said["lines"])))
     names = [line.name for line in lines]
     for number, name in enumerate(names):
         if names.index(name) != number:
@@ -106,33 +101,39 @@ def parse_contract(content: bytes, path: Path) -> Contract:
     return Contract(said["system"], said["title"], lines, digest, document)
 
 
-def _line(document: Document, number: int, shared: Mapping[str, Any]) -> ContractLine:
-    steps: list[str | int] = ["lines", number]
-    said = document.value["lines"][number]
+def _line(document: Document, number: int) -> ContractLine:
+    steps: Steps = ["lines", number]
+    said = document.at(steps)
     check_match(document, [*steps, "match"], said["match"])
     unit = VARIABLE_UNITS[said["match"]["variable"]]
     if said["unit"] != unit:
         raise document.error([*steps, "unit"], unknown(said["unit"], [unit]))
-    rule = {**shared, **said}
-    hours = {}
-    for name in ("spacing", "lasting"):
-        where: Steps = [*steps, name] if name in said else [name]
-        try:
-            hours[name] = seconds_of(rule[name]) / 3600
-        except ValueError as error:
-            raise document.error(where, f"is {rule[name]!r}, {error}") from None
-    promise = Promise(
-        rate=float(said["rate"]),
-        unit=unit,
-        runs=said["runs"],
-        quantile=float(said.get("quantile", MEDIAN_QUANTILE)),
-        tolerance=rule["tolerance_percent"] / 100,
-        site_risk=rule["site_risk_percent"] / 100,
-        vendor_risk=rule["vendor_risk_percent"] / 100,
-        spacing_hours=hours["spacing"],
-        lasting_hours=hours["lasting"],
-    )
+    rule = {**document.value, **said}
+    given = {name: rule[f"{name}_percent"] / 100 for name in _PERCENT if f"{name}_percent" in rule}
+    for name in _DURATIONS:
+        if name in rule:
+            try:
+                given[f"{name}_hours"] = seconds_of(rule[name]) / 3600
+            except ValueError as error:
+                where = [*steps, name] if name in said else [name]
+                raise document.error(where, f"is {rule[name]!r}, {error}") from None
+    if "quantile" in said:
+        given["quantile"] = float(said["quantile"])
+    promise = Promise(float(said["rate"]), unit, said["runs"], **given)
     return ContractLine(said["name"], said["match"], promise)
+
+
+@dataclass(frozen=True)
+class MeasuredBy:
+    """The check of a line: its name in ReFrame, and where it runs."""
+
+    check: str
+    partition: str
+    environ: str
+
+    def __str__(self) -> str:
+        """Return it for a message."""
+        return f"{self.check} on {self.partition} with {self.environ}"
 
 
 class Outcome(str, Enum):
@@ -168,13 +169,11 @@ class Decision:
 class AcceptedLine:
     """A line with its runs: the columns of the perflog by name, in the order of time.
 
-    `failures` are the reasons of runs that gave no rate. The check is the one that measures it.
+    `failures` are the reasons of runs that gave no rate.
     """
 
     line: ContractLine
-    check: str
-    partition: str
-    environ: str
+    by: MeasuredBy
     decision: Decision
     runs: tuple[Mapping[str, Any], ...]
     failures: tuple[str, ...] = ()

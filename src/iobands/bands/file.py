@@ -55,21 +55,23 @@ def load_bands(directory: Path, system: str) -> Bands:
     found = (directory / path_part(system)).glob("*.yaml")
     others = sorted(path for path in found if not path.name.startswith(".#"))
     paths = [*([own] if own.exists() else []), *others]
-    parts = [parse_bands(read_content(path), path, system) for path in paths]
-    each = zip(parts, paths, strict=True)
-    every = [(epoch, path) for part, path in each for epoch in part.epochs]
+    parts = {path: parse_bands(read_content(path), path, system) for path in paths}
+    every = [(epoch, path) for path, part in parts.items() for epoch in part.epochs]
     for (one, first), (other, second) in combinations(every, 2):
-        if first != second and (one.name == other.name or one.since == other.since):
+        if first != second and _are_twins(one, other):
             raise FileError(
                 f"{second}: epoch {other.name!r} since {other.since.isoformat()} has the same name "
                 f"or beginning as {one.name!r} in {first}; correct one"
             )
-    least = next((part.least_change for part in parts if part.least_change is not None), None)
-    windows = tuple(window for part in parts for window in part.maintenance)
+    least = [part.least_change for part in parts.values() if part.least_change is not None]
     epochs = sorted((epoch for epoch, _ in every), key=lambda epoch: epoch.since)
-    valid = (replace(each, bands=()) if each.is_void(epochs) else each for each in epochs)
-    warnings = tuple(each for part in parts for each in part.warnings)
-    return Bands(system, tuple(valid), least_change=least, maintenance=windows, warnings=warnings)
+    return Bands(
+        system,
+        tuple(replace(each, bands=()) if each.is_void(epochs) else each for each in epochs),
+        least_change=least[0] if least else None,
+        maintenance=tuple(window for part in parts.values() for window in part.maintenance),
+        warnings=tuple(each for part in parts.values() for each in part.warnings),
+    )
 
 
 def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
@@ -84,19 +86,29 @@ def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
     newest = max(schema["properties"]["schema"]["enum"])
     document, left = parse_yaml(content, path).known_part(newest, schema, ("bands", "maintenance"))
     document.check(schema)
-    named, system = document.value["system"], system or path.stem
-    if named != system:
-        problem = f"is {named!r}; rename the file to {named}.yaml, or correct it"
+    said, system = document.value, system or path.stem
+    if said["system"] != system:
+        problem = f"is {said['system']!r}; rename the file to {said['system']}.yaml, or correct it"
         raise document.error(["system"], problem)
-    epochs = [_epoch(document, number) for number in range(len(document.value["epochs"]))]
-    _refuse_twins(epochs, document)
-    percent = document.value.get("least_change_percent")
-    ordered = tuple(sorted(epochs, key=lambda epoch: epoch.since))
-    least = None if percent is None else percent / 100
-    entries = range(len(document.value.get("maintenance", [])))
-    windows = tuple(_window(document, number) for number in entries)
-    warnings = (*left, *_without_size(document))
-    return Bands(system, ordered, least_change=least, maintenance=windows, warnings=warnings)
+    epochs = [_epoch(document, number) for number in range(len(said["epochs"]))]
+    for (first, one), (second, other) in combinations(enumerate(epochs), 2):
+        if _are_twins(one, other):
+            problem = f"has the name or beginning of epoch {one.name!r} since"
+            problem += f" {one.since.isoformat()}, which is epoch {first + 1}; correct one"
+            raise document.error(["epochs", second], problem)
+    percent = said.get("least_change_percent")
+    windows = range(len(said.get("maintenance", [])))
+    return Bands(
+        system,
+        tuple(sorted(epochs, key=lambda epoch: epoch.since)),
+        least_change=None if percent is None else percent / 100,
+        maintenance=tuple(_window(document, number) for number in windows),
+        warnings=(*left, *_without_size(document)),
+    )
+
+
+def _are_twins(one: Epoch, other: Epoch) -> bool:
+    return one.name == other.name or one.since == other.since
 
 
 def _without_size(document: Document) -> Iterator[str]:
@@ -112,52 +124,48 @@ def _without_size(document: Document) -> Iterator[str]:
 
 def _window(document: Document, number: int) -> Window:
     steps = ("maintenance", number)
-    fields = document.value["maintenance"][number]
-    begin, end = (_time(document, [*steps, name]) for name in ("from", "to"))
+    said = document.at(steps)
+    begin, end = (_time(document, (*steps, name)) for name in ("from", "to"))
     if end <= begin:
         raise document.error([*steps, "to"], f"is not after from, {begin.isoformat()}; correct one")
-    zone = fields.get("zone", "")
-    if zone:
+    if zone := said.get("zone", ""):
         try:
             ZoneInfo(zone)
         except (KeyError, ValueError, OSError):  # which it is depends on the text
             problem = f"is {zone!r}; write a time zone, such as Europe/Paris"
             raise document.error([*steps, "zone"], problem) from None
-    names = tuple(fields.get("file_systems", ()))
-    return Window(begin, end, fields["reason"], fields.get("repeat", ""), zone, names)
+    names = tuple(said.get("file_systems", ()))
+    return Window(begin, end, said["reason"], said.get("repeat", ""), zone, names)
 
 
 def _epoch(document: Document, number: int) -> Epoch:
     steps = ("epochs", number)
-    fields = document.value["epochs"][number]
-    since = _time(document, [*steps, "since"])
+    said = document.at(steps)
     judgements = [
-        _judgement(document, (*steps, "bands", index), fields, band)
-        for index, band in enumerate(fields["bands"])
+        _judgement(document, (*steps, "bands", index), said) for index in range(len(said["bands"]))
     ]
     _refuse_ambiguity(judgements, document, steps)
-    bands = tuple(each for each in judgements if isinstance(each, Band))
-    limits = tuple(each for each in judgements if isinstance(each, Limit))
-    reason, continues = fields.get("reason") or "", fields.get("continues", False)
-    runs_since = _time(document, [*steps, "runs_since"]) if fields.get("runs_since") else None
     return Epoch(
-        fields["name"], since, fields["source"], bands, reason, continues, runs_since, limits
+        said["name"],
+        _time(document, (*steps, "since")),
+        said["source"],
+        bands=tuple(each for each in judgements if isinstance(each, Band)),
+        reason=said.get("reason") or "",
+        continues=said.get("continues", False),
+        runs_since=_time(document, (*steps, "runs_since")) if said.get("runs_since") else None,
+        limits=tuple(each for each in judgements if isinstance(each, Limit)),
     )
 
 
-def _time(document: Document, steps: Sequence[str | int]) -> datetime:
-    value = document.value
-    for step in steps:
-        value = value[step]
+def _time(document: Document, steps: Steps) -> datetime:
     try:
-        return parse_time(value)
+        return parse_time(document.at(steps))
     except ValueError as error:
-        raise document.error(list(steps), str(error)) from None
+        raise document.error(steps, str(error)) from None
 
 
-def _judgement(
-    document: Document, steps: Steps, epoch: Mapping[str, Any], band: dict[str, Any]
-) -> Judgement:
+def _judgement(document: Document, steps: Steps, epoch: Mapping[str, Any]) -> Judgement:
+    band = document.at(steps)
     check_match(document, [*steps, "match"], band["match"])
     variable = band["match"].get("variable")
     units = set(VARIABLE_UNITS.values()) if variable is None else {VARIABLE_UNITS[variable]}
@@ -177,22 +185,15 @@ def _judgement(
     if figures["floor"] <= 0:
         problem = "is too small to compute from these quartiles; give one"
         raise document.error([*steps, "floor"], problem)
-    pairs = (band.get("intervals") or {}).items()
-    intervals = {name: (float(low), float(high)) for name, (low, high) in pairs}
+    intervals = {
+        name: (float(a), float(b)) for name, (a, b) in (band.get("intervals") or {}).items()
+    }
     for name, (low, high) in intervals.items():
         if name not in figures or not low <= figures[name] <= high:
             problem = f"is {low:g} to {high:g}, which does not contain the {name}"
             raise document.error([*steps, "intervals", name], problem)
-    return Band(
-        **fields,
-        state=band.get("state"),
-        lower_quartile=figures["lower_quartile"],
-        median=figures["median"],
-        upper_quartile=figures["upper_quartile"],
-        maximum=figures.get("maximum"),
-        floor=figures["floor"],
-        intervals=intervals,
-    )
+    fields |= {"maximum": None, **figures, "state": band.get("state"), "intervals": intervals}
+    return Band(**fields)
 
 
 def check_match(document: Document, steps: Steps, match: Mapping[str, object]) -> None:
@@ -237,18 +238,6 @@ def _refuse_ambiguity(bands: Sequence[Judgement], document: Document, steps: Ste
                 raise document.error([*steps, "bands", low], f"{problem} in one of them")
 
 
-def _refuse_twins(epochs: Sequence[Epoch], document: Document) -> None:
-    for (first, one), (second, other) in combinations(enumerate(epochs), 2):
-        steps: Steps = ["epochs", second]
-        if one.name == other.name:
-            raise document.error(
-                steps, f"is given twice, first as epoch {first + 1}; names must differ"
-            )
-        if one.since == other.since:
-            problem = f"begins with epoch {one.name!r}, at {one.since.isoformat()}; correct one"
-            raise document.error(steps, problem)
-
-
 _SCHEMA: Final = 4
 _SCHEMA_OF_LIMITS: Final = 6
 
@@ -261,22 +250,20 @@ def bands_path(directory: Path, system: str, epoch: Epoch) -> Path:
 
 def epoch_yaml(system: str, epoch: Epoch) -> str:
     """Return an epoch as the text of a bands file."""
-    fields: dict[str, object] = {
+    said = {
         "name": epoch.name,
         "since": utc_text(epoch.since),
         "source": epoch.source,
+        "reason": epoch.reason,
+        "continues": epoch.continues,
+        "runs_since": epoch.runs_since and utc_text(epoch.runs_since),
     }
-    if epoch.reason:
-        fields["reason"] = epoch.reason
-    if epoch.continues:
-        fields["continues"] = True
-    if epoch.runs_since:
-        fields["runs_since"] = utc_text(epoch.runs_since)
-    fields["bands"] = [_fields(each, epoch) for each in (*epoch.bands, *epoch.limits)]
+    given = {name: value for name, value in said.items() if value}
+    bands = [_fields(each, epoch) for each in (*epoch.bands, *epoch.limits)]
     content = {
         "schema": _SCHEMA_OF_LIMITS if epoch.limits else _SCHEMA,
         "system": system,
-        "epochs": [fields],
+        "epochs": [{**given, "bands": bands}],
     }
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
@@ -300,20 +287,11 @@ def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
 
 
 def _fields(band: Judgement, epoch: Epoch) -> dict[str, object]:
-    fields: dict[str, object] = {"match": dict(band.match), "unit": band.unit, **_figures(band)}
-    fields["runs"] = band.runs
-    if isinstance(band, Band):
-        fields |= {"state": band.state} if band.state else {}
-        if band.intervals:
-            fields["intervals"] = {name: list(pair) for name, pair in band.intervals.items()}
-    if band.source != epoch.source:
-        fields["source"] = band.source
-    return fields
-
-
-def _figures(band: Judgement) -> dict[str, float]:
+    said: dict[str, object]
     if isinstance(band, Limit):
-        return {band.kind: band.value}
-    names = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
-    figures = {name: getattr(band, name) for name in names}
-    return {name: value for name, value in figures.items() if value is not None}
+        said = {band.kind: band.value, "runs": band.runs}
+    else:
+        names = (*_FIGURES, "runs", "state", "intervals")
+        said = {name: getattr(band, name) for name in names if getattr(band, name)}
+    said |= {} if band.source == epoch.source else {"source": band.source}
+    return {"match": dict(band.match), "unit": band.unit, **said}

@@ -12,7 +12,14 @@ from typing import Annotated, Final
 
 import typer
 
-from iobands.bands.contract import Acceptance, AcceptedLine, Contract, Outcome, parse_contract
+from iobands.bands.contract import (
+    Acceptance,
+    AcceptedLine,
+    Contract,
+    MeasuredBy,
+    Outcome,
+    parse_contract,
+)
 from iobands.commands.options import (
     DryRunOption,
     RootOption,
@@ -56,9 +63,7 @@ from iobands.source.acceptance import (
     BEGUN_NAME,
     CONTRACT_NAME,
     REPORT_NAME,
-    SUMS_NAME,
     Begun,
-    MeasuredBy,
     begun_of,
     changed_since,
     check_of,
@@ -67,7 +72,6 @@ from iobands.source.acceptance import (
     read_begun,
     runs_of_lines,
     seal,
-    sealed,
 )
 from iobands.views import blocks, fitted, output_width, plural, time_text
 from iobands.views.acceptance import acceptance_lines, acceptance_report
@@ -134,12 +138,9 @@ def accept(
     chosen = [check_of(contract, number, described) for number in range(len(contract.lines))]
     checks = tuple(by for by, _ in chosen)
     begun = begun_of(directory, contract, content, checks, __version__, dry=dry_run)
-    trusted = set(sealed(directory)) if (directory / SUMS_NAME).exists() else set()
     for name in _changed(directory):
         typer.echo(f"iobands: {name}: was changed; the site's perflogs count", err=True)
-    _Accepting(found, directory, contract, begun, trusted, dict(chosen)).run(
-        seconds, dry_run, verbose
-    )
+    _Accepting(found, directory, contract, begun, dict(chosen)).run(seconds, dry_run, verbose)
 
 
 class _Accepting:
@@ -151,12 +152,11 @@ class _Accepting:
         directory: Path,
         contract: Contract,
         begun: Begun,
-        trusted: set[str],
         costs: Mapping[MeasuredBy, Cost],
     ) -> None:
         self._root, self._directory = root, directory
         self._contract, self._begun = contract, begun
-        self._trusted, self._costs = trusted, costs
+        self._costs = costs
         self._stuck: set[MeasuredBy] = set()
 
     def run(self, seconds: float, dry_run: bool, verbose: bool) -> None:
@@ -190,14 +190,13 @@ class _Accepting:
         if not write and not (directory / BEGUN_NAME).exists():
             return _acceptance(self._contract, self._begun, directory)
         if write:
-            collect(self._root / "perflogs", directory, self._begun, self._trusted)
+            collect(self._root / "perflogs", directory, self._begun)
         found = _acceptance(self._contract, self._begun, directory)
         if write:
             figures = _figures(found, directory)
             digest = seal(directory)
             text = acceptance_report(found, digest, figures)
             replace_file(directory / REPORT_NAME, text.encode())
-            self._trusted = set(sealed(directory))
         return found
 
     def _missing(self, now: Acceptance) -> dict[MeasuredBy, datetime]:
@@ -310,14 +309,10 @@ def _status_of(acceptance: Acceptance) -> int:
 def _acceptance(contract: Contract, begun: Begun, directory: Path) -> Acceptance:
     lines = []
     every = runs_of_lines(directory, contract, begun)
-    for line, by, found in zip(contract.lines, begun.lines, every, strict=True):
-        hours = [(run[TIME] - begun.since).total_seconds() / 3600 for run in found.runs]
-        decision = decide([run[VALUE] for run in found.runs], hours, line.promise)
-        lines.append(
-            AcceptedLine(
-                line, by.check, by.partition, by.environ, decision, found.runs, found.failures
-            )
-        )
+    for line, by, (runs, failures) in zip(contract.lines, begun.lines, every, strict=True):
+        hours = [(run[TIME] - begun.since).total_seconds() / 3600 for run in runs]
+        decision = decide([run[VALUE] for run in runs], hours, line.promise)
+        lines.append(AcceptedLine(line, by, decision, runs, failures))
     return Acceptance(contract, begun.began, begun.version, tuple(lines))
 
 

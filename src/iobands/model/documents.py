@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 import reprlib
 import sys
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from difflib import get_close_matches
 from functools import cache, reduce
 from operator import getitem
@@ -61,8 +61,8 @@ class Document:
 
     source: str
     value: Any
-    #: The line of the value at the end of the steps, if the file has lines.
-    line_of: Callable[[Steps], int | None] = lambda _steps: None
+    #: What has the lines of the values, if the file has lines.
+    root: yaml.Node | None = None
     #: Keys that errors leave out, as they would be in each of them.
     unsaid: frozenset[str] = frozenset()
 
@@ -81,6 +81,10 @@ class Document:
         if errors:
             raise self.error(*_problem(min(errors, key=_depth), validator))
 
+    def at(self, steps: Steps) -> Any:  # noqa: ANN401
+        """Return the value at the end of the steps."""
+        return reduce(getitem, steps, self.value)
+
     def known_part(
         self, newest: int, schema: Mapping[str, Any], parts: Collection[str] = ()
     ) -> tuple[Document, list[str]]:
@@ -92,28 +96,30 @@ class Document:
         """
         if not _is_newer(self.value, newest):
             return self, []
-        written = self.value["schema"]
-        known = replace(self, value=deepcopy(self.value), line_of=lambda _steps: None)
+        why = f"is of schema {self.value['schema']}, which is newer than {newest}; it is left out"
+        known, left = replace(self, value=deepcopy(self.value), root=None), []
+
+        def leave_out(steps: Steps) -> None:
+            left.append(str(self.error(steps, why)))
+            del known.at(steps[:-1])[steps[-1]]
+
         known.value["schema"], validator = newest, _validator_class()(schema)
-        why, left = f"is of schema {written}, which is newer than {newest}; it is left out", []
         for error in sorted(validator.iter_errors(known.value), key=_depth):
             for steps in _unknown_keys(error):
-                left.append(str(self.error(steps, why)))
-                del _value_at(known.value, steps[:-1])[steps[-1]]
+                leave_out(steps)
         broken = {
             tuple(steps[: place + 2])
-            for steps in map(_steps, validator.iter_errors(known.value))
+            for steps in (list(error.absolute_path) for error in validator.iter_errors(known.value))
             for place, step in enumerate(steps[:-1])
             if step in parts
         }
         for entry in sorted(broken, reverse=True):  # a later entry first, as the others move up
-            left.append(str(self.error(entry, why)))
-            del _value_at(known.value, entry[:-1])[entry[-1]]
+            leave_out(entry)
         return known, left
 
     def error(self, steps: Steps, problem: str) -> FileError:
         """Return the error with `problem`, the rest of a sentence, about the value at `steps`."""
-        line = self.line_of(steps)
+        line = _line(self.root, steps)
         *outer, last = self._words(steps) or ["the file"]
         where = ", ".join(word for word in outer if word not in self.unsaid)
         places = [f"{self.source}, line {line}" if line else self.source, *filter(None, [where])]
@@ -128,8 +134,7 @@ class Document:
             is_item = isinstance(value, list)
             value = value.get(step) if isinstance(value, dict) else value[step]
             is_plural = container.endswith("s") and container not in self.unsaid
-            is_named = isinstance(value, dict) and is_plural
-            if is_named:
+            if isinstance(value, dict) and is_plural:
                 name = value.get("name", int(step) + 1) if is_item else step
                 words[-1:] = [f"{container.removesuffix('s').replace('_', ' ')} {name!r}"]
             elif is_item:
@@ -151,8 +156,7 @@ def leave_out(said: dict[str, Any], newest: int, known: Collection[str]) -> str:
     left = sorted(said.keys() - set(known))
     for name in left:
         del said[name]
-    names = ", ".join(map(repr, left))
-    return f"schema {schema} is newer than {newest}; left out: {names}" if left else ""
+    return f"schema {schema} is newer than {newest}; left out: {str(left)[1:-1]}" if left else ""
 
 
 _MOST_VERSIONS: Final = 100  # of a contract; a larger number is a mistake
@@ -163,23 +167,16 @@ def _is_newer(value: object, newest: int) -> bool:
     return type(schema) is int and newest < schema < _MOST_VERSIONS
 
 
-def _steps(error: ValidationError) -> list[str | int]:
-    return list(error.absolute_path)
-
-
 def _unknown_keys(error: ValidationError) -> list[list[str | int]]:
     """Return the places of the keys that a schema does not know, if this is the error."""
+    steps = list(error.absolute_path)
     if "propertyNames" in error.relative_schema_path:
-        return [[*_steps(error), str(error.instance)]]
+        return [[*steps, str(error.instance)]]
     if error.validator != "additionalProperties":
         return []
     known = cast("Mapping[str, Any]", error.schema).get("properties", {})
     keys = cast("Mapping[str, Any]", error.instance).keys() - known.keys()
-    return [[*_steps(error), key] for key in sorted(keys, key=str)]
-
-
-def _value_at(value: Any, steps: Steps) -> Any:  # noqa: ANN401
-    return reduce(getitem, steps, value)
+    return [[*steps, key] for key in sorted(keys, key=str)]
 
 
 def _depth(error: ValidationError) -> tuple[int, list[str]]:
@@ -211,28 +208,28 @@ def _problem(error: ValidationError, validator: Validator) -> tuple[list[str | i
     """Return the place of an error, and the rest of the sentence."""
     steps = list(error.absolute_path)
     # the parts of a schema are plain data here; jsonschema declares them as any JSON
-    schema = cast("Mapping[str, Any]", error.schema)
+    schema, kind = cast("Mapping[str, Any]", error.schema), error.validator
     value, wanted_by = cast("tuple[Any, Any]", (error.instance, error.validator_value))
     remedy = str(schema.get("description", "something else"))
-    if schema.get("writeOnly") and error.validator in {"type", "anyOf"}:
+    if schema.get("writeOnly") and kind in {"type", "anyOf"}:
         return steps, f"cannot be used; write {remedy}{_such(schema)}"
-    if error.validator == "required":
+    if kind == "required":
         name = next(name for name in wanted_by if name not in value)
         wanted = schema.get("properties", {}).get(name, {})
         return [*steps, name], f"is missing; add {wanted.get('description', 'it')}{_such(wanted)}"
     for place in _unknown_keys(error):
-        by_name = error.validator == "additionalProperties"
-        names = schema.get("properties", {}) if by_name else wanted_by
-        is_listed = by_name or error.validator == "enum"
+        names = schema.get("properties", {}) if kind == "additionalProperties" else wanted_by
+        is_listed = kind in {"additionalProperties", "enum"}
         rest = one_of(place[-1], names) if is_listed else f"write {remedy}"
         return place, f"is an unknown key; {rest}"
-    if error.validator in {"not", "contains", "anyOf"}:
+    if kind in {"not", "contains", "anyOf"}:
         return steps, f"is {shown(value)}; {remedy}"
-    if error.validator == "enum" and "description" not in schema:
+    if kind == "enum" and "description" not in schema:
         return steps, unknown(value, wanted_by)
-    meant = (each for each in _meant(value) if validator.evolve(schema=schema).is_valid(each))
-    example = next(meant, None) if error.validator == "type" else None
-    such = _such(schema) if example is None else f", such as {shown(example)}"
+    such = _such(schema)
+    if kind == "type":
+        is_valid = validator.evolve(schema=schema).is_valid
+        such = next((f", such as {shown(each)}" for each in _meant(value) if is_valid(each)), such)
     return steps, f"is {shown(value)}; write {remedy}{such}"
 
 
@@ -251,7 +248,7 @@ def _meant(value: object) -> Iterator[Any]:
 
 _WANTED: Final = "write a date, 2023-10-09, or a time with UTC offset, 2023-10-09T06:00:00+01:00"
 _MOST_DAYS: Final = 10_000
-_YEARS: Final = range(1900, 2200)
+_YEARS: Final = range(1900, 2200)  # valid in every time zone, and in nanoseconds
 
 
 def interval_of(days: object) -> timedelta | None:
@@ -267,17 +264,12 @@ def from_unix(seconds: float | None) -> datetime | None:
         found = None if seconds is None else datetime.fromtimestamp(seconds // 1, timezone.utc)
     except (ValueError, OverflowError, OSError):
         return None
-    return found if found and is_of_this_age(found) else None
+    return found if found and found.year in _YEARS else None
 
 
 def utc_text(when: datetime) -> str:
     """Return a moment as ISO 8601 in UTC, with the suffix Z."""
     return when.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
-
-
-def is_of_this_age(day: date) -> bool:
-    """Tell whether the year of `day` is valid in every time zone, and in nanoseconds."""
-    return day.year in _YEARS
 
 
 def seconds_of(duration: str) -> float:
@@ -299,23 +291,18 @@ def parse_time(value: object) -> datetime:
     Raises:
         ValueError: it is not a time; the message says what to write.
     """
-    problem = ValueError(f"is {shown(value)}; {_WANTED}")
-    if isinstance(value, str):
-        text = value.strip()
-        try:  # Python 3.10 does not know the suffix Z
-            parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        except ValueError:
-            raise problem from None
-        value = parsed.date() if len(text) == len("2023-10-09") else parsed
-    if not isinstance(value, date):  # a datetime is a date, too
-        raise problem
-    if not is_of_this_age(value):
-        raise ValueError(f"is in the year {value.year}; write a year with runs")
-    if not isinstance(value, datetime):
-        return datetime.combine(value, time(), timezone.utc)
-    if value.utcoffset() is None:
+    text = str(value.isoformat() if isinstance(value, date) else value).strip()
+    try:  # Python 3.10 does not know the suffix Z
+        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise ValueError(f"is {shown(value)}; {_WANTED}") from None
+    if found.year not in _YEARS:
+        raise ValueError(f"is in the year {found.year}; write a year with runs")
+    if len(text) == len("2023-10-09"):
+        return found.replace(tzinfo=timezone.utc)
+    if found.utcoffset() is None:
         raise ValueError(f"is {shown(value)}, which has no UTC offset; {_WANTED}")
-    return value
+    return found
 
 
 _MOST_VALUES: Final = 1_000_000
@@ -378,7 +365,7 @@ def parse_yaml(content: bytes, path: Path) -> Document:
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         problem = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise FileError(f"{path}: not readable as YAML: {problem}") from error
-    return Document(str(path), value, lambda steps: _line(root, steps))
+    return Document(str(path), value, root)
 
 
 @cache

@@ -55,29 +55,19 @@ def paired_ratio(pairs: Sequence[tuple[float, float]]) -> PairedRatio:
     if not all(value > 0 and math.isfinite(value) for pair in pairs for value in pair):
         raise ValueError("a ratio needs two numbers above 0")
     logs = sorted(math.log(first / second) for first, second in pairs)
-    place, confidence = _place(len(logs))
+    number, outside = len(logs), 0
+    lower, upper, confidence = None, None, None
+    # the median is beyond the ratio at `place` if that many or fewer are on one side of it, each
+    # with probability one half
+    for place in range(number // 2):
+        outside += math.comb(number, place)
+        if (inside := 1 - 2 * outside / 2**number) < CONFIDENCE:
+            break
+        lower, upper, confidence = logs[place], logs[-1 - place], inside
     return PairedRatio(
         median=math.exp(statistics.median(logs)),
-        lower=None if place is None else math.exp(logs[place]),
-        upper=None if place is None else math.exp(logs[-1 - place]),
+        lower=None if lower is None else math.exp(lower),
+        upper=None if upper is None else math.exp(upper),
         confidence=confidence,
-        pairs=len(logs),
+        pairs=number,
     )
-
-
-def _place(number: int) -> tuple[int | None, float | None]:
-    """Return how many of `number` sorted ratios to leave out at each end, and the confidence.
-
-    The median is outside if that many or fewer are on one side of it, each with probability one
-    half. None with too few.
-    """
-    found: tuple[int | None, float | None] = (None, None)
-    outside, ways = 0, 1  # ways to have `place` of them there
-    for place in range(number // 2):
-        outside += ways
-        confidence = 1 - 2 * outside / 2**number
-        if confidence < CONFIDENCE:
-            break
-        found = place, confidence
-        ways = ways * (number - place) // (place + 1)
-    return found

@@ -70,11 +70,15 @@ def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
     """
     alike: defaultdict[tuple[object, ...], list[SeriesKey]] = defaultdict(list)
     for key in keys:
-        alike[(key.file_system, key.pattern, key.variable)].append(key)
-    found: dict[SeriesKey, str] = {}
+        alike[key.file_system, key.pattern, key.variable].append(key)
+    found = {}
     for group in alike.values():
         telling = _telling(group)
-        found.update((key, _label(key, telling)) for key in group)
+        for key in group:
+            names = [name for name in telling if name != "case" or key.case]
+            words = [key.file_system or "none", key.pattern or "none"]
+            words += [_word(name, getattr(key, name)) for name in names]
+            found[key] = " ".join([*words, key.variable])
     return found
 
 
@@ -100,31 +104,23 @@ def slug(key: SeriesKey) -> str:
     return f"{readable[:_SLUG_LENGTH]}-{digest[:8]}"
 
 
-def _label(key: SeriesKey, telling: Sequence[str]) -> str:
-    words = [key.file_system or "none", key.pattern or "none"]
-    words += [_word(name, getattr(key, name)) for name in telling if name != "case" or key.case]
-    return " ".join([*words, key.variable])
-
-
 def _telling(group: Sequence[SeriesKey]) -> list[str]:
     """Return the fewest fields that distinguish all series of `group`."""
+
+    def distinct(names: Sequence[str]) -> int:
+        return len({tuple(getattr(key, name) for name in names) for key in group})
+
     telling: list[str] = []
-    distinct = 1
+    most = 1
     for name in _FURTHER:
-        found = _combinations(group, [*telling, name])
-        if found > distinct:
-            telling.append(name)
-            distinct = found
+        if (found := distinct([*telling, name])) > most:
+            telling, most = [*telling, name], found
     # an environment may imply the transport, which a label then need not repeat
     for name in list(telling):
         fewer = [other for other in telling if other != name]
-        if _combinations(group, fewer) == distinct:
+        if distinct(fewer) == most:
             telling = fewer
     return telling
-
-
-def _combinations(group: Sequence[SeriesKey], names: Sequence[str]) -> int:
-    return len({tuple(getattr(key, name) for name in names) for key in group})
 
 
 def _word(name: str, value: object) -> str:
@@ -143,9 +139,7 @@ def _number(value: object) -> str:
 
 def _padded(value: object) -> str:
     """Return text that sorts numbers by size, and missing values first."""
-    if value is None:
-        return ""
-    return f"{value:020.6f}" if isinstance(value, int | float) else str(value)
+    return f"{value:020.6f}" if isinstance(value, int | float) else str(value or "")
 
 
 TARGET: Final = "target"

@@ -139,8 +139,7 @@ def worst(statuses: Iterable[int]) -> int:
     A missing sample must not hide a known loss, and may itself be as bad. `watch` is a suspicion
     that the next runs settle.
     """
-    found = set(statuses)
-    return next((status for status in WORST_STATUS_FIRST if status in found), OK)
+    return min(statuses, key=WORST_STATUS_FIRST.index, default=OK)
 
 
 @dataclass(frozen=True)

@@ -125,13 +125,15 @@ def superseded(sightings: Sequence[Sighting]) -> set[SeriesKey]:
     The checks must have run twice at that scale after the newest run of the series, as a single
     run, or line, ends no series.
     """
-    newest: dict[tuple[_Identity, SeriesKey], Sighting] = {}
-    for sighting in sorted(sightings, key=lambda sighting: sighting.last):
-        newest[sighting.check, replace(sighting.key, **_ANY_SCALE)] = sighting
+
+    def at_any_scale(each: Sighting) -> tuple[_Identity, SeriesKey]:
+        return each.check, replace(each.key, **_ANY_SCALE)
+
+    newest = {at_any_scale(each): each for each in sorted(sightings, key=lambda each: each.last)}
     kept = {
         each.key
         for each in sightings
-        for other in [newest[each.check, replace(each.key, **_ANY_SCALE)]]
+        for other in [newest[at_any_scale(each)]]
         if other.key == each.key or other.before is None or other.before <= each.last
     }
     return {sighting.key for sighting in sightings} - kept
@@ -245,13 +247,12 @@ def obstacles(
     ended. An obstacle that was not examined again is dropped once it is overdue, by the interval of
     its check or the time `default`.
     """
-    latest: dict[_Identity, CheckRun] = {}
+    pairs = [(run, key) for key, group in runs.items() for run in group]
+    pairs.sort(key=lambda pair: pair[0].when)
+    latest = {run.identity: run for run, _ in pairs}
     keys: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
-    for key, group in runs.items():
-        for run in group:
-            known = latest.setdefault(run.identity, run)
-            latest[run.identity] = max(known, run, key=lambda each: each.when)
-            keys[run.identity] |= {key} if key else set()
+    for run, key in pairs:
+        keys[run.identity] |= {key} if key else set()
     fit = _last_fit(latest.values())
     found: defaultdict[_Place, list[CheckRun]] = defaultdict(list)
     for run in latest.values():
@@ -268,13 +269,11 @@ def _last_fit(runs: Iterable[CheckRun]) -> dict[_Place, datetime]:
     """Return when each file system, environment and partition was last seen to be fit."""
     fit: dict[_Place, datetime] = {}
     for run in runs:
-        if run.result != "pass":
-            continue
-        file_system = run.fields.get("file_system")
-        subjects = [run.examines] if run.examines else [file_system, run.environ, run.partition]
-        for subject in subjects:
-            place = (run.system, run.partition, str(subject))
-            fit[place] = max(run.when, fit.get(place, run.when))
+        subjects = (run.fields.get("file_system"), run.environ, run.partition)
+        for subject in (run.examines,) if run.examines else subjects:
+            if run.result == "pass":
+                place = (run.system, run.partition, str(subject))
+                fit[place] = max(run.when, fit.get(place, run.when))
     return fit
 
 
@@ -287,12 +286,6 @@ def _obstacle(
     said = [run for run in runs if run.examines and run.report == newest.report]
     why = "; ".join(dict.fromkeys(run.reason or run.result for run in said or [newest]))
     stopped = [run for run in runs if not run.examines and not run.fixture]
-    return Obstacle(
-        subject=subject,
-        system=system,
-        partition=partition,
-        why=why,
-        when=newest.when,
-        checks=tuple(sorted(run.name for run in stopped)),
-        keys=frozenset(key for run in stopped for key in keys[run.identity]),
-    )
+    names = tuple(sorted(run.name for run in stopped))
+    of_series = frozenset(key for run in stopped for key in keys[run.identity])
+    return Obstacle(subject, system, partition, why, newest.when, names, of_series)

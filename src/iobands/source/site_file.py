@@ -94,11 +94,7 @@ def _selects(entry: Section, key: SeriesKey, extras: Section) -> bool:
     scale = scales.get(entry.get("scale", next(iter(scales), None)), {})
     wanted = {"tool": "benchio", **entry}
     wanted.pop("scale", None)
-    known = {
-        **key.fields(),
-        "medium": place.get("medium"),
-        "stripe_count": key.stripe_count_asked,
-    }
+    known = {**key.fields(), "medium": place.get("medium"), "stripe_count": key.stripe_count_asked}
     if key.stripe_count_asked is None:
         wanted.pop("stripe_count", None)  # a file system without stripes
     if isinstance(scale.get("nodes"), int):

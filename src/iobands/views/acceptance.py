@@ -106,7 +106,7 @@ def _of_line(accepted: AcceptedLine, drawn: str | None) -> Iterator[str]:
         yield f"![Rates and evidence]({drawn})"
     about = {
         "What": ", ".join(f"{name} {value}" for name, value in line.match.items()),
-        "Check": f"{accepted.check}, on {accepted.partition} with {accepted.environ}",
+        "Check": str(accepted.by),
         "Promise": _promise(promise),
         "Measured": _measured(accepted),
         "Runs": f"{decision.runs} of at most {promise.runs}, which count as "
