@@ -88,18 +88,15 @@ class ObjectStore:
 
     def add(self, system: str, samples: pl.DataFrame, documents: Sequence[StoredDocument]) -> None:
         """Put a file for each month, and one for each document; see `Store`."""
-        months = samples.with_columns(_month=pl.col(TIME).dt.strftime("%Y-%m"))
+        month = pl.col(TIME).dt.strftime("%Y-%m").alias("_month")
         with self._errors():
-            for (month,), rows in months.group_by("_month", maintain_order=True):
-                place = f"samples/system={quote(system)}/month={month}"
-                self._put_rows(place, rows.drop("_month"))
-                self._join(place)
+            for (name,), rows in samples.group_by(month, maintain_order=True):
+                self._put_rows(f"samples/system={quote(system)}/month={name}", rows)
             for each in documents:
                 place = f"documents/system={quote(system)}/{quote(each.path)}"
-                name = f"{place}/{each.changed.timestamp():017.6f}-{each.digest}"
-                self._put(name, each.content)
-                older = [path for path in self._list(f"{place}/") if path < name]
-                self._remove(older)
+                path = f"{place}/{each.changed.timestamp():017.6f}-{each.digest}"
+                self._put(path, each.content)
+                self._remove([older for older in self._list(f"{place}/") if older < path])
 
     def samples(self, system: str) -> tuple[pl.DataFrame, Sequence[Rejected]]:
         """Return the rows of a system; a file that does not match its name is rejected."""
@@ -120,11 +117,10 @@ class ObjectStore:
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
         """Delete whole months, and the run reports that changed before; see `Store`."""
-        top, first = f"samples/system={quote(system)}/month=", f"{before:%Y-%m}"
+        top, first = f"samples/system={quote(system)}/", f"month={before:%Y-%m}"
         with self._errors():
-            gone = [path for path in self._list(top[:-6]) if path.removeprefix(top)[:7] < first]
-            frames = [pl.scan_parquet(self._get(path)) for path in gone]
-            count: int = sum(each.select(pl.len()).collect().item() for each in frames)
+            gone = [path for path in self._list(top) if path.removeprefix(top) < first]
+            count = sum(pl.read_parquet(self._get(path), columns=[TIME]).height for path in gone)
             for path in self._list(f"documents/system={quote(system)}/"):
                 named = _DOCUMENT.fullmatch(path)
                 if named and "/reports/" in unquote(path) and float(named[2]) < before.timestamp():
@@ -140,13 +136,11 @@ class ObjectStore:
         def read(stored: str) -> StoredDocument | None:
             if not (named := _DOCUMENT.fullmatch(stored)):
                 return None  # nothing that was pushed
-            place, changed = (
-                unquote(named[1]),
-                datetime.fromtimestamp(float(named[2]), timezone.utc),
-            )
+            place, seconds, digest = unquote(named[1]), float(named[2]), named[3]
+            changed = datetime.fromtimestamp(seconds, timezone.utc)
             if "/reports/" in place and changed < reports_since:
                 return None
-            return StoredDocument(place, changed, self._get(stored), named[3])
+            return StoredDocument(place, changed, self._get(stored), digest)
 
         prefix = f"documents/system={quote(system)}/{f'{quote(path)}/' if path else ''}"
         return [each for each in self._each(prefix, read) if each]
@@ -161,24 +155,26 @@ class ObjectStore:
                 return [known[path] for path in paths]
         raise StoreError(f"{self._url}: files vanish while they are read; try again")
 
-    def _put_rows(self, place: str, rows: pl.DataFrame) -> str:
+    def _put_rows(self, place: str, rows: pl.DataFrame) -> None:
+        """Put the rows of a month into a file; of its many files make one, before they go."""
+        path = self._put_file(place, rows)
+        paths = self._list(f"{place}/")
+        if len(paths) >= _TOGETHER:
+            with suppress(
+                _Damaged, FileNotFoundError
+            ):  # readers say which; another host joins them
+                every = pl.concat([self._rows(each) for each in paths])
+                every = every.sort(TIME, "file", "line").unique(CONTENT, keep="first")
+                path = self._put_file(place, every)
+                self._remove([each for each in paths if each != path])
+
+    def _put_file(self, place: str, rows: pl.DataFrame) -> str:
         stream = io.BytesIO()
         texts = rows.with_columns(pl.col(pl.Categorical).cast(pl.String))
         texts.sort(TIME, "file", "line").write_parquet(stream, compression="zstd")
-        name = f"{place}/{hashlib.sha256(stream.getvalue()).hexdigest()}.parquet"
-        self._put(name, stream.getvalue())
-        return name
-
-    def _join(self, place: str) -> None:
-        """Make one file of a month's many, which is there before they go."""
-        paths = self._list(f"{place}/")
-        if len(paths) < _TOGETHER:
-            return
-        with suppress(_Damaged, FileNotFoundError):  # readers say which; another host joins them
-            rows = pl.concat([self._rows(path) for path in paths])
-            rows = rows.sort(TIME, "file", "line").unique(CONTENT, keep="first")
-            joined = self._put_rows(place, rows)
-            self._remove([path for path in paths if path != joined])
+        path = f"{place}/{hashlib.sha256(stream.getvalue()).hexdigest()}.parquet"
+        self._put(path, stream.getvalue())
+        return path
 
     def _rows(self, path: str) -> pl.DataFrame:
         content = self._get(path)

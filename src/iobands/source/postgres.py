@@ -30,48 +30,50 @@ from iobands.source.store import (
     without_password,
 )
 
-_TYPES: Final[Mapping[str, str]] = {
-    "String": "text",
-    "Categorical": "text",
-    "Int64": "bigint",
-    "Float64": "double precision",
-    "Datetime": "timestamptz",
+_TYPES: Final[Mapping[type[pl.DataType], str]] = {
+    pl.String: "text",
+    pl.Categorical: "text",
+    pl.Int64: "bigint",
+    pl.Float64: "double precision",
+    pl.Datetime: "timestamptz",
 }
-_SCHEMA: Final = "iobands"
 #: How long a server that does not answer, or a locked table, holds a session up.
 _PATIENCE: Final = (
     "connect_timeout=30&tcp_user_timeout=60000"
     "&keepalives_idle=30&keepalives_interval=10&keepalives_count=3"
 )
 _LOCKED: Final = "60s"
-_CONTENT: Final = ", ".join(f'"{name}"' for name in CONTENT)
+_TYPED: Final = {name: f'"{name}" {_TYPES[type(each)]}' for name, each in SAMPLES.items()}
 _COLUMNS: Final = ", ".join(f'"{name}"' for name in SAMPLES)
-#: The identity of a row: PostgreSQL's text of its cells, hashed.
-_HASH: Final = "sha256(convert_to(ROW({})::text, 'UTF8'))"
-_IDENTITY: Final = _HASH.format(_CONTENT)
+_DOCUMENT: Final = {
+    "system": pl.String(),
+    "path": pl.String(),
+    "changed": pl.Datetime("us", "UTC"),
+    "digest": pl.String(),
+    "content": pl.Binary(),
+}
 
 
-def _type_of(name: str) -> str:
-    return _TYPES[str(SAMPLES[name]).partition("(")[0]]
+def _identity(names: Sequence[str]) -> str:
+    """Return the SQL of the identity of a row: PostgreSQL's text of its cells, hashed."""
+    cells = ", ".join(f'"{name}"' for name in names)
+    return f"sha256(convert_to(ROW({cells})::text, 'UTF8'))"
 
 
 _TABLES: Final = (
-    f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}",
-    f"CREATE TABLE IF NOT EXISTS {_SCHEMA}.about (schema integer PRIMARY KEY)",
-    f"INSERT INTO {_SCHEMA}.about SELECT {STORE_SCHEMA} "
-    f"WHERE NOT EXISTS (SELECT FROM {_SCHEMA}.about)",
-    f"CREATE TABLE IF NOT EXISTS {_SCHEMA}.samples ("
-    + ", ".join(f'"{name}" {_type_of(name)}' for name in SAMPLES)
-    + f", id bytea NOT NULL, PRIMARY KEY (system, {TIME}, id))",
-    f"CREATE TABLE IF NOT EXISTS {_SCHEMA}.documents (system text, path text, "
+    "CREATE SCHEMA IF NOT EXISTS iobands",
+    "CREATE TABLE IF NOT EXISTS iobands.about (schema integer PRIMARY KEY)",
+    f"INSERT INTO iobands.about SELECT {STORE_SCHEMA} WHERE NOT EXISTS (SELECT FROM iobands.about)",
+    f"CREATE TABLE IF NOT EXISTS iobands.samples ({', '.join(_TYPED.values())}, id bytea NOT NULL, "
+    f"PRIMARY KEY (system, {TIME}, id))",
+    "CREATE TABLE IF NOT EXISTS iobands.documents (system text, path text, "
     "changed timestamptz NOT NULL, digest text NOT NULL, content bytea NOT NULL, "
     "PRIMARY KEY (system, path))",
 )
 _ADD: Final = (
-    f"INSERT INTO {_SCHEMA}.samples ({_COLUMNS}, id) SELECT {_COLUMNS}, {_IDENTITY} "
-    "FROM pushed_samples "
-    "ON CONFLICT DO NOTHING",
-    f"INSERT INTO {_SCHEMA}.documents SELECT DISTINCT ON (system, path) * FROM pushed_documents "
+    f"INSERT INTO iobands.samples ({_COLUMNS}, id) SELECT {_COLUMNS}, {_identity(CONTENT)} "
+    "FROM pushed_samples ON CONFLICT DO NOTHING",
+    "INSERT INTO iobands.documents SELECT DISTINCT ON (system, path) * FROM pushed_documents "
     "ORDER BY system, path, changed DESC, digest DESC "
     "ON CONFLICT (system, path) DO UPDATE SET changed = EXCLUDED.changed, "
     "digest = EXCLUDED.digest, content = EXCLUDED.content "
@@ -95,21 +97,19 @@ class PostgresStore:
         with self._errors():
             place, _, given = url.partition("?")  # of an option that comes twice, the last counts
             self._connection: Connection = dbapi.connect(f"{place}?{_PATIENCE}&{given}".rstrip("&"))
+        try:
             self._do("SET timezone TO 'UTC'", "SET datestyle TO ISO")  # the text that is hashed
             self._do(f"SET lock_timeout TO '{_LOCKED}'")
-            known = self._fetch(f"SELECT to_regclass('{_SCHEMA}.about') IS NOT NULL AS there")
-            try:
-                if not known["there"][0]:
-                    if not new:
-                        raise nothing_there(self._name)
-                    self._do(*_TABLES)
-                version = f"SELECT max(schema) AS schema FROM {_SCHEMA}.about"
-                schema = self._fetch(version)["schema"][0]
-                if refuse_newer(self._name, str(schema)):
-                    self._migrate(schema)
-            except StoreError:
-                self.close()
-                raise
+            if self._read("SELECT to_regclass('iobands.about') IS NULL AS lacks")["lacks"][0]:
+                if not new:
+                    raise nothing_there(self._name)
+                self._do(*_TABLES)
+            schema = self._read("SELECT max(schema) AS schema FROM iobands.about")["schema"][0]
+            if refuse_newer(self._name, str(schema)):
+                self._migrate(schema)
+        except StoreError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """End the connection."""
@@ -119,58 +119,44 @@ class PostgresStore:
         """Return the systems that have samples."""
         # a walk over the index, as DISTINCT reads every row
         return self._read(
-            "WITH RECURSIVE s(system) AS ("
-            f"SELECT min(system) FROM {_SCHEMA}.samples UNION ALL "
-            f"SELECT (SELECT min(system) FROM {_SCHEMA}.samples WHERE system > s.system) FROM s "
+            "WITH RECURSIVE s(system) AS (SELECT min(system) FROM iobands.samples UNION ALL "
+            "SELECT (SELECT min(system) FROM iobands.samples WHERE system > s.system) FROM s "
             "WHERE system IS NOT NULL) "
             "SELECT system FROM s WHERE system IS NOT NULL ORDER BY system"
         )["system"].to_list()
 
     def add(self, system: str, samples: pl.DataFrame, documents: Sequence[StoredDocument]) -> None:
         """Add everything in one transaction; see `Store`."""
-        table = pl.DataFrame(
-            [(system, each.path, each.changed, each.digest, each.content) for each in documents],
-            schema={
-                "system": pl.String(),
-                "path": pl.String(),
-                "changed": pl.Datetime("us", "UTC"),
-                "digest": pl.String(),
-                "content": pl.Binary(),
-            },
-            orient="row",
-        )
-        texts = samples.with_columns(pl.col(pl.Categorical).cast(pl.String))
-        with self._errors():
-            with self._connection.cursor() as cursor:
-                for name, rows in (("pushed_samples", texts), ("pushed_documents", table)):
-                    cursor.execute(f"DROP TABLE IF EXISTS pg_temp.{name}")
-                    cursor.adbc_ingest(name, rows, mode="create", temporary=True)
-                for command in _ADD:
-                    cursor.execute(command)
-            self._connection.commit()
+        table = [(system, each.path, each.changed, each.digest, each.content) for each in documents]
+        frames = {
+            "pushed_samples": samples.with_columns(pl.col(pl.Categorical).cast(pl.String)),
+            "pushed_documents": pl.DataFrame(table, _DOCUMENT, orient="row"),
+        }
+        with self._errors(), self._connection.cursor() as cursor:
+            for name, rows in frames.items():
+                cursor.execute(f"DROP TABLE IF EXISTS pg_temp.{name}")
+                cursor.adbc_ingest(name, rows, mode="create", temporary=True)
+        self._do(*_ADD)
 
     def samples(self, system: str) -> tuple[pl.DataFrame, Sequence[Rejected]]:
         """Return the rows of a system that match their identity; the others are rejected."""
         rows = self._read(
-            f"SELECT {_COLUMNS}, id <> {_IDENTITY} AS edited FROM {_SCHEMA}.samples "
+            f"SELECT {_COLUMNS}, id <> {_identity(CONTENT)} AS edited FROM iobands.samples "
             "WHERE system = $1",
             system,
         )
-        rejected = refused(
-            rows.filter("edited"), "edited in the store: it does not match its identity"
-        )
+        why = "edited in the store: it does not match its identity"
+        rejected = refused(rows.filter("edited"), why)
         return typed(rows.filter(~pl.col("edited"))), rejected
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
         """Delete rows in one transaction; see `Store`."""
-        which = f"FROM {_SCHEMA}.samples WHERE system = $1 AND {TIME} < $2"
+        which = f"FROM iobands.samples WHERE system = $1 AND {TIME} < $2"
         count: int = self._read(f"SELECT count(*) AS rows {which}", system, before)["rows"][0]
         if not dry_run:
             reports = "WHERE system = $1 AND path LIKE '%/reports/%' AND changed < $2"
-            with self._errors(), self._connection.cursor() as cursor:
-                cursor.execute(f"DELETE {which}", (system, before))
-                cursor.execute(f"DELETE FROM {_SCHEMA}.documents {reports}", (system, before))
-            self._connection.commit()
+            commands = (f"DELETE {which}", f"DELETE FROM iobands.documents {reports}")
+            self._do(*commands, values=(system, before))
         return count
 
     def documents(
@@ -178,7 +164,7 @@ class PostgresStore:
     ) -> Sequence[StoredDocument]:
         """Return the documents of a system; see `Store`."""
         rows = self._read(
-            f"SELECT path, changed, content, digest FROM {_SCHEMA}.documents WHERE system = $1 "
+            "SELECT path, changed, content, digest FROM iobands.documents WHERE system = $1 "
             "AND (path NOT LIKE '%/reports/%' OR changed >= $2) AND ($3 = '' OR path = $3)",
             system,
             reports_since,
@@ -191,43 +177,38 @@ class PostgresStore:
 
         A row that did not match its identity does not match its new one.
         """
-        there = self._fetch(
+        there = self._read(
             "SELECT column_name AS name FROM information_schema.columns "
-            f"WHERE table_schema = '{_SCHEMA}' AND table_name = 'samples'"
+            "WHERE table_schema = 'iobands' AND table_name = 'samples'"
         )["name"].to_list()
-        table = f"{_SCHEMA}.samples"
-        before = _HASH.format(", ".join(f'"{name}"' for name in CONTENT if name in there))
+        before = _identity([name for name in CONTENT if name in there])
+        added = (f"ADD COLUMN {each}" for name, each in _TYPED.items() if name not in there)
+        alter = "ALTER TABLE iobands.samples"
         self._do(
-            f"LOCK TABLE {table}",
-            f"CREATE TABLE {table}_of_schema_{schema} AS TABLE {table}",
-            f"ALTER TABLE {table} ADD COLUMN matches boolean",
-            f"UPDATE {table} SET matches = id = {before}",
-            *(
-                f'ALTER TABLE {table} ADD COLUMN "{name}" {_type_of(name)}'
-                for name in SAMPLES
-                if name not in there
-            ),
-            f"UPDATE {table} SET id = {_IDENTITY} WHERE matches",
-            f"ALTER TABLE {table} DROP COLUMN matches",
-            f"UPDATE {_SCHEMA}.about SET schema = {STORE_SCHEMA}",
+            "LOCK TABLE iobands.samples",
+            f"CREATE TABLE iobands.samples_of_schema_{schema} AS TABLE iobands.samples",
+            f"{alter} ADD COLUMN matches boolean",
+            f"UPDATE iobands.samples SET matches = id = {before}",
+            *(f"{alter} {each}" for each in added),
+            f"UPDATE iobands.samples SET id = {_identity(CONTENT)} WHERE matches",
+            f"{alter} DROP COLUMN matches",
+            f"UPDATE iobands.about SET schema = {STORE_SCHEMA}",
         )
 
     def _read(self, command: str, *values: object) -> pl.DataFrame:
-        with self._errors():
-            return self._fetch(command, *values)
-
-    def _fetch(self, command: str, *values: object) -> pl.DataFrame:
-        with self._connection.cursor() as cursor:
+        with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(command, values or None)
             found = pl.DataFrame(cursor.fetch_arrow())
         self._connection.rollback()
         return found
 
-    def _do(self, *commands: str) -> None:
-        with self._connection.cursor() as cursor:
-            for command in commands:
-                cursor.execute(command)
-        self._connection.commit()
+    def _do(self, *commands: str, values: Sequence[object] | None = None) -> None:
+        """Do commands in one transaction."""
+        with self._errors():
+            with self._connection.cursor() as cursor:
+                for command in commands:
+                    cursor.execute(command, values)
+            self._connection.commit()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

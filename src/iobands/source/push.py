@@ -13,16 +13,17 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import closing, contextmanager, suppress
+from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from importlib import import_module
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 from uuid import uuid4
 
+import msgspec
 import polars as pl
 
 from iobands.measure import reduced_report, report_files
@@ -31,13 +32,11 @@ from iobands.model import (
     FileError,
     Rejected,
     Unusable,
-    parse_time,
     parse_yaml,
     path_part,
     read_content,
     read_small,
     replace_file,
-    utc_text,
 )
 from iobands.source.lines import FILE, LINE
 from iobands.source.perflog import PACKED, Parsed, columns_of, parse_perflogs, perflog_files
@@ -55,7 +54,6 @@ from iobands.source.store import (
     without_password,
 )
 
-_SCHEMA: Final = 2
 _NAME: Final = "pushed.json"
 #: The engine of a URL's scheme; a directory has none.
 _ENGINES: Final = {
@@ -69,7 +67,6 @@ _TAIL: Final = 2**16  # bytes whose hash tells whether a perflog still begins as
 _BLOCK: Final = 2**23
 _ALL: Final = 2**53  # lines of a packed perflog
 _MOST_DAMAGED: Final = 2**16  # bytes of a run report that no reader can use
-
 
 _SETTINGS: Final[dict[str, Any]] = {
     "description": "the store of the site",
@@ -119,24 +116,21 @@ def open_store(url: str, *, new: bool = False) -> Iterator[Store]:
         raise StoreError(
             f"{error.name} is missing; for stores: pip install 'iobands[store]'"
         ) from None
-    store = engine(url, new=new)
-    try:
+    with closing(engine(url, new=new)) as store:
         yield store
-    finally:
-        store.close()
 
 
 class Cursor(NamedTuple):
     """How far a perflog was read: its first `end` bytes have `lines`.
 
-    `tail` is the hash of the last of them. What follows is below the header at `header`; -1 if it
-    cannot be read without the rest.
+    `tail` is the hash of the last of them. What follows is below the header at `header`, which is
+    the only one; -1 if it cannot be read without the rest.
     """
 
-    end: int
-    lines: int
-    header: int
-    tail: str
+    end: int = 0
+    lines: int = 0
+    header: int = -1
+    tail: str = ""
 
 
 class Seen(NamedTuple):
@@ -145,10 +139,13 @@ class Seen(NamedTuple):
     `at` is the time that the store has, in microseconds. It never goes back, as the last counts.
     """
 
-    digest: str
+    digest: str = ""
     changed: int = 0
     size: int = -1
     at: int = 0
+
+
+_Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 @dataclass(frozen=True)
@@ -161,35 +158,30 @@ class Pushed:
 
     store: str
     perflogs: Mapping[str, Cursor] = field(default_factory=dict)
-    newest: datetime | None = None
+    newest: _Moment | None = None
     documents: Mapping[str, Mapping[str, Seen]] = field(default_factory=dict)
-    when: datetime | None = None
+    when: _Moment | None = None
     failed: str | None = None
+    schema: Literal[2] = 2
 
 
 def read_pushed(perflogs: Path, url: str) -> Pushed:
     """Return what was pushed to a URL; nothing if that is not known."""
     nothing = Pushed(hashlib.sha256(url.encode()).hexdigest())
     try:
-        said = json.loads(read_small(perflogs / _NAME))
-        if said.pop("schema") != _SCHEMA or said["store"] != nothing.store:
-            return nothing
-        for name in ("newest", "when"):
-            said[name] = parse_time(said[name]) if said[name] else None
-        said["perflogs"] = {
-            path: Cursor(int(end), int(lines), int(header), str(tail))
-            for path, (end, lines, header, tail) in said["perflogs"].items()
-        }
-        said["documents"] = {
-            system: {
-                path: Seen(str(digest), int(changed), int(size), int(at))
-                for path, (digest, changed, size, at) in seen.items()
-            }
-            for system, seen in said["documents"].items()
-        }
-        return Pushed(**said)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        found = msgspec.json.decode(read_small(perflogs / _NAME), type=Pushed)
+    except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
         return nothing
+    return found if found.store == nothing.store else nothing
+
+
+def write_pushed(perflogs: Path, pushed: Pushed) -> None:
+    """Keep what was pushed.
+
+    Raises:
+        OSError: the file cannot be written; the next push sends more than it must.
+    """
+    replace_file(perflogs / _NAME, msgspec.json.encode(pushed) + b"\n")
 
 
 def late(perflogs: Path, settings: Path, now: datetime) -> str | None:
@@ -210,16 +202,6 @@ def late(perflogs: Path, settings: Path, now: datetime) -> str | None:
     return f"for {days} day{'s' * (days > 1)}: {pushed.failed or 'no push ended'}"
 
 
-def write_pushed(perflogs: Path, pushed: Pushed) -> None:
-    """Keep what was pushed.
-
-    Raises:
-        OSError: the file cannot be written; the next push sends more than it must.
-    """
-    said = json.dumps({**vars(pushed), "schema": _SCHEMA}, default=utc_text)
-    replace_file(perflogs / _NAME, f"{said}\n".encode())
-
-
 def push_new(
     store: Store, perflogs: Path, config: Path, before: Pushed, now: datetime
 ) -> tuple[Pushed, int, int]:
@@ -234,42 +216,29 @@ def push_new(
         before = Pushed(before.store)
     site = gather(perflogs, config, before)
     sent, seen = 0, {}
-    for system, has in site.seen.items():
+    for system, has in site.pushed.documents.items():
         known = before.documents.get(system)
         if known is None:
-            theirs = document_of(store, system, SITE).content
-            if theirs and theirs != (perflogs / Path(SITE).name).read_bytes():
-                raise StoreError(
-                    f"the store has a system {system!r} of another site; rename one of the two, or "
-                    "push to another store"
-                )
-            known = {
-                each.path: Seen("" if each.is_edited else each.digest, at=_micro(each.changed))
-                for each in store.documents(system, EVER)
-            }
-        changed = [
-            each
-            for each in site.documents[system]
-            if each.path not in known or known[each.path].digest != each.digest
-        ]
-        changed += [StoredDocument(path, now, b"") for path in known.keys() - has.keys()]
-        # later than what the store has, also where that was dated by a clock that was ahead
-        late = {each.path: known.get(each.path, Seen("")).at + 1 for each in changed}
-        changed = [
-            replace(each, changed=max(each.changed, EVER + timedelta(microseconds=late[each.path])))
-            for each in changed
-        ]
-        at = {each.path: _micro(each.changed) for each in changed}
+            known = _stored(store, system, (perflogs / Path(SITE).name).read_bytes())
+        removed = (StoredDocument(path, now, b"") for path in known.keys() - has.keys())
+        changed = {}
+        for each in (*site.documents[system], *removed):
+            former = known.get(each.path, Seen())
+            if former.digest != each.digest:
+                # later than what the store has, also where that was dated by a clock that was ahead
+                least = EVER + timedelta(microseconds=former.at + 1)
+                changed[each.path] = replace(each, changed=max(each.changed, least))
         seen[system] = {
-            path: each._replace(at=at.get(path, known.get(path, each).at))
+            path: each._replace(
+                at=_micro(changed[path]) if path in changed else known.get(path, each).at
+            )
             for path, each in has.items()
         }
-        mine = site.samples.filter(pl.col("system") == system)
-        if len(mine) or changed:
-            store.add(system, mine, changed)
+        rows = site.samples.filter(pl.col("system") == system)
+        if len(rows) or changed:
+            store.add(system, rows, [*changed.values()])
             sent += len(changed)
-    after = Pushed(before.store, site.perflogs, site.newest, seen, now)
-    return after, len(site.samples), sent
+    return replace(site.pushed, documents=seen, when=now), len(site.samples), sent
 
 
 def _is_behind(store: Store, system: str, seen: Mapping[str, Seen]) -> bool:
@@ -280,8 +249,25 @@ def _is_behind(store: Store, system: str, seen: Mapping[str, Seen]) -> bool:
     )
 
 
-def _micro(when: datetime) -> int:
-    return (when - EVER) // timedelta(microseconds=1)
+def _stored(store: Store, system: str, site: bytes) -> Mapping[str, Seen]:
+    """Return the documents that a store has of a system.
+
+    Raises:
+        StoreError: the system is of another site than `site`.
+    """
+    if document_of(store, system, SITE).content not in {b"", site}:
+        raise StoreError(
+            f"the store has a system {system!r} of another site; rename one of the two, or push to "
+            "another store"
+        )
+    return {
+        each.path: Seen("" if each.is_edited else each.digest, at=_micro(each))
+        for each in store.documents(system, EVER)
+    }
+
+
+def _micro(document: StoredDocument) -> int:
+    return (document.changed - EVER) // timedelta(microseconds=1)
 
 
 def copy(source: Store, target: Store, system: str) -> int:
@@ -301,16 +287,14 @@ def copy(source: Store, target: Store, system: str) -> int:
 
 @dataclass(frozen=True)
 class Gathered:
-    """What the files of a site hold: the new rows, and by system the documents that were read.
+    """What the files of a site hold: new rows, the documents by system that were read, and both.
 
-    `seen` has all documents by system and path; `perflogs` and `newest` are those of `Pushed`.
+    `pushed` is what a store has once it has them.
     """
 
     samples: pl.DataFrame
-    perflogs: Mapping[str, Cursor]
-    newest: datetime | None
     documents: Mapping[str, Sequence[StoredDocument]]
-    seen: Mapping[str, Mapping[str, Seen]]
+    pushed: Pushed
 
 
 def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
@@ -324,15 +308,16 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
     """
     root = perflogs.parent
     paths = {path.relative_to(root).as_posix(): path for path in perflog_files(perflogs)}
-    held = {name: each for name, path in paths.items() if (each := _held(path, name, before))}
+    former = {name: _former(path, name, before) for name, path in paths.items()}
+    # before they are read, as a session may add lines meanwhile
+    found = ((name, _cursor(path, former[name])) for name, path in paths.items())
+    cursors = {name: each for name, each in found if each}
+    grown = all(former.get(name) == each for name, each in before.perflogs.items())
     rejected: Sequence[Rejected] | None = None
-    if added := _added(paths, held, before):
-        new, cursors = added
-    else:
-        # before they are read, as a session may add lines meanwhile
-        cursors = {name: each for name, path in paths.items() if (each := _cursor(path))}
+    new = _added(paths, before, cursors) if grown else None
+    if new is None:
         parsed = parse_perflogs(perflogs)
-        lines = {name: each.lines for name, each in held.items()}
+        lines = {name: each.lines for name, each in former.items()}
         new, rejected = _table(parsed, root, lines), parsed.samples().rejected
     identity = perflogs / Path(SITE).name
     if not identity.exists() or not identity.stat().st_size:
@@ -345,10 +330,9 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
         read, mine = [], {}
         for name, path in _files_of(perflogs, config, system):
             about = path.stat()
-            mine[name] = known.get(name, Seen(""))
+            mine[name] = known.get(name, Seen())
             if mine[name][1:3] != (about.st_mtime_ns, about.st_size):
-                changed = datetime.fromtimestamp(about.st_mtime, timezone.utc)
-                read.append(StoredDocument(name, changed, _content(path)))
+                read.append(StoredDocument(name, _moment(about.st_mtime), _content(path)))
                 mine[name] = Seen(read[-1].digest, about.st_mtime_ns, about.st_size)
         name = f"perflogs/{system}/{REJECTED}"
         if rejected is None and name in known:
@@ -358,21 +342,24 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
             mine[name] = Seen(read[-1].digest)
         documents[system], seen[system] = read, mine
     times = [*filter(None, [before.newest]), *new.select(pl.max(TIME)).drop_nulls()[TIME]]
-    return Gathered(new, cursors, max(times, default=None), documents, seen)
+    newest = max(times, default=None)
+    return Gathered(new, documents, Pushed(before.store, cursors, newest, seen))
 
 
-def _held(path: Path, name: str, before: Pushed) -> Cursor | None:
-    """Return how far a perflog was read, also under another name; None if it was not."""
-    own = before.perflogs.get(name)
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def _former(path: Path, name: str, before: Pushed) -> Cursor:
+    """Return how far a perflog was read, also under another name."""
+    own = before.perflogs.get(name, Cursor())
     renamed = (each for each in before.perflogs.values() if each.end and each != own)
-    try:
+    with suppress(OSError):  # its reader says why
         size = path.stat().st_size
-        for each in (*filter(None, [own]), *renamed):
-            if each.end <= size and _tail(path, each.end) == each.tail:
+        for each in (own, *renamed):
+            if each.tail and each.end <= size and _tail(path, each.end) == each.tail:
                 return each
-    except OSError:
-        pass  # its reader says why
-    return None
+    return Cursor()
 
 
 def _tail(path: Path, end: int) -> str:
@@ -381,82 +368,71 @@ def _tail(path: Path, end: int) -> str:
         return hashlib.sha256(stream.read(min(end, _TAIL))).hexdigest()
 
 
-def _cursor(path: Path) -> Cursor | None:
-    """Return where the lines of a perflog end now; None if it cannot be read."""
+def _cursor(path: Path, former: Cursor) -> Cursor | None:
+    """Return where the lines of a perflog end now, None if it cannot be read.
+
+    What is before the end of `former` is as it was then.
+    """
     try:
         size = path.stat().st_size if path.is_file() else 0
         if not size or path.suffix in PACKED:
             return Cursor(size, size and _ALL, -1, _tail(path, size)) if path.is_file() else None
         with path.open("rb") as stream, mmap(stream.fileno(), size, access=ACCESS_READ) as text:
             end = text.rfind(b"\n") + 1
-            lines = sum(
-                text[at : min(at + _BLOCK, end)].count(b"\n") for at in range(0, end, _BLOCK)
-            )
+            blocks = range(former.end, end, _BLOCK)
+            lines = sum(text[at : min(at + _BLOCK, end)].count(b"\n") for at in blocks)
+            lines += former.lines
+            first = text.find(b"\n") + 1
+            one_header = columns_of(text[:first]) and text.find(TIME.encode(), first, end) < 0
             # a cut-off line is rejected until its rest comes, and a header until a sample does
-            header = _last_header(text, end) if end == size and lines > 1 else -1
+            header = 0 if one_header and end == size and lines > 1 else -1
         return Cursor(end, lines, header, _tail(path, end))
     except OSError:
         return None
 
 
-def _last_header(text: mmap, end: int) -> int:
-    """Return where the last header line begins, -1 if there is no such line."""
-    while (found := text.rfind(TIME.encode(), 0, end)) >= 0:
-        end = text.rfind(b"\n", 0, found) + 1
-        if columns_of(text[end : text.find(b"\n", found) + 1]):
-            return end
-    return -1
-
-
 def _added(
-    paths: Mapping[str, Path], held: Mapping[str, Cursor], before: Pushed
-) -> tuple[pl.DataFrame, Mapping[str, Cursor]] | None:
-    """Return the new rows and cursors from the new lines, None if they do not suffice."""
-    if before.newest is None or any(held.get(n) != each for n, each in before.perflogs.items()):
+    paths: Mapping[str, Path], before: Pushed, cursors: Mapping[str, Cursor]
+) -> pl.DataFrame | None:
+    """Return the rows of the new lines, None if these do not suffice."""
+    shifts = {}
+    if before.newest is None or cursors.keys() != paths.keys():
         return None
-    cursors, shifts = dict(before.perflogs), {}
     with TemporaryDirectory(prefix="iobands-") as scratch:
         root = Path(scratch)
         (root / "perflogs").mkdir()
-        for name, path in paths.items():
-            known = before.perflogs.get(name, Cursor(0, 0, 0, ""))
+        for name, now in cursors.items():
+            known = before.perflogs.get(name)
+            if now == known:
+                continue
+            known = known or Cursor(header=0)
+            if min(known.header, now.header) < 0:
+                return None
             try:
-                with path.open("rb") as stream:
-                    stream.seek(known.end)
-                    if not (text := stream.read()) and name in cursors:
-                        continue
-                    stream.seek(known.header)  # which fails if there is none
+                with paths[name].open("rb") as stream:
                     header = stream.readline() if known.lines else b""
-            except (OSError, ValueError):
+                    stream.seek(known.end)
+                    text = stream.read(now.end - known.end)
+            except OSError:
                 return None
             part = root / name
             part.parent.mkdir(parents=True, exist_ok=True)
             part.write_bytes(header + text)
-            if not (whole := _cursor(part)):
-                return None
-            cursors[name] = whole
-            if known.lines:
-                shifts[name] = known.lines - 1
-                end = known.end + len(text)
-                lines = known.lines + text.count(b"\n")
-                cursors[name] = Cursor(end, lines, known.header, _tail(path, end))
+            shifts[name] = max(known.lines - 1, 0)  # the part has one header in their place
         parsed = parse_perflogs(root / "perflogs")
         rows = _table(parsed, root, {})
         if parsed.samples().rejected or (rows[TIME] <= before.newest).any():
             return None
     shift = pl.col("file").cast(pl.String).replace_strict(shifts, default=0, return_dtype=pl.Int64)
-    return rows.with_columns(line=pl.col("line") + shift), cursors
+    return rows.with_columns(line=pl.col("line") + shift)
 
 
 def _table(parsed: Parsed, root: Path, known: Mapping[str, int]) -> pl.DataFrame:
     """Return rows of perflogs as a store has them, behind the lines `known` of each."""
     names = [path.relative_to(root).as_posix() for path in parsed.paths]
+    lines = [known.get(name, 0) for name in names]
     files = pl.DataFrame(
-        {
-            FILE: range(len(names)),
-            "file": names,
-            "known": [known.get(name, 0) for name in names],
-        },
+        {FILE: range(len(names)), "file": names, "known": lines},
         {FILE: pl.UInt32(), "file": pl.Categorical(), "known": pl.Int64()},
     )
     rows = parsed.rows.join(files, on=FILE).filter(pl.col(LINE) > pl.col("known"))
@@ -489,23 +465,20 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()[:_MOST_DAMAGED]  # its reader says what is wrong
 
 
-def _rejected_document(perflogs: Path, name: str, rejected: Sequence[Rejected]) -> StoredDocument:
+def _rejected_document(perflogs: Path, system: str, rejected: Sequence[Rejected]) -> StoredDocument:
     root = perflogs.parent
     said = [
-        [
-            each.path.relative_to(root).as_posix(),
-            each.line,
-            each.reason.replace(f"{root}/", ""),
-            each.lines,
-            each.is_unread,
-        ]
+        astuple(
+            replace(
+                each,
+                path=each.path.relative_to(root),
+                reason=each.reason.replace(f"{root}/", ""),
+            )
+        )
         for each in rejected
-        if each.path.is_relative_to(perflogs / name)
+        if each.path.is_relative_to(perflogs / system)
     ]
-    logs = perflog_files(perflogs, name)
+    logs = perflog_files(perflogs, system)
     changed = max((path.stat().st_mtime for path in logs), default=0)
-    return StoredDocument(
-        f"perflogs/{name}/{REJECTED}",
-        datetime.fromtimestamp(changed, timezone.utc),
-        json.dumps(said).encode(),
-    )
+    content = json.dumps(said, default=str).encode()
+    return StoredDocument(f"perflogs/{system}/{REJECTED}", _moment(changed), content)

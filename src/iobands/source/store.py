@@ -9,18 +9,17 @@ are: logs, bands, run reports, left-overs. So a store gives the digest that the 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
 
+import msgspec
 import polars as pl
 
 from iobands.model import TIME, VALUE, Rejected, Rejections, path_part
@@ -88,7 +87,11 @@ def nothing_there(name: str) -> StoreError:
 
 
 class Store(Protocol):
-    """An engine. Whatever it is given twice, late or in another order, it has once."""
+    """An engine. Whatever it is given twice, late or in another order, it has once.
+
+    Where the engine fails, each method raises a `StoreError`. A part may have been added or deleted
+    then, and doing it all again is right.
+    """
 
     def close(self) -> None:
         """End what the store opened."""
@@ -97,25 +100,13 @@ class Store(Protocol):
         """Return the systems that it knows, in order."""
 
     def add(self, system: str, samples: pl.DataFrame, documents: Sequence[StoredDocument]) -> None:
-        """Add rows of `SAMPLES` and documents; of two with one path, the last changed counts.
-
-        Raises:
-            StoreError: nothing or a part was added; adding it all again is right.
-        """
+        """Add rows of `SAMPLES` and documents; of two with one path, the last changed counts."""
 
     def samples(self, system: str) -> tuple[pl.DataFrame, Sequence[Rejected]]:
-        """Return the rows of a system, in any order, and what is not what it was.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+        """Return the rows of a system, in any order, and what is not what it was."""
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
-        """Delete samples and run reports from before a month begins; return how many samples.
-
-        Raises:
-            StoreError: nothing or a part was deleted.
-        """
+        """Delete samples and run reports from before a month begins; return how many samples."""
 
     def documents(
         self, system: str, reports_since: datetime, path: str | None = None
@@ -123,9 +114,6 @@ class Store(Protocol):
         """Return the documents of a system, or the one at `path`; run reports since then only.
 
         One that was edited is among them.
-
-        Raises:
-            StoreError: the store cannot be read.
         """
 
 
@@ -193,21 +181,16 @@ def refused(rows: pl.DataFrame, reason: str) -> list[Rejected]:
 
 def samples_of(table: pl.DataFrame, rejected: Iterable[Rejected]) -> Samples:
     """Return the samples that the rows of a store make, whatever their order."""
-    places = table["file"].unique().cast(pl.String)
-    names = sorted(places, key=lambda name: PurePosixPath(name).parts)
-    numbers = pl.DataFrame(
-        {"file": names, FILE: range(len(names))}, {"file": pl.Categorical(), FILE: pl.UInt32()}
-    )
-    rows = table.join(numbers, on="file").drop("file").rename({"line": LINE})
+    names = table["file"].unique().cast(pl.String).to_list()
+    names.sort(key=lambda name: PurePosixPath(name).parts)
+    number = pl.col("file").cast(pl.Enum(names)).to_physical().cast(pl.UInt32)
+    rows = table.with_columns(number.alias(FILE)).sort(FILE, "line", TIME)
     # numbered anew, as a perflog that is rotated has another first line under the same name
-    rows = rows.sort(FILE, LINE, TIME).with_columns(
-        pl.arange(pl.len(), dtype=pl.UInt32).alias(LINE)
-    )
+    rows = rows.with_row_index(LINE)
     # what is equal has one time and one value, which is quick to see
-    alike = rows.select(TIME, VALUE).is_duplicated()
-    again = rows.with_row_index("row").filter(alike)
-    again = again.filter(~pl.struct(CONTENT).is_first_distinct())
-    rows = rows.filter(~pl.arange(0, pl.len()).is_in(again["row"].implode()))
+    alike = rows.filter(rows.select(TIME, VALUE).is_duplicated())
+    again = alike.filter(~pl.struct(CONTENT).is_first_distinct())
+    rows = rows.filter(~pl.col(LINE).is_in(again[LINE].implode()))
     said = rows.select(*SAID).filter(
         pl.any_horizontal(pl.col(name).is_not_null() for name in SAID if name not in {FILE, LINE})
     )
@@ -233,56 +216,48 @@ def read_stored(
     """
     systems = [system] if system else systems
     samples = stored_samples(store, systems)
-    recent = recent_of(samples.histories().values())
-    since = EVER if as_of else now - 2 * recent
-    read = partial(_known, store, systems, samples, now=now, system=system, as_of=as_of)
-    known = read(since)
-    newest = known.reports.newest
-    # what counts is how far the newest session is back, as of a cluster that has not run for long
-    if since > EVER and (newest is None or newest - recent_of(known.histories.values()) < since):
-        known = read(EVER)
-    return known
+    since = EVER if as_of else now - 2 * recent_of(samples.histories().values())
+    while True:
+        with TemporaryDirectory(prefix="iobands-") as scratch:
+            root = Path(scratch)
+            rejected = _write(store, systems, since, root)
+            known = read_known(
+                root / "perflogs",
+                root / "config" / "bands",
+                root / "config" / "alerts",
+                now=now,
+                system=system,
+                as_of=as_of,
+                samples=replace(samples, rejected=(*samples.rejected, *rejected)),
+            )
+        # what counts is how far the newest session is back: a cluster may not have run for long
+        newest = known.reports.newest
+        if since == EVER or (newest and newest - recent_of(known.histories.values()) >= since):
+            return _named_as_the_files(known, f"{root}/")
+        since = EVER
 
 
-def _known(
-    store: Store,
-    systems: Sequence[str],
-    samples: Samples,
-    reports_since: datetime,
-    *,
-    now: datetime,
-    system: str | None,
-    as_of: bool,
-) -> Known:
-    """Return what the documents of a store and these samples say."""
-    with TemporaryDirectory(prefix="iobands-") as scratch:
-        root, rejected = Path(scratch), [*samples.rejected]
-        (root / "perflogs").mkdir()
-        documents = [
-            each
-            for name in systems
-            for each in store.documents(name, reports_since)
-            if _is_of(each.path, name)
-        ]
-        rejected += edited(documents)
-        for document in _newest(documents):
-            if PurePosixPath(document.path).name == REJECTED:
-                rejected += _rejected_in(document)
-            else:
-                path = root / document.path
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(document.content)
-                os.utime(path, (document.changed.timestamp(),) * 2)
-        known = read_known(
-            root / "perflogs",
-            root / "config" / "bands",
-            root / "config" / "alerts",
-            now=now,
-            system=system,
-            as_of=as_of,
-            samples=replace(samples, rejected=tuple(rejected)),
-        )
-    return _named_as_the_files(known, f"{root}/")
+def _write(
+    store: Store, systems: Sequence[str], reports_since: datetime, root: Path
+) -> Sequence[Rejected]:
+    """Write the documents of systems below `root`, and return the rejected lines among them."""
+    (root / "perflogs").mkdir()
+    documents = [
+        each
+        for name in systems
+        for each in store.documents(name, reports_since)
+        if _is_of(each, name)
+    ]
+    rejected = edited(documents)
+    for document in _newest(documents):
+        path = root / document.path
+        if path.name == REJECTED:
+            rejected += _rejected_in(document)
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(document.content)
+        os.utime(path, (document.changed.timestamp(),) * 2)
+    return rejected
 
 
 def edited(documents: Iterable[StoredDocument]) -> list[Rejected]:
@@ -299,14 +274,11 @@ def _newest(documents: Iterable[StoredDocument]) -> Iterable[StoredDocument]:
     return [each for each in by_path.values() if each.content]
 
 
-def _is_of(path: str, system: str) -> bool:
+def _is_of(document: StoredDocument, system: str) -> bool:
     """Whether a document is one that a system may have: no cluster writes another's."""
-    parts, name = PurePosixPath(path).parts, path_part(system)
-    return path in {
-        *SITE_WIDE,
-        f"config/bands/{name}.yaml",
-        f"config/alerts/{name}.jsonl",
-    } or (parts[:2] == ("perflogs", system) and ".." not in parts)
+    parts, name = PurePosixPath(document.path).parts, path_part(system)
+    own = {*SITE_WIDE, f"config/bands/{name}.yaml", f"config/alerts/{name}.jsonl"}
+    return document.path in own or (parts[:2] == ("perflogs", system) and ".." not in parts)
 
 
 def _named_as_the_files(known: Known, scratch: str) -> Known:
@@ -315,18 +287,16 @@ def _named_as_the_files(known: Known, scratch: str) -> Known:
     def named(text: object) -> str:
         return str(text).replace(scratch, "")
 
-    return replace(
-        known,
-        rejected=tuple(
-            replace(each, path=Path(named(each.path)), reason=named(each.reason))
-            for each in known.rejected
-        ),
-        bands={
-            system: replace(each, warnings=tuple(map(named, each.warnings)))
-            for system, each in known.bands.items()
-        },
-        problems=tuple((named(subject), named(reason)) for subject, reason in known.problems),
+    rejected = (
+        replace(each, path=Path(named(each.path)), reason=named(each.reason))
+        for each in known.rejected
     )
+    bands = {
+        system: replace(each, warnings=tuple(map(named, each.warnings)))
+        for system, each in known.bands.items()
+    }
+    problems = ((named(subject), named(reason)) for subject, reason in known.problems)
+    return replace(known, rejected=tuple(rejected), bands=bands, problems=tuple(problems))
 
 
 def sites_of(store: Store) -> Sequence[Sequence[str]]:
@@ -353,9 +323,7 @@ def document_of(store: Store, system: str, path: str) -> StoredDocument:
 
 def _rejected_in(document: StoredDocument) -> list[Rejected]:
     try:
-        return [
-            Rejected(Path(str(path)), int(line), str(reason), int(lines), bool(unread))
-            for path, line, reason, lines, unread in json.loads(document.content)
-        ]
-    except (ValueError, TypeError):
+        lines = msgspec.json.decode(document.content, type=list[tuple[str, int, str, int, bool]])
+    except (msgspec.MsgspecError, ValueError):
         raise StoreError(f"{document.path}: damaged in the store; push again") from None
+    return [Rejected(Path(path), *rest) for path, *rest in lines]  # type: ignore[arg-type]
