@@ -383,7 +383,8 @@ def _cursor(path: Path, former: Cursor) -> Cursor | None:
             lines = sum(text[at : min(at + _BLOCK, end)].count(b"\n") for at in blocks)
             lines += former.lines
             first = text.find(b"\n") + 1
-            one_header = columns_of(text[:first]) and text.find(TIME.encode(), first, end) < 0
+            new = max(first, former.end) if former.header == 0 else first
+            one_header = columns_of(text[:first]) and text.find(TIME.encode(), new, end) < 0
             # a cut-off line is rejected until its rest comes, and a header until a sample does
             header = 0 if one_header and end == size and lines > 1 else -1
         return Cursor(end, lines, header, _tail(path, end))
