@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from iobands.commands.cli import SiteOptions
 from iobands.commands.judging import site_of
-from iobands.commands.options import SiteOptions
 from iobands.snapshot import Series, Snapshot, State
 from tests.factory import COLUMNS
 

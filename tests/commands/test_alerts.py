@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from iobands.commands.cli import SiteOptions
 from iobands.commands.judging import site_of
-from iobands.commands.options import SiteOptions
 from iobands.snapshot import Action
 from iobands.source.action_log import log_path, read_log
 from tests.commands.calling import call

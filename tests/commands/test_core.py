@@ -17,8 +17,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import iobands as package
+from iobands.commands.cli import REPORT_MODULES
 from iobands.commands.main import COMMANDS
-from iobands.commands.options import REPORT_MODULES
 from tests.commands.small_site import unknown
 from tests.factory import line, write_perflog
 from tests.left_behind import Ended

@@ -66,7 +66,7 @@ def test_reframe_is_no_mistake_of_the_site_file(
     def refused(*_: object) -> None:
         raise SessionError(why)
 
-    monkeypatch.setattr("iobands.commands.checkup.describe", refused)
+    monkeypatch.setattr("iobands.measure.describe", refused)
     status, said = doctor_here(site, monkeypatch)
     assert (status, f"FAIL site file: {why}" in said) == (3, True)
     assert "correct config/systems" not in said

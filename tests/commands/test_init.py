@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from config.validation import CONTRACT
-from iobands.commands import doctor
+from iobands.measure import site_directory
 from iobands.measure.reframe import installed_suite
 from iobands.measure.site_directory import (
     FoundFileSystem,
@@ -116,7 +116,7 @@ def test_what_a_new_site_cannot_have(
     words: tuple[str, ...], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(doctor, "machine", lambda: Machine("login7"))
+    monkeypatch.setattr(site_directory, "machine", lambda: Machine("login7"))
     status, said = call("init", *words, *([] if " " in words[0] else ["site"]))
     assert (status, list(tmp_path.iterdir())) == (3, [])
     assert why in said
@@ -126,7 +126,7 @@ def test_a_machine_without_a_scheduler_is_a_site_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(doctor, "machine", lambda: Machine("login7"))
+    monkeypatch.setattr(site_directory, "machine", lambda: Machine("login7"))
     status, said = call("init", "site")
     assert status == 0
     assert "No scheduler was found: the site is this machine alone, as 'local'." in said
@@ -137,7 +137,7 @@ def test_the_name_of_a_site_with_a_scheduler(
     given: str | None, name: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(doctor, "machine", lambda: Machine("login7", scheduler="slurm"))
+    monkeypatch.setattr(site_directory, "machine", lambda: Machine("login7", scheduler="slurm"))
     status, said = call("init", "site", *(["--name", given] if given else []))
     if name is None:
         assert (status, "'a/b': not a name" in said) == (3, True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.commands.options import find_root
+from iobands.commands.cli import find_root
 from iobands.snapshot import Severity, State
 from tests.commands.fake_root import measured, states
 from tests.conftest import Command

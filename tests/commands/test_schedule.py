@@ -95,7 +95,7 @@ def test_a_line_asks_only_for_what_is_installed(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the core alone, each session would end before it measures."""
-    monkeypatch.setattr("iobands.commands.options.find_spec", lambda _: None)
+    monkeypatch.setattr("iobands.commands.cli.find_spec", lambda _: None)
     hourly, daily = entry("cron").splitlines()[1::2]
     assert (hourly.partition(" run ")[2], daily.partition(" run ")[2]) == (
         *("--suspects", "--tag daily --system here"),

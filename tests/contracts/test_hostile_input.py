@@ -8,6 +8,7 @@ import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -236,7 +237,7 @@ def test_messages_that_wait(root, data):
     outbox = Outbox(root / "outbox")
     outbox.directory.mkdir(exist_ok=True)
     path = outbox.directory / "c1-0.team.json"
-    outbox.write(Delivery(path, "team", MESSAGE, sent=WHEN))
+    outbox.write(Delivery(path, "team", MESSAGE, attempts=1, error="", sent=WHEN))
     path.write_bytes(data.draw(either(path.read_bytes())))
     found, problems = outbox.entries()
     assert len(found) + len(problems) == 1
@@ -252,9 +253,9 @@ def test_what_people_know(root, data):
     cause = Topic("c1", "drop", "title", "degraded", ("a", "b"), 2, NOW, 0.5, 0.6)
     path = outbox.directory / "causes.json"
     path.unlink(missing_ok=True)
-    outbox.note(OutboxState((cause,)))
+    outbox.note(OutboxState((cause,), ()))
     pending = json.loads(path.read_bytes())
-    pending["pending"] = [[json.loads(json.dumps(asdict(MESSAGE))), ["team"]]]
+    pending["pending"] = [[msgspec.to_builtins(MESSAGE), ["team"]]]
     path.write_bytes(data.draw(either(json.dumps(pending).encode())))
     empty = root / "known" / "perflogs"
     empty.mkdir(exist_ok=True)

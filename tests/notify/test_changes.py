@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from iobands.notify.changes import changes, message_of
 from iobands.notify.channels import as_mail
@@ -105,7 +106,9 @@ def test_one_session_under_a_wrong_clock_puts_no_reminder_off_for_years(tmp_path
     site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
     sent = Sent()
     sent.of(site)
-    sent.causes = [replace(each, began=NOW + timedelta(days=40 * 365)) for each in sent.causes]
+    sent.causes = [
+        structs.replace(each, began=NOW + timedelta(days=40 * 365)) for each in sent.causes
+    ]
     days = {day: sent.of(replace(site, now=NOW + day * DAY)) for day in range(9)}
     assert [day for day, said in days.items() if said] == [7]
     assert days[7] == ["still open: degraded 1 a writes (4 of 4 series)"]
@@ -224,7 +227,7 @@ def test_what_becomes_known_of_a_cause_is_told_once(tmp_path: Path) -> None:
         (["cause"], ["New: the cause: no longer certain"]),
     ]
     # what an earlier version noted is not news
-    before = [replace(each, found=None) for each in topics]
+    before = [structs.replace(each, found=None) for each in topics]
     assert changes(before, site, NOTIFIED)[1] == []
 
 

@@ -9,10 +9,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict, replace
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from iobands.model import FileError
 from iobands.notify import deliver
@@ -226,7 +227,7 @@ def test_a_server_that_never_ends_its_answer(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_command_gets_the_message(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     send(channel("command", command=["/bin/sh", "-c", f"cat > {kept}"]), MESSAGE)
-    assert json.loads(kept.read_text()) == asdict(MESSAGE)
+    assert msgspec.json.decode(kept.read_bytes(), type=Message) == MESSAGE
     with pytest.raises(SendError, match="status 3: why"):
         send(channel("command", command=["/bin/sh", "-c", "echo why >&2; exit 3"]), MESSAGE)
     with pytest.raises(SendError, match="/nowhere/tell"):

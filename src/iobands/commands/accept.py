@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from iobands import measure, model
 from iobands.bands.contract import (
     Acceptance,
     AcceptedLine,
@@ -20,97 +23,34 @@ from iobands.bands.contract import (
     Outcome,
     parse_contract,
 )
-from iobands.commands.options import (
-    DryRunOption,
-    RootOption,
-    VerboseOption,
-    failure,
-    listening,
-    root_of,
-    seconds_option,
-    site_files,
-)
+from iobands.commands import cli
 from iobands.judge.acceptance import decide
-from iobands.measure import (
-    GIB_PER_TIB,
-    Cost,
-    Listener,
-    SessionError,
-    SessionOutcome,
-    Workplace,
-    describe,
-    measure_apart,
-    require_room,
-    selection_of,
-)
-from iobands.model import (
-    ACCEPTANCE,
-    CRITICAL,
-    OK,
-    TIME,
-    UNKNOWN,
-    VALUE,
-    WARNING,
-    __version__,
-    path_part,
-    read_content,
-    read_small,
-    replace_file,
-    unknown,
-    worst,
-)
-from iobands.source.acceptance import (
-    BEGUN_NAME,
-    CONTRACT_NAME,
-    REPORT_NAME,
-    Begun,
-    begun_of,
-    changed_since,
-    check_of,
-    collect,
-    hash_of,
-    read_begun,
-    runs_of_lines,
-    seal,
-)
+from iobands.model import OK, __version__, read_content, worst
+from iobands.source import acceptance as source
+from iobands.source.acceptance import Begun
 from iobands.views import blocks, fitted, output_width, plural, time_text
 from iobands.views.acceptance import acceptance_lines, acceptance_report
 
 _STATUS: Final = {
     Outcome.MET: OK,
-    Outcome.MISSED: CRITICAL,
-    Outcome.UNDECIDED: WARNING,
+    Outcome.MISSED: model.CRITICAL,
+    Outcome.UNDECIDED: model.WARNING,
 }
 _FIGURES: Final = "figures"
 
 
 def accept(
-    file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="The contract.", show_default=False)
-    ] = None,
-    check: Annotated[
-        Path | None,
-        typer.Option(
-            "--check", metavar="DIR", help="Recompute the verdicts from DIR; needs no site."
-        ),
-    ] = None,
+    file: Annotated[Path | None, cli.argument("[FILE]", "The contract.")] = None,
+    check: Annotated[Path | None, "DIR", "Recompute the verdicts from DIR; needs no site."] = None,
     results: Annotated[
         Path | None,
-        typer.Option(
-            "--results",
-            metavar="DIR",
-            help="The directory of the results. [default: acceptances/FILE in the site's]",
-        ),
+        "DIR",
+        "The directory of the results. [default: acceptances/FILE in the site's]",
     ] = None,
-    root: RootOption = None,
-    limit: Annotated[
-        str,
-        typer.Option(
-            "--limit", metavar="TIME", help="Begin no run after this time, such as 90m or 4h."
-        ),
-    ] = "12h",
-    dry_run: DryRunOption = False,
-    verbose: VerboseOption = False,
+    root: cli.RootOption = None,
+    limit: Annotated[str, "TIME", "Begin no run after this time, such as 90m or 4h."] = "12h",
+    dry_run: cli.DryRunOption = False,
+    verbose: cli.VerboseOption = False,
 ) -> None:
     """Measure until the lines of a contract are decided, and write the report.
 
@@ -119,45 +59,37 @@ def accept(
     if one is missed, 1 if one is undecided, and 3 if something could not be measured or read.
     """
     if (file is None) == (check is None):
-        raise failure("accept: name either a contract, or --check and a directory of results")
+        raise cli.failure("accept: name either a contract, or --check and a directory of results")
     if check is not None:
         raise typer.Exit(_checked(check))
     assert file is not None
-    seconds = seconds_option(limit)
-    content = read_content(file)
-    contract = parse_contract(content, file)
-    found = root_of(root)
-    if not (found / "config" / "systems" / f"{path_part(contract.system)}.py").is_file():
-        names = sorted(each.stem for each in (found / "config" / "systems").glob("[!_]*.py"))
-        raise contract.document.error(["system"], unknown(contract.system, names))
+    seconds, content = cli.seconds_option(limit), read_content(file)
+    contract, found = parse_contract(content, file), cli.root_of(root)
+    systems = found / "config" / "systems"
+    if not (systems / f"{model.path_part(contract.system)}.py").is_file():
+        names = sorted(each.stem for each in systems.glob("[!_]*.py"))
+        raise contract.document.error(["system"], model.unknown(contract.system, names))
     directory = (results or found / "acceptances" / file.stem).absolute()
-    try:
-        described = describe(found, ["-t", "full", f"--system={contract.system}"])
-    except SessionError as error:
-        raise failure(str(error)) from error
-    chosen = [check_of(contract, number, described) for number in range(len(contract.lines))]
-    checks = tuple(by for by, _ in chosen)
-    begun = begun_of(directory, contract, content, checks, __version__, dry=dry_run)
-    for name in _changed(directory):
-        typer.echo(f"iobands: {name}: was changed; the site's perflogs count", err=True)
-    _Accepting(found, directory, contract, begun, dict(chosen)).run(seconds, dry_run, verbose)
+    described = measure.describe(found, ["-t", "full", f"--system={contract.system}"])
+    costs = [source.check_of(contract, number, described) for number in range(len(contract.lines))]
+    checks = tuple(by for by, _ in costs)
+    begun = source.begun_of(directory, contract, content, checks, __version__, dry=dry_run)
+    with suppress(FileNotFoundError):
+        for name in source.changed_since(directory):
+            cli.note(f"{name}: was changed; the site's perflogs count")
+    _Accepting(found, directory, contract, begun, dict(costs)).run(seconds, dry_run, verbose)
 
 
+@dataclass
 class _Accepting:
     """An acceptance under way: what is measured next, and what is written after each round."""
 
-    def __init__(
-        self,
-        root: Path,
-        directory: Path,
-        contract: Contract,
-        begun: Begun,
-        costs: Mapping[MeasuredBy, Cost],
-    ) -> None:
-        self._root, self._directory = root, directory
-        self._contract, self._begun = contract, begun
-        self._costs = costs
-        self._stuck: set[MeasuredBy] = set()
+    root: Path
+    directory: Path
+    contract: Contract
+    begun: Begun
+    costs: Mapping[MeasuredBy, measure.Cost]
+    stuck: set[MeasuredBy] = field(default_factory=set)
 
     def run(self, seconds: float, dry_run: bool, verbose: bool) -> None:
         """Print the cost, measure what is missing, and end with the exit status."""
@@ -165,7 +97,7 @@ class _Accepting:
         typer.echo(self._cost(now), nl=False)
         if dry_run:
             return
-        require_room(self._directory)
+        measure.require_room(self.directory)
         until = time.monotonic() + seconds
         problems: list[str] = []
         while not problems and (missing := self._missing(now)):
@@ -181,125 +113,116 @@ class _Accepting:
             problems = self._measure(due, left, verbose)
             now = self._judged(write=True)
             after = self._runs_by_check(now)
-            self._stuck |= {by for by in due if before[by] == after[by]}
+            self.stuck |= {by for by in due if before[by] == after[by]}
         self._end(now, problems)
 
     def _judged(self, *, write: bool) -> Acceptance:
         """Collect the runs, judge the lines and, with `write`, write checksums and report."""
-        directory = self._directory
-        if not write and not (directory / BEGUN_NAME).exists():
-            return _acceptance(self._contract, self._begun, directory)
+        directory = self.directory
         if write:
-            collect(self._root / "perflogs", directory, self._begun)
-        found = _acceptance(self._contract, self._begun, directory)
+            source.collect(self.root / "perflogs", directory, self.begun)
+        found = _acceptance(self.contract, self.begun, directory)
         if write:
             figures = _figures(found, directory)
-            digest = seal(directory)
-            text = acceptance_report(found, digest, figures)
-            replace_file(directory / REPORT_NAME, text.encode())
+            text = acceptance_report(found, source.seal(directory), figures)
+            model.replace_file(directory / source.REPORT_NAME, text.encode())
         return found
 
     def _missing(self, now: Acceptance) -> dict[MeasuredBy, datetime]:
         """Return the checks that have an undecided line, and from when on each may run."""
         found: dict[MeasuredBy, datetime] = {}
-        for by, line in zip(self._begun.lines, now.lines, strict=True):
-            if not line.runs_left or by in self._stuck:
-                continue
-            gap = timedelta(hours=line.line.promise.spacing_hours)
-            due = line.runs[-1][TIME] + gap if line.runs else self._begun.since
-            found[by] = min(due, found.get(by, due))
+        for by, line in zip(self.begun.lines, now.lines, strict=True):
+            if line.runs_left and by not in self.stuck:
+                gap = timedelta(hours=line.line.promise.spacing_hours)
+                due = line.runs[-1][model.TIME] + gap if line.runs else self.begun.since
+                found[by] = min(due, found.get(by, due))
         return found
 
     def _measure(self, due: Sequence[MeasuredBy], seconds: float, verbose: bool) -> list[str]:
         """Run checks, and return what is wrong."""
         together = defaultdict(list)
         for by in due:
-            together[by.partition, by.environ].append(by.check)
+            together[f"{self.begun.system}:{by.partition}", by.environ].append(by.check)
         selections = [
-            selection_of(names, f"{self._begun.system}:{partition}", environ, ACCEPTANCE)
-            for (partition, environ), names in together.items()
+            measure.selection_of(names, place, environ, model.ACCEPTANCE)
+            for (place, environ), names in together.items()
         ]
-        read = site_files(self._root / "config" / "systems")
+        read = cli.site_files(self.root / "config" / "systems")
 
-        def work(listener: Listener) -> list[SessionOutcome]:
-            return measure_apart(Workplace(self._root, read, listener), selections, seconds)
+        def work(listener: measure.Listener) -> list[measure.SessionOutcome]:
+            at = measure.Workplace(self.root, read, listener)
+            return measure.measure_apart(at, selections, seconds)
 
-        outcomes = listening(verbose, work, "iobands accept")
-        for note in (note for outcome in outcomes for note in outcome.notes):
-            typer.echo(f"iobands: {note}", err=True)
-        return [problem for outcome in outcomes for problem in outcome.problems]
+        outcomes = cli.listening(verbose, work, "iobands accept")
+        for note in chain(*(outcome.notes for outcome in outcomes)):
+            cli.note(note)
+        return [*chain(*(outcome.problems for outcome in outcomes))]
 
-    def _runs_by_check(self, now: Acceptance) -> dict[MeasuredBy, int]:
-        found: defaultdict[MeasuredBy, int] = defaultdict(int)
-        for by, line in zip(self._begun.lines, now.lines, strict=True):
+    def _runs_by_check(self, now: Acceptance) -> Counter[MeasuredBy]:
+        found: Counter[MeasuredBy] = Counter()
+        for by, line in zip(self.begun.lines, now.lines, strict=True):
             found[by] += len(line.runs)
         return found
 
     def _cost(self, now: Acceptance) -> str:
         """Return what the runs that are left cost at most, by the check of some lines."""
-        left: dict[MeasuredBy, int] = {}
-        for by, line in zip(self._begun.lines, now.lines, strict=True):
-            left[by] = max(left.get(by, 0), line.runs_left)
-        rows = [("CHECK", "RUNS", "TiB", "h")]
-        total = [0, 0.0, 0.0]
+        left: Counter[MeasuredBy] = Counter()
+        for by, line in zip(self.begun.lines, now.lines, strict=True):
+            left[by] = max(left[by], line.runs_left)
+        gib_per_tib, costs = measure.GIB_PER_TIB, self.costs
+        tib = {by: runs * costs[by].written_gib / gib_per_tib for by, runs in left.items()}
+        hours = {by: runs * costs[by].node_hours for by, runs in left.items()}
+        rows: list[tuple[str, ...]] = [("CHECK", "RUNS", "TiB", "h")]
         for by, runs in left.items():
-            cost = self._costs[by]
-            each = (runs, runs * cost.written_gib / GIB_PER_TIB, runs * cost.node_hours)
-            total = [one + more for one, more in zip(total, each, strict=True)]
-            rows.append((by.check, f"{runs}", f"{each[1]:.3g}", f"{each[2]:.3g}"))
-        rows.append(("all", f"{total[0]}", f"{total[1]:.3g}", f"{total[2]:.3g}"))
-        lines = [
-            line for row in blocks(rows, output_width(), right=(1, 2, 3), indent="") for line in row
-        ]
-        lines += ["", "Upper bounds: most lines are decided sooner (h: node hours).", ""]
-        return fitted(lines)
+            rows.append((by.check, f"{runs}", f"{tib[by]:.3g}", f"{hours[by]:.3g}"))
+        sums = (f"{sum(each.values()):.3g}" for each in (tib, hours))
+        rows.append(("all", f"{left.total()}", *sums))
+        table = blocks(rows, output_width(), right=(1, 2, 3), indent="")
+        bounds = "Upper bounds: most lines are decided sooner (h: node hours)."
+        return fitted([*chain(*table), "", bounds, ""])
 
     def _end(self, now: Acceptance, problems: Sequence[str]) -> None:
         """Print the verdicts and what comes next, and end with the exit status."""
         said = [*acceptance_lines(now), ""]
         stuck = [
-            f"{line.line.name}: {line.failures[-1] if line.failures else 'no run'}"
-            for by, line in zip(self._begun.lines, now.lines, strict=True)
-            if by in self._stuck and line.runs_left
+            f"gave no rate: {line.line.name}: {line.failures[-1] if line.failures else 'no run'}"
+            for by, line in zip(self.begun.lines, now.lines, strict=True)
+            if by in self.stuck and line.runs_left
         ]
         if missing := self._missing(now):
             when = min(missing.values())
             due = "now" if when <= datetime.now(timezone.utc) else f"at {time_text(when)} UTC"
             said.append(f"{plural(len(missing), 'check')} left to run, due {due}: call it again.")
-        said += [f"Report: {self._directory / REPORT_NAME}", f"SHA-256: {hash_of(self._directory)}"]
-        typer.echo(fitted(said), nl=False)
-        for problem in (*problems, *(f"gave no rate: {each}" for each in stuck)):
-            typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
-        raise typer.Exit(worst([_status_of(now), UNKNOWN if problems or stuck else OK]))
+        said.append(f"Report: {self.directory / source.REPORT_NAME}")
+        typer.echo(fitted([*said, f"SHA-256: {source.hash_of(self.directory)}"]), nl=False)
+        raise typer.Exit(worst([_status_of(now), cli.problems([*problems, *stuck])]))
 
 
 def _checked(directory: Path) -> int:
     """Print the verdicts by the raw results, and what was changed; return the exit status."""
-    begun = read_begun(directory)
+    begun = source.read_begun(directory)
     if begun is None:
-        raise failure(f"{directory}: has no results of an acceptance ({BEGUN_NAME} is missing)")
-    changed = changed_since(directory)
-    path = directory / CONTRACT_NAME
+        raise cli.failure(f"{directory}: no acceptance began here; {source.BEGUN_NAME} is missing")
+    changed = source.changed_since(directory)
+    path = directory / source.CONTRACT_NAME
     contract = parse_contract(read_content(path), path)
     if (contract.digest, contract.system) != (begun.contract, begun.system):
-        changed.append(f"{CONTRACT_NAME}, since the acceptance began")
+        changed.append(f"{source.CONTRACT_NAME}, since the acceptance began")
     if len(contract.lines) != len(begun.lines):
-        raise failure(f"{path}: has other lines than {BEGUN_NAME}; restore both")
-    found, digest = _acceptance(contract, begun, directory), hash_of(directory)
-    figures = sorted(each.name for each in (directory / _FIGURES).glob("*.svg"))
-    text = acceptance_report(found, digest, _names(figures))
+        raise cli.failure(f"{path}: has other lines than {source.BEGUN_NAME}; restore both")
+    found, digest = _acceptance(contract, begun, directory), source.hash_of(directory)
+    figures = sorted(f"{_FIGURES}/{each.name}" for each in (directory / _FIGURES).glob("*.svg"))
+    written = b""
     with suppress(FileNotFoundError):
-        if read_small(directory / REPORT_NAME).decode(errors="replace") == text:
-            text = ""
-    if text:
+        written = model.read_small(directory / source.REPORT_NAME)
+    if written.decode(errors="replace") != acceptance_report(found, digest, figures):
         newer = "" if begun.version == __version__ else f" (written by iobands {begun.version}?)"
-        changed.append(f"{REPORT_NAME}: is not what the files give{newer}")
+        changed.append(f"{source.REPORT_NAME}: is not what the files give{newer}")
     typer.echo(fitted([*acceptance_lines(found), "", f"SHA-256: {digest}"]), nl=False)
-    for each in changed:
-        typer.echo(f"IOBANDS UNKNOWN: changed: {each}", err=True)
-    if not changed:
-        typer.echo("No file has changed. Compare the SHA-256 with the one in your own report.")
-    return UNKNOWN if changed else _status_of(found)
+    if changed:
+        return cli.problems(f"changed: {each}" for each in changed)
+    typer.echo("No file has changed. Compare the SHA-256 with the one in your own report.")
+    return _status_of(found)
 
 
 def _status_of(acceptance: Acceptance) -> int:
@@ -308,10 +231,10 @@ def _status_of(acceptance: Acceptance) -> int:
 
 def _acceptance(contract: Contract, begun: Begun, directory: Path) -> Acceptance:
     lines = []
-    every = runs_of_lines(directory, contract, begun)
+    every = source.runs_of_lines(directory, contract, begun)
     for line, by, (runs, failures) in zip(contract.lines, begun.lines, every, strict=True):
-        hours = [(run[TIME] - begun.since).total_seconds() / 3600 for run in runs]
-        decision = decide([run[VALUE] for run in runs], hours, line.promise)
+        hours = [(run[model.TIME] - begun.since).total_seconds() / 3600 for run in runs]
+        decision = decide([run[model.VALUE] for run in runs], hours, line.promise)
         lines.append(AcceptedLine(line, by, decision, runs, failures))
     return Acceptance(contract, begun.began, begun.version, tuple(lines))
 
@@ -323,17 +246,8 @@ def _figures(acceptance: Acceptance, directory: Path) -> list[str]:
     except ImportError:
         return []
     (directory / _FIGURES).mkdir(exist_ok=True)
-    names = [f"line-{number:03}.svg" for number in range(1, len(acceptance.lines) + 1)]
-    for name, line in zip(names, acceptance.lines, strict=True):
-        replace_file(directory / _FIGURES / name, acceptance_figure(line))
-    return _names(names)
-
-
-def _names(figures: Sequence[str]) -> list[str]:
-    return [f"{_FIGURES}/{name}" for name in figures]
-
-
-def _changed(directory: Path) -> list[str]:
-    with suppress(FileNotFoundError):
-        return changed_since(directory)
-    return []
+    names = []
+    for number, line in enumerate(acceptance.lines, 1):
+        names.append(f"{_FIGURES}/line-{number:03}.svg")
+        model.replace_file(directory / names[-1], acceptance_figure(line))
+    return names

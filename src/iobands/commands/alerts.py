@@ -8,38 +8,25 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from iobands.bands import Band, Epoch, Span, bands_path, epoch_yaml, load_bands, write_epoch
+from iobands import snapshot
+from iobands.bands import Epoch, Span, bands_path, epoch_yaml, load_bands, write_epoch
+from iobands.commands import cli
 from iobands.commands.judging import judgement_of, site_of
-from iobands.commands.options import (
-    ByOption,
-    ConfigOption,
-    DryRunOption,
-    PerflogsOption,
-    SeriesArgument,
-    SinceOption,
-    SiteOptions,
-    YesOption,
-    failure,
-    login_name,
-    system_of,
-    time_of,
-)
-from iobands.commands.status import recorded
+from iobands.commands.status import log_news
 from iobands.judge.calibrate import Learned, epoch_by_hand
 from iobands.judge.calibrate import calibrate as learn
 from iobands.judge.requests import (
     Request,
     RequestError,
-    Subject,
     action_of,
     selected,
     subjects_of,
 )
-from iobands.snapshot import ACKNOWLEDGE, DISCARD, REBASELINE, RESOLVE, RETIRE, UNDO, SeriesKey
+from iobands.snapshot import SeriesKey, Snapshot
 from iobands.source.action_log import append, log_path
 from iobands.views import fitted, plural, some
 
@@ -52,38 +39,30 @@ class Verdict(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ActionOptions(SiteOptions):
+class ActionOptions(cli.SiteOptions):
     """The options of every action; see `SiteOptions`."""
 
-    reason: Annotated[
-        str,
-        typer.Option("--reason", metavar="TEXT", help="Why: the cause, a ticket, who works on it."),
-    ]
-    by: ByOption = None
-    every: Annotated[bool, typer.Option("--all", help="Everything that SERIES matches.")] = False
-    dry_run: DryRunOption = False
+    reason: Annotated[str, "TEXT", "Why: the cause, a ticket, who works on it."]
+    by: cli.ByOption = None
+    every: Annotated[bool, cli.option("--all", "Everything that SERIES matches.")] = False
+    dry_run: cli.DryRunOption = False
 
 
 _DONE: Final = {
-    ACKNOWLEDGE: "acknowledged until it recovers or becomes worse",
-    RESOLVE: "resolved; runs from the change until now no longer count, later ones do",
-    REBASELINE: "rebaselined; earlier runs and bands no longer count",
-    UNDO: "undone",
-    RETIRE: "retired; no sample is expected until it is run again",
-    DISCARD: "discarded; the sample stays in the perflog and is not judged",
+    snapshot.ACKNOWLEDGE: "acknowledged until it recovers or becomes worse",
+    snapshot.RESOLVE: "resolved; runs from the change until now no longer count, later ones do",
+    snapshot.REBASELINE: "rebaselined; earlier runs and bands no longer count",
+    snapshot.UNDO: "undone",
+    snapshot.RETIRE: "retired; no sample is expected until it is run again",
+    snapshot.DISCARD: "discarded; the sample stays in the perflog and is not judged",
 }
 
 
 def acknowledge(
-    series: SeriesArgument,
-    ticket: Annotated[
-        str | None, typer.Option("--ticket", metavar="URL", help="The ticket about it.")
-    ] = None,
-    owner: Annotated[
-        str | None, typer.Option("--owner", metavar="NAME", help="Who takes care of it.")
-    ] = None,
-    *,
     options: ActionOptions,
+    series: cli.SeriesArgument,
+    ticket: Annotated[str | None, "URL", "The ticket about it."] = None,
+    owner: Annotated[str | None, "NAME", "Who takes care of it."] = None,
 ) -> None:
     """Acknowledge an alert: from now on it is a warning, and no longer critical.
 
@@ -91,104 +70,98 @@ def acknowledge(
     the level falls further, on as much evidence as a new alert needs. The exit status is 0 if the
     action was logged, and 3 if there is no such alert.
     """
-    _log(replace(_request(ACKNOWLEDGE, options), ticket=ticket, owner=owner), series, options)
+    _act(snapshot.ACKNOWLEDGE, options, series, ticket=ticket, owner=owner)
 
 
 def resolve(
-    series: SeriesArgument,
-    since: SinceOption = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Resolve it although the newest run is low.")
-    ] = False,
-    verdict: Annotated[
-        Verdict | None, typer.Option("--verdict", help="Whether the alert was real or false.")
-    ] = None,
-    *,
     options: ActionOptions,
+    series: cli.SeriesArgument,
+    since: cli.SinceOption = None,
+    force: Annotated[bool, "Resolve it although the newest run is low."] = False,
+    verdict: Annotated[Verdict | None, "Whether the alert was real or false."] = None,
 ) -> None:
     """Resolve an alert: its cause was repaired, now or at TIME.
 
     The alert ends. Runs from the change until the repair no longer count for detection or bands.
     Later runs are judged by the same baseline, so the alert returns if the repair did not help.
     """
-    request = _request(RESOLVE, options, since)
     said = verdict.value if verdict else None
-    _log(replace(request, force=force, verdict=said), series, options)
+    _act(snapshot.RESOLVE, options, series, since, force=force, verdict=said)
 
 
 def rebaseline(
-    series: SeriesArgument, since: SinceOption = None, *, options: ActionOptions
+    options: ActionOptions, series: cli.SeriesArgument, since: cli.SinceOption = None
 ) -> None:
     """Take the level since a change, or since TIME, as the new baseline.
 
     Earlier runs and bands no longer count for these series. If a whole system has changed, use
     `iobands epoch`. Once there are 20 runs, `iobands calibrate` writes a new band.
     """
-    _log(_request(REBASELINE, options, since), series, options)
+    _act(snapshot.REBASELINE, options, series, since)
 
 
-def undo(series: SeriesArgument, *, options: ActionOptions) -> None:
+def undo(options: ActionOptions, series: cli.SeriesArgument) -> None:
     """Undo the last action on an alert or a series. Both stay in the log."""
-    _log(_request(UNDO, options), series, options)
+    _act(snapshot.UNDO, options, series)
 
 
-def retire(series: SeriesArgument, *, options: ActionOptions) -> None:
+def retire(options: ActionOptions, series: cli.SeriesArgument) -> None:
     """Retire a series that is no longer measured, so that no sample of it is missing.
 
     The series leaves the digest until its next sample.
     """
-    _log(_request(RETIRE, options), series, options)
+    _act(snapshot.RETIRE, options, series)
 
 
 def discard(
-    series: SeriesArgument,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            "--at", metavar="TIME", help="Day, minute or second. [default: the newest sample]"
-        ),
-    ] = None,
-    *,
     options: ActionOptions,
+    series: cli.SeriesArgument,
+    at: Annotated[str | None, "TIME", "Day, minute or second. [default: the newest sample]"] = None,
 ) -> None:
     """Discard samples of a series, such as those with a wrong time or from a manual test.
 
     They stay in the perflog and are not judged.
     """
-    request = replace(_request(DISCARD, options), at=_span_of(at) if at else None)
-    _log(request, series, options)
+    _act(snapshot.DISCARD, options, series, at=_span_of(at) if at else None)
 
 
 def _span_of(text: str) -> Span:
     """Return the day, minute or second that `text` names."""
-    begin = time_of(text, "--at")
+    begin = cli.time_of(text, "--at")
     date, clock = len("2023-10-09"), len("T06:00:00")
-    colons = text.strip()[date : date + clock].count(":")  # a blank may stand for the T
-    length = timedelta(seconds=1) if colons > 1 else timedelta(minutes=1)
-    if len(text.strip()) == date:
-        length = timedelta(days=1)
-    return Span(begin, begin + length - timedelta(microseconds=1))
+    said = text.strip()[date : date + clock]  # a blank may stand for the T
+    unit = "days" if not said else "seconds" if said.count(":") > 1 else "minutes"
+    return Span(begin, begin + timedelta(**{unit: 1}) - timedelta(microseconds=1))
 
 
-def _request(kind: str, options: ActionOptions, since: str | None = None) -> Request:
-    reason, who = (" ".join(text.split()) for text in (options.reason, options.by or login_name()))
-    for option, text in (("--reason", reason), ("--by", who)):
-        if not text:
-            raise failure(f"{option} is empty; the log needs it")
-    return Request(kind, who, reason, time_of(since) if since else None)
+def _recorded(options: cli.SiteOptions) -> Snapshot:
+    """Append to the log of alerts what happened since, and return the judged site.
+
+    All systems are judged, as the numbers do not depend on what somebody looks at.
+    """
+    judged = judgement_of(replace(options, system=None))
+    log_news(options, judged)
+    if options.system is not None:
+        judged = judgement_of(options, memory=judged.memory)
+    return judged.snapshot
 
 
-def _about(subject: Subject) -> str:
-    """Return what an action would name: series, a target or a node."""
-    names = [each.label for each in subject.series]
-    return f"{plural(len(names), 'series')}: {some(names)}" if names else subject.name
-
-
-def _log(request: Request, words: list[str], options: ActionOptions) -> None:
+def _act(
+    kind: str,
+    options: ActionOptions,
+    words: list[str],
+    since: str | None = None,
+    **more: Any,  # noqa: ANN401 (fields of a request)
+) -> None:
     """Log the actions, and print what each of them changed."""
-    site = site_of(options) if options.dry_run else recorded(options).snapshot
-    known = (*site.series, *site.retired)
-    done = site.actions
+    reason, who = " ".join(options.reason.split()), options.by or cli.login_name()
+    for name, text in (("--reason", reason), ("--by", who)):
+        if not text.strip():
+            raise cli.failure(f"{name} is empty; the log needs it")
+    time = cli.time_of(since) if since else None
+    request = Request(kind, " ".join(who.split()), reason, time, **more)
+    site = site_of(options) if options.dry_run else _recorded(options)
+    known, done = (*site.series, *site.retired), site.actions
     subjects = subjects_of(known, site.alerts, site.past)
     future: dict[SeriesKey, list[datetime]] = {}
     for sample in site.future:
@@ -199,37 +172,36 @@ def _log(request: Request, words: list[str], options: ActionOptions) -> None:
         now = datetime.now(timezone.utc)
         actions = [(each, action_of(each, request, known, done, now, future)) for each in chosen]
     except RequestError as error:
-        raise failure(str(error)) from error
-    directory = options.config_of("alerts")
+        raise cli.failure(str(error)) from error
+    directory, did = options.config_of("alerts"), _DONE[kind]
     written: set[Path] = set()
     for subject, action in actions:
         if action is None:
-            known_already = {ACKNOWLEDGE: "already acknowledged, for the same reason"}
-            typer.echo(f"{subject.title}: {known_already.get(request.kind, 'already retired')}")
+            is_known = kind == snapshot.ACKNOWLEDGE
+            said = "acknowledged, for the same reason" if is_known else "retired"
+            typer.echo(f"{subject.title}: already {said}")
         elif options.dry_run:
-            said = f"{subject.title}: would be {_DONE[request.kind]}"
-            where = f"  in {log_path(directory, subject.system)}, of {_about(subject)}"
-            typer.echo(fitted([said, where]), nl=False)
+            labels = [each.label for each in subject.series]
+            about = f"{plural(len(labels), 'series')}: {some(labels)}" if labels else subject.name
+            where = f"  in {log_path(directory, subject.system)}, of {about}"
+            typer.echo(fitted([f"{subject.title}: would be {did}", where]), nl=False)
         else:
             written.add(append(directory, subject.system, [action]))
-            typer.echo(f"{subject.title}: {_DONE[request.kind]}")
+            typer.echo(f"{subject.title}: {did}")
     for path in sorted(written):
         typer.echo(f"Logged in {path}; commit this file.")
-    if written and request.kind != UNDO:
+    if written and kind != snapshot.UNDO:
         typer.echo("To withdraw it: iobands undo")
     if options.dry_run:
         typer.echo("Dry run: nothing was written.")
 
 
 def calibrate(
-    series: Annotated[
-        str, typer.Option("--series", metavar="TEXT", help="Only series with TEXT in their name.")
-    ] = "",
-    since: SinceOption = None,
-    yes: YesOption = False,
-    dry_run: DryRunOption = False,
-    *,
-    options: SiteOptions,
+    options: cli.SiteOptions,
+    series: Annotated[str, "TEXT", "Only series with TEXT in their name."] = "",
+    since: cli.SinceOption = None,
+    yes: cli.YesOption = False,
+    dry_run: cli.DryRunOption = False,
 ) -> None:
     """Propose bands from the site's own runs, and write them as a new epoch if you agree.
 
@@ -244,9 +216,9 @@ def calibrate(
     for name in dict.fromkeys(each.key.system for each in judgement.snapshot.series):
         # an unusable file is left out of the judgement, so no band may be learned from it
         load_bands(options.config_of("bands"), name)
-    found = list(learn(judgement, series, time_of(since) if since else None))
+    found = list(learn(judgement, series, cli.time_of(since) if since else None))
     if not found:
-        raise failure("no series" + (f" with {series!r} in its name" if series else ""))
+        raise cli.failure("no series" + (f" with {series!r} in its name" if series else ""))
     for each in found:
         new, others = plural(len(each.learned), "new band"), plural(len(each.left_out), "series")
         typer.echo(f"{each.system}: {new}, {others} unchanged")
@@ -259,22 +231,15 @@ def calibrate(
 
 
 def epoch(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the epoch.")],
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="What has changed.")],
-    since: SinceOption = None,
-    keep_bands: Annotated[
-        bool, typer.Option("--keep-bands", help="Keep the bands in force.")
-    ] = False,
-    system: Annotated[
-        str | None,
-        typer.Option(
-            "--system", metavar="NAME", help="The system. [default: the only one that ran]"
-        ),
-    ] = None,
-    perflogs: PerflogsOption = None,
-    config: ConfigOption = None,
-    yes: YesOption = False,
-    dry_run: DryRunOption = False,
+    name: Annotated[str, cli.argument("NAME", "The name of the epoch.")],
+    reason: Annotated[str, "TEXT", "What has changed."],
+    since: cli.SinceOption = None,
+    keep_bands: Annotated[bool, "Keep the bands in force."] = False,
+    system: Annotated[str | None, "NAME", "The system. [default: the only one that ran]"] = None,
+    perflogs: cli.PerflogsOption = None,
+    config: cli.ConfigOption = None,
+    yes: cli.YesOption = False,
+    dry_run: cli.DryRunOption = False,
 ) -> None:
     """Begin an epoch: samples from now, or from TIME on, are not compared with earlier ones.
 
@@ -282,14 +247,14 @@ def epoch(
     version of benchio, another fsync setting and a new major version of the suite begin an epoch by
     themselves.
     """
-    places = SiteOptions(perflogs, config)
+    places = cli.SiteOptions(perflogs, config)
     directory = places.config_of("bands")
-    named = system_of(system, places.perflogs_directory, directory)
-    begin = time_of(since) if since else datetime.now(timezone.utc).replace(microsecond=0)
+    named = cli.system_of(system, places.perflogs_directory, directory)
+    begin = cli.time_of(since) if since else datetime.now(timezone.utc).replace(microsecond=0)
     known = load_bands(directory, named)
     for old in known.epochs:
         if name == old.name or begin == old.since:
-            raise failure(f"epoch {old.name!r} already begins at {old.since.isoformat()}")
+            raise cli.failure(f"epoch {old.name!r} already begins at {old.since.isoformat()}")
     found = epoch_by_hand(name, begin, reason, known, keep_bands)
     for old in known.epochs:
         if old.bands and old.is_void([found]):
@@ -305,19 +270,15 @@ def _show(learned: Learned) -> None:
     runs = f"{band.runs} runs, {band.state}"
     typer.echo(f"  {learned.label}: {runs}, in {band.unit}; [95 % interval]")
     for name in ("maximum", "upper_quartile", "median", "lower_quartile", "floor"):
-        typer.echo(f"    {name.replace('_', ' '):15}{_figure(band, before, name)}")
+        was = getattr(before, name) if before else None
+        pair = band.intervals.get(name)
+        interval = f" [{pair[0]:g}, {pair[1]:g}]" if pair else ""
+        old = f", was {was:g}" if was is not None else ""
+        typer.echo(f"    {name.replace('_', ' '):15}{getattr(band, name):g}{interval}{old}")
     for note in learned.notes:
         typer.echo(f"    {note}")
     if correlation:
         typer.echo(f"    serial correlation {correlation:.2f}: the intervals are widened")
-
-
-def _figure(band: Band, before: Band | None, name: str) -> str:
-    pair = band.intervals.get(name)
-    interval = f" [{pair[0]:g}, {pair[1]:g}]" if pair else ""
-    old = getattr(before, name) if before else None
-    was = f", was {old:g}" if old is not None else ""
-    return f"{getattr(band, name):g}{interval}{was}"
 
 
 def _write(directory: Path, epochs: Sequence[tuple[str, Epoch]], yes: bool, dry_run: bool) -> None:
@@ -334,7 +295,7 @@ def _write(directory: Path, epochs: Sequence[tuple[str, Epoch]], yes: bool, dry_
         return
     if not yes:
         if not sys.stdin.isatty():
-            raise failure("nothing was written: there is no terminal; give --yes or --dry-run")
+            raise cli.failure("nothing was written: there is no terminal; give --yes or --dry-run")
         if not typer.confirm("\nWrite this?"):
             typer.echo("Nothing was written.")
             return

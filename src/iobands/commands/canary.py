@@ -7,30 +7,17 @@ import socket
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Annotated
 
 import typer
 
-from iobands.commands.options import AsSystemOption, RootOption, find_root, is_site
+from iobands.commands import cli
 from iobands.judge.canary import FEWEST_NODES, FEWEST_SAMPLES, AgainstPeers
-from iobands.measure.canary import (
-    CanaryRow,
-    Look,
-    Nest,
-    add_rows,
-    await_session,
-    become_owner,
-    has_build,
-    held_log,
-    log_of,
-    look,
-    rows_of_peers,
-    rows_of_run,
-    samples_of_peers,
-    within,
-)
+from iobands.measure import canary as node_canary
+from iobands.measure.canary import CanaryRow, Look, Nest
 from iobands.model import CRITICAL, MANUAL, OK, REPEAT, UNKNOWN, SessionError, path_part, worst
 from iobands.source.site_file import SiteFile, read_site_file
 from iobands.views import printable
@@ -42,39 +29,23 @@ _BESIDE = 4.0  # seconds for what is beside the program, and to end one that han
 
 
 def canary(
-    root: RootOption = None,
-    system: AsSystemOption = None,
+    root: cli.RootOption = None,
+    system: cli.AsSystemOption = None,
     partition: Annotated[
-        str | None,
-        typer.Option(
-            "--partition", metavar="NAME", help="Where it runs. [default: the first with a benchio]"
-        ),
+        str | None, "NAME", "Where it runs. [default: the first with a benchio]"
     ] = None,
     environment: Annotated[
-        str | None,
-        typer.Option(
-            "--environment",
-            metavar="NAME",
-            help="The environment that built it. [default: the first with a benchio]",
-        ),
+        str | None, "NAME", "The environment that built it. [default: the first with a benchio]"
     ] = None,
     file_systems: Annotated[
-        list[str] | None,
-        typer.Option("--file-system", metavar="NAME", help="Repeatable. [default: all]"),
+        list[str] | None, cli.option("--file-system NAME", "Repeatable. [default: all]")
     ] = None,
     node: Annotated[
-        str | None,
-        typer.Option(
-            "--node", help="Its name in the samples. [default: as Slurm or the host says]"
-        ),
+        str | None, "Its name in the samples. [default: as Slurm or the host says]"
     ] = None,
-    mib: Annotated[int, typer.Option("--mib", help="MiB to write at a time.", min=1)] = 32,
-    limit: Annotated[
-        int, typer.Option("--limit", metavar="SECONDS", help="Measure no longer.", min=10)
-    ] = 60,
-    wait: Annotated[
-        int, typer.Option("--wait", metavar="SECONDS", help="Wait so long for a session.", min=0)
-    ] = 30,
+    mib: Annotated[int, cli.option("--mib", "MiB to write at a time.", min=1)] = 32,
+    limit: Annotated[int, cli.option("--limit SECONDS", "Measure no longer.", min=10)] = 60,
+    wait: Annotated[int, cli.option("--wait SECONDS", "Wait so long for a session.", min=0)] = 30,
 ) -> None:
     """Look at the file systems of this node: mounted, writable, data verified, as fast as peers.
 
@@ -86,21 +57,23 @@ def canary(
     def work() -> tuple[int, str]:
         name = node or os.environ.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0]
         try:
-            site = root or find_root(Path.cwd())
+            site = root or cli.find_root(Path.cwd())
             if site is None:
                 raise SessionError("no config/systems here or above; give --site DIR")
-            become_owner(site)
+            node_canary.become_owner(site)
             nest = _nest(site.resolve(), system, partition, environment, name, file_systems)
-            return _judged(nest, mib, limit, wait)
+            status, said = _judged(nest, mib, limit, wait)
         except (SessionError, ValueError) as error:
-            return UNKNOWN, _line(name, UNKNOWN, [str(error)])
+            status, said = UNKNOWN, str(error)
         except OSError as error:
-            return UNKNOWN, _line(name, UNKNOWN, [f"{error.filename}: {error.strerror}"])
+            status, said = UNKNOWN, f"{error.filename}: {error.strerror}"
         except Exception as error:
             traceback.print_exc()
-            return UNKNOWN, _line(name, UNKNOWN, [f"{type(error).__name__}: {error}"])
+            status, said = UNKNOWN, f"{type(error).__name__}: {error}"
+        line = printable(f"IOBANDS {_WORDS[status]}: {name}: {said}")
+        return status, line.replace("|", "/")
 
-    status, line = within(limit + wait + 15, work)
+    status, line = node_canary.within(limit + wait + 15, work)
     typer.echo(line)
     raise typer.Exit(status)
 
@@ -114,7 +87,7 @@ def _nest(
     wanted: Sequence[str] | None,
 ) -> Nest:
     """Return where to run, by the site file and the builds that sessions have kept."""
-    if not is_site(site):
+    if not cli.is_site(site):
         raise SessionError(f"{site}: no config/systems there")
     systems = site / "config" / "systems"
     names = [system] if system else sorted({each.name for each in (site / "perflogs").glob("*/")})
@@ -125,7 +98,8 @@ def _nest(
         site_file = read_site_file(systems, name)
         environments = [environment] if environment else [*site_file.environments]
         for part in [partition] if partition else site_file.partitions:
-            built = next((e for e in environments if has_build(site, name, part, e)), None)
+            kept = (each for each in environments if node_canary.has_build(site, name, part, each))
+            built = next(kept, None)
             if built and part in site_file.partitions and built in site_file.environments:
                 found.setdefault(name, (part, built, site_file))
     if not found:
@@ -142,21 +116,21 @@ def _nest(
 
 
 def _judged(nest: Nest, mib: int, limit: int, wait: int) -> tuple[int, str]:
-    """Look at each file system, and return the status and the line."""
-    perflogs = nest.site / "perflogs"
-    until = time.monotonic() + wait
-    own = log_of(perflogs, nest.system, nest.node)
-    await_session(perflogs, until, lambda said: typer.echo(f"{nest.node} {said}", err=True))
-    with held_log(own, until) as log:
+    """Look at each file system, and return the status and what is said of them."""
+    perflogs, until = nest.site / "perflogs", time.monotonic() + wait
+    own = node_canary.log_of(perflogs, nest.system, nest.node)
+    say = partial(typer.echo, err=True)
+    node_canary.await_session(perflogs, until, lambda said: say(f"{nest.node} {said}"))
+    with node_canary.held_log(own, until) as log:
         end = time.monotonic() + limit
-        peers = rows_of_peers(own, len(nest.file_systems) * len(_VERBS))
+        peers = node_canary.rows_of_peers(own, len(nest.file_systems) * len(_VERBS))
         found = []
         for number, name in enumerate(nest.file_systems):
             share = (end - time.monotonic()) / (len(nest.file_systems) - number)
-            found.append((name, *_judged_one(nest, name, mib, share, peers, log)))
-    status = worst(each for _, each, _ in found)
-    order = sorted(found, key=lambda each: (each[1] != CRITICAL, each[1] != UNKNOWN))
-    return status, _line(nest.node, status, [f"{name}: {said}" for name, _, said in order])
+            status, said = _judged_one(nest, name, mib, share, peers, log)
+            found.append((status, f"{name}: {said}"))
+    found.sort(key=lambda each: (each[0] != CRITICAL, each[0] != UNKNOWN))
+    return worst(status for status, _ in found), "; ".join(said for _, said in found)
 
 
 def _judged_one(
@@ -178,17 +152,23 @@ def _judged_one(
         left = end - time.monotonic() - (share / 2 if purpose == MANUAL else 0)
         if left < _LEAST:
             break
-        run, asked = look(nest, name, mib, max(2, int(left - _BESIDE))), asked + 1
+        asked += 1
+        run = node_canary.look(nest, name, mib, max(2, int(left - _BESIDE)))
         if not run.rates and run.at_most is None:
             found = run.status, run.why
-            if run.is_unstarted and _ran_on(peers, nest.environ, name):
+            if run.is_unstarted and any(
+                (row.get("environ"), row.get("file_system")) == (nest.environ, name)
+                for rows in peers.values()
+                for row in rows
+            ):
                 found = CRITICAL, f"{run.why}; it runs on peers"
             continue
         found = None
         runs.append(run)
         held, also = _held(runs, peers)
         if run.rates:
-            add_rows(log, rows_of_run(run, purpose, {each.variable: each.verdict for each in held}))
+            verdicts = {each.variable: each.verdict for each in held}
+            node_canary.add_rows(log, node_canary.rows_of_run(run, purpose, verdicts))
         if all(each.verdict != "collapsed" for each in held):
             break
     if found:
@@ -205,15 +185,6 @@ def _judged_one(
     return OK, said
 
 
-def _ran_on(peers: Mapping[str, Sequence[CanaryRow]], environ: str, file_system: str) -> bool:
-    """Whether benchio ran on another node in this environment."""
-    return any(
-        (each.get("environ"), each.get("file_system")) == (environ, file_system)
-        for rows in peers.values()
-        for each in rows
-    )
-
-
 def _held(
     runs: Sequence[Look], peers: Mapping[str, Sequence[CanaryRow]]
 ) -> tuple[list[AgainstPeers], set[str]]:
@@ -224,7 +195,7 @@ def _held(
         known = [rate for rate in rates if rate is not None]
         if len(known) == len(rates):
             row = {**runs[-1].columns, "perf_var": variable}
-            samples, slow = samples_of_peers(peers, row)
+            samples, slow = node_canary.samples_of_peers(peers, row)
             found.append(AgainstPeers(variable, known, samples))
             also |= {*slow} if found[-1].is_slow else set()
     return found, also
@@ -236,13 +207,10 @@ def _shown(held: Sequence[AgainstPeers]) -> str:
     for each in held:
         peers = f" (peers {median(each.samples):.3g})" if each.floor is not None else ""
         said.append(f"{_VERBS[each.variable]} {each.rates[-1]:.3g}{peers}")
+    rates = f"{', '.join(said)} GiB/s"
+    if all(each.floor is not None for each in held):
+        return rates
     fewest = min(held, key=lambda each: len(each.samples))
     runs, nodes = len(fewest.samples), len(fewest.peers)
     count = f"{runs} of {FEWEST_SAMPLES} runs, {nodes} of {FEWEST_NODES} peers"
-    without = any(each.floor is None for each in held)
-    yet = f", no band yet ({count})" if without else ""
-    return f"{', '.join(said)} GiB/s{yet}"
-
-
-def _line(node: str, status: int, said: Sequence[str]) -> str:
-    return printable(f"IOBANDS {_WORDS[status]}: {node}: {'; '.join(said)}").replace("|", "/")
+    return f"{rates}, no band yet ({count})"

@@ -12,24 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from iobands.measure import (
-    LOG,
-    SessionError,
-    clock_problem,
-    describe,
-    lock_path,
-    open_to_all,
-    read_holder,
-    read_last_session,
-    refusal,
-    require_writable,
-    takes_locks,
-)
-from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError
+from iobands import measure
+from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, SessionError
 from iobands.notify.outbox import SendError, read_settings, scrubbed, secret
 from iobands.source.perflog import unknown_columns
 from iobands.source.site_file import SiteFile, read_site_file
@@ -67,41 +56,37 @@ class Line:
     level: Level = Level.OK
 
 
+warned: Final = partial(Line, level=Level.WARN)
+failed: Final = partial(Line, level=Level.FAIL)
+
+
 def site_lines(site: Path) -> Iterator[Line]:
     """Yield what is found of the directory of a site."""
-    perflogs, systems = site / "perflogs", site / "config" / "systems"
-    system, line = _site_file(site)
-    yield line
-    yield from _perflogs(perflogs, system)
-    if system:
-        file = read_site_file(systems, system)
-        yield from _file_systems(file)
-        yield from _compilers(file)
-    for name in ("config/alerts", "config/bands"):
-        path = next(each for each in (site / name, site / "config") if each.exists())
-        if not os.access(path, os.W_OK | os.X_OK):
-            remedy = "who acknowledges alerts has to write there"
-            yield Line("actions", f"{path}: not writable", remedy, Level.WARN)
-    yield _session(perflogs)
-    yield _schedule(site)
-    yield from _channels(site / "config" / "notify.yaml")
-
-
-def _site_file(site: Path) -> tuple[str | None, Line]:
-    """Return the system that ReFrame selects here, and whether it takes the site file."""
-    remedy, fail = "correct config/systems", Level.FAIL
-    try:
-        described = describe(site, ["-t", "smoke"])
+    perflogs, config, system = site / "perflogs", site / "config", None
+    try:  # which system ReFrame selects here, and whether it takes the site file
+        described = measure.describe(site, ["-t", "smoke"])
+        system = next((each["system"] for each in described if each.get("system")), None)
+        measuring = sum("gib" in each for each in described)
+        found = f"{system}, {measuring} smoke checks"
+        no = "no file system is measured"
+        yield Line("site file", found) if measuring else failed("site file", found, no)
     except (SessionError, OSError, ValueError) as error:
         # which has a line of its own that says what to do
         is_of_reframe = str(error).lower().startswith("reframe ")
-        return None, Line("site file", str(error), "" if is_of_reframe else remedy, fail)
-    system = next((each["system"] for each in described if each.get("system")), None)
-    measuring = sum("gib" in each for each in described)
-    found = f"{system}, {measuring} smoke checks"
-    if not measuring:
-        return system, Line("site file", found, "no file system is measured", fail)
-    return system, Line("site file", found)
+        yield failed("site file", str(error), "" if is_of_reframe else "correct config/systems")
+    yield from _perflogs(perflogs, system)
+    if system:
+        file = read_site_file(config / "systems", system)
+        yield from _file_systems(file)
+        yield from _compilers(file)
+    for name in ("alerts", "bands"):
+        path = config / name if (config / name).exists() else config
+        if not os.access(path, os.W_OK | os.X_OK):
+            remedy = "who acknowledges alerts has to write there"
+            yield warned("actions", f"{path}: not writable", remedy)
+    yield _session(perflogs)
+    yield _schedule(site)
+    yield from _channels(config / "notify.yaml")
 
 
 def _perflogs(perflogs: Path, system: str | None) -> Iterator[Line]:
@@ -110,31 +95,34 @@ def _perflogs(perflogs: Path, system: str | None) -> Iterator[Line]:
         return
     try:
         if system:
-            require_writable(perflogs, system)
-        problem = clock_problem(perflogs)
-    except (SessionError, OSError) as error:
-        text = str(error if isinstance(error, SessionError) else refusal(error, perflogs))
-        yield Line("perflogs", text, level=Level.FAIL)
+            measure.require_writable(perflogs, system)
+        problem = measure.clock_problem(perflogs)
+    except SessionError as error:
+        yield failed("perflogs", str(error))
         return
-    newer = unknown_columns(perflogs)
-    if newer:
+    except OSError as error:
+        yield failed("perflogs", str(measure.refusal(error, perflogs)))
+        return
+    if newer := unknown_columns(perflogs):
         remedy = "a newer iobands wrote them; the others are read"
-        yield Line("columns", f"not known here: {', '.join(newer)}", remedy, Level.WARN)
-    for note in open_to_all(perflogs):
-        yield Line("perflogs", note, level=Level.WARN)
+        yield warned("columns", f"not known here: {', '.join(newer)}", remedy)
+    for note in measure.open_to_all(perflogs):
+        yield warned("perflogs", note)
     free = shutil.disk_usage(perflogs).free / _GIB
-    few = (f"keep {_LEAST_GIB} GiB for a year of perflogs", Level.WARN) if free < _LEAST_GIB else ()
-    yield Line("perflogs", f"writable, {free:.1f} GiB free", *few)
+    text = f"writable, {free:.1f} GiB free"
+    if free < _LEAST_GIB:
+        yield warned("perflogs", text, f"keep {_LEAST_GIB} GiB for a year of perflogs")
+    else:
+        yield Line("perflogs", text)
     if problem:
-        remedy = "correct it: timedatectl, chronyc tracking"
-        yield Line("clock", problem, remedy, Level.FAIL)
+        yield failed("clock", problem, "correct it: timedatectl, chronyc tracking")
     else:
         yield Line("clock", "agrees with the file system of the perflogs")
-    if takes_locks(perflogs):
+    if measure.takes_locks(perflogs):
         yield Line("locks", "files of the perflogs can be locked")
     else:
         text = "the file system of the perflogs takes none; a session needs none"
-        yield Line("locks", text, "start ReFrame by iobands alone", Level.WARN)
+        yield warned("locks", text, "start ReFrame by iobands alone")
 
 
 def _file_systems(file: SiteFile) -> Iterator[Line]:
@@ -144,15 +132,17 @@ def _file_systems(file: SiteFile) -> Iterator[Line]:
             path, what = Path(place["path"]), f"file system {name}"
             if not path.is_dir():
                 remedy = "make it, or look on a compute node: iobands reframe -- -r -t env"
-                yield Line(what, f"{path}: not on this host", remedy, Level.WARN)
+                yield warned(what, f"{path}: not on this host", remedy)
                 continue
             free, least = shutil.disk_usage(path).free / _GIB, place.get("min_free_gib", 0)
-            text, remedy = f"{path}, {free:.1f} GiB free", ""
+            text = f"{path}, {free:.1f} GiB free"
             if not os.access(path, os.W_OK | os.X_OK):
-                text, remedy = f"{path}: not writable", "give the user of the session a directory"
+                remedy = "give the user of the session a directory"
+                yield failed(what, f"{path}: not writable", remedy)
             elif free < least:
-                remedy = f"its checks are skipped: min_free_gib is {least}"
-            yield Line(what, text, remedy, Level.FAIL if remedy else Level.OK)
+                yield failed(what, text, f"its checks are skipped: min_free_gib is {least}")
+            else:
+                yield Line(what, text)
 
 
 def _compilers(file: SiteFile) -> Iterator[Line]:
@@ -167,28 +157,28 @@ def _compilers(file: SiteFile) -> Iterator[Line]:
         where = said_by("bash", "-lc", "\n".join(lines)).rpartition("\n")[2]
         if where in {"missing", ""}:
             remedy = "install it, or correct ftn and modules of the environment"
-            yield Line(what, f"no compiler {compiler}", remedy, Level.FAIL)
+            yield failed(what, f"no compiler {compiler}", remedy)
         else:
             yield Line(what, where)
 
 
 def _session(perflogs: Path) -> Line:
     try:
-        holder = read_holder(perflogs) if perflogs.is_dir() else None
+        holder = measure.read_holder(perflogs) if perflogs.is_dir() else None
     except (SessionError, OSError) as error:
-        return Line("session", str(error), "remove it if no session runs", Level.WARN)
+        return warned("session", str(error), "remove it if no session runs")
     if holder:
-        if holder.is_over(lock_path(perflogs)):
-            return Line("session", f"killed: {holder}", "the next one clears up", Level.WARN)
+        if holder.is_over(measure.lock_path(perflogs)):
+            return warned("session", f"killed: {holder}", "the next one clears up")
         return Line("session", f"one runs now: {holder}")
-    last = read_last_session(perflogs)
+    last = measure.read_last_session(perflogs)
     if last is None:
-        return Line("session", "none yet", "measure once by hand: iobands run", Level.WARN)
+        return warned("session", "none yet", "measure once by hand: iobands run")
     ago = age_text(datetime.now(timezone.utc) - last.began)
     text = f"the last one began {ago}: {last.how}"
     if last.how == COMPLETED:
         return Line("session", text)
-    return Line("session", f"{text}: {last.reason}", f"see perflogs/{LOG}", Level.WARN)
+    return warned("session", f"{text}: {last.reason}", f"see perflogs/{measure.LOG}")
 
 
 def _schedule(site: Path) -> Line:
@@ -200,7 +190,7 @@ def _schedule(site: Path) -> Line:
             if is_session and is_ours and not line.lstrip().startswith("#"):
                 return Line("schedule", f"{command[0]}: {' '.join(line.split()[:5])}")
     remedy = "iobands schedule cron prints it; schedules of other users are not seen"
-    return Line("schedule", f"none of this user for {site}", remedy, Level.WARN)
+    return warned("schedule", f"none of this user for {site}", remedy)
 
 
 def _channels(path: Path) -> Iterator[Line]:
@@ -210,7 +200,7 @@ def _channels(path: Path) -> Iterator[Line]:
     try:
         settings = read_settings(path)
     except FileError as error:
-        yield Line("notifications", str(error), "correct it", Level.FAIL)
+        yield failed("notifications", str(error), "correct it")
         return
     options = {each.name: each.options for each in (*settings.channels, *settings.monitors)}
     if settings.ping:
@@ -219,8 +209,7 @@ def _channels(path: Path) -> Iterator[Line]:
         try:
             yield Line(f"channel {name}", scrubbed(_reached(each)))
         except SendError as error:
-            remedy = "then try: iobands notify --test"
-            yield Line(f"channel {name}", scrubbed(str(error)), remedy, Level.FAIL)
+            yield failed(f"channel {name}", scrubbed(str(error)), "then try: iobands notify --test")
 
 
 def _reached(options: Mapping[str, Any]) -> str:
@@ -252,15 +241,15 @@ def _reached(options: Mapping[str, Any]) -> str:
 def said_by(*command: str) -> str:
     """Return what a program prints; nothing if it is missing or hangs."""
     try:
-        return subprocess.run(
+        done = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            text=True,
             errors="replace",
             timeout=_SECONDS,
             check=False,
-        ).stdout.strip()
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
+    return done.stdout.strip()

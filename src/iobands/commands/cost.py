@@ -6,35 +6,13 @@ import re
 from collections import defaultdict
 from enum import Enum
 from functools import partial
+from itertools import chain
 from typing import Annotated
 
 import typer
 
-from iobands.commands.options import (
-    AsSystemOption,
-    DryRunOption,
-    NotifyOption,
-    RootOption,
-    SystemOption,
-    TagOption,
-    failure,
-    missing_of_report,
-    require_report,
-    root_of,
-    site_files,
-)
-from iobands.measure import (
-    GIB_PER_TIB,
-    Selection,
-    SessionError,
-    SweepOutcome,
-    capacities,
-    clean_up,
-    costs_of,
-    describe,
-    limits_of,
-    read_leftovers,
-)
+from iobands import measure
+from iobands.commands import cli
 from iobands.measure.schedule import Every, new_job
 from iobands.model import OK, WARNING
 from iobands.views import blocks, fitted, output_width, printable, size_text
@@ -48,66 +26,55 @@ _HEADINGS = (
 
 
 def cost(
-    root: RootOption = None,
-    tag: TagOption = "daily",
-    system: AsSystemOption = None,
-    every: Annotated[
-        float, typer.Option("--every", metavar="DAYS", min=0.01, help="Days between runs.")
-    ] = 1,
+    root: cli.RootOption = None,
+    tag: cli.TagOption = "daily",
+    system: cli.AsSystemOption = None,
+    every: Annotated[float, cli.option("--every DAYS", "Days between runs.", min=0.01)] = 1,
 ) -> None:
     """Print what a selection of checks costs at most: TiB written and node hours.
 
     Nothing is measured. If the site file declares `capacity_tib` for a file system, the table also
     shows how many times a year its whole capacity is written.
     """
-    found = root_of(root)
+    found = cli.root_of(root)
     try:
-        costs = costs_of(describe(found, Selection(tag, system).arguments()))
-    except (SessionError, ValueError) as error:
-        raise failure(str(error)) from error
+        described = measure.describe(found, measure.Selection(tag, system).arguments())
+        costs = measure.costs_of(described)
+    except ValueError as error:  # ReFrame prints something else
+        raise cli.failure(str(error)) from error
     if not costs:
-        raise failure(f"no measuring check with the tag {tag} runs on this system")
-    rows = [_HEADINGS]
-    read = site_files(found / "config" / "systems")
-    capacity_of = capacities({each.partition for each in costs}, read)
+        raise cli.failure(f"no measuring check with the tag {tag} runs on this system")
+    read, places = (
+        cli.site_files(found / "config" / "systems"),
+        sorted({e.partition for e in costs}),
+    )
+    capacity_of = measure.capacities(places, read)
     by_file_system = defaultdict(list)
     for each in costs:
         by_file_system[each.file_system].append(each)
+    rows: list[tuple[str, ...]] = [_HEADINGS]
+    runs = _DAYS_A_YEAR / every  # a year
     for name, group in [*by_file_system.items(), ("all", costs)]:
-        tib = sum(each.written_gib for each in group) / GIB_PER_TIB
+        tib = sum(each.written_gib for each in group) / measure.GIB_PER_TIB
         hours = sum(each.node_hours for each in group)
-        a_year = _DAYS_A_YEAR / every
         capacity = capacity_of.get(name)
-        rows.append(
-            (
-                printable(name),
-                str(len(group)),
-                f"{tib:.3g}",
-                f"{tib / every:.3g}",
-                f"{tib * a_year:.3g}",
-                f"{tib * a_year / capacity:.2g}" if capacity else "",
-                f"{hours:.3g}",
-                f"{hours * a_year:.3g}",
-            )
-        )
-    right = range(1, len(_HEADINGS))
-    said = [line for row in blocks(rows, output_width(), right=right, indent="") for line in row]
+        times = f"{tib * runs / capacity:.2g}" if capacity else ""
+        written, worked = (tib, tib / every, tib * runs), (hours, hours * runs)
+        figures = (*(f"{each:.3g}" for each in written), times, *(f"{each:.3g}" for each in worked))
+        rows.append((printable(name), str(len(group)), *figures))
+    said = [*chain(*blocks(rows, output_width(), right=range(1, len(_HEADINGS)), indent=""))]
     said += ["", "Upper bounds: volume × repeats; nodes × time limit (h: node hours)."]
-    limits = {place: limits_of(read, place) for place in sorted({e.partition for e in costs})}
+    limits = {place: measure.limits_of(read, place) for place in places}
     if any(own.allow for own in limits.values()):
-        extra = _REPEATED * sum(each.node_hours for each in costs) * _DAYS_A_YEAR / every
         said.append(
-            "What is in doubt is measured again: on a healthy site up to "
-            f"{_REPEATED:.0%} more runs, {extra:.3g} node hours a year."
+            f"What is in doubt is measured again: on a healthy site up to {_REPEATED:.0%} more "
+            f"runs, {_REPEATED * hours * runs:.3g} node hours a year."
         )
     for place, own in limits.items():
         most = f"at most {own.node_hours_per_day:g} node hours a day" if own.allow else "off"
         said.append(f"Repeats on {place}: {most} (`suspects` in the site file).")
-    unknown = sum(not each.written_gib and not each.node_hours for each in costs)
-    if unknown:
-        said.append(
-            f"{unknown} checks are not counted, as the scheduler chooses their number of nodes."
-        )
+    if unknown := sum(not each.written_gib and not each.node_hours for each in costs):
+        said.append(f"{unknown} checks are not counted: the scheduler chooses their nodes.")
     typer.echo(fitted(said), nl=False)
 
 
@@ -120,46 +87,28 @@ class Form(str, Enum):
     SCRIPT = "script"
 
 
+_REPORT = "Also write the dashboard to DIR. [default: dashboard, if iobands[report] is installed]"
+
+
 def schedule(
     form: Annotated[
         Form,
         typer.Argument(
-            help="Lines for `crontab -e` or Slurm's `scrontab -e`, units of systemd, or a script.",
-            show_default=False,
+            help="Lines for `crontab -e` or Slurm's `scrontab -e`, units of systemd, or a script."
         ),
     ],
-    tag: TagOption = "daily",
-    every: Annotated[
-        Every | None,
-        typer.Option("--every", help="How often. [default: week for weekly, else day]"),
-    ] = None,
-    at: Annotated[str, typer.Option("--at", metavar="HH:MM", help="Local time.")] = "05:00",
+    tag: cli.TagOption = "daily",
+    every: Annotated[Every | None, "How often. [default: week for weekly, else day]"] = None,
+    at: Annotated[str, "HH:MM", "Local time."] = "05:00",
     jitter: Annotated[
-        int,
-        typer.Option(
-            "--jitter", metavar="MINUTES", min=0, max=720, help="Start at most this much later."
-        ),
+        int, cli.option("--jitter MINUTES", "Start at most this much later.", min=0, max=720)
     ] = 30,
-    system: AsSystemOption = None,
-    dashboard: Annotated[
-        str | None,
-        typer.Option(
-            "--report",
-            metavar="DIR",
-            help="Also write the dashboard to DIR. [default: dashboard, if iobands[report] is "
-            "installed]",
-        ),
-    ] = None,
-    notify: NotifyOption = False,
-    suspects: Annotated[
-        bool,
-        typer.Option("--suspects", help="With script: every hour, only what is in doubt."),
-    ] = False,
-    account: Annotated[
-        str | None,
-        typer.Option("--account", help="What jobs are charged to. [default: IOBANDS_ACCOUNT]"),
-    ] = None,
-    root: RootOption = None,
+    system: cli.AsSystemOption = None,
+    report: Annotated[str | None, "DIR", _REPORT] = None,
+    notify: cli.NotifyOption = False,
+    suspects: Annotated[bool, "With script: every hour, only what is in doubt."] = False,
+    account: Annotated[str | None, "What jobs are charged to. [default: IOBANDS_ACCOUNT]"] = None,
+    root: cli.RootOption = None,
 ) -> None:
     """Print what runs `iobands run` regularly: for cron, systemd, Slurm's scrontab, or a script.
 
@@ -171,29 +120,27 @@ def schedule(
     session calls. If this shell has the command `module`, a bash login shell runs the session, as
     jobs get `module` from there.
     """
-    place = root_of(root)
+    place = cli.root_of(root)
     clock = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", at)
     if clock is None:
-        raise failure(f"--at {at}: not a time of day; write 05:00")
+        raise cli.failure(f"--at {at}: not a time of day; write 05:00")
+    time = int(clock[1]), int(clock[2])
+    new = partial(new_job, place, clock=time, jitter=jitter, account=account)
     receivers = place / "config" / "notify.yaml"
     if notify and not receivers.is_file():
-        raise failure(f"--notify: {receivers} is missing; it names who gets messages")
-    if dashboard:
-        require_report("iobands schedule --report")
-    elif not missing_of_report():
-        dashboard = "dashboard"
-    reporting = ["--report", dashboard] if dashboard else []
-    notifying = ["--notify"] if notify else []
+        raise cli.failure(f"--notify: {receivers} is missing; it names who gets messages")
+    if report:
+        cli.require_report("iobands schedule --report")
+    elif not cli.missing_of_report():
+        report = "dashboard"
+    writing, notifying = ["--report", report] if report else [], ["--notify"] if notify else []
     of_system = ["--system", system] if system else []
-    new = partial(
-        new_job, place, clock=(int(clock[1]), int(clock[2])), jitter=jitter, account=account
-    )
     often = every or (Every.WEEK if tag == "weekly" else Every.DAY)
     try:
-        usual = new(tag, [*reporting, *of_system, *notifying], every=often)
-        hourly = new(None, [*reporting, *notifying], every=Every.HOUR)
+        usual = new(tag, [*writing, *of_system, *notifying], every=often)
+        hourly = new(None, [*writing, *notifying], every=Every.HOUR)
     except ValueError as error:
-        raise failure(str(error)) from error
+        raise cli.failure(str(error)) from error
     if form is Form.SCRIPT:
         typer.echo(f"#!/bin/sh\n{(hourly if suspects else usual).shell()}")
         return
@@ -207,9 +154,9 @@ def schedule(
 
 
 def clean(
-    root: RootOption = None,
-    system: SystemOption = None,
-    dry_run: DryRunOption = False,
+    root: cli.RootOption = None,
+    system: cli.SystemOption = None,
+    dry_run: cli.DryRunOption = False,
 ) -> None:
     """Remove the run directories of sessions that are over.
 
@@ -217,12 +164,12 @@ def clean(
     configured file system, and its job has ended. The exit status is 1 if a directory stays, else
     0.
     """
-    found = root_of(root)
-    read = site_files(found / "config" / "systems")
-    outcomes = clean_up(found, system, read, dry_run=dry_run)
+    found = cli.root_of(root)
+    read = cli.site_files(found / "config" / "systems")
+    outcomes = measure.clean_up(found, system, read, dry_run=dry_run)
     for outcome in outcomes:
         typer.echo(_line(outcome, dry_run))
-    left = [] if dry_run else read_leftovers(found / "perflogs", system)
+    left = [] if dry_run else measure.read_leftovers(found / "perflogs", system)
     for each in left:
         if each.since is None:  # not among the outcomes
             typer.echo(f"stays    {printable(str(each.path))}: {each.why}")
@@ -232,7 +179,7 @@ def clean(
     raise typer.Exit(WARNING if stays else OK)
 
 
-def _line(outcome: SweepOutcome, dry_run: bool) -> str:
+def _line(outcome: measure.SweepOutcome, dry_run: bool) -> str:
     path, size = printable(str(outcome.note.path)), outcome.bytes
     known = f" ({size_text(size)})" if size is not None else ""
     if outcome.state == "gone":

@@ -11,6 +11,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from difflib import unified_diff
 from pathlib import Path
 from textwrap import wrap
@@ -19,39 +20,12 @@ from typing import Annotated, Final
 import typer
 
 import iobands
-from iobands.commands.checkup import Level, Line, said_by, site_lines
-from iobands.commands.options import (
-    DryRunOption,
-    ReframeArguments,
-    RootOption,
-    failure,
-    find_root,
-    is_site,
-    root_of,
-)
-from iobands.measure import (
-    LOG,
-    SITE_ENV,
-    SessionError,
-    installed_suite,
-    read_holder,
-    reframe_command,
-    require_plain,
-)
-from iobands.measure.site_directory import (
-    EDIT,
-    GENERIC,
-    LOCAL,
-    Machine,
-    files_of_clone,
-    machine,
-    new_site,
-    systems_among,
-    templates,
-    texts_of_any,
-    write_site,
-)
-from iobands.model import PATH_PART, __version__, read_small, replace_file
+from iobands import measure
+from iobands.commands import cli
+from iobands.commands.checkup import Line, failed, said_by, site_lines, warned
+from iobands.measure import site_directory
+from iobands.measure.site_directory import GENERIC, LOCAL
+from iobands.model import PATH_PART, SessionError, __version__, read_small, replace_file
 from iobands.notify.outbox import scrubbed
 from iobands.views import fitted, output_width, plural, printable, some
 
@@ -72,11 +46,8 @@ _PRIVATE: Final = {
 
 
 def doctor(
-    root: RootOption = None,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="FILE", help="Also write a report without secrets."),
-    ] = None,
+    root: cli.RootOption = None,
+    report: Annotated[Path | None, "FILE", "Also write a report without secrets."] = None,
 ) -> None:
     """Look at the installation and at the site: a line each, and what to do.
 
@@ -87,7 +58,7 @@ def doctor(
     session. It leaves out passwords, tokens, credentials in addresses, and home directories; read
     it before you send it.
     """
-    site, found = root or find_root(Path.cwd()), []
+    site, found = root or cli.find_root(Path.cwd()), []
     for each in all_lines(site):
         for first, text in ((each.level.name, f"{each.what}: {each.found}"), ("", each.remedy)):
             if text:
@@ -115,16 +86,16 @@ def all_lines(site: Path | None) -> Iterator[Line]:
     """Yield what is found of the installation, and of the site's directory if there is one."""
     yield Line("iobands", f"{__version__}, in {Path(iobands.__file__).parent}")
     yield Line("Python", f"{platform.python_version()}, {sys.executable}")
-    if not (installed_suite() / "checks").is_dir():
-        yield Line("suite", f"{installed_suite()}: no checks", _REINSTALL, Level.FAIL)
+    if not (measure.installed_suite() / "checks").is_dir():
+        yield failed("suite", f"{measure.installed_suite()}: no checks", _REINSTALL)
     yield from _copies()
     yield _packages()
     yield _reframe()
-    if site and is_site(site):
+    if site and cli.is_site(site):
         yield from site_lines(site.resolve())
     else:
         remedy = "cd to a site's directory, give --site DIR, or make one: iobands init DIR"
-        yield Line("site", f"{site or Path.cwd()}: no config/systems", remedy, Level.FAIL)
+        yield failed("site", f"{site or Path.cwd()}: no config/systems", remedy)
 
 
 def _copies() -> Iterator[Line]:
@@ -134,7 +105,7 @@ def _copies() -> Iterator[Line]:
     found = {Path(entry).resolve() / "iobands" for entry in entries if entry} - {here}
     for other in sorted(each for each in found if (each / "version.py").is_file()):
         remedy = "unset PYTHONPATH, or uninstall one of them"
-        yield Line("another iobands", str(other), remedy, Level.FAIL)
+        yield failed("another iobands", str(other), remedy)
 
 
 def _packages() -> Line:
@@ -143,14 +114,14 @@ def _packages() -> Line:
         known = importlib.metadata.version("iobands")
         wrong = [each for text in _requirements("") if (each := _mismatch(text))]
     except importlib.metadata.PackageNotFoundError:
-        return Line("packages", "pip does not know iobands", _REINSTALL, Level.WARN)
+        return warned("packages", "pip does not know iobands", _REINSTALL)
     if known != __version__:
         wrong.insert(0, f"the package is {known}, its files are {__version__}: half upgraded")
     changed = [str(each) for each in importlib.metadata.files("iobands") or () if _is_other(each)]
     if changed:
         wrong.append(f"{plural(len(changed), 'file')} missing or changed: {some(changed)}")
     if wrong:
-        return Line("packages", "; ".join(wrong), _REINSTALL, Level.FAIL)
+        return failed("packages", "; ".join(wrong), _REINSTALL)
     return Line("packages", "all are in their ranges, and the files are as installed")
 
 
@@ -168,12 +139,9 @@ def _is_other(path: importlib.metadata.PackagePath) -> bool:
 def _requirements(extra: str) -> list[str]:
     """Return the requirements of an extra, or of the core."""
     wanted = f'extra == "{extra}"' if extra else ""
-    every = [text.replace("'", '"').partition(";") for text in _required()]
-    return [text.strip() for text, _, when in every if when.strip() == wanted]
-
-
-def _required() -> list[str]:
-    return importlib.metadata.requires("iobands") or []
+    every = importlib.metadata.requires("iobands") or []
+    parts = [text.replace("'", '"').partition(";") for text in every]
+    return [text.strip() for text, _, when in parts if when.strip() == wanted]
 
 
 def _mismatch(requirement: str) -> str:
@@ -188,34 +156,31 @@ def _mismatch(requirement: str) -> str:
 
 def is_within(version: str, requirement: str) -> bool:
     """Whether a version is in a range of `>=` and `<`, the only signs in setup.cfg."""
-    number = _number(version)
+
+    def number(text: str) -> list[int]:
+        return [*map(int, re.findall(r"\d+", text)), 0, 0, 0][:3]
+
     bounds = re.findall(r"(>=|<)\s*([\d.]+)", requirement)
-    return all((number >= _number(end)) == (sign == ">=") for sign, end in bounds)
-
-
-def _number(version: str) -> list[int]:
-    return [*map(int, re.findall(r"\d+", version)), 0, 0, 0][:3]
+    return all((number(version) >= number(end)) == (sign == ">=") for sign, end in bounds)
 
 
 def _reframe() -> Line:
     try:
-        program = reframe_command(Path.cwd())[0]
+        program = measure.reframe_command(Path.cwd())[0]
     except SessionError as error:
-        return Line("ReFrame", "not found", str(error), Level.FAIL)
+        return failed("ReFrame", "not found", str(error))
     said = said_by(program, "--version")
     version = re.match(r"\d+(\.\d+)+", said)
     if not version:
-        return Line("ReFrame", f"{program} does not start", "install it again", Level.FAIL)
-    try:
-        tested = [each for each in _requirements("checks") if each.startswith("reframe")]
-    except importlib.metadata.PackageNotFoundError:
-        tested = []
+        return failed("ReFrame", f"{program} does not start", "install it again")
+    tested = ""
+    with suppress(importlib.metadata.PackageNotFoundError):
+        tested = next((each for each in _requirements("checks") if each.startswith("reframe")), "")
     text = f"{version[0]}, {program}"
-    if tested and not is_within(version[0], re.sub(r"<[\d.]+", "", tested[0])):
-        return Line("ReFrame", text, f"too old; install a tested one: {tested[0]}", Level.FAIL)
-    if tested and not is_within(version[0], tested[0]):
-        remedy = f"not tested with it; it is tested with {tested[0]}"
-        return Line("ReFrame", text, remedy, Level.WARN)
+    if not is_within(version[0], re.sub(r"<[\d.]+", "", tested)):
+        return failed("ReFrame", text, f"too old; install a tested one: {tested}")
+    if not is_within(version[0], tested):
+        return warned("ReFrame", text, f"not tested with it; it is tested with {tested}")
     return Line("ReFrame", text)
 
 
@@ -225,7 +190,7 @@ def report_of(found: list[Line], site: Path | None) -> str:
     packages = sorted({f"{each.metadata['Name']} {each.version}" for each in every})
     lines = [f"{each.level.name} {each.what}: {each.found}" for each in found]
     blocks = ["\n".join(lines), platform.platform(), "\n".join(packages)]
-    for name in ("last-session.json", LOG) if site else ():
+    for name in ("last-session.json", measure.LOG) if site else ():
         try:
             content = read_small(site / "perflogs" / name)[-_LOG_BYTES:]  # type: ignore[operator]
         except OSError:
@@ -238,64 +203,49 @@ def report_of(found: list[Line], site: Path | None) -> str:
     return text + "\n"
 
 
+_TEMPLATE: Final = (
+    "A site file to begin with: generic is filled in from this machine, the others are those of "
+    "sites, such as archer2."
+)
+_CLONE: Final = "Copy a clone's site file, bands, actions and perflogs; it stays as it is."
+
+
 def init(
     directory: Annotated[
-        Path,
-        typer.Argument(metavar="DIR", help="A new directory; with --check, one of a site."),
+        Path, cli.argument("DIR", "A new directory; with --check, one of a site.")
     ],
-    template: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="TEMPLATE",
-            help="A site file to begin with: generic is filled in from this machine, the others "
-            "are those of sites, such as archer2.",
-        ),
-    ] = GENERIC,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", metavar="NAME", help="The system's name. [default: the host's]"),
-    ] = None,
-    clone: Annotated[
-        Path | None,
-        typer.Option(
-            "--from-clone",
-            metavar="CLONE",
-            help="Copy a clone's site file, bands, actions and perflogs; it stays as it is.",
-        ),
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Show what this version would write differently.")
-    ] = False,
-    dry_run: DryRunOption = False,
+    template: Annotated[str, cli.option("--from TEMPLATE", _TEMPLATE)] = GENERIC,
+    name: Annotated[str | None, "NAME", "The system's name. [default: the host's]"] = None,
+    clone: Annotated[Path | None, cli.option("--from-clone CLONE", _CLONE)] = None,
+    check: Annotated[bool, "Show what this version would write differently."] = False,
+    dry_run: cli.DryRunOption = False,
 ) -> None:
     """Make a directory for a site: site file, bands, actions and perflogs.
 
     Later versions of iobands do not change it. In it, or with --site DIR, all commands work.
     """
     if check:
-        _check(root_of(directory))
+        _check(cli.root_of(directory))
         return
-    if is_site(directory):
-        raise failure(
+    if cli.is_site(directory):
+        raise cli.failure(
             f"{directory}: is the directory of a site already; nothing was changed. "
             f"See: iobands init {shlex.quote(str(directory))} --check"
         )
-    require_plain(directory.resolve())
+    measure.require_plain(directory.resolve())
     if clone:
         _refuse_busy(clone)
-    found = machine()
-    if clone:
-        copied = files_of_clone(clone)
-        texts = texts_of_any(systems_among(copied))
+        copied = site_directory.files_of_clone(clone)
+        texts = site_directory.texts_of_any(site_directory.systems_among(copied))
     else:
-        copied, texts = [], new_site(_name(name, template, found), template, found)
+        found = site_directory.machine()
+        copied, texts = [], site_directory.new_site(_name(name, template, found), template, found)
     paths = [*texts, *copied]
     if not dry_run:
         try:
-            write_site(directory, texts, clone)
+            site_directory.write_site(directory, texts, clone)
         except FileExistsError as error:
-            raise failure(str(error)) from error
+            raise cli.failure(str(error)) from error
     for path in paths if len(paths) <= 20 or dry_run else ():  # noqa: PLR2004
         typer.echo(f"{'would write' if dry_run else 'wrote'} {directory / path}")
     if clone:
@@ -306,70 +256,60 @@ def init(
             "clone's perflogs.",
         ]
         typer.echo(fitted(said), nl=False)
-    elif any(EDIT in text for text in texts.values()):
-        typer.echo(f"Next: replace {EDIT} in config/systems, then iobands cost")
+    elif any(site_directory.EDIT in text for text in texts.values()):
+        typer.echo(f"Next: replace {site_directory.EDIT} in config/systems, then iobands cost")
     else:
         if template == GENERIC:
             typer.echo(f"No scheduler was found: the site is this machine alone, as {LOCAL!r}.")
         typer.echo(f"Next: cd {directory} && iobands run")
 
 
-def _name(given: str | None, template: str, found: Machine) -> str:
+def _name(given: str | None, template: str, found: site_directory.Machine) -> str:
     """Return the name of a new system: the one given, that of its template, or the host's."""
     fixed = template if template != GENERIC else None if found.scheduler else LOCAL
     if fixed:
         why = "no scheduler was found" if template == GENERIC else "its template names it"
         if given not in {None, fixed}:
-            raise failure(f"--name {given}: the system is {fixed!r}, as {why}; leave --name out")
+            said = f"the system is {fixed!r}, as {why}; leave --name out"
+            raise cli.failure(f"--name {given}: {said}")
         return fixed
     name = given
     if name is None:
         host = re.sub(r"\d+$", "", found.host.lower().replace("_", "-")).strip("-.") or "site"
         name = typer.prompt("Name of the system", default=host) if sys.stdin.isatty() else host
     if not re.fullmatch(PATH_PART, name):
-        raise failure(f"{name!r}: not a name; write letters, digits, - and _")
+        raise cli.failure(f"{name!r}: not a name; write letters, digits, - and _")
     return name
 
 
 def _refuse_busy(clone: Path) -> None:
-    if not is_site(clone):
-        raise failure(f"{clone}: no clone with a site; there is no config/systems")
-    try:
-        holder = read_holder(clone / "perflogs")
-    except SessionError as error:
-        raise failure(str(error)) from error
-    if holder:
-        raise failure(f"{clone}: a session runs there ({holder}); wait for its end")
+    if not cli.is_site(clone):
+        raise cli.failure(f"{clone}: no clone with a site; there is no config/systems")
+    if holder := measure.read_holder(clone / "perflogs"):
+        raise cli.failure(f"{clone}: a session runs there ({holder}); wait for its end")
 
 
 def _check(root: Path) -> None:
     """Print the differences between a site's files and what this version would write."""
-    known = templates()
+    known = site_directory.templates()
     names = sorted(path.stem for path in (root / "config" / "systems").glob("[!_]*.py"))
-    different, found = 0, machine()
+    different, found = 0, site_directory.machine()
     texts: dict[Path, str] = {}
     for name in names:
-        texts |= new_site(name, name if name in known else GENERIC, found)
-    for path, text in (texts | texts_of_any(names)).items():
+        texts |= site_directory.new_site(name, name if name in known else GENERIC, found)
+    for path, text in (texts | site_directory.texts_of_any(names)).items():
         place = root / path
         before = place.read_text("utf-8").splitlines() if place.is_file() else []
         lines = [*unified_diff(before, text.splitlines(), str(place), "new", lineterm="", n=1)]
         different += bool(lines)
         typer.echo("\n".join(lines), nl=bool(lines))
-    verb = "differs" if different == 1 else "differ"
-    some_differ = f"{plural(different, 'file')} {verb}."
-    typer.echo(some_differ if different else "This version would write the same.")
+    count = f"{plural(different, 'file')} {'differs' if different == 1 else 'differ'}."
+    typer.echo(count if different else "This version would write the same.")
 
 
-def reframe(
-    root: RootOption = None,
-    extra: ReframeArguments = None,
-) -> None:
+def reframe(root: cli.RootOption = None, extra: cli.ReframeArguments = None) -> None:
     """Call ReFrame with the configuration and the checks of a site, such as `-- -l` or `-- -r`."""
-    site = root_of(root)
-    try:
-        command = reframe_command(site)
-    except SessionError as error:
-        raise failure(str(error)) from error
-    os.environ[SITE_ENV] = str(site)
+    site = cli.root_of(root)
+    command = measure.reframe_command(site)
+    os.environ[measure.SITE_ENV] = str(site)
     os.execv(command[0], [*command, *(extra or ())])  # noqa: S606 (words, not a shell's line)

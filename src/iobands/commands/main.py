@@ -13,8 +13,8 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from iobands.commands.options import failure, require_report, with_site_options
-from iobands.model import UNKNOWN, FileError, __version__, mask_others
+from iobands.commands import cli
+from iobands.model import UNKNOWN, FileError, SessionError, __version__, mask_others
 
 #: By heading of the help: for each command its module, its function and its summary.
 COMMANDS: Final = {
@@ -83,14 +83,13 @@ class _Commands(TyperGroup):
         if cmd_name not in _EVERY:
             return super().get_command(ctx, cmd_name)
         if cmd_name in _OF_REPORT:
-            require_report(f"iobands {cmd_name}")
+            cli.require_report(f"iobands {cmd_name}")
         module, function, _ = _EVERY[cmd_name]
         found = getattr(import_module(f"iobands.commands.{module}"), function)
-        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-        if isinstance(found, typer.Typer):
-            return typer.main.get_command(found)
-        alone.command(cmd_name)(with_site_options(found))
-        return typer.main.get_command(alone)
+        if not isinstance(found, typer.Typer):
+            command, found = found, typer.Typer(rich_markup_mode=None, add_completion=False)
+            found.command(cmd_name)(cli.with_options(command))
+        return typer.main.get_command(found)
 
     def format_commands(self, _ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         for heading, rows in COMMANDS.items():
@@ -101,14 +100,14 @@ class _Commands(TyperGroup):
         """Run a command; if a file or the system fails, end with a message."""
         try:
             return super().invoke(ctx)
-        except FileError as error:
-            raise failure(str(error)) from error
+        except (FileError, SessionError) as error:
+            raise cli.failure(str(error)) from error
         except ImportError as error:
-            raise failure(f"{error}: half upgraded or damaged; see iobands doctor") from error
+            raise cli.failure(f"{error}: half upgraded or damaged; see iobands doctor") from error
         except OSError as error:
             where = error.filename or "the working directory"
             said = f"{where}: {error.strerror}" if error.strerror else str(error)
-            raise failure(said) from error
+            raise cli.failure(said) from error
 
 
 app = typer.Typer(
@@ -191,8 +190,7 @@ def entry() -> NoReturn:
     try:
         status = app(prog_name="iobands", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
-        typer.echo("IOBANDS UNKNOWN: interrupted", err=True)
-        status = UNKNOWN
+        status = cli.problems(["interrupted"])
     except Exception as error:
         show = getattr(error, "show", None)  # a usage error: click explains it best
         if show:
@@ -202,6 +200,5 @@ def entry() -> NoReturn:
         status = UNKNOWN
     sys.stdout.flush()
     if why := getattr(getattr(sys.stdout.buffer, "raw", None), "failed", None):
-        typer.echo(f"IOBANDS UNKNOWN: standard output: {why}", err=True)
-        status = UNKNOWN
+        status = cli.problems([f"standard output: {why}"])
     sys.exit(status)

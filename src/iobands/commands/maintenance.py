@@ -5,30 +5,18 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from datetime import datetime, timezone
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from iobands.commands import cli
 from iobands.commands.judging import judgement_of
-from iobands.commands.options import (
-    ByOption,
-    SiteOptions,
-    StoredSiteOptions,
-    failure,
-    login_name,
-    require_report,
-    root_of,
-    seconds_option,
-    site_files,
-    system_of,
-    time_of,
-    with_site_options,
-)
 from iobands.measure import Listener, Selection, SessionError, Workplace, exactly
 from iobands.measure import measure as measure_session
 from iobands.model import LIMIT, MAINTENANCE, replace_file
-from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, Snapshot, begun
+from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, begun
 from iobands.source.action_log import append, read_log
 from iobands.views import blocks, fitted, output_width, plural, printable
 
@@ -49,50 +37,30 @@ _MOST_TIME: Final = "2h"
 #: The days after a maintenance for which `begin` says what will be visible.
 _AHEAD: Final = (0, 3, 7, 14)
 
-ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="What is done.")]
-MeasureOption = Annotated[
-    bool, typer.Option("--measure", help="Measure several times in a row, at once.")
-]
+MeasureOption = Annotated[bool, "Measure several times in a row, at once."]
 MostTimeOption = Annotated[
-    str | None,
-    typer.Option(
-        "--time", metavar="TIME", help="With --measure: at most for this time. [default: 2h]"
-    ),
+    str | None, cli.option("--time TIME", "With --measure: at most for this time. [default: 2h]")
 ]
-PowerOption = Annotated[
-    float,
-    typer.Option(
-        "--power", metavar="SHARE", min=0.5, max=0.99, help="The power to see a loss with."
-    ),
-]
-TagsOption = Annotated[str, typer.Option("--tag", help="With --measure: the checks with this tag.")]
+TagsOption = Annotated[str, "With --measure: the checks with this tag."]
 
 
 def begin_maintenance(
-    reason: ReasonOption,
+    options: cli.SiteOptions,
+    reason: Annotated[str, "TEXT", "What is done."],
     file_systems: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--file-systems", metavar="NAME", help="Only of this one; repeatable. [default: all]"
-        ),
+        list[str] | None, "NAME", "Only of this one; repeatable. [default: all]"
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option("--since", metavar="TIME", help="When it began. [default: now]"),
-    ] = None,
+    since: Annotated[str | None, "TIME", "When it began. [default: now]"] = None,
     until: Annotated[
-        str | None,
-        typer.Option(
-            "--until", metavar="TIME", help="When it ends. [default: with `end`, or after 12 h]"
-        ),
+        str | None, "TIME", "When it ends. [default: with `end`, or after 12 h]"
     ] = None,
     measure: MeasureOption = False,
     most: MostTimeOption = None,
-    power: PowerOption = 0.9,
+    power: Annotated[
+        float, cli.option("--power SHARE", "The power to see a loss with.", min=0.5, max=0.99)
+    ] = 0.9,
     tag: TagsOption = "daily",
-    by: ByOption = None,
-    *,
-    options: SiteOptions,
+    by: cli.ByOption = None,
 ) -> None:
     """Begin a maintenance: from now on samples are kept and not judged.
 
@@ -100,34 +68,31 @@ def begin_maintenance(
     alert. With --measure the checks first run several times in a row, so that the report can
     compare. It prints the smallest loss that the report will show, with odds of 9 to 1.
     """
-    if most and not measure:
-        raise failure("--time counts only with --measure")
-    name = system_of(options.system, options.perflogs_directory, options.config_of("bands"))
-    now = datetime.now(timezone.utc)
-    first = time_of(since) if since else now
-    last = time_of(until, "--until") if until else None
+    name, now = _system(options, most, measure), datetime.now(timezone.utc)
+    only = replace(options, system=name)
+    first = cli.time_of(since) if since else now
+    last = cli.time_of(until, "--until") if until else None
     if first > now:
-        raise failure("--since: in the future; declare it as maintenance in the bands file")
+        raise cli.failure("--since: in the future; declare it as maintenance in the bands file")
     if last and last <= first:
-        raise failure(f"--until {until}: not after it begins")
-    who, words = by or login_name(), " ".join(reason.split())
+        raise cli.failure(f"--until {until}: not after it begins")
+    who, words = by or cli.login_name(), " ".join(reason.split())
     if not words:
-        raise failure("--reason is empty; the log needs it")
+        raise cli.failure("--reason is empty; the log needs it")
     if found := [each for each in _logged(options, name) if each.is_open(now)]:
-        raise failure(
+        raise cli.failure(
             f"a maintenance is open since {found[-1].window.begin:%d %b %H:%M} UTC "
             f"({printable(found[-1].window.reason)}); end it first: iobands maintenance end"
         )
-    judged = judgement_of(_only(options, name))
+    judged = judgement_of(only)
     places = tuple(dict.fromkeys(file_systems or ()))
     known = {str(each.key.file_system) for each in judged.snapshot.series}
     if unknown := [each for each in places if each not in known]:
-        raise failure(
-            f"--file-systems {unknown[0]}: no series of it; there are {', '.join(sorted(known))}"
-        )
+        names = ", ".join(sorted(known))
+        raise cli.failure(f"--file-systems {unknown[0]}: no series of it; there are {names}")
     if measure:
-        _measured(options, name, places, tag, most, "and no maintenance began")
-        judged = judgement_of(_only(options, name), memory=judged.memory)
+        _measure(options, judged, places, tag, most, "and no maintenance began")
+        judged = judgement_of(only, memory=judged.memory)
         now = datetime.now(timezone.utc)
         first = first if since else now
     matches = tuple({"file_system": each} for each in places)
@@ -145,46 +110,39 @@ def begin_maintenance(
 
 
 def end_maintenance(
-    at: Annotated[
-        str | None,
-        typer.Option("--at", metavar="TIME", help="When it ended. [default: now]"),
-    ] = None,
+    options: cli.SiteOptions,
+    at: Annotated[str | None, "TIME", "When it ended. [default: now]"] = None,
     measure: MeasureOption = False,
     most: MostTimeOption = None,
     tag: TagsOption = "daily",
-    by: ByOption = None,
-    *,
-    options: SiteOptions,
+    by: cli.ByOption = None,
 ) -> None:
     """End the maintenance that is open: samples are judged again from now on.
 
     One that ended by itself is ended too, and counts until then; --at corrects when the newest one
     ended. With --measure the checks run several times in a row, as they did before.
     """
-    if most and not measure:
-        raise failure("--time counts only with --measure")
-    name = system_of(options.system, options.perflogs_directory, options.config_of("bands"))
-    now = datetime.now(timezone.utc)
+    name, now = _system(options, most, measure), datetime.now(timezone.utc)
     logged = _logged(options, name)
     found = [each for each in logged if each.is_open(now) or each.is_forgotten(now)]
     found = found or (logged[-1:] if at else [])
     if not found:
         newest = f"; the newest ended at {logged[-1].window.end:%d %b %H:%M} UTC" if logged else ""
-        raise failure(f"no maintenance of {name} is open{newest}")
-    when = time_of(at, "--at") if at else now
+        raise cli.failure(f"no maintenance of {name} is open{newest}")
+    when = cli.time_of(at, "--at") if at else now
     if when > now:
-        raise failure(f"--at {at}: in the future")
+        raise cli.failure(f"--at {at}: in the future")
     actions = []
     for each in found:
         start = each.window.begin
         if when <= start:
-            raise failure(
+            raise cli.failure(
                 f"{when:%d %b %H:%M} UTC is before the maintenance began ({start:%d %b %H:%M}); "
                 "set the clock, or give --at"
             )
         last = when if at else min(when, each.window.end)
         action = each.action
-        who = by or login_name()
+        who = by or cli.login_name()
         actions.append(Action(END, now, who, action.reason, (), until=last, of=action.when))
         said = f"Maintenance of {name} from {start:%d %b %H:%M} to {last:%d %b %H:%M} UTC"
         late = "; it had ended by itself: --at corrects this" if last < when else ""
@@ -192,20 +150,15 @@ def end_maintenance(
     typer.echo(f"Logged in {append(options.config_of('alerts'), name, actions)}; commit this file.")
     if measure:
         places = tuple(dict.fromkeys(p for each in found for p in each.window.file_systems))
-        _measured(options, name, places, tag, most, "after the end was logged")
+        judged = judgement_of(replace(options, system=name))
+        _measure(options, judged, places, tag, most, "after the end was logged")
     typer.echo("What it changed: iobands maintenance report")
 
 
 def report_maintenance(
-    wanted: Annotated[
-        str,
-        typer.Argument(metavar="[ID]", help="The day it began. [default: the newest]"),
-    ] = "",
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Write the page to FILE.")
-    ] = None,
-    *,
-    options: StoredSiteOptions,
+    options: cli.StoredSiteOptions,
+    wanted: Annotated[str, cli.argument("[ID]", "The day it began. [default: the newest]")] = "",
+    output: Annotated[Path | None, "FILE", "Write the page to FILE."] = None,
 ) -> None:
     """Print what a maintenance changed, as a page in Markdown.
 
@@ -213,7 +166,7 @@ def report_maintenance(
     runs. All rows together make a false claim in at most one report of twenty. Declared
     maintenances have a report, too. The exit status is 0, whatever it says.
     """
-    require_report("iobands maintenance report")
+    cli.require_report("iobands maintenance report")
     from iobands.judge.account import account_of_maintenance, maintenances_of  # noqa: PLC0415 (slow to load)
     from iobands.views import DocumentFormat, written  # noqa: PLC0415
     from iobands.views.maintenance import account  # noqa: PLC0415
@@ -221,14 +174,14 @@ def report_maintenance(
     judged = judgement_of(options)
     known = maintenances_of(judged.snapshot)
     found = [each for each in known if each.name.startswith(wanted)]
-    if not found:
-        names = ", ".join(each.name for each in known[-10:]) or "none"
-        raise failure(
-            f"no maintenance {wanted}; known: {names}"
-            if known
-            else "no maintenance so far; name one of the past with "
+    if not known:
+        raise cli.failure(
+            "no maintenance so far; name one of the past with "
             "`iobands maintenance begin --since TIME --until TIME`"
         )
+    if not found:
+        names = ", ".join(each.name for each in known[-10:])
+        raise cli.failure(f"no maintenance {wanted}; known: {names}")
     text = written(account(account_of_maintenance(judged, found[-1])), DocumentFormat.MARKDOWN)
     if output is None:
         typer.echo(text, nl=False)
@@ -238,24 +191,26 @@ def report_maintenance(
 
 
 for _verb in (begin_maintenance, end_maintenance, report_maintenance):
-    maintenance.command(_verb.__name__.partition("_")[0])(with_site_options(_verb))
+    maintenance.command(_verb.__name__.partition("_")[0])(cli.with_options(_verb))
 
 
-def _only(options: SiteOptions, name: str) -> SiteOptions:
-    return replace(options, system=name)
+def _system(options: cli.SiteOptions, most: str | None, measure: bool) -> str:
+    if most and not measure:
+        raise cli.failure("--time counts only with --measure")
+    return cli.system_of(options.system, options.perflogs_directory, options.config_of("bands"))
 
 
-def _logged(options: SiteOptions, name: str) -> list[BegunMaintenance]:
+def _logged(options: cli.SiteOptions, name: str) -> list[BegunMaintenance]:
     """Return the maintenances in the log of actions, and name what in it does not count."""
     log = read_log(options.config_of("alerts"), name, datetime.now(timezone.utc))
     for line in log.rejected:
-        typer.echo(f"iobands: {line}", err=True)
+        cli.note(str(line))
     return [*begun(log.actions)]
 
 
-def _measured(
-    options: SiteOptions,
-    name: str,
+def _measure(
+    options: cli.SiteOptions,
+    judged: JudgedSite,
     places: tuple[str, ...],
     tag: str,
     most: str | None,
@@ -264,12 +219,16 @@ def _measured(
     """Run the checks several times in a row: as often as it helps, and as there is time."""
     from iobands.judge.account import runs_that_help  # noqa: PLC0415 (slow to load)
 
-    root, limit = root_of(options.root), seconds_option(most or _MOST_TIME, "--time")
-    judged = judgement_of(_only(options, name))
+    root, limit = cli.root_of(options.root), cli.seconds_option(most or _MOST_TIME, "--time")
     wanted = runs_that_help(judged, places, (_FEWEST_RUNS, _MOST_RUNS))
-    extra = _names(judged.snapshot, places) if places else ()
+    names = {
+        str(each.history.newest.get("display_name"))
+        for each in judged.snapshot.series
+        if each.key.file_system in places and len(each.history)
+    }
+    extra = tuple(word for name in sorted(names) for word in ("-n", exactly(name)))
     selection = Selection(tag, options.system, extra, why=MAINTENANCE)
-    read = site_files(root / "config" / "systems")
+    read = cli.site_files(root / "config" / "systems")
     began, done, longest = time.monotonic(), 0, 0.0
     at = Workplace(root, read, Listener(line=lambda _: None, step=lambda _: None))
     while done < wanted and (left := limit - (time.monotonic() - began)) > longest:
@@ -277,10 +236,10 @@ def _measured(
         try:
             outcome = measure_session(at, selection, left)
         except SessionError as error:
-            raise failure(f"measuring failed, {logged}: {error}") from error
+            raise cli.failure(f"measuring failed, {logged}: {error}") from error
         longest = max(longest, time.monotonic() - start)
         for problem in outcome.problems:
-            typer.echo(f"iobands: {problem}", err=True)
+            cli.note(problem)
         if outcome.how == LIMIT:
             break
         done += 1
@@ -289,39 +248,21 @@ def _measured(
         typer.echo(f"{plural(done, 'run')} in the time given; {wanted} would say more")
 
 
-def _names(site: Snapshot, places: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the arguments that select the checks of some file systems."""
-    names = {
-        str(each.history.newest.get("display_name"))
-        for each in site.series
-        if each.key.file_system in places and len(each.history)
-    }
-    return tuple(word for name in sorted(names) for word in ("-n", exactly(name)))
-
-
 def _print_forecast(judged: JudgedSite, places: tuple[str, ...], power: float) -> None:
     """Print which losses a report will show, by the runs so far."""
     from iobands.judge.account import forecasts  # noqa: PLC0415
 
-    odds = f"{power / (1 - power):.0f} to 1"
     rows = forecasts(judged, places, power, _AHEAD)
     if not rows:
         typer.echo("The report needs runs on five days before; there are not enough yet.")
         return
+    odds = f"{power / (1 - power):.0f} to 1"
+    table = [("", "SERIES", "AT ONCE", *(f"+{days} DAYS" for days in _AHEAD[1:]))]
+    for name, members, losses in rows:
+        percents = (f"{100 * loss:.0f} %" if loss else "-" for loss in losses)
+        table.append((printable(name), str(members), *percents))
+    lines = chain(*blocks(table, output_width(), right=range(1, len(table[0]))))
     typer.echo(f"\nThe smallest loss that the report will show, with odds of {odds}:")
-    headings = ("", "SERIES", "AT ONCE", *(f"+{days} DAYS" for days in _AHEAD[1:]))
-    table = [
-        (
-            printable(name),
-            str(members),
-            *(f"{100 * loss:.0f} %" if loss else "-" for loss in losses),
-        )
-        for name, members, losses in rows
-    ]
-    right = range(1, len(headings))
-    lines = [
-        line for row in blocks([headings, *table], output_width(), right=right) for line in row
-    ]
     typer.echo(fitted(lines), nl=False)
     typer.echo(
         "At once: with `iobands maintenance end --measure`. +3 days: with three daily runs more."

@@ -10,56 +10,26 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from iobands.commands.options import (
-    AsSystemOption,
-    FalseAlarmsOption,
-    NotifyOption,
-    ReframeArguments,
-    RootOption,
-    SiteOptions,
-    TagOption,
-    VerboseOption,
-    failure,
-    require_report,
-    root_of,
-    seconds_option,
-)
+from iobands.commands import cli
 from iobands.measure import read_plan
 
 
 def run(
-    root: RootOption = None,
-    tag: TagOption = "daily",
-    system: AsSystemOption = None,
-    false_alarms: FalseAlarmsOption = 1,
-    limit: Annotated[
-        str,
-        typer.Option(
-            "--limit", metavar="TIME", help="End the session after this time, such as 90m or 4h."
-        ),
-    ] = "12h",
-    dashboard: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="DIR", help="Also write the dashboard to DIR."),
-    ] = None,
-    notify: NotifyOption = False,
+    root: cli.RootOption = None,
+    tag: cli.TagOption = "daily",
+    system: cli.AsSystemOption = None,
+    false_alarms: cli.FalseAlarmsOption = 1,
+    limit: Annotated[str, "TIME", "End the session after this time, such as 90m or 4h."] = "12h",
+    report: Annotated[Path | None, "DIR", "Also write the dashboard to DIR."] = None,
+    notify: cli.NotifyOption = False,
     suspects: Annotated[
-        bool,
-        typer.Option(
-            "--suspects", help="Measure again only what is in doubt and due. Start it every hour."
-        ),
+        bool, "Measure again only what is in doubt and due. Start it every hour."
     ] = False,
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="With --suspects: show what it measures in the next 24 hours, and why.",
-        ),
+        bool, "With --suspects: show what it measures in the next 24 hours, and why."
     ] = False,
-    verbose: VerboseOption = False,
-    extra: ReframeArguments = None,
+    verbose: cli.VerboseOption = False,
+    extra: cli.ReframeArguments = None,
 ) -> None:
     """Measure: run the checks under a lock, then print the digest.
 
@@ -68,21 +38,21 @@ def run(
     if nothing is due or another session is measuring.
     """
     if dry_run and not suspects:
-        raise failure("--dry-run: only with --suspects; `iobands cost` shows what a session costs")
-    if dashboard:  # said before the checks run, not after
-        require_report("iobands run --report")
-    options = SiteOptions(root=root_of(root), false_alarms=false_alarms)
+        raise cli.failure("--dry-run: only with --suspects; for a session: `iobands cost`")
+    if report:  # said before the checks run, not after
+        cli.require_report("iobands run --report")
+    options = cli.SiteOptions(root=cli.root_of(root), false_alarms=false_alarms)
     if suspects and not dry_run:
         plan, config = read_plan(options.perflogs_directory), options.config_of("bands").parent
         if not plan.calls(config, datetime.now(timezone.utc)):
             return
-    from iobands.commands import session  # noqa: PLC0415 (slow to load)
+    from iobands.commands.session import Session, show_plan  # noqa: PLC0415 (slow to load)
 
     if dry_run:
-        session.show_plan(options)
+        show_plan(options)
         return
-    how = session.How(seconds_option(limit), dashboard, notify, verbose)
+    session = Session(options, cli.seconds_option(limit), report, notify, verbose)
     if suspects:
-        session.run_suspects(options, how)
+        session.run_suspects()
     else:
-        session.run_session(options, tag, system, tuple(extra or ()), how)
+        session.run(tag, system, extra or ())

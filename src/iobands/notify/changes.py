@@ -11,55 +11,31 @@ import math
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.notify.outbox import (
-    ALERT,
-    BEGAN,
-    CONFIRMED,
-    ENDED,
-    NEW_CAUSE,
-    NEW_NAME,
-    OPEN,
-    WORSE,
-    Event,
-    Message,
-    Topic,
-)
-from iobands.snapshot import (
-    CAUSED,
-    CLOCK,
-    FELL,
-    LASTING,
-    Alert,
-    AlertEvent,
-    Certainty,
-    Severity,
-    Snapshot,
-)
-from iobands.views import (
-    address_of,
-    cause_text,
-    command_text,
-    day_text,
-    details,
-    named,
-    news_text,
-    printable,
-    ratio_text,
-    subject,
-    summary,
-    time_text,
-    worst_member,
-)
+from msgspec.structs import replace
 
+from iobands import snapshot, views
+from iobands.notify.outbox import ENDED, Message, Topic
+from iobands.snapshot import Alert, AlertEvent, Certainty, Severity, Snapshot
+from iobands.views import printable
+
+BEGAN: Final = "began"
+WORSE: Final = "worse"
+CONFIRMED: Final = "confirmed"
+OPEN: Final = "still open"
+NEW_NAME: Final = "renamed"
+NEW_CAUSE: Final = "cause"
+
+#: A member of a cause that is an alert: its system, a colon and its number are behind this.
+_ALERT: Final = "alert:"
 #: After this time an open cause is sent once more.
 _REMIND: Final = timedelta(days=7)
 _KINDS: Final = {
     Severity.INCIDENT: "drop",
-    **dict.fromkeys(LASTING, "drop"),
+    **dict.fromkeys(snapshot.LASTING, "drop"),
     Severity.NO_DATA: "missing",
     Severity.UNFIT: "unfit",
     Severity.FAILED: "failed",
@@ -71,10 +47,26 @@ _KINDS: Final = {
 _RANK: Final = {severity.value: place for place, severity in enumerate(Severity)}
 #: For these the number of members shows how bad it is; for a change, the level does.
 _COUNTED: Final = ("missing", "unfit", "failed")
-#: The fields that a cause keeps when it becomes worse.
-_KEPT: Final = ("id", "members", "began", "reminded", "events")
 # Prefix of a member that is the subject of an alert without series.
 _NAME: Final = "name:"
+
+
+@dataclass(frozen=True)
+class Event:
+    """A change of a cause, to be sent; `alerts` are its current alerts, empty if it is over.
+
+    `news` are the further falls of alerts, and what became known of causes, since the last message.
+    """
+
+    kind: str
+    cause: Topic
+    alerts: tuple[Alert, ...] = ()
+    news: tuple[AlertEvent, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The name of the event; it never changes."""
+        return f"{self.cause.id}-{self.cause.events}"
 
 
 def changes(
@@ -89,60 +81,41 @@ def changes(
     before = [replace(each, began=min(each.began, site.now)) for each in before]
     alerts = [each for each in site.alerts if each.severity.value in severities]
     if site.clock:
-        alerts = [each for each in alerts if each.subject == CLOCK]
-    in_doubt = any(each.subject == CLOCK for each in site.alerts)
-    of_cause, merged, new = _assigned(before, alerts)
+        alerts = [each for each in alerts if each.subject == snapshot.CLOCK]
+    in_doubt = any(each.subject == snapshot.CLOCK for each in site.alerts)
+    of_cause: defaultdict[str, list[Alert]] = defaultdict(list)
+    merged: set[str] = set()  # causes that became part of another
+    new: list[Alert] = []
+    for alert in alerts:
+        kind = _KINDS[alert.severity]
+        ids = [each.id for each in before if each.kind == kind and _is_of(alert, each)]
+        (of_cause[ids[0]] if ids else new).append(alert)
+        merged.update(ids[1:])
     known = {each.name for each in (*site.series, *site.retired)}
     causes: list[Topic] = []
     events: list[Event] = []
     for cause in before:
-        mine = of_cause.get(cause.id, [])
-        if cause.id in merged:
-            continue
-        if not mine:
-            if in_doubt or not _is_over(cause, known):
-                causes.append(cause)
-            elif cause.sent:
-                events.append(Event(ENDED, _counted(cause)))
-            continue
-        kind, after = _followed(cause, mine, site.now)
-        if kind:
-            after = _counted(after)
-            news = _events(mine, FELL)[cause.falls :]
-            news += [] if cause.found is None else _events(mine, CAUSED)[cause.found :]
-            events.append(Event(kind, after, tuple(mine), tuple(news)))
-        causes.append(after)
+        if mine := of_cause.get(cause.id):
+            what, after = _followed(cause, mine, site.now)
+            if what:
+                after = _counted(after)
+                news = _events(mine, snapshot.FELL)[cause.falls :]
+                news += [] if cause.found is None else _events(mine, snapshot.CAUSED)[cause.found :]
+                events.append(Event(what, after, tuple(mine), tuple(news)))
+            causes.append(after)
+        elif cause.id not in merged and (in_doubt or not _is_over(cause, known)):
+            causes.append(cause)
+        elif cause.id not in merged and cause.sent:
+            events.append(Event(ENDED, _counted(cause)))
     for group in _grouped(new):
-        begun = _begun(group, site.now)
-        causes.append(begun)
-        if begun.sent:
-            events.append(Event(BEGAN, begun, tuple(group)))
+        causes.append(_begun(group, site.now))
+        if causes[-1].sent:
+            events.append(Event(BEGAN, causes[-1], tuple(group)))
     return causes, events
 
 
-def _assigned(
-    before: Sequence[Topic], alerts: Iterable[Alert]
-) -> tuple[dict[str, list[Alert]], set[str], list[Alert]]:
-    """Return the alerts by cause, the causes that became part of another, and new alerts."""
-    of_cause: defaultdict[str, list[Alert]] = defaultdict(list)
-    merged: set[str] = set()
-    new: list[Alert] = []
-    for alert in alerts:
-        mine = [
-            cause.id
-            for cause in before
-            if cause.kind == _KINDS[alert.severity] and _is_of(alert, cause)
-        ]
-        if mine:
-            of_cause[mine[0]].append(alert)
-            merged |= set(mine[1:])
-        else:
-            new.append(alert)
-    return of_cause, merged - of_cause.keys(), new
-
-
 def _is_of(alert: Alert, cause: Topic) -> bool:
-    if alert.number is not None and any(each.startswith(ALERT) for each in cause.members):
+    if alert.number is not None and any(each.startswith(_ALERT) for each in cause.members):
         return _numbered(alert) in cause.members
     return not _members([alert]).isdisjoint(cause.members)  # so also what was noted before numbers
 
@@ -166,80 +139,75 @@ def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
 
 
 def _begun(alerts: Sequence[Alert], now: datetime) -> Topic:
-    low, high = _level(alerts)
-    quiet = all(alert.is_quiet for alert in alerts)
-    members = _members(alerts)
+    """Return alerts as a cause that begins now."""
+    members, quiet = _members(alerts), all(alert.is_quiet for alert in alerts)
+    severities = (alert.severity.value for alert in alerts)
+    ratios = [views.worst_member(each).ratio for each in alerts if each.members]
+    levels = [each for each in ratios if each and math.isfinite(each.low + each.high)]
+    worst = min(levels, key=lambda each: each.value, default=None)
     return Topic(
         id=uuid.uuid4().hex,
         kind=_KINDS[alerts[0].severity],
-        title=title(alerts),
-        severity=_worst(alerts),
+        title=_title(alerts),
+        severity=min(severities, key=_RANK.__getitem__),
         members=tuple(sorted(members)),
         number=len(members),
         began=now,
-        low=low,
-        high=high,
+        low=worst.low if worst else None,
+        high=worst.high if worst else None,
         sent=not quiet,
         quiet=quiet,
-        falls=len(_events(alerts, FELL)),
-        found=len(_events(alerts, CAUSED)),
-        certain=_is_certain(alerts),
+        falls=len(_events(alerts, snapshot.FELL)),
+        found=len(_events(alerts, snapshot.CAUSED)),
+        certain=all(each.certainty in (None, Certainty.CERTAIN) for each in alerts),
     )
 
 
 def _followed(cause: Topic, alerts: Sequence[Alert], now: datetime) -> tuple[str | None, Topic]:
     """Return what is new about an open cause, if anything, and its current state."""
-    members = _members(alerts)
-    quiet = all(alert.is_quiet for alert in alerts)
-    found = len(_events(alerts, CAUSED))
-    members_now = tuple(sorted(members.union(cause.members)))
-    after = replace(cause, members=members_now, quiet=quiet, found=found)
-    if not quiet and _is_worse(cause, alerts):
-        kept = {name: getattr(after, name) for name in _KEPT}
-        kept["reminded"] = cause.reminded or now - cause.began >= _REMIND
-        return WORSE, replace(_begun(alerts, now), **kept)
-    if not quiet and cause.sent and not cause.certain and _is_certain(alerts):
+    today = _begun(alerts, now)
+    members = tuple(sorted({*today.members, *cause.members}))
+    after = replace(cause, members=members, quiet=today.quiet, found=today.found)
+    is_due = not cause.reminded and now - cause.began >= _REMIND
+    if not today.quiet and _is_worse(cause, today):
+        kept = {"id": cause.id, "members": members, "began": cause.began, "events": cause.events}
+        return WORSE, replace(today, **kept, reminded=cause.reminded or is_due)
+    if today.quiet or not cause.sent:
+        return None, after
+    if not cause.certain and today.certain:
         return CONFIRMED, replace(after, certain=True)
-    if not quiet and cause.sent and cause.found is not None and found > cause.found:
-        return NEW_CAUSE, replace(after, title=title(alerts))
+    if cause.found is not None and (today.found or 0) > cause.found:
+        return NEW_CAUSE, replace(after, title=today.title)
     is_known = all(_numbered(each) in cause.members for each in alerts)
-    if not quiet and cause.sent and is_known and title(alerts) != cause.title:
-        return NEW_NAME, replace(after, title=title(alerts))
-    if not quiet and cause.sent and not cause.reminded and now - cause.began >= _REMIND:
-        return OPEN, replace(after, reminded=True)
-    return None, after
+    if is_known and today.title != cause.title:
+        return NEW_NAME, replace(after, title=today.title)
+    return (OPEN, replace(after, reminded=True)) if is_due else (None, after)
 
 
-def _is_worse(cause: Topic, alerts: Sequence[Alert]) -> bool:
+def _is_worse(cause: Topic, today: Topic) -> bool:
     """Return whether a cause is worse than when it was last sent.
 
     That is so if its severity is worse, if it is critical again after it was acknowledged, if it
     fell again, if its level is lower by intervals that do not overlap, or if twice as many members
     are missing, unfit or failed.
     """
-    if _RANK[_worst(alerts)] < _RANK[cause.severity] or cause.quiet:
-        return True
-    if len(_events(alerts, FELL)) > cause.falls:
+    is_graver = _RANK[today.severity] < _RANK[cause.severity]
+    if is_graver or cause.quiet or today.falls > cause.falls:
         return True
     if cause.kind in _COUNTED:
-        return len(_members(alerts)) >= 2 * cause.number
-    _, high = _level(alerts)
-    if cause.kind != "drop" or high is None or cause.low is None:
+        return today.number >= 2 * cause.number
+    if cause.kind != "drop" or today.high is None or cause.low is None:
         return False
-    return high < cause.low
+    return today.high < cause.low
 
 
 def _events(alerts: Iterable[Alert], kind: str) -> list[AlertEvent]:
     return [each for alert in alerts for each in alert.events if each.kind == kind]
 
 
-def _is_certain(alerts: Iterable[Alert]) -> bool:
-    return all(each.certainty in (None, Certainty.CERTAIN) for each in alerts)
-
-
 def _is_over(cause: Topic, known: set[str]) -> bool:
     """Return whether a cause without alerts is over; without its series that is not known."""
-    named = [each for each in cause.members if not each.startswith((_NAME, ALERT))]
+    named = [each for each in cause.members if not each.startswith((_NAME, _ALERT))]
     return not named or any(each in known for each in named)
 
 
@@ -254,24 +222,12 @@ def _members(alerts: Iterable[Alert]) -> set[str]:
 
 
 def _numbered(alert: Alert) -> str:
-    return f"{ALERT}{alert.system}:{alert.number}"
+    return f"{_ALERT}{alert.system}:{alert.number}"
 
 
-def _level(alerts: Sequence[Alert]) -> tuple[float | None, float | None]:
-    """Return the interval of the worst level over its baseline, None if it is not known."""
-    ratios = [worst_member(each).ratio for each in alerts if each.members]
-    known = [each for each in ratios if each and math.isfinite(each.low + each.high)]
-    least = min(known, key=lambda each: each.value, default=None)
-    return (least.low, least.high) if least else (None, None)
-
-
-def _worst(alerts: Iterable[Alert]) -> str:
-    return min((alert.severity.value for alert in alerts), key=lambda each: _RANK[each])
-
-
-def title(alerts: Sequence[Alert]) -> str:
+def _title(alerts: Sequence[Alert]) -> str:
     """Return the name of a cause: its alert, or the first one and the number of the others."""
-    names = [printable(subject(alert)) for alert in alerts]
+    names = [printable(views.subject(alert)) for alert in alerts]
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
@@ -286,25 +242,28 @@ _MOST_SERIES: Final = 20
 def message_of(event: Event, site: Snapshot, page: str) -> Message:
     """Return the message about an event."""
     cause = event.cause
-    lines = [printable(f"New: {news_text(each, site)}") for each in event.news]
+    lines = [printable(f"New: {views.news_text(each, site)}") for each in event.news]
     lines += [line for alert in event.alerts[:_MOST_ALERTS] for line in _of_alert(alert, site)]
-    hidden = len(event.alerts) - _MOST_ALERTS
-    lines += [f"and {hidden} more"] if hidden > 0 else []
+    if (hidden := len(event.alerts) - _MOST_ALERTS) > 0:
+        lines.append(f"and {hidden} more")
     if event.kind == ENDED:
         lines += _recovered(cause, site)
     elif event.alerts and not event.alerts[0].reason:
         name = event.alerts[0].name
-        lines += ["", f"Next step: {command_text('explain', name)}"]
-        lines += [f"If known: {command_text('acknowledge', name, '--reason TEXT')}"]
-    system, number = alert_of(event)
-    where = f"{system}, " if system else ""
-    lines += ["", summary(site), f"{where}at {time_text(site.now)} UTC; all times are UTC"]
+        lines += ["", f"Next step: {views.command_text('explain', name)}"]
+        lines += [f"If known: {views.command_text('acknowledge', name, '--reason TEXT')}"]
+    system, number = _alert_of(event)
+    when = f"{system}, at" if system else "at"
+    when = f"{when} {views.time_text(site.now)} UTC; all times are UTC"
+    lines += ["", views.summary(site), when]
     for alert in (*event.alerts, *site.past):
         if number and (alert.system, alert.number) == (system, number):
-            page = address_of(alert, page)
+            page = views.address_of(alert, page)
             break
     lines += [page] if page else []
     first = f"{cause.severity} {_headline(event, site)}"
+    members = (member for alert in event.alerts for member in alert.members)
+    labels = (printable(member.series.label) for member in members)
     worst = event.alerts[0] if event.alerts else None
     return Message(
         id=event.id,
@@ -318,23 +277,19 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         system=system,
         alert=number,
         subject=printable(worst.subject) if worst else cause.title,
-        found=printable(cause_text(worst, site)) if worst else "",
+        found=printable(views.cause_text(worst, site)) if worst else "",
         since=(worst.since if worst and worst.since else cause.began).isoformat(),
         certainty=worst.certainty.value if worst and worst.certainty else "",
         ratio=worst.ratio if worst else None,
-        series=list(
-            dict.fromkeys(
-                printable(member.series.label) for alert in event.alerts for member in alert.members
-            )
-        )[:_MOST_SERIES],
+        series=tuple(dict.fromkeys(labels))[:_MOST_SERIES],
     )
 
 
-def alert_of(event: Event) -> tuple[str, int | None]:
+def _alert_of(event: Event) -> tuple[str, int | None]:
     """Return the system of a cause and, if it is one alert with a number, that number."""
-    numbered = [each for each in event.cause.members if each.startswith(ALERT)]
+    numbered = [each for each in event.cause.members if each.startswith(_ALERT)]
     if len(numbered) == 1:
-        system, _, number = numbered[0].removeprefix(ALERT).rpartition(":")
+        system, _, number = numbered[0].removeprefix(_ALERT).rpartition(":")
         return system, int(number)
     systems = {key.system for alert in event.alerts for key in alert.keys}
     return (systems.pop() if len(systems) == 1 else ""), None
@@ -343,27 +298,26 @@ def alert_of(event: Event) -> tuple[str, int | None]:
 def _headline(event: Event, site: Snapshot) -> str:
     if len(event.alerts) != 1:
         return event.cause.title
-    said = [printable(each) for each in details(event.alerts[0], site, short=True)[:2]]
-    return ", ".join([named(event.alerts[0], site), *filter(None, said)])[:180]
+    said = [printable(each) for each in views.details(event.alerts[0], site, short=True)[:2]]
+    return ", ".join([views.named(event.alerts[0], site), *filter(None, said)])[:180]
 
 
 def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:
-    said = "  ".join(printable(each) for each in details(alert, site) if each)
-    yield f"{alert.severity.value}  {named(alert, site)}  {said}"
-    if cause := cause_text(alert, site):
+    said = "  ".join(printable(each) for each in views.details(alert, site) if each)
+    yield f"{alert.severity.value}  {views.named(alert, site)}  {said}"
+    if cause := views.cause_text(alert, site):
         yield printable(f"Cause: {cause}")
     if len(alert.members) > 1:
         for member in alert.members[:_MOST_SERIES]:
-            ratio = f": {ratio_text(member.ratio)}" if member.ratio else ""
+            ratio = f": {views.ratio_text(member.ratio)}" if member.ratio else ""
             yield f"  {printable(member.series.label)}{ratio}"
-        hidden = len(alert.members) - _MOST_SERIES
-        if hidden > 0:
+        if (hidden := len(alert.members) - _MOST_SERIES) > 0:
             yield f"  and {hidden} more"
 
 
 def _recovered(cause: Topic, site: Snapshot) -> Iterator[str]:
     """Yield since when a cause was known, and how it ended."""
-    since = day_text(cause.began, site.now)
+    since = views.day_text(cause.began, site.now)
     yield f"{cause.title} is no longer {cause.severity}; known since {since}"
     for entry in site.ledger.entries:
         if entry.number is not None and cause.title.split()[0] == str(entry.number):

@@ -6,30 +6,32 @@ the cause is over.
 
 from __future__ import annotations
 
-import json
 import smtplib
 import ssl
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlsplit
 
+import msgspec
 import requests
 import urllib3
+from msgspec.structs import asdict
 
 from iobands.notify.outbox import ENDED, Message, SendError, secret
 
 _SECONDS: Final = 30
+_MAIL_SECONDS: Final = 60
 _MOST_BYTES: Final = 32 << 20  # of an answer: a hundred issues have less
-QUOTE: Final = "'"
+_QUOTE: Final = "'"
 _ESCAPED: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-
-
-_Json = TypeVar("_Json", list[Any], dict[str, Any])
+_PORTS: Final = {"none": 25, "starttls": 587, "tls": 465}
+_TRUSTED: Final = "to none if the network is trusted"
+_Json = TypeVar("_Json", list[dict[str, Any]], dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,7 @@ def refuse_clear(url: str, options: Mapping[str, Any]) -> None:
     if parts.scheme == "http" and not is_here and options.get("security") != "none":
         for name in {"token", "password"} & options.keys():
             raise SendError(
-                f"the {name} would be sent unencrypted: use https, or set security to none if the "
-                "network is trusted"
+                f"the {name} would be sent unencrypted: use https, or set security {_TRUSTED}"
             )
 
 
@@ -66,17 +67,16 @@ def call(method: str, url: str, **options: Any) -> str:  # noqa: ANN401
     Raises:
         SendError: it did not; the text names only the host, as an address may be a secret.
     """
-    host = urlsplit(url).netloc.rpartition("@")[2]
     # A redirection would hand the token to another server.
     options |= {"allow_redirects": False, "stream": True}
     try:
         with requests.request(method, url, timeout=_SECONDS, **options) as answer:
             content = answer.raw.read(_MOST_BYTES, decode_content=True)
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-        raise SendError(f"{host}: {type(error).__name__}") from None
+        raise SendError(f"{_host(url)}: {type(error).__name__}") from None
     said = content.decode(errors="replace")
     if not answer.ok or answer.is_redirect:
-        raise SendError(f"{host}: HTTP status {answer.status_code}: {said}")
+        raise SendError(f"{_host(url)}: HTTP status {answer.status_code}: {said}")
     return said
 
 
@@ -89,13 +89,14 @@ def ask(method: str, url: str, kind: type[_Json], **options: Any) -> _Json:  # n
     """
     said = call(method, url, **options)
     try:
-        found = json.loads(said)
+        return msgspec.json.decode(said, type=kind)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, kind):
-        host = urlsplit(url).netloc.rpartition("@")[2]
-        raise SendError(f"{host}: the answer does not have the form of its API: {said}")
-    return found
+        problem = "the answer does not have the form of its API"
+        raise SendError(f"{_host(url)}: {problem}: {said}") from None
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2]
 
 
 def post_message(message: Message, options: Mapping[str, Any]) -> None:
@@ -109,11 +110,11 @@ def post_message(message: Message, options: Mapping[str, Any]) -> None:
     headers = {"Idempotency-Key": message.id}
     if "token" in options:
         headers["Authorization"] = f"Bearer {secret(options['token'])}"
-    body = payload(message, options.get("form", "json"))
+    body = _body(message, options.get("form", "json"))
     call("POST", url, json=body, auth=Headers(headers))
 
 
-def payload(message: Message, form: str) -> dict[str, Any]:
+def _body(message: Message, form: str) -> dict[str, Any]:
     """Return the body in the form of Slack, Mattermost or Teams, or the whole message."""
     if form == "json":
         return asdict(message)
@@ -134,10 +135,8 @@ def payload(message: Message, form: str) -> dict[str, Any]:
         return {"type": "message", "attachments": [{"contentType": kind, "content": card}]}
     # as code, in which nothing is a mention or a link
     title, text = (each.translate(_ESCAPED) for each in (message.title, message.text))
-    return {"text": f"`{title.replace('`', QUOTE)}`\n```\n{text.replace('```', QUOTE * 3)}```"}
-
-
-_MAIL_SECONDS: Final = 60
+    title, text = title.replace("`", _QUOTE), text.replace("```", _QUOTE * 3)
+    return {"text": f"`{title}`\n```\n{text}```"}
 
 
 def send_mail(message: Message, options: Mapping[str, Any]) -> None:
@@ -171,17 +170,12 @@ def as_mail(message: Message, options: Mapping[str, Any]) -> EmailMessage:
     if mail["Message-ID"] != first:
         mail["In-Reply-To"] = mail["References"] = first
     mail["Auto-Submitted"] = "auto-generated"
-    for name, value in fields_of(message).items():
-        mail[f"X-Iobands-{name.capitalize()}"] = value
+    names = ("schema", "kind", "severity", "system", "alert", "subject", "found", "since", "page")
+    for name in names:  # for programs, as contract 9 defines them
+        if (value := getattr(message, name)) not in ("", None):
+            mail[f"X-Iobands-{name.capitalize()}"] = str(value)
     mail.set_content(message.text)
     return mail
-
-
-def fields_of(message: Message) -> dict[str, str]:
-    """Return the headers for programs, by the end of their names; those of contract 9."""
-    names = ("schema", "kind", "severity", "system", "alert", "subject", "found", "since", "page")
-    fields = {name: getattr(message, name) for name in names}
-    return {name: str(value) for name, value in fields.items() if value not in ("", None)}
 
 
 def hand_to(command: Sequence[str], content: bytes) -> None:
@@ -205,17 +199,15 @@ def hand_to(command: Sequence[str], content: bytes) -> None:
 def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
     security = options.get("security", "none")
     if "password" in options and "security" not in options:
-        raise SendError(
-            "the password would be sent unencrypted: set security to starttls or tls, or to none "
-            "if the network is trusted"
-        )
-    usual = {"none": 25, "starttls": 587, "tls": 465}[security]
-    server, port = options.get("server", "localhost"), options.get("port", usual)
+        remedy = f"set security to starttls or tls, or {_TRUSTED}"
+        raise SendError(f"the password would be sent unencrypted: {remedy}")
+    place = options.get("server", "localhost"), options.get("port", _PORTS[security])
     context = ssl.create_default_context(cafile=options.get("ca"))
+    link: smtplib.SMTP
     if security == "tls":
-        link: smtplib.SMTP = smtplib.SMTP_SSL(server, port, timeout=_MAIL_SECONDS, context=context)
+        link = smtplib.SMTP_SSL(*place, timeout=_MAIL_SECONDS, context=context)
     else:
-        link = smtplib.SMTP(server, port, timeout=_MAIL_SECONDS)
+        link = smtplib.SMTP(*place, timeout=_MAIL_SECONDS)
     with link:
         if security == "starttls":
             link.starttls(context=context)
@@ -232,19 +224,6 @@ _PAGE: Final = 100
 _ZERO_WIDTH: Final = "\u200b"
 
 
-@dataclass(frozen=True)
-class Api:
-    """The addresses and names of an API; `issues` is the address of a project's issues."""
-
-    issues: str
-    auth: Headers
-    number: str
-    text: str
-    comments: str
-    closing: tuple[str, dict[str, str]]
-    labels: object
-
-
 def send_issue(message: Message, options: Mapping[str, Any], kind: str) -> None:
     """Open the issue of a message's cause, comment on it or close it, each once.
 
@@ -255,79 +234,55 @@ def send_issue(message: Message, options: Mapping[str, Any], kind: str) -> None:
         SendError: the tracker did not accept it.
     """
     refuse_clear(options.get("url", ""), options)
-    api = (gitlab if kind == "gitlab" else github)(options)
-    label = options.get("label", "iobands")
-    issue = _found(api, f"{api.issues}", {"labels": label, "state": "all"}, message.cause)
+    project, label = options["project"], options.get("label", "iobands")
+    token, labels = secret(options["token"]), [label]
+    if kind == "gitlab":  # version 4
+        home, path = "https://gitlab.com", f"api/v4/projects/{quote(project, safe='')}/issues"
+        headers, labels = {"PRIVATE-TOKEN": token}, label
+        number_of, text_of, comments_of = "iid", "description", "notes"
+        method, closing = "PUT", {"state_event": "close"}
+    else:
+        home, path = "https://api.github.com", f"repos/{project}/issues"
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
+        headers["X-GitHub-Api-Version"] = "2022-11-28"
+        number_of, text_of, comments_of = "number", "body", "comments"
+        method, closing = "PATCH", {"state": "closed"}
+    issues, auth = f"{options.get('url', home).rstrip('/')}/{path}", Headers(headers)
+
+    def search(url: str, query: Mapping[str, str], ident: str) -> dict[str, Any] | None:
+        """Return the issue or the comment that carries `ident`, or None."""
+        for page in range(1, _MOST_PAGES + 1):
+            asked = {**query, "per_page": str(_PAGE), "page": str(page)}
+            entries = ask("GET", url, list[dict[str, Any]], params=asked, auth=auth)
+            for entry in entries:
+                if _mark(ident) in f"{entry.get(text_of)} {entry.get('body')}":
+                    return entry
+            if len(entries) < _PAGE:
+                break
+        return None
+
+    issue = search(issues, {"labels": label, "state": "all"}, message.cause)
     if issue is None:
-        title = f"iobands: {message.title}".replace("@", f"@{_ZERO_WIDTH}")
-        said = _text(message, message.cause)
-        body: dict[str, object] = {"title": title, api.text: said, "labels": api.labels}
-        issue = ask("POST", api.issues, dict, json=body, auth=api.auth)
-    number = issue.get(api.number)
+        body = {
+            "title": f"iobands: {message.title}".replace("@", f"@{_ZERO_WIDTH}"),
+            text_of: _text(message, message.cause),
+            "labels": labels,
+        }
+        issue = ask("POST", issues, dict[str, Any], json=body, auth=auth)
+    number = issue.get(number_of)
     if not isinstance(number, int):
-        raise SendError(f"the tracker returned an issue without {api.number!r}")
-    place = f"{api.issues}/{number}"
-    opened = _mark(message.id) in str(issue.get(api.text))
-    if not opened and _found(api, f"{place}/{api.comments}", {}, message.id) is None:
-        body = {"body": _text(message, message.id)}
-        call("POST", f"{place}/{api.comments}", json=body, auth=api.auth)
+        raise SendError(f"the tracker returned an issue without {number_of!r}")
+    comments = f"{issues}/{number}/{comments_of}"
+    opened = _mark(message.id) in str(issue.get(text_of))
+    if not opened and search(comments, {}, message.id) is None:
+        call("POST", comments, json={"body": _text(message, message.id)}, auth=auth)
     if message.kind == ENDED:
-        method, change = api.closing
-        call(method, place, json=change, auth=api.auth)
-
-
-def gitlab(options: Mapping[str, Any]) -> Api:
-    """Return the addresses and names of GitLab's API v4."""
-    url = options.get("url", "https://gitlab.com").rstrip("/")
-    project = quote(options["project"], safe="")
-    return Api(
-        issues=f"{url}/api/v4/projects/{project}/issues",
-        auth=Headers({"PRIVATE-TOKEN": secret(options["token"])}),
-        number="iid",
-        text="description",
-        comments="notes",
-        closing=("PUT", {"state_event": "close"}),
-        labels=options.get("label", "iobands"),
-    )
-
-
-def github(options: Mapping[str, Any]) -> Api:
-    """Return the addresses and names of GitHub's REST API."""
-    url = options.get("url", "https://api.github.com").rstrip("/")
-    headers = {
-        "Authorization": f"Bearer {secret(options['token'])}",
-        "Accept": "application/vnd.github+json",
-        "X-GitHub-Api-Version": "2022-11-28",
-    }
-    return Api(
-        issues=f"{url}/repos/{options['project']}/issues",
-        auth=Headers(headers),
-        number="number",
-        text="body",
-        comments="comments",
-        closing=("PATCH", {"state": "closed"}),
-        labels=[options.get("label", "iobands")],
-    )
-
-
-def _found(api: Api, url: str, query: dict[str, str], ident: str) -> dict[str, Any] | None:
-    """Return the issue or the comment that carries `ident`, or None."""
-    for page in range(1, _MOST_PAGES + 1):
-        asked = {**query, "per_page": str(_PAGE), "page": str(page)}
-        entries = ask("GET", url, list, params=asked, auth=api.auth)
-        if not all(isinstance(each, dict) for each in entries):
-            raise SendError("the tracker's list of issues does not have the form of its API")
-        for entry in entries:
-            if _mark(ident) in f"{entry.get(api.text)} {entry.get('body')}":
-                return dict(entry)
-        if len(entries) < _PAGE:
-            break
-    return None
+        call(method, f"{issues}/{number}", json=closing, auth=auth)
 
 
 def _text(message: Message, ident: str) -> str:
     marks = "".join(_mark(each) for each in dict.fromkeys((ident, message.id)))
-    text = message.text.replace("```", QUOTE * 3)
+    text = message.text.replace("```", _QUOTE * 3)
     return f"```\n{text}```\n{marks}"
 
 

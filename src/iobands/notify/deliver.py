@@ -10,22 +10,16 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
+import msgspec
+from msgspec.structs import replace
+
+from iobands.notify import channels
 from iobands.notify.changes import changes, message_of
-from iobands.notify.channels import (
-    Headers,
-    ask,
-    call,
-    hand_to,
-    post_message,
-    refuse_clear,
-    send_issue,
-    send_mail,
-)
+from iobands.notify.channels import Headers, refuse_clear, send_mail
 from iobands.notify.outbox import (
     Channel,
     Delivery,
@@ -50,9 +44,8 @@ def news(site: Snapshot, settings: Settings, state: OutboxState) -> OutboxState:
     causes, events = changes(state.causes, site, settings.severities)
     pending = list(state.pending)
     for event in events:
-        names = tuple(
-            each.name for each in settings.channels if event.cause.severity in each.severities
-        )
+        severity = event.cause.severity
+        names = tuple(each.name for each in settings.channels if severity in each.severities)
         if names:
             pending.append((message_of(event, site, settings.page), names))
     return OutboxState(tuple(causes), tuple(pending))
@@ -75,22 +68,19 @@ def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> 
 
     After a failure, the other messages of the channel wait for the next time, in order.
     """
-    channels = {each.name: each for each in settings.channels}
+    known = {each.name: each for each in settings.channels}
     failed: set[str] = set()
     for entry in entries:
         if entry.sent or entry.channel in failed:
             continue
         tried = replace(entry, attempts=entry.attempts + 1, error="")
         outbox.write(tried)
-        channel = channels.get(entry.channel)
-        if channel is None:
-            error = (
-                f"config/notify.yaml no longer has the channel {entry.channel}; remove {entry.path}"
-            )
-        else:
+        if channel := known.get(entry.channel):
             error = attempt(partial(send, channel, entry.message))
-        if error:
-            failed.add(entry.channel)
+        else:
+            error = f"config/notify.yaml no longer has the channel {entry.channel}"
+            error = f"{error}; remove {entry.path}"
+        failed |= {entry.channel} if error else set()
         sent = None if error else datetime.now(timezone.utc).isoformat()
         tried = replace(tried, error=error, sent=sent)
         outbox.write(tried)
@@ -129,14 +119,13 @@ def send(channel: Channel, message: Message) -> None:
     if channel.type == "mail":
         send_mail(message, channel.options)
     elif channel.type == "webhook":
-        post_message(message, channel.options)
+        channels.post_message(message, channel.options)
     elif channel.type == "command":
-        hand_to(channel.options["command"], json.dumps(asdict(message)).encode())
+        channels.hand_to(channel.options["command"], msgspec.json.encode(message))
     else:
-        send_issue(message, channel.options, channel.type)
+        channels.send_issue(message, channel.options, channel.type)
 
 
-_SERVICE: Final = "iobands"
 _FRESH_HOURS: Final = 26.0
 _MOST_OF_PING: Final = 10_000  # characters
 
@@ -149,15 +138,15 @@ def report(monitor: Channel, status: int, output: str, performance: Sequence[str
     """
     options = monitor.options
     refuse_clear(options["url"], options)
+    host, service = options["host"], options.get("service", "iobands")
     verify = options.get("ca", True)
-    service = options.get("service", _SERVICE)
+    name = "password" if monitor.type == "icinga" else "token"
+    own = secret(options[name]) if name in options else ""
     if monitor.type == "icinga":
-        url = f"{options['url'].rstrip('/')}/v1/actions/process-check-result"
-        names = {"host": options["host"], "service": service}
         body = {
             "type": "Service",
             "filter": "host.name == wanted_host && service.name == wanted_service",
-            "filter_vars": {f"wanted_{name}": value for name, value in names.items()},
+            "filter_vars": {"wanted_host": host, "wanted_service": service},
             "exit_status": status,
             "plugin_output": output,
             "performance_data": [*performance],
@@ -165,34 +154,24 @@ def report(monitor: Channel, status: int, output: str, performance: Sequence[str
             # Without a newer result Icinga calls the service UNKNOWN.
             "ttl": round(options.get("fresh_hours", _FRESH_HOURS) * 3600),
         }
-        password = secret(options["password"]) if "password" in options else ""
-        answer = ask(
-            "POST",
-            url,
-            dict,
-            json=body,
-            auth=(options.get("user", ""), password),
-            headers={"Accept": "application/json"},
-            verify=verify,
-        )
+        url = f"{options['url'].rstrip('/')}/v1/actions/process-check-result"
+        how = {"auth": (options.get("user", ""), own), "verify": verify}
+        how["headers"] = {"Accept": "application/json"}
+        answer = channels.ask("POST", url, dict[str, Any], json=body, **how)
         if not answer.get("results"):
-            raise SendError(
-                f"the monitor has no service {service!r} on the host {options['host']!r}"
-            )
-    else:
-        result = {
-            "checkresult": {"type": "service"},
-            "hostname": options["host"],
-            "servicename": service,
-            "state": str(status),
-            "output": " | ".join(filter(None, (output.replace("|", "/"), " ".join(performance)))),
-        }
-        token = secret(options["token"]) if "token" in options else ""
-        form = {"cmd": "submitcheck", "token": token}
-        form["json"] = json.dumps({"checkresults": [result]})
-        said = call("POST", options["url"], data=form, auth=Headers({}), verify=verify)
-        if "error" in said.lower():
-            raise SendError(f"NRDP: {said}")
+            raise SendError(f"the monitor has no service {service!r} on the host {host!r}")
+        return
+    result = {
+        "checkresult": {"type": "service"},
+        "hostname": host,
+        "servicename": service,
+        "state": str(status),
+        "output": " | ".join(filter(None, (output.replace("|", "/"), " ".join(performance)))),
+    }
+    form = {"cmd": "submitcheck", "token": own, "json": json.dumps({"checkresults": [result]})}
+    said = channels.call("POST", options["url"], data=form, auth=Headers({}), verify=verify)
+    if "error" in said.lower():
+        raise SendError(f"NRDP: {said}")
 
 
 def ping(where: str | Mapping[str, str], step: str, text: str = "") -> None:
@@ -202,4 +181,6 @@ def ping(where: str | Mapping[str, str], step: str, text: str = "") -> None:
         SendError: the server did not accept it.
     """
     url = secret(where).rstrip("/") + (f"/{step}" if step else "")
-    call("POST", url, data=text[:_MOST_OF_PING].encode("utf-8", "replace"), auth=Headers({}))
+    channels.call(
+        "POST", url, data=text[:_MOST_OF_PING].encode("utf-8", "replace"), auth=Headers({})
+    )

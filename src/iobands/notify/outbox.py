@@ -13,30 +13,23 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote, urlsplit
 
-from iobands.model import (
-    OK,
-    Document,
-    FileError,
-    held,
-    load_schema,
-    parse_time,
-    parse_yaml,
-    read_content,
-    read_small,
-    replace_file,
-)
-from iobands.snapshot import LASTING, Alert, AlertEvent, Severity
+import msgspec
+from msgspec.structs import replace
+
+from iobands import model
+from iobands.model import FileError, parse_time
+from iobands.snapshot import LASTING, Severity
 
 _SETTINGS_SCHEMA: Final = Path(__file__).with_name("notify.schema.yaml")
 #: The default subjects of messages: alerts with another exit status than 0.
-NOTIFIED: Final = frozenset(each.value for each in Severity if each.exit_status != OK)
+NOTIFIED: Final = frozenset(each.value for each in Severity if each.exit_status != model.OK)
 _MOST_BYTES: Final = 4096  # of a secret
 # The forms in which libraries may print a secret.
 _secrets: set[str] = set()
@@ -75,20 +68,19 @@ def read_settings(path: Path) -> Settings:
     """
     if not path.exists():
         raise FileError(f"{path}: there is no such file; it names who gets messages")
-    document = parse_yaml(read_content(path), path)
-    document.check(load_schema(_SETTINGS_SCHEMA))
+    document = model.parse_yaml(model.read_content(path), path)
+    document.check(model.load_schema(_SETTINGS_SCHEMA))
     said = document.value
     every = _severities(said.get("severities", NOTIFIED))
-    channels = []
-    for name, options in said.get("channels", {}).items():
-        own = _severities(options.get("severities", every))
-        channels.append(Channel(name, options["type"], options, own))
-        every |= own
-    monitors = tuple(
-        Channel(name, options["type"], options)
-        for name, options in said.get("monitors", {}).items()
+    channels, monitors = (
+        tuple(
+            Channel(name, own["type"], own, _severities(own.get("severities", every)))
+            for name, own in said.get(kind, {}).items()
+        )
+        for kind in ("channels", "monitors")
     )
-    return Settings(tuple(channels), monitors, said.get("page", ""), said.get("ping"), every)
+    every = every.union(*(each.severities for each in channels))
+    return Settings(channels, monitors, said.get("page", ""), said.get("ping"), every)
 
 
 def _severities(names: Iterable[str]) -> frozenset[str]:
@@ -108,16 +100,32 @@ def secret(where: str | Mapping[str, str]) -> str:
     if isinstance(where, str):
         return _noted(where)
     if "env" in where:
-        name = f"the variable {where['env']}"
-        found = os.environ.get(where["env"], "").strip()
+        name, found = f"the variable {where['env']}", os.environ.get(where["env"], "").strip()
     else:
         name = where["file"]
-        found = _content(Path(name)).decode(errors="replace").strip()
+        try:
+            mode = stat.S_IMODE(Path(name).stat().st_mode)
+            # a pipe or a device is not waited for
+            found = model.read_small(Path(name), _MOST_BYTES).decode(errors="replace").strip()
+        except OSError as error:
+            raise SendError(f"{name}: {error.strerror or error}") from None
+        if mode not in (0o600, 0o400):
+            problem = f"{name} has mode {mode:04o}, so others could read it"
+            raise SendError(f"{problem}; run chmod 600 {name}")
     if not found:
         raise SendError(f"{name} is empty or not set")
     if not (found.isascii() and found.isprintable()):
         raise SendError(f"{name} must hold only the secret: one line, ASCII, no control character")
     return _noted(found)
+
+
+def _noted(found: str) -> str:
+    _secrets.update({found, repr(found)[1:-1], quote(found)})
+    if "://" in found:  # an address: libraries print its parts
+        parts = urlsplit(found)
+        forms = {parts.path, f"{parts.path}?{parts.query}", parts.password or ""}
+        _secrets.update(forms - {"", "/"})
+    return found
 
 
 def scrubbed(text: str) -> str:
@@ -127,47 +135,25 @@ def scrubbed(text: str) -> str:
     return text
 
 
-def _noted(found: str) -> str:
-    forms = {found, repr(found)[1:-1], quote(found)}
-    _secrets.update(forms)
-    if "://" in found:  # an address: libraries print its parts
-        parts = urlsplit(found)
-        _secrets.update(
-            {parts.path, f"{parts.path}?{parts.query}", parts.password or ""} - {"", "/"}
-        )
-    return found
-
-
-def _content(path: Path) -> bytes:
-    """Return the content of a secret's file, without waiting for a pipe or a device."""
-    try:
-        mode = stat.S_IMODE(path.stat().st_mode)
-        content = read_small(path, _MOST_BYTES)
-    except OSError as error:
-        raise SendError(f"{path}: {error.strerror or error}") from None
-    if mode not in (0o600, 0o400):
-        raise SendError(
-            f"{path} has mode {mode:04o}, so others could read it; run chmod 600 {path}"
-        )
-    return content
-
-
-#: The version of contract 9.
-MESSAGE_SCHEMA: Final = "iobands-message/1"
-BEGAN: Final = "began"
-WORSE: Final = "worse"
-CONFIRMED: Final = "confirmed"
+#: The kind of the message that a cause is over.
 ENDED: Final = "recovered"
-OPEN: Final = "still open"
-NEW_NAME: Final = "renamed"
-NEW_CAUSE: Final = "cause"
-
-#: A member of a cause that is an alert: its system, a colon and its number are behind this.
-ALERT: Final = "alert:"
+#: What may be part of the name of a file.
+_Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+\Z")]
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+_Known = Annotated[str, msgspec.Meta(pattern=rf"^({'|'.join(each.value for each in Severity)})\Z")]
 
 
-@dataclass(frozen=True)
-class Topic:
+class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a file of the outbox has."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no time."""
+        for name in ("began", "when", "sent"):
+            if isinstance(value := getattr(self, name, None), str | datetime):
+                parse_time(value)
+
+
+class Topic(_Written, frozen=True):
     """A cause that was sent. `members` are series, or other subjects of the alerts.
 
     `severity`, `number` (of members) and the interval `low` to `high` of the worst level over its
@@ -176,59 +162,41 @@ class Topic:
     false until a message has said that its alerts are certain.
     """
 
-    id: str
+    id: _Name
     kind: str
     title: str
-    severity: str
+    severity: _Known
     members: tuple[str, ...]
-    number: int
+    number: _Count
     began: datetime
     low: float | None = None
     high: float | None = None
     sent: bool = True
     quiet: bool = False
     reminded: bool = False
-    events: int = 0
-    falls: int = 0
-    found: int | None = None
+    events: _Count = 0
+    falls: _Count = 0
+    #: How often the cause of its alerts was found or withdrawn; None of an earlier version.
+    found: _Count | None = None
     certain: bool = True
 
 
-@dataclass(frozen=True)
-class Event:
-    """A change of a cause, to be sent; `alerts` are its current alerts, empty if it is over.
-
-    `news` are the further falls of alerts, and what became known of causes, since the last message.
-    """
-
-    kind: str
-    cause: Topic
-    alerts: tuple[Alert, ...] = ()
-    news: tuple[AlertEvent, ...] = ()
-
-    @property
-    def id(self) -> str:
-        """The name of the event; it never changes."""
-        return f"{self.cause.id}-{self.cause.events}"
-
-
-@dataclass(frozen=True)
-class Message:
+class Message(_Written, frozen=True):
     """What is sent about an event, the same in every channel; contract 9 defines the fields.
 
     `id` identifies the event, so that a receiver can recognise a repetition, and `cause` what it is
     about. Times are ISO 8601. `found` says what may have caused the alert.
     """
 
-    id: str
-    cause: str
+    id: _Name
+    cause: _Name
     kind: str
     severity: str
     title: str
     text: str
     when: str
     page: str = ""
-    schema: str = MESSAGE_SCHEMA
+    schema: str = "iobands-message/1"
     system: str = ""
     alert: int | None = None
     subject: str = ""
@@ -236,34 +204,32 @@ class Message:
     since: str = ""
     certainty: str = ""
     ratio: float | None = None
-    series: list[str] = field(default_factory=list)
+    series: tuple[str, ...] = ()
 
 
-_SCHEMA: Final = 1
-_SCHEMA_FILE: Final = Path(__file__).with_name("outbox.schema.yaml")
+class Delivery(_Written, frozen=True):
+    """A message for a channel, in a file; `sent` is the time of sending, None before."""
+
+    path: Path
+    channel: _Name
+    message: Message
+    attempts: _Count
+    error: str
+    sent: str | None
+    schema: Literal[1] = 1
+
+
+class OutboxState(msgspec.Struct, frozen=True):
+    """The open causes, and messages with channels that have no file yet."""
+
+    causes: tuple[Topic, ...]
+    pending: tuple[tuple[Message, tuple[_Name, ...]], ...]
+    schema: int = 1
+
+
 _STATE: Final = "causes.json"
 _KEPT: Final = timedelta(days=90)
 _LOCK_SECONDS: Final = 60
-
-
-@dataclass(frozen=True)
-class Delivery:
-    """A message for a channel; `sent` is the time of sending, None before."""
-
-    path: Path
-    channel: str
-    message: Message
-    attempts: int = 0
-    error: str = ""
-    sent: str | None = None
-
-
-@dataclass(frozen=True)
-class OutboxState:
-    """The open causes, and messages with channels that have no file yet."""
-
-    causes: tuple[Topic, ...] = ()
-    pending: tuple[tuple[Message, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -281,17 +247,13 @@ class Outbox:
         """
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with ExitStack() as stack:
-                try:
-                    stack.enter_context(held(self.directory / ".lock", _LOCK_SECONDS))
-                except TimeoutError:
-                    said = f"{self.directory}: another process is sending; try again later"
-                    raise FileError(said) from None
+            with model.held(self.directory / ".lock", _LOCK_SECONDS):
                 yield
+        except TimeoutError:
+            raise FileError(f"{self.directory}: another process is sending; try later") from None
         except OSError as error:
-            raise FileError(
-                f"{error.filename or self.directory}: {error.strerror or error}"
-            ) from error
+            where = error.filename or self.directory
+            raise FileError(f"{where}: {error.strerror or error}") from error
 
     def state(self) -> OutboxState:
         """Return the last recorded state, or an empty one the first time.
@@ -301,45 +263,32 @@ class Outbox:
         """
         path = self.directory / _STATE
         try:
-            said = _read(path, "state")
-            causes = [
-                Topic(
-                    **{**each, "began": parse_time(each["began"]), "members": (*each["members"],)}
-                )
-                for each in said["causes"]
-            ]
-            pending = [(Message(**each), tuple(names)) for each, names in said["pending"]]
+            return msgspec.json.decode(model.read_small(path), type=OutboxState)
         except FileNotFoundError:
-            return OutboxState()
-        except (OSError, ValueError) as error:
-            raise FileError(
-                f"{path}: cannot be read ({error}); move it away, and open alerts are sent again"
-            ) from error
-        return OutboxState(tuple(causes), tuple(pending))
+            return OutboxState((), ())
+        except (OSError, ValueError, RecursionError) as error:
+            remedy = "move it away, and open alerts are sent again"
+            raise FileError(f"{path}: cannot be read ({error}); {remedy}") from error
 
     def note(self, state: OutboxState) -> None:
         """Record `state`, and write a file for each pending message and channel."""
-        self._write_state(state)
+        _write(self.directory / _STATE, state)
         for message, channels in state.pending:
             for channel in channels:
                 path = self.directory / f"{message.id}.{channel}.json"
                 if not path.exists():
-                    self.write(Delivery(path, channel, message))
+                    self.write(Delivery(path, channel, message, 0, "", None))
         if state.pending:
-            self._write_state(replace(state, pending=()))
+            _write(self.directory / _STATE, replace(state, pending=()))
 
     def entries(self) -> tuple[list[Delivery], list[str]]:
         """Return all messages in the order of time, and the unreadable files with reasons."""
         found, problems = [], []
         for path in sorted(self.directory.glob("*.*.json")):
             try:
-                said = _read(path, "entry")
-                message = Message(**said["message"])
-                for moment in filter(None, (message.when, said["sent"])):
-                    parse_time(moment)
-                rest = {name: said[name] for name in ("channel", "attempts", "error", "sent")}
-                found.append(Delivery(path, message=message, **rest))
-            except (OSError, ValueError) as error:
+                said = msgspec.json.decode(model.read_small(path), type=dict)
+                found.append(msgspec.convert({**said, "path": path}, Delivery))
+            except (OSError, ValueError, RecursionError) as error:
                 why = getattr(error, "strerror", None) or error
                 problems.append(f"{path}: cannot be read: {why}")
         found.sort(key=lambda each: (each.message.when, each.message.id))
@@ -347,9 +296,7 @@ class Outbox:
 
     def write(self, entry: Delivery) -> None:
         """Write a message in its current state."""
-        said = {"schema": _SCHEMA, **asdict(entry)}
-        del said["path"]
-        _replace(entry.path, said)
+        _write(entry.path, entry)
 
     def prune(self, entries: Sequence[Delivery], now: datetime) -> None:
         """Remove messages that were sent long ago."""
@@ -357,28 +304,9 @@ class Outbox:
             if entry.sent and abs(now - parse_time(entry.sent)) > _KEPT:
                 entry.path.unlink(missing_ok=True)
 
-    def _write_state(self, state: OutboxState) -> None:
-        causes = [{**asdict(each), "began": each.began.isoformat()} for each in state.causes]
-        pending = [[asdict(message), names] for message, names in state.pending]
-        _replace(self.directory / _STATE, {"schema": _SCHEMA, "causes": causes, "pending": pending})
 
-
-def _read(path: Path, kind: str) -> dict[str, Any]:
-    """Return the JSON of one of our files, which is a `kind` of the schema.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: the file is damaged.
-    """
-    try:
-        said = json.loads(read_small(path))
-    except RecursionError as error:
-        raise ValueError(str(error)) from None
-    schema = load_schema(_SCHEMA_FILE)
-    Document(kind, said).check({**schema, **schema["$defs"][kind]})
-    return dict(said)
-
-
-def _replace(path: Path, said: Mapping[str, Any]) -> None:
-    text = json.dumps(said, ensure_ascii=False, indent=1)
-    replace_file(path, text.encode("utf-8", "replace"), durable=True)
+def _write(path: Path, what: OutboxState | Delivery) -> None:
+    said = msgspec.to_builtins(what, builtin_types=(datetime,), enc_hook=str)
+    said.pop("path", None)
+    text = json.dumps(said, ensure_ascii=False, indent=1, default=datetime.isoformat)
+    model.replace_file(path, text.encode("utf-8", "replace"), durable=True)

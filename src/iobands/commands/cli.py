@@ -1,4 +1,4 @@
-"""The options of the commands, and what they mean."""
+"""What the commands share: options, what they mean, and how a command fails."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import getpass
 import inspect
 import os
 import threading
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial, wraps
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_type_hints
 
 import typer
 
-from iobands.model import UNKNOWN, parse_time, seconds_of
+from iobands.model import OK, UNKNOWN, parse_time, seconds_of
 
 if TYPE_CHECKING:
     from iobands.measure import Listener
@@ -28,9 +28,62 @@ _T = TypeVar("_T")
 REPORT_MODULES: Final = ("jinja2", "matplotlib", "pandas", "scipy", "uplot")
 
 
+def option(names: str, text: str, min: float | None = None, max: float | None = None) -> object:
+    """Return an option for Annotated: its flags and the word for its value, as in `--by NAME`."""
+    flags = [each for each in names.split() if each.startswith("-")]
+    metavar = names.split()[len(flags) :]
+    return typer.Option(*flags, metavar=" ".join(metavar) or None, help=text, min=min, max=max)
+
+
+def argument(name: str, text: str) -> object:
+    """Return an argument for Annotated: the word for its value, and what it is."""
+    return typer.Argument(metavar=name, help=text)
+
+
+def _not_empty(words: list[str]) -> list[str]:
+    if not "".join(words).strip():
+        raise failure("SERIES is empty; `iobands status` has the names")
+    return words
+
+
+_SERIES: Final = "The name of a series or an alert in `iobands status`, or some of its words."
+_CONFIG: Final = (
+    "The directory with bands, alerts, systems and notify.yaml. [default: config, here or of the "
+    "site]"
+)
+_ROOT: Final = "The site's directory. [default: the one around the working directory]"
+_AS_OF: Final = "Show what was known then, without later runs and actions. [default: now]"
+_ALARMS: Final = "False alarms a year to accept, over all series together."
+
+SeriesArgument = Annotated[
+    list[str], typer.Argument(metavar="SERIES", callback=_not_empty, help=_SERIES)
+]
+ReframeArguments = Annotated[
+    list[str] | None,
+    argument("[-- REFRAME_ARGUMENT...]", "Further arguments for ReFrame, such as -n BenchioSSF."),
+]
+PerflogsOption = Annotated[
+    Path | None, "DIR", "The perflogs. [default: perflogs, here or of the site]"
+]
+ConfigOption = Annotated[Path | None, "DIR", _CONFIG]
+RootOption = Annotated[Path | None, option("--site DIR", _ROOT)]
+SystemOption = Annotated[str | None, "NAME", "This system only. [default: all]"]
+AsSystemOption = Annotated[str | None, "NAME", "The system. [default: ReFrame detects it]"]
+TagOption = Annotated[str, "Select the checks with this tag."]
+FalseAlarmsOption = Annotated[float, option("--false-alarms NUMBER", _ALARMS, 0.001, 1e6)]
+StoreOption = Annotated[str | None, "URL", "Read this store instead of the site's own files."]
+ByOption = Annotated[str | None, "NAME", "Your name. [default: your login name]"]
+VerboseOption = Annotated[bool, option("--verbose -v", "Show ReFrame's output.")]
+NotifyOption = Annotated[bool, "Also send messages, as config/notify.yaml says."]
+YesOption = Annotated[bool, option("--yes -y", "Write without asking.")]
+DryRunOption = Annotated[bool, "Show the result, and write nothing."]
+SinceOption = Annotated[str | None, "TIME", "A date (UTC), or a time with its offset."]
+AsOfOption = Annotated[str | None, "TIME", _AS_OF]
+
+
 @dataclass(frozen=True)
 class SiteOptions:
-    """Where the files of a site are and how it is judged; the fields with options are options.
+    """Where the files of a site are and how it is judged; the annotated fields are options.
 
     The default paths are below `root`, or else here or in the site around. `as_of` is a time in the
     past, or None for now. `store` is the URL of a store that is read instead of perflogs.
@@ -80,41 +133,47 @@ class SampleOptions(StoredSiteOptions):
     root: Path | None = None
 
 
-def with_site_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return `command` with a dataclass among its parameters replaced by that class's options."""
-    signature = inspect.signature(command, eval_str=True)
-    parameters = dict(signature.parameters)
-    taken = next((each for each in parameters.values() if is_dataclass(each.annotation)), None)
-    if taken is None:
-        return command
-    options = taken.annotation
-    hints = get_type_hints(options, include_extras=True)
-    defaults = {
-        each.name: inspect.Parameter.empty if each.default is MISSING else each.default
-        for each in fields(options)
-        if hasattr(hints[each.name], "__metadata__")
-    }
-    # the command's own before those of every site
-    names = sorted(defaults, key=lambda name: name not in options.__annotations__)
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return `command` as typer takes it.
+
+    A parameter `name: Annotated[type, "VALUE", "help"]` is the option --name; a switch has no
+    VALUE. The parameter `options` is replaced by the options of its class.
+    """
+    parameters = dict(inspect.signature(command, eval_str=True).parameters)
+    names: list[str] = []
+    kind: Any = None
+    if "options" in parameters:
+        kind = parameters.pop("options").annotation
+        hints, fields = get_type_hints(kind, include_extras=True), inspect.signature(kind)
+        names = [name for name in fields.parameters if hasattr(hints[name], "__metadata__")]
+        # the command's own before those of every site
+        names.sort(key=lambda name: name not in kind.__annotations__)
+        for name in names:
+            parameters[name] = fields.parameters[name].replace(annotation=hints[name])
+    shown = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=_declared(each))
+        for each in parameters.values()
+    ]
 
     @wraps(command)
     def call(**given: object) -> None:
-        site = options(**{name: given.pop(name) for name in names})
-        command(**given, **{taken.name: site})
+        if kind:
+            given["options"] = kind(**{name: given.pop(name) for name in names})
+        command(**given)
 
-    del parameters[taken.name]
-    for name in names:
-        parameters[name] = inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=defaults[name],
-            annotation=hints[name],
-        )
-    shown = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters.values()]
     # where inspect, and so typer, looks for it
-    call.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
-    call.__annotations__ = {name: each.annotation for name, each in parameters.items()}
+    call.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    call.__annotations__ = {each.name: each.annotation for each in shown}
     return call
+
+
+def _declared(parameter: inspect.Parameter) -> object:
+    """Return the annotation with an option of typer in place of texts."""
+    *value, text = getattr(parameter.annotation, "__metadata__", (None,))
+    if not isinstance(text, str):
+        return parameter.annotation
+    flag = f"--{parameter.name.replace('_', '-')}"
+    return Annotated[parameter.annotation.__origin__, option(" ".join([flag, *value]), text)]
 
 
 def site_files(directory: Path) -> Callable[[str], SiteFile]:
@@ -122,118 +181,6 @@ def site_files(directory: Path) -> Callable[[str], SiteFile]:
     from iobands.source.site_file import read_site_file  # noqa: PLC0415 (slow to load)
 
     return partial(read_site_file, directory)
-
-
-PerflogsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--perflogs",
-        metavar="DIR",
-        help="The perflogs. [default: perflogs, here or of the site]",
-    ),
-]
-
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="DIR",
-        help="The directory with bands, alerts, systems and notify.yaml. "
-        "[default: config, here or of the site]",
-    ),
-]
-
-SystemOption = Annotated[
-    str | None, typer.Option("--system", metavar="NAME", help="This system only. [default: all]")
-]
-
-AsSystemOption = Annotated[
-    str | None,
-    typer.Option("--system", metavar="NAME", help="The system. [default: ReFrame detects it]"),
-]
-
-TagOption = Annotated[str, typer.Option("--tag", help="Select the checks with this tag.")]
-
-
-def _not_empty(words: list[str]) -> list[str]:
-    if not "".join(words).strip():
-        raise failure("SERIES is empty; `iobands status` has the names")
-    return words
-
-
-SeriesArgument = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="SERIES",
-        callback=_not_empty,
-        help="The name of a series or an alert in `iobands status`, or some of its words.",
-        show_default=False,
-    ),
-]
-
-ReframeArguments = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[-- REFRAME_ARGUMENT...]",
-        help="Further arguments for ReFrame, such as -n BenchioSSF.",
-        show_default=False,
-    ),
-]
-
-RootOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--site",
-        metavar="DIR",
-        help="The site's directory. [default: the one around the working directory]",
-    ),
-]
-
-FalseAlarmsOption = Annotated[
-    float,
-    typer.Option(
-        "--false-alarms",
-        metavar="NUMBER",
-        min=0.001,
-        max=1e6,
-        help="False alarms a year to accept, over all series together.",
-    ),
-]
-
-StoreOption = Annotated[
-    str | None,
-    typer.Option("--store", metavar="URL", help="Read this store instead of the site's own files."),
-]
-
-ByOption = Annotated[
-    str | None, typer.Option("--by", metavar="NAME", help="Your name. [default: your login name]")
-]
-
-VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show ReFrame's output.")]
-
-NotifyOption = Annotated[
-    bool, typer.Option("--notify", help="Also send messages, as config/notify.yaml says.")
-]
-
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]
-
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Show the result, and write nothing.")
-]
-
-SinceOption = Annotated[
-    str | None,
-    typer.Option("--since", metavar="TIME", help="A date (UTC), or a time with its offset."),
-]
-
-AsOfOption = Annotated[
-    str | None,
-    typer.Option(
-        "--as-of",
-        metavar="TIME",
-        help="Show what was known then, without later runs and actions. [default: now]",
-    ),
-]
 
 
 def find_root(start: Path) -> Path | None:
@@ -265,10 +212,23 @@ def default_path(path: Path) -> Path:
     return path if root is None or path.exists() else root / path
 
 
+def note(text: str) -> None:
+    """Print what happened beside the work of a command."""
+    typer.echo(f"iobands: {text}", err=True)
+
+
+def problems(found: Iterable[str]) -> int:
+    """Print what went wrong, and return the exit status: unknown, or OK if nothing did."""
+    status = OK
+    for problem in found:
+        typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
+        status = UNKNOWN
+    return status
+
+
 def failure(message: str) -> typer.Exit:
     """Print `message` and return the exit for unknown, to be raised."""
-    typer.echo(f"IOBANDS UNKNOWN: {message}", err=True)
-    return typer.Exit(UNKNOWN)
+    return typer.Exit(problems([message]))
 
 
 def missing_of_report() -> str | None:
@@ -324,24 +284,18 @@ def seconds_option(text: str, option: str = "--limit") -> float:
 
 
 def listening(verbose: bool, work: Callable[[Listener], _T], command: str = "iobands run") -> _T:
-    """Do `work` with a progress line on a terminal, or with ReFrame's whole output.
-
-    Ends with a message if nothing was measured.
-    """
+    """Do `work` with a progress line on a terminal, or with ReFrame's whole output."""
     from rich.console import Console  # noqa: PLC0415 (slow to load)
     from rich.text import Text  # noqa: PLC0415
 
-    from iobands.measure import Listener, SessionError  # noqa: PLC0415 (slow to load)
+    from iobands.measure import Listener  # noqa: PLC0415 (slow to load)
 
+    if verbose:
+        return work(Listener(line=typer.echo, step=lambda _: None))
     console = Console(stderr=True, highlight=False, markup=False)
-    try:
-        if verbose:
-            return work(Listener(line=typer.echo, step=lambda _: None))
-        with console.status(command) as status:  # prints nothing unless on a terminal
-            listener = Listener(
-                line=lambda _: None,
-                step=lambda text: status.update(Text(f"{command}: {text}")),
-            )
-            return work(listener)
-    except SessionError as error:
-        raise failure(str(error)) from error
+    with console.status(command) as status:  # prints nothing unless on a terminal
+
+        def step(text: str) -> None:
+            status.update(Text(f"{command}: {text}"))
+
+        return work(Listener(line=lambda _: None, step=step))
