@@ -20,6 +20,7 @@ import pytest
 
 from iobands.judge.site import judge
 from iobands.snapshot.stored import to_json
+from iobands.source.kept import Begun
 from iobands.source.known import Known, read_known
 from iobands.source.push import (
     Cursor,
@@ -223,7 +224,7 @@ def test_whatever_happens_to_perflogs_only_new_lines_are_read_where_that_suffice
         (lambda: add(new()), 1, True),
         (packed, 139, False),
         (lambda: add(f"{header}|more\n", new().replace("\n", "|x\n")), 1, False),
-        (lambda: add(new().replace("\n", "|x\n")), 1, False),  # there are two headers
+        (lambda: add(new().replace("\n", "|x\n")), 1, True),  # there are two headers
         (lambda: add(f"{header}\n", new(), to=log.with_name("Another.log")), 1, True),
         (lambda: log.write_text(f"{header}\n"), 0, False),
         (lambda: add(new()), 1, False),  # there was only a header
@@ -512,12 +513,15 @@ def test_old_months_are_forgotten_after_a_dry_run(store, site):
 
 def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):
     url = "postgresql://host/database"
-    cursors, seen = {"a.log": Cursor(9, 2, 0, "e")}, {"here": {"b": Seen("c", 1, 2, 3)}}
+    cursors, seen = (
+        {"a.log": Cursor(Begun(9, 2, ("a", "b"), 5, whole=False), "e", is_open=True)},
+        {"here": {"b": Seen("c", 1, 2, 3)}},
+    )
     whole = Pushed(read_pushed(tmp_path, url).store, cursors, NOW, seen, NOW)
     write_pushed(tmp_path, whole)
     assert read_pushed(tmp_path, url) == whole
     assert read_pushed(tmp_path, "postgresql://other/database").perflogs == {}
-    for text in ("{", "[]", '{"schema": 2}', '{"schema": 2, "perflogs": {"a.log": 3}}', "null"):
+    for text in ("{", "[]", '{"schema": 3}', '{"schema": 3, "perflogs": {"a.log": 3}}', "null"):
         (tmp_path / "pushed.json").write_text(text)
         assert read_pushed(tmp_path, url).perflogs == {}
 

@@ -12,9 +12,9 @@ import gzip
 import lzma
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,7 +61,8 @@ class Parsed:
     """The lines of perflogs as typed rows, with their origin; what `Samples` are made of.
 
     `rows` has the columns of `ROWS`, in `ORDER`, `said` those of `SAID`. `paths` has the files by
-    number, `rejected` the lines that are no rows; `unread` are files that could not be read.
+    number, `rejected` the lines that are no rows; `unread` are files that could not be read, and
+    `begun` says how far the others were.
     """
 
     rows: pl.DataFrame
@@ -69,6 +70,7 @@ class Parsed:
     paths: list[Path]
     rejected: Rejections
     unread: list[Rejected]
+    begun: Mapping[int, Begun] = field(default_factory=dict)
 
     def samples(self) -> Samples:
         """Return the samples; a run on two equal lines counts once."""
@@ -102,12 +104,19 @@ def read_perflogs(directory: Path, system: str | None = None, *, keeps: bool = F
     return parse_perflogs(directory, system, keeps=keeps).samples()
 
 
-def parse_perflogs(directory: Path, system: str | None = None, *, keeps: bool = False) -> Parsed:
+def parse_perflogs(
+    directory: Path,
+    system: str | None = None,
+    *,
+    keeps: bool = False,
+    after: Mapping[Path, Begun] | None = None,
+) -> Parsed:
     """Parse all perflogs below `directory`, or only those of `system`.
 
     Rotated files (`*.log.h0`, which ReFrame leaves when the columns change; `*.log.1`,
     `*.log-20261122.gz`, ... of logrotate) are read too. A file or directory that cannot be read
     is rejected as unread. What was kept of a perflog is not parsed again; `keeps` keeps the rest.
+    With `after` only the lines are returned that follow what is begun.
 
     Raises:
         FileNotFoundError: there is no such directory. Bad content never raises.
@@ -119,7 +128,10 @@ def parse_perflogs(directory: Path, system: str | None = None, *, keeps: bool = 
         )
     unread: list[Rejected] = []
     paths = perflog_files(directory, system, unread)
-    kept = read_kept(directory, paths)
+    if after is None:
+        kept = read_kept(directory, paths)
+    else:
+        kept = Kept(begun={n: after[path] for n, path in enumerate(paths) if path in after})
     layouts: dict[tuple[str, ...], Layout] = {}
     rejected = Rejections()
     for each in kept.rejected:
@@ -145,6 +157,7 @@ def parse_perflogs(directory: Path, system: str | None = None, *, keeps: bool = 
         paths,
         rejected,
         unread,
+        begun,
     )
     if keeps and not rejected.is_full:
         with suppress(OSError):  # whoever keeps the judge's memory beside it says so

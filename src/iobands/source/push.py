@@ -17,9 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from importlib import import_module
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final, Literal, NamedTuple
 from uuid import uuid4
 
@@ -38,8 +36,9 @@ from iobands.model import (
     read_small,
     replace_file,
 )
+from iobands.source.kept import Begun
 from iobands.source.lines import FILE, LINE
-from iobands.source.perflog import PACKED, Parsed, columns_of, parse_perflogs, perflog_files
+from iobands.source.perflog import Parsed, parse_perflogs, perflog_files
 from iobands.source.store import (
     EVER,
     REJECTED,
@@ -64,8 +63,6 @@ _OBJECTS: Final = ("iobands.source.objects", "ObjectStore")
 #: A password that a URL cannot have: its parts would count as a host or a port, and be printed.
 _BARE: Final = re.compile(r"://[^:/?#@[]*:(?!\d*[/?#]).*([@/?#]|%(?![0-9A-Fa-f]{2})).*@")
 _TAIL: Final = 2**16  # bytes whose hash tells whether a perflog still begins as it did
-_BLOCK: Final = 2**23
-_ALL: Final = 2**53  # lines of a packed perflog
 _MOST_DAMAGED: Final = 2**16  # bytes of a run report that no reader can use
 
 _SETTINGS: Final[dict[str, Any]] = {
@@ -120,17 +117,16 @@ def open_store(url: str, *, new: bool = False) -> Iterator[Store]:
         yield store
 
 
-class Cursor(NamedTuple):
-    """How far a perflog was read: its first `end` bytes have `lines`.
+@dataclass(frozen=True)
+class Cursor:
+    """How far a perflog was read; `tail` is the hash of the last bytes.
 
-    `tail` is the hash of the last of them. What follows is below the header at `header`, which is
-    the only one; -1 if it cannot be read without the rest.
+    `is_open` means that more lines may change what was said of its end.
     """
 
-    end: int = 0
-    lines: int = 0
-    header: int = -1
-    tail: str = ""
+    begun: Begun
+    tail: str
+    is_open: bool
 
 
 class Seen(NamedTuple):
@@ -162,7 +158,7 @@ class Pushed:
     documents: Mapping[str, Mapping[str, Seen]] = field(default_factory=dict)
     when: _Moment | None = None
     failed: str | None = None
-    schema: Literal[2] = 2
+    schema: Literal[3] = 3
 
 
 def read_pushed(perflogs: Path, url: str) -> Pushed:
@@ -307,18 +303,18 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
         OSError: a file cannot be read.
     """
     root = perflogs.parent
-    paths = {path.relative_to(root).as_posix(): path for path in perflog_files(perflogs)}
-    former = {name: _former(path, name, before) for name, path in paths.items()}
-    # before they are read, as a session may add lines meanwhile
-    found = ((name, _cursor(path, former[name])) for name, path in paths.items())
-    cursors = {name: each for name, each in found if each}
-    grown = all(former.get(name) == each for name, each in before.perflogs.items())
+    names = {path: path.relative_to(root).as_posix() for path in perflog_files(perflogs)}
+    found = ((path, _former(path, name, before)) for path, name in names.items())
+    former = {path: each for path, each in found if each}
     rejected: Sequence[Rejected] | None = None
-    new = _added(paths, before, cursors) if grown else None
-    if new is None:
+    parsed = _added(perflogs, names, former, before)
+    if parsed is None:
         parsed = parse_perflogs(perflogs)
-        lines = {name: each.lines for name, each in former.items()}
-        new, rejected = _table(parsed, root, lines), parsed.samples().rejected
+        rejected = parsed.samples().rejected
+    new = _table(parsed, root, {path: each.begun.lines for path, each in former.items()})
+    cursors = {
+        parsed.paths[n].relative_to(root).as_posix(): _cursor(parsed, n) for n in parsed.begun
+    }
     identity = perflogs / Path(SITE).name
     if not identity.exists() or not identity.stat().st_size:
         replace_file(identity, f"{uuid4().hex}\n".encode())
@@ -350,16 +346,17 @@ def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, timezone.utc)
 
 
-def _former(path: Path, name: str, before: Pushed) -> Cursor:
+def _former(path: Path, name: str, before: Pushed) -> Cursor | None:
     """Return how far a perflog was read, also under another name."""
-    own = before.perflogs.get(name, Cursor())
-    renamed = (each for each in before.perflogs.values() if each.end and each != own)
+    own = before.perflogs.get(name)
     with suppress(OSError):  # its reader says why
         size = path.stat().st_size
-        for each in (own, *renamed):
-            if each.tail and each.end <= size and _tail(path, each.end) == each.tail:
+        for each in filter(None, (own, *before.perflogs.values())):
+            end = each.begun.end
+            fits = end == size if each.begun.whole else 0 < end <= size
+            if fits and _tail(path, end) == each.tail:
                 return each
-    return Cursor()
+    return None
 
 
 def _tail(path: Path, end: int) -> str:
@@ -368,70 +365,36 @@ def _tail(path: Path, end: int) -> str:
         return hashlib.sha256(stream.read(min(end, _TAIL))).hexdigest()
 
 
-def _cursor(path: Path, former: Cursor) -> Cursor | None:
-    """Return where the lines of a perflog end now, None if it cannot be read.
+def _cursor(parsed: Parsed, file: int) -> Cursor:
+    """Return how far a file was read.
 
-    What is before the end of `former` is as it was then.
+    A cut-off line is rejected until its rest comes, and a header until a sample does.
     """
-    try:
-        size = path.stat().st_size if path.is_file() else 0
-        if not size or path.suffix in PACKED:
-            return Cursor(size, size and _ALL, -1, _tail(path, size)) if path.is_file() else None
-        with path.open("rb") as stream, mmap(stream.fileno(), size, access=ACCESS_READ) as text:
-            end = text.rfind(b"\n") + 1
-            blocks = range(former.end, end, _BLOCK)
-            lines = sum(text[at : min(at + _BLOCK, end)].count(b"\n") for at in blocks)
-            lines += former.lines
-            first = text.find(b"\n") + 1
-            new = max(first, former.end) if former.header == 0 else first
-            one_header = columns_of(text[:first]) and text.find(TIME.encode(), new, end) < 0
-            # a cut-off line is rejected until its rest comes, and a header until a sample does
-            header = 0 if one_header and end == size and lines > 1 else -1
-        return Cursor(end, lines, header, _tail(path, end))
-    except OSError:
-        return None
+    begun, rejected = parsed.begun[file], parsed.rejected
+    is_open = begun.lines <= 1 or rejected.is_full
+    is_open |= any(n == file and line > begun.lines for n, line, _ in rejected.listed)
+    return Cursor(begun, _tail(parsed.paths[file], begun.end), is_open)
 
 
 def _added(
-    paths: Mapping[str, Path], before: Pushed, cursors: Mapping[str, Cursor]
-) -> pl.DataFrame | None:
-    """Return the rows of the new lines, None if these do not suffice."""
-    shifts = {}
-    if before.newest is None or cursors.keys() != paths.keys():
+    perflogs: Path, names: Mapping[Path, str], former: Mapping[Path, Cursor], before: Pushed
+) -> Parsed | None:
+    """Parse the new lines alone; return None if they do not suffice."""
+    known = {names[path]: each for path, each in former.items()}
+    same = all(known.get(name) == each for name, each in before.perflogs.items())
+    if before.newest is None or not same or any(each.is_open for each in known.values()):
         return None
-    with TemporaryDirectory(prefix="iobands-") as scratch:
-        root = Path(scratch)
-        (root / "perflogs").mkdir()
-        for name, now in cursors.items():
-            known = before.perflogs.get(name)
-            if now == known:
-                continue
-            known = known or Cursor(header=0)
-            if min(known.header, now.header) < 0:
-                return None
-            try:
-                with paths[name].open("rb") as stream:
-                    header = stream.readline() if known.lines else b""
-                    stream.seek(known.end)
-                    text = stream.read(now.end - known.end)
-            except OSError:
-                return None
-            part = root / name
-            part.parent.mkdir(parents=True, exist_ok=True)
-            part.write_bytes(header + text)
-            shifts[name] = max(known.lines - 1, 0)  # the part has one header in their place
-        parsed = parse_perflogs(root / "perflogs")
-        rows = _table(parsed, root, {})
-        if parsed.samples().rejected or (rows[TIME] <= before.newest).any():
-            return None
-    shift = pl.col("file").cast(pl.String).replace_strict(shifts, default=0, return_dtype=pl.Int64)
-    return rows.with_columns(line=pl.col("line") + shift)
+    parsed = parse_perflogs(perflogs, after={path: each.begun for path, each in former.items()})
+    is_late = (pl.col(TIME) <= before.newest).any()
+    if parsed.samples().rejected or parsed.rows.select(is_late).item():
+        return None
+    return parsed
 
 
-def _table(parsed: Parsed, root: Path, known: Mapping[str, int]) -> pl.DataFrame:
+def _table(parsed: Parsed, root: Path, known: Mapping[Path, int]) -> pl.DataFrame:
     """Return rows of perflogs as a store has them, behind the lines `known` of each."""
     names = [path.relative_to(root).as_posix() for path in parsed.paths]
-    lines = [known.get(name, 0) for name in names]
+    lines = [known.get(path, 0) for path in parsed.paths]
     files = pl.DataFrame(
         {FILE: range(len(names)), "file": names, "known": lines},
         {FILE: pl.UInt32(), "file": pl.Categorical(), "known": pl.Int64()},
