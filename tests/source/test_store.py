@@ -20,7 +20,6 @@ import pytest
 
 from iobands.judge.site import judge
 from iobands.snapshot.stored import to_json
-from iobands.source.kept import Begun
 from iobands.source.known import Known, read_known
 from iobands.source.push import (
     Cursor,
@@ -514,7 +513,7 @@ def test_old_months_are_forgotten_after_a_dry_run(store, site):
 def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):
     url = "postgresql://host/database"
     cursors, seen = (
-        {"a.log": Cursor(Begun(9, 2, ("a", "b"), 5, whole=False), "e", is_open=True)},
+        {"a.log": Cursor(Reach(9, 2, ("a", "b"), 5, whole=False), "e", is_open=True)},
         {"here": {"b": Seen("c", 1, 2, 3)}},
     )
     whole = Pushed(read_pushed(tmp_path, url).store, cursors, NOW, seen, NOW)

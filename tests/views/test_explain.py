@@ -30,7 +30,7 @@ from iobands.snapshot import (
 from iobands.snapshot.stored import from_json, to_json
 from iobands.views.alert_lines import details
 from iobands.views.digest import chosen, explanation, name_of
-from iobands.views.explain_series import onset_of, relations_of
+from iobands.views.explain_series import relations_of, start_of
 from tests.conftest import Command
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import DAY, SiteFiles, slow
@@ -60,7 +60,7 @@ def advice(found: Snapshot, wanted: str) -> str:
 
 def moved(found: Snapshot, wanted: str) -> dict[str, str | None]:
     series = only(found, wanted)
-    others = relations_of(found, series, onset_of(series))
+    others = relations_of(found, series, start_of(series))
     return {each.series.label: each.direction for each in others}
 
 
@@ -94,7 +94,7 @@ def test_a_series_that_leans_the_same_way_did_not_stand_still(tmp_path: Path) ->
     write_perflog(tmp_path / "perflogs", rows)
     found = look(tmp_path)
     series = only(found, "fpp")
-    onset = onset_of(series)
+    onset = start_of(series)
     others = {each.series.key.pattern: each for each in relations_of(found, series, onset)}
     leaning, still = others["ssf"], others["fpn"]
     assert (leaning.direction, leaning.has_change) == (DOWN, False)

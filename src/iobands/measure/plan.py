@@ -30,7 +30,6 @@ _CLOCK_OFF: Final = timedelta(minutes=15)
 _INPUTS: Final = ("alerts", "bands", "systems")
 
 Stamp = tuple[int, int]  # time of the last change in ns, and size
-Span = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,11 @@ def inputs_of(config: Path) -> dict[str, Stamp]:
 
 
 def timed(
-    ask: Ask, asked: Iterable[Asked], limits: Limits, quiet: Sequence[Span], now: datetime
+    ask: Ask,
+    asked: Iterable[Asked],
+    limits: Limits,
+    quiet: Sequence[tuple[datetime, datetime]],
+    now: datetime,
 ) -> Ask | None:
     """Return `ask` with the times between which it may be measured; None if the site allows none.
 

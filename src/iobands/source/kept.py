@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class Begun:
+class Reach:
     """How far a perflog was read: `lines` in `end` bytes, under the header `columns` in the end.
 
     `changed` is when the file had changed last, in ns. A packed file is kept `whole` or not.
@@ -55,7 +55,7 @@ class Kept:
     rows: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=ROWS))
     said: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SAID))
     rejected: Sequence[tuple[int, int, str]] = ()
-    begun: Mapping[int, Begun] = field(default_factory=dict)
+    reached: Mapping[int, Reach] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class _File:
 
     path: str
     number: int
-    begun: Begun
+    reached: Reach
     digest: bytes
 
 
@@ -99,8 +99,8 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
     """Return what was kept of these perflogs below `directory`, as far as they begin so."""
     numbers = {path.relative_to(directory).as_posix(): n for n, path in enumerate(paths)}
     found = Kept()
-    for system in sorted({Path(name).parts[0] for name in numbers}):
-        stored = read_sealed(directory / system / _NAME, _decoded)
+    for place in sorted({directory / Path(name).parts[0] for name in numbers}):
+        stored = read_sealed(place / _NAME, _decoded)
         if stored is None:
             continue
         same = [
@@ -117,13 +117,13 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
         number = pl.col(FILE).replace_strict(new, return_dtype=pl.UInt32())
         rows, said = (each.with_columns(number) for each in frames)
         found = Kept(
-            pl.concat([found.rows, rows]) if found.begun else rows,
+            pl.concat([found.rows, rows]) if found.reached else rows,
             pl.concat([found.said, said]),
             (
                 *found.rejected,
                 *((new[file], line, why) for file, line, why in stored.rejected if file in new),
             ),
-            {**found.begun, **{new[each.number]: each.begun for each in same}},
+            {**found.reached, **{new[each.number]: each.reached for each in same}},
         )
     return found
 
@@ -136,29 +136,29 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
     """
     if len(now.rows) - len(before.rows) <= _NEW * len(before.rows):
         return
-    files: defaultdict[str, list[_File]] = defaultdict(list)
-    for number, begun in now.begun.items():
+    files: defaultdict[Path, list[_File]] = defaultdict(list)
+    for number, reached in now.reached.items():
         path = paths[number]
         name = path.relative_to(directory)
-        digest = _digest(path, begun.end)
+        digest = _digest(path, reached.end)
         # a lone header is rejected until a line comes
-        if digest and begun.lines > 1 and path.stat().st_mtime_ns == begun.changed:
-            files[name.parts[0]].append(_File(name.as_posix(), number, begun, digest))
-    for system, mine in files.items():
+        if digest and reached.lines > 1 and path.stat().st_mtime_ns == reached.changed:
+            files[directory / name.parts[0]].append(_File(name.as_posix(), number, reached, digest))
+    for place, mine in files.items():
         # a cut-off line may get its end, unless the file is packed
-        ends = {each.number: each.begun.lines + each.begun.whole for each in mine}
+        ends = {each.number: each.reached.lines + each.reached.whole for each in mine}
         mine_of = pl.col(FILE).is_in([*ends])
         rejected = [each for each in now.rejected if each[1] <= ends.get(each[0], -1)]
         stored = _Stored(mine, rejected, now.rows.filter(mine_of), now.said.filter(mine_of))
         body = msgspec.msgpack.encode(stored, enc_hook=_parquet)
-        write_sealed(directory / system / _NAME, body)
+        write_sealed(place / _NAME, body)
 
 
 def _begins(path: Path, kept: _File) -> bool:
     """Whether a perflog begins with what was kept of it."""
-    if kept.begun.whole and path.stat().st_size != kept.begun.end:
+    if kept.reached.whole and path.stat().st_size != kept.reached.end:
         return False
-    return _digest(path, kept.begun.end) == kept.digest
+    return _digest(path, kept.reached.end) == kept.digest
 
 
 def _digest(path: Path, size: int) -> bytes | None:

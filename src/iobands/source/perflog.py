@@ -32,7 +32,7 @@ from iobands.model import (
     entries,
     not_read,
 )
-from iobands.source.kept import Begun, Kept, keep, read_kept
+from iobands.source.kept import Kept, Reach, keep, read_kept
 from iobands.source.lines import FILE, LINE, LONGEST, ROWS, SAID, Layout
 from iobands.source.samples import Samples, speeds_of
 
@@ -62,7 +62,7 @@ class Parsed:
 
     `rows` has the columns of `ROWS`, in `ORDER`, `said` those of `SAID`. `paths` has the files by
     number, `rejected` the lines that are no rows; `unread` are files that could not be read, and
-    `begun` says how far the others were.
+    `reached` says how far the others were.
     """
 
     rows: pl.DataFrame
@@ -70,7 +70,7 @@ class Parsed:
     paths: list[Path]
     rejected: Rejections
     unread: list[Rejected]
-    begun: Mapping[int, Begun] = field(default_factory=dict)
+    reached: Mapping[int, Reach] = field(default_factory=dict)
 
     def samples(self) -> Samples:
         """Return the samples; a run on two equal lines counts once."""
@@ -109,14 +109,14 @@ def parse_perflogs(
     system: str | None = None,
     *,
     keeps: bool = False,
-    after: Mapping[Path, Begun] | None = None,
+    after: Mapping[Path, Reach] | None = None,
 ) -> Parsed:
     """Parse all perflogs below `directory`, or only those of `system`.
 
     Rotated files (`*.log.h0`, which ReFrame leaves when the columns change; `*.log.1`,
     `*.log-20261122.gz`, ... of logrotate) are read too. A file or directory that cannot be read
     is rejected as unread. What was kept of a perflog is not parsed again; `keeps` keeps the rest.
-    With `after` only the lines are returned that follow what is begun.
+    With `after` only the lines are returned that follow what is reached.
 
     Raises:
         FileNotFoundError: there is no such directory. Bad content never raises.
@@ -131,15 +131,15 @@ def parse_perflogs(
     if after is None:
         kept = read_kept(directory, paths)
     else:
-        kept = Kept(begun={n: after[path] for n, path in enumerate(paths) if path in after})
+        kept = Kept(reached={n: after[path] for n, path in enumerate(paths) if path in after})
     layouts: dict[tuple[str, ...], Layout] = {}
     rejected = Rejections()
     for each in kept.rejected:
         rejected.add(*each)
-    begun: dict[int, Begun] = {}
+    reached: dict[int, Reach] = {}
     for file, path in enumerate(paths):
         try:
-            begun[file] = _read(path, file, layouts, rejected, kept.begun.get(file))
+            reached[file] = _read(path, file, layouts, rejected, kept.reached.get(file))
         except OSError as error:
             unread.append(not_read(path, error))
         except _DAMAGED as error:
@@ -157,11 +157,11 @@ def parse_perflogs(
         paths,
         rejected,
         unread,
-        begun,
+        reached,
     )
     if keeps and not rejected.is_full:
         with suppress(OSError):  # whoever keeps the judge's memory beside it says so
-            keep(directory, paths, kept, Kept(parsed.rows, parsed.said, rejected.listed, begun))
+            keep(directory, paths, kept, Kept(parsed.rows, parsed.said, rejected.listed, reached))
     return parsed
 
 
@@ -202,16 +202,16 @@ def _read(
     file: int,
     layouts: dict[tuple[str, ...], Layout],
     rejected: Rejections,
-    begun: Begun | None,
-) -> Begun:
-    """Add the lines of a file to the layouts of their headers, from where it was `begun` on.
+    reached: Reach | None,
+) -> Reach:
+    """Add the lines of a file to the layouts of their headers, from where it was `reached` on.
 
     Returns how far it was read.
     """
-    if begun and begun.whole:
-        return begun
+    if reached and reached.whole:
+        return reached
     about = path.stat()
-    end, lines, columns = (begun.end, begun.lines, begun.columns) if begun else (0, 0, ())
+    end, lines, columns = (reached.end, reached.lines, reached.columns) if reached else (0, 0, ())
     layout = layouts.setdefault(columns, Layout(columns, rejected)) if columns else None
     unfinished = b""
     for block, size in _blocks(path, end):
@@ -239,7 +239,7 @@ def _read(
     elif lines == 1 and layout and not layout.problem:
         rejected.add(file, 1, "only a header line")
     known, packed = layout.columns if layout else (), path.suffix in PACKED
-    return Begun(about.st_size if packed else end, lines, known, about.st_mtime_ns, packed)
+    return Reach(about.st_size if packed else end, lines, known, about.st_mtime_ns, packed)
 
 
 def _blocks(path: Path, begin: int) -> Iterator[tuple[bytes, int]]:

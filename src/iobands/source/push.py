@@ -36,7 +36,7 @@ from iobands.model import (
     read_small,
     replace_file,
 )
-from iobands.source.kept import Begun
+from iobands.source.kept import Reach
 from iobands.source.lines import FILE, LINE
 from iobands.source.perflog import Parsed, parse_perflogs, perflog_files
 from iobands.source.store import (
@@ -124,7 +124,7 @@ class Cursor:
     `is_open` means that more lines may change what was said of its end.
     """
 
-    begun: Begun
+    reached: Reach
     tail: str
     is_open: bool
 
@@ -311,9 +311,9 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
     if parsed is None:
         parsed = parse_perflogs(perflogs)
         rejected = parsed.samples().rejected
-    new = _table(parsed, root, {path: each.begun.lines for path, each in former.items()})
+    new = _table(parsed, root, {path: each.reached.lines for path, each in former.items()})
     cursors = {
-        parsed.paths[n].relative_to(root).as_posix(): _cursor(parsed, n) for n in parsed.begun
+        parsed.paths[n].relative_to(root).as_posix(): _cursor(parsed, n) for n in parsed.reached
     }
     identity = perflogs / Path(SITE).name
     if not identity.exists() or not identity.stat().st_size:
@@ -352,8 +352,8 @@ def _former(path: Path, name: str, before: Pushed) -> Cursor | None:
     with suppress(OSError):  # its reader says why
         size = path.stat().st_size
         for each in filter(None, (own, *before.perflogs.values())):
-            end = each.begun.end
-            fits = end == size if each.begun.whole else 0 < end <= size
+            end = each.reached.end
+            fits = end == size if each.reached.whole else 0 < end <= size
             if fits and _tail(path, end) == each.tail:
                 return each
     return None
@@ -370,10 +370,10 @@ def _cursor(parsed: Parsed, file: int) -> Cursor:
 
     A cut-off line is rejected until its rest comes, and a header until a sample does.
     """
-    begun, rejected = parsed.begun[file], parsed.rejected
-    is_open = begun.lines <= 1 or rejected.is_full
-    is_open |= any(n == file and line > begun.lines for n, line, _ in rejected.listed)
-    return Cursor(begun, _tail(parsed.paths[file], begun.end), is_open)
+    reached, rejected = parsed.reached[file], parsed.rejected
+    is_open = reached.lines <= 1 or rejected.is_full
+    is_open |= any(n == file and line > reached.lines for n, line, _ in rejected.listed)
+    return Cursor(reached, _tail(parsed.paths[file], reached.end), is_open)
 
 
 def _added(
@@ -384,7 +384,7 @@ def _added(
     same = all(known.get(name) == each for name, each in before.perflogs.items())
     if before.newest is None or not same or any(each.is_open for each in known.values()):
         return None
-    parsed = parse_perflogs(perflogs, after={path: each.begun for path, each in former.items()})
+    parsed = parse_perflogs(perflogs, after={path: each.reached for path, each in former.items()})
     is_late = (pl.col(TIME) <= before.newest).any()
     if parsed.samples().rejected or parsed.rows.select(is_late).item():
         return None
@@ -440,7 +440,7 @@ def _rejected_document(perflogs: Path, system: str, rejected: Sequence[Rejected]
             )
         )
         for each in rejected
-        if each.path.is_relative_to(perflogs / system)
+        if each.path.is_relative_to(perflogs / path_part(system))
     ]
     logs = perflog_files(perflogs, system)
     changed = max((path.stat().st_mtime for path in logs), default=0)

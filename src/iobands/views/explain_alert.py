@@ -34,7 +34,7 @@ from iobands.snapshot import (
     in_utc,
 )
 from iobands.views.alert_lines import cause_text, counted_members, place_of, sharing, subject
-from iobands.views.explain_series import Onset, Related, relations_of, section
+from iobands.views.explain_series import Related, Start, relations_of, section
 from iobands.views.format import (
     GAP,
     acknowledgement_text,
@@ -121,7 +121,7 @@ def account_given_of(site: Snapshot, alert: Alert) -> Account:
     unmoved: list[Series] = []
     if alert.members and alert.since and alert.has_level:
         low, high = alert.since_low or alert.since, alert.since_high or alert.since
-        every = relations_of(site, alert.members[0].series, Onset(alert.since, low, high))
+        every = relations_of(site, alert.members[0].series, Start(alert.since, low, high))
         others = [each for each in every if each.series.key not in alert.keys]
         known = [each.series for each in others if not each.direction and each.series.key in keys]
         unmoved = [s for s in known if len(s.history) and s.history.first < alert.since]

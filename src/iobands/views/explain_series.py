@@ -81,7 +81,7 @@ _SHARED: Final = {
 _FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
 
 
-class Onset(NamedTuple):
+class Start(NamedTuple):
     """When a change began: most likely at `since`, between `low` and `high`."""
 
     since: datetime
@@ -104,16 +104,16 @@ class Related:
     has_change: bool = False
 
 
-def onset_of(series: Series) -> Onset | None:
+def start_of(series: Series) -> Start | None:
     """Return when the open change of a series, or the suspicion behind `watch`, began."""
     evidence = series.status.evidence
     if evidence and (change := evidence.open_change):
-        return Onset(change.since, change.since_low, change.since_high)
+        return Start(change.since, change.since_low, change.since_high)
     since = evidence.suspicion.since if evidence and evidence.suspicion else None
-    return Onset(since, since, since) if since else None
+    return Start(since, since, since) if since else None
 
 
-def relations_of(site: Snapshot, series: Series, onset: Onset | None) -> list[Related]:
+def relations_of(site: Snapshot, series: Series, onset: Start | None) -> list[Related]:
     """Return the other series of its system, first the ones that share the most with `series`."""
     found = []
     for other in site.series:
@@ -124,7 +124,7 @@ def relations_of(site: Snapshot, series: Series, onset: Onset | None) -> list[Re
     return sorted(found, key=lambda each: -len(each.shared))
 
 
-def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Onset) -> Related:
+def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Start) -> Related:
     """Return whether and how a series moved at an onset."""
     still = Related(other, shared)
     same = f" (same {listed([_SHARED[name] for name in shared])})" if shared else ""
@@ -166,7 +166,7 @@ def section(heading: str, lines: Iterable[str]) -> Iterator[str]:
 
 def of_series(site: Snapshot, series: Series) -> Iterator[str]:
     """Yield the explanation of a series, line by line."""
-    onset, status = onset_of(series), series.status
+    onset, status = start_of(series), series.status
     others = relations_of(site, series, onset)
     is_missing = status.state is State.NO_DATA
     why = (status.missing or status.why) if is_missing else status.why
@@ -192,7 +192,7 @@ def of_series(site: Snapshot, series: Series) -> Iterator[str]:
 
 def moved(site: Snapshot, series: Series) -> Iterator[str]:
     """Yield what moved when the series did; nothing if it did not move."""
-    if onset := onset_of(series):
+    if onset := start_of(series):
         yield from _others_moved(site, series, relations_of(site, series, onset))
 
 
@@ -379,7 +379,7 @@ def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
         return f"see whether the check runs, and how it ended{whole}"
     if status.state is State.CALIBRATING:
         return "none until there are enough runs"
-    if onset_of(series) is None:
+    if start_of(series) is None:
         return f"see what it shares with other series{whole}" if whole else "none; no change"
     known = [alert.cause.what for alert in alerts if alert.cause]
     first = f"check its cause, {known[0]}" if known else _advice_by_related(series, others)
