@@ -20,6 +20,7 @@ import pytest
 
 from iobands.judge.site import judge
 from iobands.snapshot.stored import to_json
+from iobands.source.kept import Reach
 from iobands.source.known import Known, read_known
 from iobands.source.push import (
     Cursor,
