@@ -324,7 +324,7 @@ def _actions(end: datetime) -> Iterator[Action]:
     found = end - timedelta(days=_REPAIRED[0] - 6)
     series = ({"file_system": "fast", "variable": "read_bw"},)
     reason = "made up: a switch of fast has lost a link, a spare part is ordered"
-    when, by = found + timedelta(hours=4), "nobody"
+    when, by = found + timedelta(hours=4), "demo"
     yield Action(ACKNOWLEDGE, when, by, reason, series, since=since, until=found, direction=DOWN)
     reason, when = "made up: the switch was repaired", until + timedelta(hours=9)
     yield Action(RESOLVE, when, by, reason, series, since=since, until=until, verdict=REAL)
