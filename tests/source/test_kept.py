@@ -140,6 +140,18 @@ def test_only_new_lines_are_parsed(tmp_path: Path, monkeypatch) -> None:
     assert after.tail(1)["perf_value"].to_list() == [7]
 
 
+def test_a_packed_perflog_becomes_a_link_to_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "here" / "local" / "X.log"
+    add(path, Random(6))
+    pack(path, Random(6))
+    (packed,) = path.parent.glob("*.gz")
+    assert len(read_perflogs(tmp_path, keeps=True).measured)
+    packed.unlink()
+    packed.symlink_to("nothing.gz")
+    logs = read_perflogs(tmp_path)
+    assert (len(logs.measured), len(logs.rejected)) == (0, 1)
+
+
 def test_a_reader_keeps_nothing(tmp_path: Path) -> None:
     add(tmp_path / "here" / "local" / "X.log", Random(2))
     read_perflogs(tmp_path)
@@ -179,6 +191,10 @@ def test_what_somebody_else_sealed_counts_as_missing(tmp_path: Path) -> None:
         msgspec.msgpack.encode({"files": 1}),
         msgspec.msgpack.encode(replace(stored, rows=stored.said), enc_hook=kept._parquet),
         msgspec.msgpack.encode(stored, enc_hook=lambda _: b"PAR1"),
+        msgspec.msgpack.encode(replace(stored, files=[]), enc_hook=kept._parquet),
+        msgspec.msgpack.encode(
+            replace(stored, files=[replace(stored.files[0], number=7)]), enc_hook=kept._parquet
+        ),
     ):
         write_sealed(tmp_path / "here" / NAME, content)
         assert read_perflogs(tmp_path).measured.equals(expected)

@@ -80,8 +80,10 @@ class _Stored:
 
 def _decoded(body: bytes) -> _Stored:
     found = msgspec.msgpack.decode(body, type=_Stored, dec_hook=_frame)
-    if (found.rows.schema, found.said.schema) != (ROWS, SAID):
-        raise ValueError("other columns")
+    numbers = [each.number for each in found.files]
+    for frame, schema in ((found.rows, ROWS), (found.said, SAID)):
+        if frame.schema != schema or not frame[FILE].is_in(numbers).all():
+            raise ValueError("other columns or files")
     return found
 
 
@@ -106,7 +108,8 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
         same = [
             each
             for each in stored.files
-            if each.path in numbers and _begins(paths[numbers[each.path]], each)
+            if each.path in numbers
+            and _digest(paths[numbers[each.path]], each.reached) == each.digest
         ]
         if not same:
             continue
@@ -140,7 +143,7 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
     for number, reached in now.reached.items():
         path = paths[number]
         name = path.relative_to(directory)
-        digest = _digest(path, reached.end)
+        digest = _digest(path, reached)
         # a lone header is rejected until a line comes
         if digest and reached.lines > 1 and path.stat().st_mtime_ns == reached.changed:
             files[directory / name.parts[0]].append(_File(name.as_posix(), number, reached, digest))
@@ -154,18 +157,11 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
         write_sealed(place / _NAME, body)
 
 
-def _begins(path: Path, kept: _File) -> bool:
-    """Whether a perflog begins with what was kept of it."""
-    if kept.reached.whole and path.stat().st_size != kept.reached.end:
-        return False
-    return _digest(path, kept.reached.end) == kept.digest
-
-
-def _digest(path: Path, size: int) -> bytes | None:
-    """Return the hash of the first bytes of a perflog, None if it has fewer."""
-    found = hashlib.sha256()
+def _digest(path: Path, reached: Reach) -> bytes | None:
+    """Return the hash of a perflog as far as it was read, None if it does not reach so far."""
+    found, size = hashlib.sha256(), reached.end
     try:
-        if not path.is_file():
+        if not path.is_file() or (reached.whole and path.stat().st_size != size):
             return None
         with path.open("rb") as stream:
             while size and (block := stream.read(min(size, _BLOCK))):
