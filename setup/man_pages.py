@@ -29,8 +29,18 @@ class _Names(type):
         return cls
 
 
+class _Anything(Exception):
+    """What may be raised, called and inherited from, with any arguments."""
+
+    def __init__(self, *_: object, **_named: object) -> None:
+        super().__init__()
+
+    def __init_subclass__(cls, **_named: object) -> None:
+        super().__init_subclass__()
+
+
 def _named(name: str) -> Any:  # noqa: ANN401
-    return _Names(name, (Exception,), {}) if name[0].isupper() else _Value()
+    return _Names(name, (_Anything,), {}) if name[0].isupper() else _Value()
 
 
 class _Value(MagicMock):

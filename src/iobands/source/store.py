@@ -49,7 +49,7 @@ EVER: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: What the reader of perflogs ensures; whoever may write to a store need not.
 _POSSIBLE: Final = (
     pl.col(TIME).is_between(EVER, datetime(2200, 1, 1, tzinfo=timezone.utc))
-    & ((pl.col(VALUE) > 0) & pl.col(VALUE).is_finite()).fill_null(value=True)
+    & (pl.col(VALUE).gt(0) & pl.col(VALUE).is_finite()).fill_null(value=True)
     & pl.all_horizontal(pl.col("file", "line").is_not_null())
 ).fill_null(value=False)
 
