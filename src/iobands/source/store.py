@@ -46,16 +46,22 @@ SITE: Final = "perflogs/site.id"
 SITE_WIDE: Final = (SITE, "perflogs/last-session.json", "perflogs/plan.json")
 #: Before every document.
 EVER: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
-#: What the reader of perflogs ensures; whoever may write to a store need not.
-_POSSIBLE: Final = (
-    pl.col(TIME).is_between(EVER, datetime(2200, 1, 1, tzinfo=timezone.utc))
-    & (pl.col(VALUE).gt(0) & pl.col(VALUE).is_finite()).fill_null(value=True)
-    & pl.all_horizontal(pl.col("file", "line").is_not_null())
-).fill_null(value=False)
 
 
 class StoreError(Exception):
     """A store cannot be used; the message says which, why, and what to do."""
+
+
+def _is_possible() -> pl.Expr:
+    """Return what the reader of perflogs ensures; whoever may write to a store need not.
+
+    Made for each use: a literal time starts the threads of polars, which no fork survives.
+    """
+    return (
+        pl.col(TIME).is_between(EVER, datetime(2200, 1, 1, tzinfo=timezone.utc))
+        & ((pl.col(VALUE) > 0) & pl.col(VALUE).is_finite()).fill_null(value=True)
+        & pl.all_horizontal(pl.col("file", "line").is_not_null())
+    ).fill_null(value=False)
 
 
 @dataclass(frozen=True)
@@ -162,9 +168,9 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     found = [store.samples(name) for name in systems]
     table = pl.concat([pl.DataFrame(schema=SAMPLES), *(each for each, _ in found)])
     rejected = [each for _, lines in found for each in lines]
-    if len(odd := table.filter(~_POSSIBLE)):
+    if len(odd := table.filter(~_is_possible())):
         rejected += refused(odd, "not a sample that a perflog can have")
-        table = table.filter(_POSSIBLE)
+        table = table.filter(_is_possible())
     if table.is_empty():
         if not (there := ", ".join(store.systems())):
             raise FileNotFoundError("the store is empty; push first")
