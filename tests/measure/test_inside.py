@@ -85,6 +85,34 @@ def test_what_is_deprecated_is_said_of_the_line_that_uses_it(monkeypatch):
     assert found[0][0] == __file__
 
 
+_IS_INTERRUPTED = """
+import os, random, signal
+from reframe.core.environments import snapshot
+from reframe.frontend.executors import _force_exit
+from iobands.measure.inside import apply_workarounds
+apply_workarounds()
+before = dict(os.environ)
+for _ in range(100):
+    signal.signal(signal.SIGALRM, _force_exit)
+    saved = snapshot()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, 1e-3))
+        while True:
+            saved.restore()
+    except KeyboardInterrupt:
+        assert dict(os.environ) == before
+"""
+
+
+@pytest.mark.machine
+def test_a_signal_leaves_the_environment_whole() -> None:
+    """ReFrame asked the wrong Slurm, as the signal had come while it set PATH and others again."""
+    pytest.importorskip("reframe")
+    command = [sys.executable, "-c", _IS_INTERRUPTED]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-1000:]
+
+
 _COPIES = """
 import sys
 from pathlib import Path

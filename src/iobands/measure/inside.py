@@ -7,6 +7,7 @@
 5. It describes the whole stack, by its source files, twice for each check that it makes.
 6. It imports modules of checks again if they are installed beside it, so that their classes differ.
 7. Of sources that nobody may write, it makes directories that it cannot write either.
+8. At a signal while it sets the environment again, it goes on with a part of it: without PATH.
 """
 
 from __future__ import annotations
@@ -150,7 +151,17 @@ def apply_workarounds() -> None:
         vars(import_module(name))["time"] = steady
     osext = import_module("reframe.utility.osext")
     vars(osext)["shutil"] = SimpleNamespace(**{**vars(shutil), "copytree": _copy_tree})
+    saved = import_module("reframe.core.environments")._EnvironmentSnapshot
+    saved.restore = functools.partialmethod(_restore_whole, saved.restore)
     _lose_patience_with_slurm()
+
+
+def _restore_whole(saved: _Reframe, restore: Callable[[_Reframe], None]) -> None:
+    try:
+        restore(saved)
+    except KeyboardInterrupt:  # of a signal; further ones are ignored from there on
+        restore(saved)
+        raise
 
 
 def _copy_tree(source: str, copy: str, *more: Any, **options: Any) -> str:  # noqa: ANN401
