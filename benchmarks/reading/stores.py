@@ -111,7 +111,7 @@ def _fill(root: Path, clusters: int) -> int:
 def _front_page(root: Path) -> dict[str, float]:
     """Return the bytes of a front page of many clusters, and the milliseconds to paint it."""
     write_perflogs(root / "small" / "perflogs", 100, 60)
-    found = gather(root / "small" / "perflogs", root / "small" / "config", Pushed(""))
+    found = gather(root / "small" / "perflogs", root / "small" / "config", Pushed())
     with open_store(str(root / "small" / "store"), new=True) as store:
         store.add("bench", found.samples, found.documents["bench"])
         now = found.newest or datetime.now(timezone.utc)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from datetime import datetime, timedelta, timezone
 
 import duckdb
@@ -40,7 +41,9 @@ def test_a_cluster_pushes_and_anybody_reads(iobands, tmp_path):
     assert f"{tmp_path}/store: no samples of x; systems there: here" in said
     named = iobands("pull", "--store", f"{tmp_path}/copy", f"{tmp_path}/again")
     assert named.stdout == "here: 10 samples\n"
-    assert iobands("status", "--store", f"{tmp_path}/copy").stdout == read.stdout
+    read = iobands("status", "--store", f"{tmp_path}/copy", "--format", "json")
+    of_store = iobands("status", "--store", f"{tmp_path}/store", "--format", "json")
+    assert without_time(read.stdout) == without_time(of_store.stdout)
 
 
 def test_a_store_beside_the_site_is_one_by_whatever_name_from_wherever(iobands, tmp_path):
@@ -192,6 +195,12 @@ def test_a_reader_makes_no_store(iobands, tmp_path):
     assert not (tmp_path / "nowhere").exists()
 
 
+def put_back(pushed, age):
+    """Let all pushes so far be so old."""
+    when = f"{datetime.now(timezone.utc) - age:%FT%TZ}"
+    pushed.write_text(re.sub(r'"when":"[^"]*"', f'"when":"{when}"', pushed.read_text()))
+
+
 def test_what_cannot_be_pushed_is_said_once_with_its_age(iobands, tmp_path):
     site(tmp_path)
     (tmp_path / "file").write_text("")
@@ -203,12 +212,7 @@ def test_what_cannot_be_pushed_is_said_once_with_its_age(iobands, tmp_path):
     settings = tmp_path / "config" / "store.yaml"
     settings.write_text(f"url: {tmp_path}/store\n")
     assert "Not pushed" not in iobands("status").stdout
-    when = json.loads(pushed.read_text())["when"]
-    pushed.write_text(
-        pushed.read_text().replace(
-            when, f"{datetime.now(timezone.utc) - timedelta(days=3, hours=2):%FT%TZ}"
-        )
-    )
+    put_back(pushed, timedelta(days=3, hours=2))
     said = "Not pushed to the store for 3 days\n  no push ended\n"
     assert said in iobands("status").stdout
     secret = "postgresql://me:very-secret@localhost:1/io?connect_timeout=1"
@@ -217,6 +221,69 @@ def test_what_cannot_be_pushed_is_said_once_with_its_age(iobands, tmp_path):
     assert "secret" not in said.stderr + pushed.read_text()
     settings.write_text("uri: x\n")
     assert "store.yaml, line 1" in unknown(iobands("push")).stderr
+
+
+@pytest.mark.machine
+@pytest.mark.needs("mounts")
+def test_a_full_disk_at_the_cluster_names_the_file_and_loses_nothing(iobands, tmp_path):
+    (tmp_path / "perflogs").mkdir()
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path / "perflogs"], check=True
+    )
+    try:
+        site(tmp_path)
+        store, filler = f"{tmp_path}/store", tmp_path / "perflogs" / "filler"
+
+        def fill():
+            with filler.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
+                while True:
+                    file.write(bytes(4096))
+
+        for name in ("site.id", "pushed.json"):
+            fill()
+            said = unknown(iobands("push", "--store", store)).stderr
+            assert f"perflogs/{name}: No space left on device; nothing is lost" in said
+            filler.unlink()
+            if name == "site.id":
+                (tmp_path / "perflogs" / name).write_text("abc\n")
+        read = iobands("status", "--store", store)
+        assert read.stdout == iobands("status").stdout
+        assert iobands("push", "--store", store).stdout == "Pushed 10 samples and 0 documents\n"
+        assert iobands("push", "--store", store).stdout == "Pushed 0 samples and 0 documents\n"
+        assert iobands("status", "--store", store).stdout == read.stdout
+    finally:
+        subprocess.run(["umount", tmp_path / "perflogs"], check=True)
+
+
+def test_another_store_gets_everything_and_each_has_its_own_age(iobands, tmp_path):
+    """The site's store changes and comes back, and somebody pushes to another one by hand."""
+    root = site(tmp_path / "site")
+    log = root / "perflogs" / "here" / "local" / "BenchioFPP.log"
+    settings = root / "config" / "store.yaml"
+
+    def run_once():
+        *_, last = log.read_text().splitlines()
+        moment = datetime.fromisoformat(last.split("|")[0]) + timedelta(minutes=1)
+        with log.open("a") as lines:
+            lines.write("|".join([moment.isoformat(), *last.split("|")[1:]]) + "\n")
+
+    for url, rows in (("one", 10), ("two", 11), ("one", 2), ("two", 2), ("one", 2)):
+        settings.write_text(f"url: {tmp_path}/{url}\n")
+        assert iobands("push", cwd=root).stdout.startswith(f"Pushed {rows} sample")
+        run_once()
+    # a push by hand to another store says nothing of the site's own
+    pushed = root / "perflogs" / "pushed.json"
+    put_back(pushed, timedelta(days=3, hours=2))
+    assert iobands("push", "--store", f"{tmp_path}/three", cwd=root).returncode == 0
+    assert "Not pushed to the store for 3 days" in iobands("status", cwd=root).stdout
+    # what was rotated away meanwhile is in the old store alone, and copied to the new one
+    header, *lines = log.read_text().splitlines(keepends=True)
+    log.write_text(header + lines[-1])
+    settings.write_text(f"url: {tmp_path}/four\n")
+    iobands("pull", "--store", f"{tmp_path}/one", f"{tmp_path}/four")
+    assert iobands("push", cwd=root).returncode == 0
+    pulled = iobands("pull", "--store", f"{tmp_path}/four", f"{tmp_path}/all")
+    assert pulled.stdout == f"here: {len(lines)} samples\n"
 
 
 def test_duckdb_reads_the_files_as_the_howto_says(iobands, tmp_path, monkeypatch):

@@ -47,7 +47,7 @@ def push(url: str) -> None:
     before = read_pushed(PERFLOGS, url)
     with open_store(url, new=True) as store:
         pushed, *_ = push_new(store, PERFLOGS, CONFIG, before, datetime.now(timezone.utc))
-    write_pushed(PERFLOGS, pushed)
+    write_pushed(PERFLOGS, url, pushed)
 
 
 def pull(url: str) -> None:
@@ -86,7 +86,7 @@ def soak(url: str, instants: int, seed: int) -> str:
     push(url)
     pull(url)
     print(f"{url.partition(':')[0]}: {killed} of {instants} pushes and pulls were killed")
-    rows = gather(PERFLOGS, CONFIG, Pushed("")).samples.n_unique(CONTENT)
+    rows = gather(PERFLOGS, CONFIG, Pushed()).samples.n_unique(CONTENT)
     for place in (url, "copy"):
         with open_store(place) as store:
             samples, _ = store.samples("here")

@@ -57,7 +57,7 @@ from tests.factory import (
 from tests.site_copy import ROOT
 from tests.source.engines import ENGINES, directory
 
-NOTHING = Pushed("")
+NOTHING = Pushed()
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -408,6 +408,17 @@ def test_a_full_disk_leaves_no_site_without_an_identity(store, site):
     assert store.documents("here", NOW, "perflogs/site.id")
 
 
+def test_a_first_push_to_a_directory_that_was_broken_off_goes_on(site):
+    for left in (b"", b"\n"):  # of its first file, by a full disk or a power failure
+        with directory() as url:
+            Path(url).mkdir()
+            (Path(url) / "iobands-store").write_bytes(left)
+            with open_store(url, new=True) as store:
+                push(store)
+                assert from_store(store) == from_files(site)
+            assert (Path(url) / "iobands-store").read_bytes() == b"1\n"
+
+
 def test_a_missing_bucket_is_named_in_one_line():
     missing = pytest.raises(StoreError, match=r"^s3://no-such-bucket/x: no such bucket$")
     with ENGINES["s3"](), missing, open_store("s3://no-such-bucket/x", new=True):
@@ -517,13 +528,27 @@ def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):
         {"a.log": Cursor(Reach(9, 2, ("a", "b"), 5, whole=False), "e", is_open=True)},
         {"here": {"b": Seen("c", 1, 2, 3)}},
     )
-    whole = Pushed(read_pushed(tmp_path, url).store, cursors, NOW, seen, NOW)
-    write_pushed(tmp_path, whole)
+    whole = Pushed(cursors, NOW, seen, NOW)
+    write_pushed(tmp_path, url, whole)
     assert read_pushed(tmp_path, url) == whole
     assert read_pushed(tmp_path, "postgresql://other/database").perflogs == {}
-    for text in ("{", "[]", '{"schema": 3}', '{"schema": 3, "perflogs": {"a.log": 3}}', "null"):
-        (tmp_path / "pushed.json").write_text(text)
-        assert read_pushed(tmp_path, url).perflogs == {}
+    text = (tmp_path / "pushed.json").read_text()
+    # the last is of an earlier version, which knew one store
+    older = '{"store":"ab","perflogs":{},"newest":null,"documents":{},"schema":3}'
+    for damaged in ("{", "[]", '{"ab": 3}', text.replace('"a.log":{', '"a.log":3,"b":{'), older):
+        (tmp_path / "pushed.json").write_text(damaged)
+        assert read_pushed(tmp_path, url) == Pushed()
+
+
+def test_each_store_has_a_note_of_its_own(tmp_path):
+    """Also where they are many, as a token in a URL makes another one of it."""
+    for number in range(20):
+        when = NOW + timedelta(days=number)
+        write_pushed(tmp_path, f"s3://bucket/{number % 10}", Pushed(when=when))
+        assert read_pushed(tmp_path, f"s3://bucket/{number % 10}").when == when
+    known = [read_pushed(tmp_path, f"s3://bucket/{number}").when for number in range(10)]
+    assert known == [None, None, *(NOW + timedelta(days=number) for number in range(12, 20))]
+    assert "bucket" not in (tmp_path / "pushed.json").read_text()
 
 
 @pytest.fixture(scope="module")

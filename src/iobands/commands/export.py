@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from enum import Enum
@@ -203,7 +204,8 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
     """Push what is new to the store at `url`, and return what was done.
 
     Raises:
-        StoreError: the store did not take it; the message says since when it lacks what is new.
+        StoreError: the store did not take it; the message says since when it lacks what is new. Or
+            a file beside the perflogs cannot be written.
     """
     perflogs, now = options.perflogs_directory, datetime.now(timezone.utc).replace(microsecond=0)
     before = read_pushed(perflogs, url)
@@ -211,9 +213,15 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
         with open_store(url, new=True) as store:
             config = options.config_of("bands").parent
             after, rows, documents = push_new(store, perflogs, config, before, now)
+        write_pushed(perflogs, url, after)
     except StoreError as error:
         last = f"the last push was {age_text(now - before.when)}" if before.when else "never pushed"
-        write_pushed(perflogs, replace(before, failed=str(error)))
+        with suppress(OSError):  # what the store says counts
+            write_pushed(perflogs, url, replace(before, failed=str(error)))
         raise StoreError(f"{error}; {last}, and the next one sends it all") from error
-    write_pushed(perflogs, after)
+    except OSError as error:
+        if error.strerror is None:  # there are no perflogs
+            raise
+        lost = "nothing is lost: the next push sends what this one did not note"
+        raise StoreError(f"{error.filename}: {error.strerror}; {lost}") from error
     return f"Pushed {plural(rows, 'sample')} and {plural(documents, 'document')}"

@@ -149,7 +149,7 @@ def replace_file(
                 return False
     handle = os.open(temporary, _NEW, 0o666 if mode is None else 0o600, dir_fd=directory)
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with naming(path), os.fdopen(handle, "wb") as stream:
             stream.write(content)
             stream.flush()
             if mode is not None:

@@ -68,7 +68,8 @@ class ObjectStore:
                 LocalStore(url, mkdir=True, automatic_cleanup=True) if is_local else from_url(url)
             )
             try:
-                said = self._get(_VERSION).decode(errors="replace").strip()
+                # empty where a full disk or a power failure broke the first push off
+                said = self._get(_VERSION).decode(errors="replace").strip() or "0"
             except FileNotFoundError:
                 if not new:
                     raise nothing_there(self._url) from None

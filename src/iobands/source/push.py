@@ -1,6 +1,6 @@
 """Pushing what is new at a site to a store.
 
-`perflogs/pushed.json` says what the store has: how far each perflog was read, and the content of
+`perflogs/pushed.json` says what each store has: how far each perflog was read, and the content of
 each document. It only saves work. Without it everything is pushed anew, and the store is the same.
 
 Perflogs grow at their ends. While they do nothing else, and no new line is rejected or as old as
@@ -54,6 +54,7 @@ from iobands.source.store import (
 )
 
 _NAME: Final = "pushed.json"
+_STORES: Final = 8  # that it tells apart; a token in a URL makes another one of it
 #: The engine of a URL's scheme; a directory has none.
 _ENGINES: Final = {
     "postgresql": ("iobands.source.postgres", "PostgresStore"),
@@ -146,38 +147,46 @@ _Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 @dataclass(frozen=True)
 class Pushed:
-    """What the store at a URL has of a site, by the hash of the URL.
+    """What a store has of a site.
 
     `perflogs` are by path, `documents` by system and path, and `newest` is the time of the newest
     sample. `when` is the last push that succeeded, and `failed` why a later one did not.
     """
 
-    store: str
     perflogs: Mapping[str, Cursor] = field(default_factory=dict)
     newest: _Moment | None = None
     documents: Mapping[str, Mapping[str, Seen]] = field(default_factory=dict)
     when: _Moment | None = None
     failed: str | None = None
-    schema: Literal[3] = 3
+    schema: Literal[4] = 4
+
+
+def _stores(perflogs: Path) -> dict[str, Pushed]:
+    """Return what each store has, by the hash of its URL, which may have a password."""
+    try:
+        return msgspec.json.decode(read_small(perflogs / _NAME), type=dict[str, Pushed])
+    except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
+        return {}
+
+
+def _hash(url: str) -> str:
+    return hashlib.sha256(url.encode()).hexdigest()
 
 
 def read_pushed(perflogs: Path, url: str) -> Pushed:
     """Return what was pushed to a URL; nothing if that is not known."""
-    nothing = Pushed(hashlib.sha256(url.encode()).hexdigest())
-    try:
-        found = msgspec.json.decode(read_small(perflogs / _NAME), type=Pushed)
-    except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
-        return nothing
-    return found if found.store == nothing.store else nothing
+    return _stores(perflogs).get(_hash(url), Pushed())
 
 
-def write_pushed(perflogs: Path, pushed: Pushed) -> None:
-    """Keep what was pushed.
+def write_pushed(perflogs: Path, url: str, pushed: Pushed) -> None:
+    """Keep what was pushed to a URL, beside what other stores have.
 
     Raises:
         OSError: the file cannot be written; the next push sends more than it must.
     """
-    replace_file(perflogs / _NAME, msgspec.json.encode(pushed) + b"\n")
+    others = {name: each for name, each in _stores(perflogs).items() if name != _hash(url)}
+    newest = dict([*others.items(), (_hash(url), pushed)][-_STORES:])
+    replace_file(perflogs / _NAME, msgspec.json.encode(newest) + b"\n")
 
 
 def late(perflogs: Path, settings: Path, now: datetime) -> str | None:
@@ -209,7 +218,7 @@ def push_new(
         OSError: a file cannot be read.
     """
     if any(_is_behind(store, system, seen) for system, seen in before.documents.items()):
-        before = Pushed(before.store)
+        before = Pushed()
     site = gather(perflogs, config, before)
     sent, seen = 0, {}
     for system, has in site.pushed.documents.items():
@@ -339,7 +348,7 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
         documents[system], seen[system] = read, mine
     times = [*filter(None, [before.newest]), *new.select(pl.max(TIME)).drop_nulls()[TIME]]
     newest = max(times, default=None)
-    return Gathered(new, documents, Pushed(before.store, cursors, newest, seen))
+    return Gathered(new, documents, Pushed(cursors, newest, seen))
 
 
 def _moment(seconds: float) -> datetime:
