@@ -35,7 +35,6 @@ from iobands.snapshot import (
     CauseKind,
     PeerName,
     Place,
-    SeriesKey,
     in_utc,
     moment,
 )
@@ -95,6 +94,7 @@ _MOST_STAYED: Final = 6
 _AGAIN: Final = (timedelta(days=3), timedelta(days=7), timedelta(days=14))
 
 
+_EVER: Final = 2**32  # more than there are sessions
 _Shown = tuple[Array, NDArray[np.int_], NDArray[np.int_]]
 
 
@@ -106,35 +106,29 @@ class Records:
     speeds: pl.DataFrame
     places: Sequence[Place]
     _columns: dict[str, Array] = field(default_factory=dict)
-    _shown: dict[tuple[SeriesKey, str], _Shown] = field(default_factory=dict)
-    _varying: dict[SeriesKey, frozenset[str]] = field(default_factory=dict)
 
-    def varying(self, runs: Runs) -> frozenset[str]:
-        """Return the columns that may show a cause whose values were ever others."""
-        series = runs.series
-        if series.key not in self._varying:
-            every = Runs(series, len(series.rows))
-            known = ((name, self.of(every, name)[0]) for name in _COLUMNS)
-            self._varying[series.key] = frozenset(
-                n for n, each in known if (each != each[:1]).any()
-            )
-        return self._varying[series.key]
+    def of(self, runs: Runs, name: str, first: int = 0, last: int = _EVER) -> _Shown:
+        """Return the known values of a column, texts as codes, the runs and their sessions.
 
-    def of(self, runs: Runs, name: str) -> _Shown:
-        """Return the known values of a column, texts as codes, the runs and their sessions."""
+        They are those of the sessions from `first` to `last`, all unless given, and of the runs
+        before and after that `_Column.changed` compares with them.
+        """
         if name not in self._columns:
             column = self.samples[name]
             if FIELD[name].type == "text":
                 column = column.cast(pl.Categorical).to_physical()
             self._columns[name] = column.cast(pl.Float64).to_numpy()
-        series = runs.series
-        if (series.key, name) not in self._shown:
-            values = self._columns[name][series.rows]
+        begin, end = np.searchsorted(runs.sessions, (first, last + 1))
+        reach = 2 * _BEFORE
+        while True:
+            since, until = max(begin - reach, 0), min(end + reach, runs.number)
+            values = self._columns[name][runs.series.rows[since:until]]
             shown = np.flatnonzero(~np.isnan(values))
-            self._shown[series.key, name] = values[shown], shown, series.history.sessions[shown]
-        values, shown, sessions = self._shown[series.key, name]
-        known = np.searchsorted(shown, runs.number)
-        return values[:known], shown[:known], sessions[:known]
+            before, upto = np.searchsorted(shown, (begin - since, end - since)).tolist()
+            is_begun = before >= _BEFORE or since == 0
+            if is_begun and (len(shown) - upto >= _SINCE or until == runs.number):
+                return values[shown], shown + since, runs.sessions[shown + since]
+            reach *= 4  # few runs have a value
 
 
 def tell_causes(
@@ -204,10 +198,7 @@ def _cause(kind: CauseKind, what: str, since: datetime, odds: float) -> Cause:
 
 
 def _of_columns(onset: Onset, records: Records) -> Iterator[Cause]:
-    varied = {name for runs in onset.members for name in records.varying(runs)}
     for name, (kind, up) in _COLUMNS.items():
-        if name not in varied:
-            continue
         column = _Column(name, kind, up if onset.direction == DOWN else -up, records, onset)
         known = [(runs, column.changed(runs)) for runs in onset.members]
         moved = [(runs, place) for runs, place in known if place and place > 0]
@@ -234,8 +225,9 @@ class _Column:
 
     def changed(self, runs: Runs) -> int | None:
         """Return the first run since it changed at the onset, −1 if it did not, None if unknown."""
-        values, shown, sessions = self.records.of(runs, self.name)
-        begin, end = np.searchsorted(sessions, (self.onset.first, self.onset.last + 2)).tolist()
+        around = self.onset.first, self.onset.last + 1
+        values, shown, sessions = self.records.of(runs, self.name, *around)
+        begin, end = np.searchsorted(sessions, (around[0], around[1] + 1)).tolist()
         if begin < _FEWEST or begin == len(values):
             return None
         near = values[max(0, begin - _BEFORE) : end + _SINCE]

@@ -16,6 +16,7 @@ from iobands.judge.detect import (
     LEAST,
     LOW,
     SIDES,
+    USED,
     ChangePoint,
     Chart,
     Months,
@@ -113,7 +114,8 @@ class Detection:
     def is_as_anew(self) -> bool:
         """Whether all runs, judged anew, give the same chart."""
         chart, anew = self.chart, chart_of(self.basis)
-        pairs = ((chart.increments, anew.increments), (chart.down, anew.down), (chart.up, anew.up))
+        newest = (each.increments[-USED:] for each in (chart, anew))
+        pairs = (tuple(newest), (chart.down, anew.down), (chart.up, anew.up))
         return chart.changes == anew.changes and all(np.array_equal(*pair) for pair in pairs)
 
     @property

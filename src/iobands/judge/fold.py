@@ -261,13 +261,14 @@ def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
     took = (*_TOOK, MERGED)
     mine = []
     for story in stories:
+        if story.direction != found.direction or (found.over and found.over < story.low):
+            continue
+        if 2 * len(story.logged_names.intersection(found.names)) <= len(found.names):
+            continue
         # it took something, or was merged, at the moment it closed and that was raised
         then = (each.kind for each in story.events if each.when == found.raised)
         is_last = story.closed == found.raised and any(kind in took for kind in then)
-        shared = story.logged_names.intersection(found.names)
-        is_it = story.direction == found.direction and 2 * len(shared) > len(found.names)
-        lasts = found.over is None or found.over >= story.low
-        if is_it and lasts and (is_last or story.is_at(found)):
+        if is_last or story.is_at(found):
             mine.append(story)
     fits = (_logged_of, Story.shares, Story.shared_by_then, Story.is_near)
     return min(

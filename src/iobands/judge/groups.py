@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from iobands.judge.detect import (
     MOST_CORRELATION,
     SIDES,
+    USED,
     WATCH,
     Chart,
     Month,
@@ -101,10 +102,10 @@ def group_drops(
             continue
         members = [GroupMember(able[key].routine_chart, sessions[key]) for key in keys]
         runs = [(sessions[key], able[key].times) for key in keys]
-        numbers = np.concatenate([each for each, _ in runs])
-        every = np.concatenate([times for _, times in runs])[np.argsort(numbers, kind="stable")]
-        begins = every[np.unique(np.sort(numbers), return_index=True)[1]]
-        for change in group_changes(members, months.of(begins)):
+        begins = np.full(1 + max(int(each[-1]) for each, _ in runs), _NEVER)
+        for numbers, times in reversed(runs):  # the time of the first of the series counts
+            begins[numbers[::-1]] = times[::-1]
+        for change in group_changes(members, months.of(begins[~np.isnat(begins)])):
             since = min(
                 times[np.searchsorted(numbers, change.onset)]
                 for numbers, times in (runs[place] for place in change.members)
@@ -124,6 +125,8 @@ def _last_run(
     found = [times[numbers == session].max() for numbers, times in runs if session in numbers]
     return moment(max(found)) if found else None
 
+
+_NEVER: Final = np.datetime64("NaT", "ns")
 
 #: From how much evidence of its own, in nats, a series counts as one that took part.
 TOOK_PART: Final = 2.0
@@ -195,7 +198,10 @@ def group_changes(
     """
     if len(members) < _SEVERAL:
         raise ValueError(f"{len(members)} series are no group")
-    sessions = np.unique(np.concatenate([each.sessions for each in members]))
+    had = np.zeros(1 + max(int(each.sessions.max(initial=-1)) for each in members), dtype=bool)
+    for each in members:
+        had[each.sessions] = True
+    sessions = np.flatnonzero(had)
     if not len(sessions):
         return ()
     group = _Evidence(members, sessions, months)
@@ -257,7 +263,7 @@ class _Evidence:
             rows = np.searchsorted(sessions, member.sessions)
             residuals[rows, place] = member.chart.residuals
             begins += rows[:1].tolist()
-            first = int(np.searchsorted(rows, old))
+            first = max(int(np.searchsorted(rows, old)), len(rows) - USED)
             rows = rows[first:] - old
             self.increments[rows, :, place] = member.chart.increments[first:, columns]
             for change in member.chart.changes:

@@ -47,6 +47,14 @@ class SeriesKey:
     variable: str
     case: str | None = None
 
+    def __hash__(self) -> int:
+        """Return the hash of its fields; it is asked for a hundred times."""
+        found = vars(self).get("_hash")
+        if found is None:
+            found = hash(tuple(vars(self).values()))
+            vars(self)["_hash"] = found
+        return found
+
     @property
     def unit(self) -> str:
         """The unit of the values."""
@@ -96,7 +104,7 @@ def path_part(name: str) -> str:
 @lru_cache(2**14)
 def slug(key: SeriesKey) -> str:
     """Return a file name for the series, independent of other series."""
-    *values, case = vars(key).values()
+    *values, case = (getattr(key, name) for name in SeriesKey.__dataclass_fields__)
     values += [case] if case else []  # a field that came later: older names stay as they were
     text = "-".join("none" if value is None else _number(value) for value in values)
     readable = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in text)

@@ -126,8 +126,14 @@ def runs_a_year_at(times: Times, ends: Times) -> Array:
     begin = np.searchsorted(times, times[last] - _YEAR)
     since, until = np.searchsorted(first, (begin, last), side="right") - 1
     often = np.maximum(1, np.rint((last + 1 - begin) / (until - since + 1)))
-    for each in np.flatnonzero(days[until] - days[since] >= _ENOUGH_TIME):
-        found[later[each]] *= often[each] / median_of(gaps[since[each] : until[each]])
+    gap = np.full(len(later), median_of(gaps))
+    # where more than half of the gaps are the usual one, so is their median
+    usual = np.append(0, np.cumsum(gaps == median_of(gaps)))
+    odd = 2 * (usual[until] - usual[since]) <= until - since
+    enough = days[until] - days[since] >= _ENOUGH_TIME
+    for each in np.flatnonzero(odd & enough):
+        gap[each] = median_of(gaps[since[each] : until[each]])
+    found[later[enough]] *= often[enough] / gap[enough]
     return found
 
 

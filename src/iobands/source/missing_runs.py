@@ -110,7 +110,7 @@ def sightings(samples: Samples) -> list[Sighting]:
     for rows in (samples.measured, samples.missed):
         groups = rows.group_by(*KEY, "display_name", maintain_order=True)
         time = pl.col(TIME)
-        before = time.unique(maintain_order=True).get(-2, null_on_oob=True)
+        before = time.filter(time < time.last()).last()
         newest = time.last().alias("last"), before.alias("before")
         for *key, name, last, before in groups.agg(newest).iter_rows():
             series = SeriesKey(*key)

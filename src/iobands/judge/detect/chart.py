@@ -194,13 +194,18 @@ class OpenPoint:
         return self.turns[-1].kind if self.turns else plain
 
 
+#: Of so many of the newest runs, increments are used once their changes are known.
+USED: Final = 1000
+
+
 @dataclass(frozen=True)
 class Settled:
     """The detector before the run `at`, after the last step that later runs do not change.
 
     It goes on from here when there are more runs, with the same result as from the first run.
-    Arrays are of the runs before `at`, and otherwise as in `Chart`. The baseline has the `usable`
-    runs before `joined`, and evidence from before the run `dismissed` dates no change.
+    Arrays are of the runs before `at`, and otherwise as in `Chart`; of `increments` and `alone`
+    only the newest are kept, which something may still need. The baseline has the `usable` runs
+    before `joined`, and evidence from before the run `dismissed` dates no change.
     """
 
     at: int
@@ -368,7 +373,7 @@ def slide_begins(runs: Array, inflation: float) -> int | None:
     if size < 2 * _LEAST_BLOCKS:
         return None
     first = len(runs) - size * _BLOCK
-    blocks = np.median(runs[first:].reshape(size, _BLOCK), axis=1)
+    blocks = np.sort(runs[first:].reshape(size, _BLOCK), axis=1)[:, _BLOCK // 2]
     blocks = blocks - blocks.mean()
     at = np.arange(size)
     ramps = np.maximum(at - at[: size - _LEAST_BLOCKS, None], 0.0)

@@ -26,6 +26,7 @@ from iobands.judge.detect.baseline import (
 from iobands.judge.detect.chart import (
     AGAIN,
     SIDES,
+    USED,
     ChangePoint,
     Chart,
     FallPoint,
@@ -221,10 +222,14 @@ class _Detector:
 
     def _state(self) -> Settled:
         done = slice(0, self.at)
+        needed = [self.at - USED, int(self.starts.min(initial=self.at))]
+        if self.open is not None:
+            needed.append(self.open.start - _BEFORE_ONSET)
+        newest = slice(max(min(needed), 0), self.at)
         return Settled(
             at=self.at,
-            increments=self.increments[done].copy(),
-            alone=self.alone[done].copy(),
+            increments=self.increments[newest].copy(),
+            alone=self.alone[newest].copy(),
             down=self.evidence[DOWN][done].copy(),
             up=self.evidence[UP][done].copy(),
             usable=self.usable[done].copy(),
@@ -238,8 +243,8 @@ class _Detector:
         )
 
     def _go_on(self, settled: Settled) -> None:
-        done = slice(0, settled.at)
-        self.increments[done], self.alone[done] = settled.increments, settled.alone
+        done, newest = slice(0, settled.at), slice(settled.at - len(settled.alone), settled.at)
+        self.increments[newest], self.alone[newest] = settled.increments, settled.alone
         self.evidence[DOWN][done], self.evidence[UP][done] = settled.down, settled.up
         self.usable[done] = settled.usable
         self.at = settled.at
