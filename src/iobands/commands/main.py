@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -187,6 +188,7 @@ def entry() -> NoReturn:
     """
     _survive_readers()
     mask_others()
+    gc.set_threshold(100_000)  # what a judgement makes stays until its end: looking costs 5 %
     try:
         status = app(prog_name="iobands", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):

@@ -7,8 +7,9 @@ of the same series. docs/decisions/0021 has the rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -105,7 +106,18 @@ class Records:
     samples: pl.DataFrame
     speeds: pl.DataFrame
     places: Sequence[Place]
-    _columns: dict[str, Array] = field(default_factory=dict)
+
+    @cached_property
+    def columns(self) -> dict[str, Array]:
+        """The columns that may show a cause, texts as codes, if their values were ever others."""
+        found = {}
+        for name in _COLUMNS:
+            column = self.samples[name]
+            if FIELD[name].type == "text":
+                column = column.cast(pl.Categorical).to_physical()
+            if column.n_unique() > 1:
+                found[name] = column.cast(pl.Float64).to_numpy()
+        return found
 
     def of(self, runs: Runs, name: str, first: int = 0, last: int = _EVER) -> _Shown:
         """Return the known values of a column, texts as codes, the runs and their sessions.
@@ -113,16 +125,11 @@ class Records:
         They are those of the sessions from `first` to `last`, all unless given, and of the runs
         before and after that `_Column.changed` compares with them.
         """
-        if name not in self._columns:
-            column = self.samples[name]
-            if FIELD[name].type == "text":
-                column = column.cast(pl.Categorical).to_physical()
-            self._columns[name] = column.cast(pl.Float64).to_numpy()
         begin, end = np.searchsorted(runs.sessions, (first, last + 1))
         reach = 2 * _BEFORE
         while True:
             since, until = max(begin - reach, 0), min(end + reach, runs.number)
-            values = self._columns[name][runs.series.rows[since:until]]
+            values = self.columns[name][runs.series.rows[since:until]]
             shown = np.flatnonzero(~np.isnan(values))
             before, upto = np.searchsorted(shown, (begin - since, end - since)).tolist()
             is_begun = before >= _BEFORE or since == 0
@@ -198,7 +205,8 @@ def _cause(kind: CauseKind, what: str, since: datetime, odds: float) -> Cause:
 
 
 def _of_columns(onset: Onset, records: Records) -> Iterator[Cause]:
-    for name, (kind, up) in _COLUMNS.items():
+    for name in records.columns:
+        kind, up = _COLUMNS[name]
         column = _Column(name, kind, up if onset.direction == DOWN else -up, records, onset)
         known = [(runs, column.changed(runs)) for runs in onset.members]
         moved = [(runs, place) for runs, place in known if place and place > 0]
