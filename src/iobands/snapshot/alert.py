@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from functools import cached_property
 from statistics import median
 from typing import Final
 
@@ -245,7 +246,7 @@ class Alert:
         found = [each for each in found if math.isfinite(each)]
         return median(found) if found else None
 
-    @property
+    @cached_property
     def keys(self) -> frozenset[SeriesKey]:
         """The series of the members."""
         return frozenset(member.series.key for member in self.members)
