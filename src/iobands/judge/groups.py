@@ -132,6 +132,7 @@ _NEVER: Final = np.datetime64("NaT", "ns")
 TOOK_PART: Final = 2.0
 
 #: The newest sessions that are looked at: a group's older changes are over or are series' own.
+#: If a series ran several times in each, its newest `USED` runs count.
 NEWEST: Final = 400
 
 # The evidence that ends a drop: some of several series always look healthy.
