@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from datetime import datetime, timedelta, timezone
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from iobands.judge.detect.prior import Measured, Months, Prior, priors_of
 from iobands.judge.detect.spacing import Life, Spacing
@@ -84,6 +87,19 @@ def test_a_run_says_less_the_sooner_it_follows_another():
     # at six runs a day each soon counts a fifth: together they tell 1.24 times as much as one
     many = foreseen([4.0 * n for n in range(1, 60)], [0.0] * 60, 0.3)[0]
     assert many[-6:].sum() == pytest.approx(1.24, abs=0.02)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.1, 1, 5, 11, 13, 23, 24, 25, 49]), st.booleans())))
+def test_a_run_is_close_after_half_the_median_of_nine_gaps(drawn: list[tuple[float, bool]]):
+    hours = np.cumsum([0, *(gap for gap, _ in drawn)])
+    asked = np.array([False, *(again for _, again in drawn)])
+    for of in (asked, np.zeros_like(asked)):  # without runs that were asked for there is less to do
+        routine = hours[~of]
+        expected = [False]
+        for before, this in pairwise(hours.tolist()):
+            gaps = np.diff(routine[routine < this])[-9:]
+            expected.append(len(gaps) == 9 and this - before < np.median(gaps) / 2)
+        assert Spacing(hours, of).close.tolist() == expected
 
 
 def test_what_was_measured_twenty_times_in_an_hour_is_no_alert():

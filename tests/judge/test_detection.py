@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from iobands.judge.detect.prior import DEGRADED, Budget, runs_between_false_alarms
 from iobands.snapshot import runs_a_year_at, sessions_of
@@ -48,6 +50,14 @@ def test_the_cadence_is_that_of_the_newest_year():
 def test_a_pause_does_not_change_the_cadence():
     twice = np.arange(200) / 2
     assert runs_a_year(days(*twice[:90], *twice[150:])) == runs_a_year(days(*twice)) == 730
+
+
+@given(st.lists(st.sampled_from([1, 1, 1, 2, 7, 30]), min_size=1, max_size=300))
+def test_the_cadence_is_by_the_median_gap_of_the_year(gaps: list[int]):
+    every = np.cumsum([0, *gaps])
+    year = every[every >= every[-1] - 365]
+    usual = np.median(np.diff(year)) if year[-1] - year[0] >= 30 else 1
+    assert runs_a_year(days(*every)) == pytest.approx(365 / usual)
 
 
 @pytest.mark.parametrize("numbers", [(), (1,), (1, 2, 3), range(0, 28, 7)])
