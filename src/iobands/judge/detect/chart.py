@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -375,20 +376,26 @@ def slide_begins(runs: Array, inflation: float) -> int | None:
     first = len(runs) - size * _BLOCK
     blocks = np.sort(runs[first:].reshape(size, _BLOCK), axis=1)[:, _BLOCK // 2]
     blocks = blocks - blocks.mean()
-    at = np.arange(size)
-    ramps = np.maximum(at - at[: size - _LEAST_BLOCKS, None], 0.0)
-    ramps -= ramps.mean(axis=1, keepdims=True)
-    along, square = ramps @ blocks, (ramps**2).sum(axis=1)
+    # a ramp that begins with a block has 1, 2, … in the blocks after it
+    after = size - 1 - np.arange(size - _LEAST_BLOCKS)
+    along = blocks[::-1].cumsum().cumsum()[after - 1]
+    square = after * (after + 1) * (2 * after + 1) / 6 - (after * (after + 1) / 2) ** 2 / size
     explained = np.where(along < 0, along**2 / square, 0.0)
     best, every = int(np.argmax(explained)), float(blocks @ blocks)
     if explained[best] == 0:
         return None
-    sums = np.append(0.0, np.cumsum(blocks))
+    sums, floor = np.append(0.0, np.cumsum(blocks[:-1])), 1e-9 * every
+
+    def nats(steps: Array) -> float:
+        """Return how much better the ramp describes the blocks than the best of some steps."""
+        rest = every - float(explained[best]) + floor
+        return size / 2 * math.log((every - float(steps.max()) + floor) / rest)
+
+    places = np.arange(1, size)
+    if nats(sums[1:] ** 2 / places + sums[1:] ** 2 / (size - places)) < _SLIDES * inflation:
+        return None
     low, high = np.triu_indices(size, 1)
     steps = sums[low] ** 2 / np.maximum(low, 1) + (sums[high] - sums[low]) ** 2 / (high - low)
     steps += sums[high] ** 2 / (size - high)
-    one, two = (every - float(each) for each in (steps[low == 0].max(), steps.max()))
-    floor = 1e-9 * every
-    evidence = [np.log((each + floor) / (every - explained[best] + floor)) for each in (one, two)]
-    nats = min(size / 2 * evidence[0], size / 2 * evidence[1] + np.log(size))
-    return first + best * _BLOCK if nats >= _SLIDES * inflation else None
+    is_better = nats(steps) + math.log(size) >= _SLIDES * inflation
+    return first + best * _BLOCK if is_better else None
