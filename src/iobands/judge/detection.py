@@ -43,6 +43,7 @@ from iobands.snapshot.history import (
     Times,
     Transient,
     Turn,
+    median_of,
     moment,
 )
 
@@ -133,7 +134,7 @@ class Detection:
         return Suspicion(
             moment(self.times[since]),
             ratio,
-            float(np.exp(np.median(self.chart.baseline.level()))),
+            float(np.exp(median_of(self.chart.baseline.level()))),
             float(self.chart.down[-1]),
             self.chart.threshold,
         )
@@ -168,7 +169,7 @@ class Detection:
             chart.watch,
             chart.threshold,
             chart.can_judge,
-            float(np.exp(np.median(level))) if chart.can_judge else None,
+            float(np.exp(median_of(level))) if chart.can_judge else None,
             len(chart.baseline.runs),
             chart.baseline.correlation,
             chart.scale,

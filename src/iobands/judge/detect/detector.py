@@ -57,7 +57,17 @@ from iobands.judge.detect.scores import (
     sure_end,
 )
 from iobands.judge.detect.spacing import Spacing
-from iobands.snapshot.history import ADOPTED, DOWN, RECOVERED, UP, Array, Flags, State, level_ratio
+from iobands.snapshot.history import (
+    ADOPTED,
+    DOWN,
+    RECOVERED,
+    UP,
+    Array,
+    Flags,
+    State,
+    level_ratio,
+    median_of,
+)
 
 #: How many later runs must have been quiet before a run joins the baseline.
 LAG: Final = 30
@@ -509,7 +519,7 @@ class _Detector:
         if change.kind is not State.DEGRADED:
             return found
         # what the changed level never reaches is limited by stray runs alone
-        level = float(np.median(self.logarithms[change.first : self.at])) - change.point.baseline
+        level = median_of(self.logarithms[change.first : self.at]) - change.point.baseline
         high, values = self.baseline.high + level, self.logarithms[runs]
         sure = values > max(high, self.baseline.far)
         return np.where(sure[:, None], sure_end(self.spacing.gaps[runs])[:, None], found)
@@ -542,7 +552,8 @@ class _Detector:
         if newest + 1 - first < _BACK or change.kind is State.UNSTABLE:
             return None
         windows = sliding_window_view(self.logarithms[first : newest + 1], _BACK)
-        off = np.abs(np.median(windows, axis=1) - change.point.baseline)
+        middle = np.sort(windows, axis=1)[:, _BACK // 2 - 1 : _BACK // 2 + 1].mean(axis=1)
+        off = np.abs(middle - change.point.baseline)
         for place in np.flatnonzero(off < -np.log1p(-self.least)):
             ratio = level_ratio(change.before, windows[place], self.baseline.inflation)
             if ratio.is_surely_small(self.least):
