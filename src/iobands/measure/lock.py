@@ -52,6 +52,7 @@ _BEAT: Final = 60.0  # seconds between two signs of life
 STOPPED: Final = 3600.0  # seconds without one, after which a session counts as over
 _WATCH: Final = 3 * _BEAT
 _CLOCK_OFF: Final = 300.0  # seconds by which two clocks may differ
+_ASKED: Final = 5.0  # seconds until one that yields sees that it was asked to
 _YIELDS: Final = 2 * _BEAT + 180  # seconds in which a session ends that was asked to
 _PAUSE: Final = 2.0
 
@@ -303,15 +304,15 @@ def clock_problem(directory: Path) -> str | None:
 
 
 def start_beating(perflogs: Path, holder: Holder) -> Callable[[], None]:
-    """Touch the lock of `holder` every minute, and return a function that stops this.
+    """Touch the lock of `holder` every minute or sooner, and return a function that stops this.
 
     A session that was suspended may have lost its lock, and another may want the lock of one that
     yields. It is then asked to end.
     """
-    ended = threading.Event()
+    ended, pause = threading.Event(), _ASKED if holder.yields else _BEAT
 
     def beat() -> None:
-        while not ended.wait(_BEAT):
+        while not ended.wait(pause):
             with suppress(OSError):  # a server that is away for a while
                 found: Holder | None = holder
                 with suppress(SessionError):
