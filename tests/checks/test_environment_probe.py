@@ -225,11 +225,11 @@ def test_a_clock_that_is_off_is_told_and_stops_nothing(probed, tmp_path_factory)
     directory = tmp_path_factory.mktemp("disk")
     stat = shutil.which("stat")
     # As a server whose clock is ahead would have it.
-    probed.stand_in("stat", f'touch -d "now + 90 seconds" "$3"; exec {stat} "$@"')
+    probed.stand_in("stat", f'touch -d "now + 950 seconds" "$3"; exec {stat} "$@"')
     found = probed.look({"path": str(directory)})
     assert found.blocking() is None
     (said,) = found.others
-    assert said.startswith("clock off: new files are 9")
+    assert said.startswith("clock off: new files are 9")  # of 950, on a busy machine
     assert said.endswith(f" s ahead of the clock of {NODE}; 1 s are allowed")
 
 
