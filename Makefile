@@ -57,9 +57,9 @@ check: $(VENV)/.installed-check
 check test test-faults bench bench-reading bench-report bench-stores: \
 	export PYTHONDONTWRITEBYTECODE =
 
-# Four processes on two cores, as the tests of the minisite and others mostly wait.
+# Eight processes on two cores, as most tests wait for half of their time or more.
 test: $(VENV)/.installed-test
-	@$(BIN)/python -m pytest --numprocesses=4 --dist=loadgroup --no-loadscope-reorder
+	@$(BIN)/python -m pytest --numprocesses=8 --dist=loadgroup --no-loadscope-reorder
 
 # It writes no table if a fault was skipped, and some are of the minisite.
 test-faults: $(VENV)/.installed-test

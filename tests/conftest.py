@@ -18,9 +18,12 @@ from tests.left_behind import Ended, files, left_behind
 from tests.privileges import skip_where_lacking
 from tests.site_copy import BENCHIO, SiteCopy, copy_suite
 
-#: What takes longest comes first, so that no process is left with it in the end; those that use
-#: one minisite before all others.
+#: Files and folders: what takes longest comes first, so that no process is left with it in the end;
+#: those that use one minisite before all others.
 _LONGEST_FIRST = (
+    *("kernel/test_layer_table", "minisite/test_lifecycle", "checks/test_cases"),
+    *("commands/test_suspects", "docs/test_tutorial", "config/test_cases_of_sites"),
+    *("faults/test_benchio", "commands/test_accept", "commands/test_doctor"),
     *("minisite", "faults", "checks", "kernel", "config"),
     *("docs", "lint", "benchmarks", "fortran", "soak", "commands"),
 )
@@ -123,11 +126,13 @@ def pytest_ignore_collect(collection_path, config):
 def pytest_collection_modifyitems(items):
     """Mark what `make check` leaves out; a file's tests share things, and run in one process."""
 
+    ranks = {name: number for number, name in enumerate(_LONGEST_FIRST)}
+
     def rank(item):
         if item.get_closest_marker("xdist_group"):
             return -1
         area = item.path.parent.name
-        return _LONGEST_FIRST.index(area) if area in _LONGEST_FIRST else len(_LONGEST_FIRST)
+        return ranks.get(f"{area}/{item.path.stem}", ranks.get(area, len(ranks)))
 
     mark_rows(items)
     items.sort(key=rank)

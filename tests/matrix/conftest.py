@@ -1,4 +1,7 @@
-"""A minisite of the tests' own, up for as long as they run: real Slurm, CephFS and disks."""
+"""A minisite of the tests' own, up for as long as they run: real Slurm, CephFS and disks.
+
+What goes wrong there has a second one, so that neither group is the last to end.
+"""
 
 from __future__ import annotations
 

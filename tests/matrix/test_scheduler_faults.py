@@ -25,7 +25,7 @@ from tests.left_behind import Ended
 from tests.matrix.conftest import Suite
 from tests.matrix.test_site_faults import job_of
 
-pytestmark = pytest.mark.xdist_group("minisite")
+pytestmark = pytest.mark.xdist_group("unfit minisite")
 
 #: One small check on the slow disk. No `-n`, with which nothing is run once more.
 CHECK = (

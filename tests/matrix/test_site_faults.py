@@ -10,7 +10,7 @@ import signal
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("minisite")
+pytestmark = pytest.mark.xdist_group("unfit minisite")
 
 #: One check, on the slow disk.
 SLOW = ["-n", "BenchioFPP.*%scale=site", "-E", 'file_system == "slow"', "-p", "openmpi-ucx"]

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("minisite")
+pytestmark = pytest.mark.xdist_group("unfit minisite")
 
 FPP = ["-n", "BenchioFPP.*%scale=small", "-p", "openmpi-ucx"]
 
