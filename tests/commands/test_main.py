@@ -95,8 +95,8 @@ def test_no_perflogs(tmp_path: Path, iobands: Command) -> None:
     done = iobands("status")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == (
-        "IOBANDS UNKNOWN: perflogs: there are no perflogs; measure first with `make run` or "
-        "`iobands run`, or give their directory with --perflogs\n"
+        "IOBANDS UNKNOWN: perflogs: there are no perflogs; measure first with `iobands run`, or "
+        "give their directory with --perflogs\n"
     )
 
 
@@ -176,6 +176,18 @@ def test_usage_errors_are_unknown_and_not_critical(
     assert done.returncode == 3
     assert "Usage:" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_usage_error_says_what_was_meant_in_words_of_its_own(iobands: Command) -> None:
+    assert iobands("stauts").stderr.endswith(
+        "Error: No such command 'stauts'. Did you mean 'status', 'targets'?\n"
+    )
+    assert iobands("status", "--format", "jsn").stderr.endswith(
+        "Error: Invalid value for '--format': 'jsn' is not one of 'text', 'json', 'plugin'.\n"
+    )
+    assert iobands("schedule", "cron", "--jitter", "x").stderr.endswith(
+        "Error: Invalid value for '--jitter': Input should be a valid integer\n"
+    )
 
 
 def test_help_and_version(iobands: Command) -> None:

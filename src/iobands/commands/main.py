@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import re
 import sys
 import traceback
 from importlib import import_module
@@ -71,18 +72,21 @@ COMMANDS: Final = {
 }
 #: The commands that need what `iobands[report]` installs.
 _OF_REPORT: Final = {"report", "demo", "table", "advise", "calibrate"}
+#: What a new typer adds to its message about a wrong value.
+_OF_PYDANTIC: Final = re.compile("Value error, |, unable to parse .*")
 _EVERY: Final = {name: row for rows in COMMANDS.values() for name, row in rows.items()}
 
 
 class _Commands(TyperGroup):
     """The commands. Imports are slow, so each command's module is imported when it is called."""
 
-    def list_commands(self, _ctx: Any) -> list[str]:  # noqa: ANN401
-        return [*_EVERY]
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401
+        super().__init__(**given)
+        self.commands = dict.fromkeys(_EVERY)  # type: ignore[assignment] # typer suggests their names
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
+    def get_command(self, _ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
         if cmd_name not in _EVERY:
-            return super().get_command(ctx, cmd_name)
+            return None
         if cmd_name in _OF_REPORT:
             cli.require_report(f"iobands {cmd_name}")
         module, function, _ = _EVERY[cmd_name]
@@ -196,6 +200,7 @@ def entry() -> NoReturn:
     except Exception as error:
         show = getattr(error, "show", None)  # a usage error: click explains it best
         if show:
+            error.message = _OF_PYDANTIC.sub("", error.message)  # type: ignore[attr-defined]
             show()
         else:
             traceback.print_exc()

@@ -123,8 +123,8 @@ def parse_perflogs(
     """
     if not directory.is_dir():
         raise FileNotFoundError(
-            f"{directory}: there are no perflogs; measure first with `make run` or `iobands run`, "
-            "or give their directory with --perflogs"
+            f"{directory}: there are no perflogs; measure first with `iobands run`, or "
+            "give their directory with --perflogs"
         )
     unread: list[Rejected] = []
     paths = perflog_files(directory, system, unread)
