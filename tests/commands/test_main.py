@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 import os
 import subprocess
 import sys
+import sysconfig
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -74,6 +76,40 @@ def test_a_half_upgraded_installation_is_named(good: Path) -> None:
     assert done.returncode == 3
     assert done.stderr == (
         "IOBANDS UNKNOWN: cannot import name X: half upgraded or damaged; see iobands doctor\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        ("iobands", "No module named 'iobands.commands'"),
+        ("typer", "No module named 'typer.core'"),
+    ],
+)
+def test_an_incomplete_installation_is_unknown_in_one_line(
+    missing: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / missing).mkdir()
+    (tmp_path / missing / "__init__.py").touch()
+    here = Path(iobands.__file__).parent
+    program = configparser.ConfigParser()
+    program.read(here.parents[1] / "setup.cfg")
+    called = program["options.entry_points"]["console_scripts"].split()[-1]
+    module, function = called.split(":")
+    # -S, as the finder of an editable installation adds what another iobands lacks
+    paths = (tmp_path, here.parent, sysconfig.get_path("purelib"))
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"from {module} import {function}; {function}()", "status"],
+        env={**os.environ, "PYTHONPATH": ":".join(map(str, paths))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    place = tmp_path / "iobands" if missing == "iobands" else here
+    assert done.stderr == (
+        f"IOBANDS UNKNOWN: {place} is incomplete: {said}; "
+        "unset PYTHONPATH, or install iobands again\n"
     )
 
 
@@ -163,6 +199,11 @@ def test_report(good: Path, iobands: Command) -> None:
     done = iobands("report", "file")
     assert done.returncode == 3
     assert done.stderr.startswith("IOBANDS UNKNOWN: file")
+    done = iobands("report", "/proc/dashboard")
+    assert (done.returncode, done.stderr) == (
+        3,
+        "IOBANDS UNKNOWN: /proc/dashboard: No such file or directory\n",
+    )
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_it_has_the_package_and_the_suite(wheel: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts and path.name[0] != "."
     }
     assert {str(path) for path in wanted} - inside == set()
-    assert "iobands/suite/setup/system-packages" in inside
+    assert {"iobands/suite/setup/system-packages", "iobands_program.py"} <= inside
     pages = {f"{page.file}.1" for page in manual.pages()} | {"benchio.1"}
     assert pages == {Path(name).name for name in inside if "/share/man/man1/" in name}
     strange = ("iobands/suite/tests", "__pycache__", *(Path(name).name for name in USED))
