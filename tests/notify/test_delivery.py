@@ -72,7 +72,7 @@ def test_nothing_is_lost_while_the_server_is_down_and_nothing_is_sent_twice(
     assert not (site / "outbox").exists()
     status, said = call("notify")
     assert (status, mails.taken) == (3, [])
-    assert "team: ConnectionRefusedError" in said
+    assert "not sent: team: 127.0.0.1:1: Connection refused; kept as " in said
     assert call("notify")[0] == 3  # waits, and is not sent again
     configure(site, team={**mail, "port": mails.port})
     assert call("notify")[0] == 0
@@ -106,6 +106,30 @@ def test_killed_between_sending_and_noting_the_repetition_has_the_same_id(
     assert len(mails.taken) == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"server": "nowhere.invalid"}, "nowhere.invalid:25: "),
+        ({"ca": "/nowhere/ca.crt"}, "'/nowhere/ca.crt'"),
+    ],
+)
+def test_what_a_mail_needs_and_is_missing_is_named(
+    options: dict[str, str], said: str, site: Path
+) -> None:
+    configure(site, team={"type": "mail", "from": "io@a.example", "to": ["t@b.example"], **options})
+    status, found = call("notify", "--test")
+    assert status == 3
+    assert said in found
+
+
+def test_a_test_without_channels_says_so(site: Path) -> None:
+    configure(site)
+    assert call("notify", "--test") == (
+        0,
+        "config/notify.yaml has no channels: nothing was sent.\n",
+    )
+
+
 def test_a_refused_address_is_said_and_does_not_hold_up_other_channels(
     site: Path, mails: Mails, web: Web
 ) -> None:
@@ -116,7 +140,7 @@ def test_a_refused_address_is_said_and_does_not_hold_up_other_channels(
     )
     status, said = call("notify")
     assert (status, mails.taken, len(web.asked)) == (3, [], 1)
-    assert "gone@b.example" in said
+    assert "the server refused gone@b.example (550 no such mailbox); correct `to`" in said
     assert web.asked[0].json["title"].startswith("began: degraded")
 
 

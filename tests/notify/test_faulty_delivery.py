@@ -174,7 +174,7 @@ def settings_damaged(place: Place) -> Callable[[], None]:
 
 WAITS = "unknown; it waits, and is sent once"
 FAULTS = {
-    "mail server is down": (WAITS, server_down, "ConnectionRefusedError"),
+    "mail server is down": (WAITS, server_down, "Connection refused"),
     "mail server refuses an address": (WAITS, mailbox_gone, "team@b.example"),
     "webhook answers with status 500": (WAITS, web_broken, "HTTP status 500"),
     "webhook does not answer": (WAITS, web_silent, "ReadTimeout"),

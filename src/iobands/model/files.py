@@ -29,12 +29,13 @@ def mask_others() -> None:
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Add `path` to a system error without a file name, such as the error of a descriptor."""
+def naming(path: str | Path) -> Iterator[None]:
+    """Add `path` to a system error that has no file name or, below a descriptor, its name alone."""
     try:
         yield
     except OSError as error:
-        error.filename = error.filename or str(path)
+        if error.filename in {None, Path(path).name}:
+            error.filename = str(path)
         raise
 
 

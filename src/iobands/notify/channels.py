@@ -22,6 +22,7 @@ import requests
 import urllib3
 from msgspec.structs import asdict
 
+from iobands.model import naming
 from iobands.notify.outbox import ENDED, Message, SendError, secret
 
 _SECONDS: Final = 30
@@ -201,21 +202,34 @@ def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
     if "password" in options and "security" not in options:
         remedy = f"set security to starttls or tls, or {_TRUSTED}"
         raise SendError(f"the password would be sent unencrypted: {remedy}")
-    place = options.get("server", "localhost"), options.get("port", _PORTS[security])
-    context = ssl.create_default_context(cafile=options.get("ca"))
+    server, port = options.get("server", "localhost"), options.get("port", _PORTS[security])
+    with naming(options.get("ca", "")):
+        context = ssl.create_default_context(cafile=options.get("ca"))
     link: smtplib.SMTP
-    if security == "tls":
-        link = smtplib.SMTP_SSL(*place, timeout=_MAIL_SECONDS, context=context)
-    else:
-        link = smtplib.SMTP(*place, timeout=_MAIL_SECONDS)
+    try:
+        if security == "tls":
+            link = smtplib.SMTP_SSL(server, port, timeout=_MAIL_SECONDS, context=context)
+        else:
+            link = smtplib.SMTP(server, port, timeout=_MAIL_SECONDS)
+    except smtplib.SMTPResponseException:
+        raise
+    except OSError as error:
+        raise SendError(f"{server}:{port}: {error.strerror or error}") from None
     with link:
         if security == "starttls":
             link.starttls(context=context)
         if "password" in options:
             link.login(options.get("user", ""), secret(options["password"]))
-        refused = link.send_message(mail)
+        try:
+            refused = link.send_message(mail)
+        except smtplib.SMTPRecipientsRefused as error:  # all of them
+            refused = error.recipients
     if refused:
-        raise SendError(f"the server refused {', '.join(sorted(refused))}; correct `to`")
+        answers = (
+            f"{name} ({code} {said.decode(errors='replace')})"
+            for name, (code, said) in sorted(refused.items())
+        )
+        raise SendError(f"the server refused {', '.join(answers)}; correct `to`")
 
 
 _MOST_PAGES: Final = 10
