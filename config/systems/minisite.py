@@ -91,6 +91,8 @@ _common = {"SLURM_OVERCOMMIT": "1"}
 _openmpi = {
     **_common,
     "SLURM_MPI_TYPE": "pmix",
+    # A process that waits for another gives its core away, which the other may need.
+    "OMPI_MCA_mpi_yield_when_idle": "1",
     # The ROMIO in Open MPI honours hints and says which it took; OMPIO does neither.
     "OMPI_MCA_io": "romio321",
 }
