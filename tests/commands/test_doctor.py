@@ -18,7 +18,10 @@ from iobands.commands.checkup import Level, Line
 from iobands.commands.doctor import is_within, report_of
 from iobands.measure import SessionError
 from iobands.notify.outbox import secret
+from iobands.source.push import Pushed, write_pushed
 from tests.commands.calling import call
+from tests.factory import line as row
+from tests.factory import write_perflog
 from tests.site_copy import ROOT
 
 pytestmark = pytest.mark.machine  # it calls ReFrame
@@ -257,6 +260,51 @@ def test_a_schedule_and_a_channel_that_answers(
     assert status == 1  # no session yet
     assert "OK schedule: crontab: 17 5 * * *" in said
     assert f"OK channel chat: 127.0.0.1, port {port}, answers" in said
+
+
+def test_the_store_has_a_line(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise SessionError("no ReFrame here")  # which takes its time
+
+    monkeypatch.setattr("iobands.measure.describe", refused)
+    store, settings = tmp_path / "store", site / "config" / "store.yaml"
+
+    def line(text: str) -> str:
+        settings.write_text(text)
+        return doctor_here(site, monkeypatch)[1].partition(" store: ")[2].partition(" notif")[0]
+
+    def level() -> str:
+        return doctor_here(site, monkeypatch)[1].partition(" store: ")[0].rpartition(" ")[2]
+
+    assert "OK store: none; config/store.yaml would name it" in doctor_here(site, monkeypatch)[1]
+    said = line("uri: x\n")
+    assert ("store.yaml, line 1" in said, level()) == (True, "FAIL")
+    said = line(f"url: {store}\n")
+    assert said.startswith(f"{store}: no store there; check the URL, or push first the first push")
+    assert (level(), store.exists()) == ("WARN", False)
+    now = datetime.now(timezone.utc)
+    write_perflog(site / "perflogs", [row(job_completion_time=now.isoformat(), system="local")])
+    assert call("push")[0] == 0
+    said = line(f"url: {store}\n")
+    assert said.startswith(f"{store} answers, schema 1; the last push was 0 minutes ago")
+    assert level() == "OK"
+    write_pushed(site / "perflogs", str(store), Pushed(when=now - timedelta(days=3, hours=1)))
+    assert "it lacks what is new for 3 days: no push ended iobands push" in line(f"url: {store}\n")
+    assert level() == "WARN"
+    (store / "iobands-store").write_text("9\n")
+    assert "a store of schema '9'; this version knows up to 1" in line(f"url: {store}\n")
+    assert level() == "FAIL"
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    said = line(f"url: postgresql://me:very-secret@127.0.0.1:{port}/io\n")
+    assert said.startswith(f"postgresql://me@127.0.0.1:{port}/io: ")
+    assert ("secret" in said, "never pushed then try: iobands push" in said) == (False, True)
+    assert level() == "FAIL"
+    monkeypatch.setattr("iobands.commands.checkup._STORE_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        said = line(f"url: postgresql://127.0.0.1:{port}/io?connect_timeout=2\n")
+    assert f"postgresql://127.0.0.1:{port}/io: no answer within 0.2 s" in said
 
 
 SECRETS = (

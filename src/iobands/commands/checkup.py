@@ -8,6 +8,7 @@ import shlex
 import shutil
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -21,11 +22,14 @@ from iobands import measure
 from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, SessionError
 from iobands.notify.outbox import SendError, read_settings, scrubbed, secret
 from iobands.source.perflog import unknown_columns
+from iobands.source.push import late, open_store, read_pushed, store_of
 from iobands.source.site_file import SiteFile, read_site_file
+from iobands.source.store import STORE_SCHEMA, StoreError, nothing_there, without_password
 from iobands.views import age_text
 
 _SECONDS: Final = 60  # for each program that is called
 _CONNECT_SECONDS: Final = 5
+_STORE_SECONDS: Final = 20
 _LEAST_GIB: Final = 1  # free space for perflogs and the dashboard
 _GIB: Final = 2**30
 _PORTS: Final = {"tls": 465, "starttls": 587}
@@ -86,6 +90,7 @@ def site_lines(site: Path) -> Iterator[Line]:
             yield warned("actions", f"{path}: not writable", remedy)
     yield _session(perflogs)
     yield _schedule(site)
+    yield _store(perflogs, config / "store.yaml")
     yield from _channels(config / "notify.yaml")
 
 
@@ -191,6 +196,39 @@ def _schedule(site: Path) -> Line:
                 return Line("schedule", f"{command[0]}: {' '.join(line.split()[:5])}")
     remedy = "iobands schedule cron prints it; schedules of other users are not seen"
     return warned("schedule", f"none of this user for {site}", remedy)
+
+
+def _store(perflogs: Path, settings: Path) -> Line:
+    """Return whether the site's store answers, and for how long it lacks what is new."""
+    try:
+        if (url := store_of(settings)) is None:
+            return Line("store", "none; config/store.yaml would name it")
+    except FileError as error:
+        return failed("store", str(error), "correct it")
+    now, name = datetime.now(timezone.utc), without_password(url)
+    pushed, problem = read_pushed(perflogs, url), f"{name}: no answer within {_STORE_SECONDS} s"
+
+    def read() -> None:
+        nonlocal problem
+        try:
+            with open_store(url):
+                problem = ""
+        except StoreError as error:
+            problem = str(error)
+
+    # of its own, as a directory that hangs holds up whoever reads it
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    reader.join(_STORE_SECONDS)
+    last = f"the last push was {age_text(now - pushed.when)}" if pushed.when else "never pushed"
+    if problem == str(nothing_there(name)) and not pushed.when:
+        return warned("store", problem, "the first push makes it: iobands push")
+    if problem:
+        return failed("store", f"{problem}; {last}", "then try: iobands push")
+    text, why = f"{name} answers, schema {STORE_SCHEMA}; {last}", late(perflogs, settings, now)
+    lacks = f"{text}; it lacks what is new {why}" if why else text
+    is_fine = pushed.when and not why
+    return Line("store", text) if is_fine else warned("store", lacks, "iobands push")
 
 
 def _channels(path: Path) -> Iterator[Line]:

@@ -92,9 +92,13 @@ def _judged_of_store(known: Known, options: cli.SiteOptions, *, with_power: bool
     systems, source = sorted({key.system for key in known.histories}), source_of(options)
     source = source if "://" in source else str(Path(source).resolve())
     place = memory_of_store(source, systems, options.false_alarms)
-    found = checked(work(memory=read_memory(place)), work)
-    with suppress(OSError):
-        write_memory(place, found.memory)
+    memory = read_memory(place)
+    found = checked(work(memory=memory), work)
+    if {key: each.identity for key, each in found.memory.items()} != {
+        key: each.identity for key, each in memory.items()
+    }:
+        with suppress(OSError):
+            write_memory(place, found.memory)
     return found
 
 

@@ -13,6 +13,7 @@ import hashlib
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
@@ -41,6 +42,7 @@ from iobands.source.store import (
 _VERSION: Final = "iobands-store"
 _TOGETHER: Final = 16  # files of a month that are made one
 _ATTEMPTS: Final = 20
+_AT_ONCE: Final = 8  # files that are read: a bucket answers each after a while
 #: The place, the time and the hash of a document.
 _DOCUMENT: Final = re.compile(r"documents/system=[^/]*/(.+)/(\d+\.\d+)-([0-9a-f]{64})")
 _T = TypeVar("_T")
@@ -149,10 +151,14 @@ class ObjectStore:
     def _each(self, prefix: str, read: Callable[[str], _T]) -> list[_T]:
         """Return what `read` makes of all files, though others join and replace some meanwhile."""
         known: dict[str, _T] = {}
+
+        def keep(path: str) -> None:
+            known[path] = read(path)
+
         for _ in range(_ATTEMPTS):
-            with self._errors(), suppress(FileNotFoundError):
+            with self._errors(), suppress(FileNotFoundError), ThreadPoolExecutor(_AT_ONCE) as pool:
                 paths = self._list(prefix)
-                known.update((path, read(path)) for path in paths if path not in known)
+                [*pool.map(keep, (path for path in paths if path not in known))]
                 return [known[path] for path in paths]
         raise StoreError(f"{self._url}: files vanish while they are read; try again")
 

@@ -140,14 +140,23 @@ class PostgresStore:
 
     def samples(self, system: str) -> tuple[pl.DataFrame, Sequence[Rejected]]:
         """Return the rows of a system that match their identity; the others are rejected."""
-        rows = self._read(
-            f"SELECT {_COLUMNS}, id <> {_identity(CONTENT)} AS edited FROM iobands.samples "
-            "WHERE system = $1",
-            system,
-        )
+        of_system = "FROM iobands.samples WHERE system = $1"
+        year = f"least(greatest(date_part('year', {{}}({TIME})), 1970), 2200)::bigint"
+        ends = ", ".join(f"{year.format(end)} AS {end}" for end in ("min", "max"))
+        first, last = self._read(f"SELECT {ends} {of_system}", system).row(0)
         why = "edited in the store: it does not match its identity"
-        rejected = refused(rows.filter("edited"), why)
-        return typed(rows.filter(~pl.col("edited"))), rejected
+        found, rejected = [pl.DataFrame(schema=SAMPLES)], []
+        # a year at a time, as the texts of all years take much more memory than what is kept
+        edges = ["-infinity", *(f"{each}-01-01" for each in range(first + 1, last + 1))]
+        for begin, end in zip(edges, [*edges[1:], "infinity"], strict=True):
+            rows = self._read(
+                f"SELECT {_COLUMNS}, id <> {_identity(CONTENT)} AS edited {of_system} "
+                f"AND {TIME} >= '{begin}' AND {TIME} < '{end}'",
+                system,
+            )
+            rejected += refused(rows.filter("edited"), why)
+            found.append(typed(rows.filter(~pl.col("edited"))))
+        return pl.concat(found), rejected
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
         """Delete rows in one transaction; see `Store`."""

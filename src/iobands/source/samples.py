@@ -78,19 +78,20 @@ class Samples:
 
     def until(self, when: datetime) -> Samples:
         """Return the samples that were known at `when`."""
-        known = pl.col(TIME) <= when
-        return replace(
-            self,
-            measured=self.measured.filter(known),
-            missed=self.missed.filter(known),
-            speeds=self.speeds.filter(known),
-        )
+        return self._where(pl.col(TIME) <= when, "measured", "missed", "speeds")
 
     def without(self, purpose: str) -> Samples:
         """Return the samples without those of a purpose. Speeds of targets and nodes stay."""
-        others = pl.col("purpose") != purpose
-        measured, missed = (frame.filter(others) for frame in (self.measured, self.missed))
-        return replace(self, measured=measured, missed=missed)
+        return self._where(pl.col("purpose") != purpose, "measured", "missed")
+
+    def _where(self, known: pl.Expr, *names: str) -> Samples:
+        """Return the samples that are `known` in the frames of these names; itself if all are."""
+        frames = [getattr(self, name) for name in names]
+        chosen = [frame.select(known).to_series() for frame in frames]
+        if all(each.all(ignore_nulls=False) for each in chosen):
+            return self
+        few = (frame.filter(each) for frame, each in zip(frames, chosen, strict=True))
+        return replace(self, **dict(zip(names, few, strict=True)))
 
     def with_sessions_of(self, runs: Sequence[CheckRun]) -> Samples:
         """Return the samples with the session of their run, where the perflog has none.
@@ -117,8 +118,12 @@ class Samples:
         """Return the rows of a series, in the order of time."""
         return self.measured[self.rows.get(key, [])]
 
-    def histories(self) -> dict[SeriesKey, History]:
+    def histories(self) -> Mapping[SeriesKey, History]:
         """Return the history of each series that has a sample."""
+        return self._histories
+
+    @cached_property
+    def _histories(self) -> Mapping[SeriesKey, History]:
         if not self.rows:
             return {}
         wanted = (TIME, VALUE, "result", "fail_phase", "session", "purpose", *COMPARED)

@@ -25,7 +25,7 @@ import polars as pl
 from iobands.model import TIME, VALUE, Rejected, Rejections, path_part
 from iobands.source.known import Known, read_known, recent_of
 from iobands.source.lines import FILE, LINE, ROWS, SAID
-from iobands.source.perflog import ORDER, Parsed
+from iobands.source.perflog import Parsed
 from iobands.source.samples import Samples
 
 #: The version of contract 10, which a store names.
@@ -166,44 +166,40 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
         FileNotFoundError: it has no samples.
     """
     found = [store.samples(name) for name in systems]
-    table = pl.concat([pl.DataFrame(schema=SAMPLES), *(each for each, _ in found)])
     rejected = [each for _, lines in found for each in lines]
-    if len(odd := table.filter(~_is_possible())):
+    rows = pl.concat([pl.DataFrame(schema=SAMPLES), *(each for each, _ in found)])
+    del found  # no two of what is large are kept
+    if len(odd := rows.filter(~_is_possible())):
         rejected += refused(odd, "not a sample that a perflog can have")
-        table = table.filter(_is_possible())
-    if table.is_empty():
+        rows = rows.filter(_is_possible())
+    if rows.is_empty():
         if not (there := ", ".join(store.systems())):
             raise FileNotFoundError("the store is empty; push first")
         why = str(rejected[0]) if rejected else f"systems there: {there}"
         raise FileNotFoundError(f"no samples of {', '.join(systems)}; {why}")
-    return samples_of(table, rejected)
+    names = rows["file"].unique().cast(pl.String).to_list()
+    names.sort(key=lambda name: PurePosixPath(name).parts)
+    number = pl.col("file").cast(pl.Enum(names)).to_physical().cast(pl.UInt32)
+    rows = rows.with_columns(number.alias(FILE))
+    # by an index, as a sort of all columns takes their memory once more
+    order = rows.select(TIME, FILE, "line").rechunk().select(pl.arg_sort_by(TIME, FILE, "line"))
+    # numbered anew, as a perflog that is rotated has another first line under the same name
+    rows = rows[order.to_series()].with_row_index(LINE)
+    # what is equal has one time and one value, which is quick to see
+    alike = rows.filter(rows.select(TIME, VALUE).is_duplicated())
+    if len(again := alike.filter(~pl.struct(CONTENT).is_first_distinct())):
+        rows = rows.filter(~pl.col(LINE).is_in(again[LINE].implode()))
+    said = rows.select(*SAID).filter(
+        pl.any_horizontal(pl.col(name).is_not_null() for name in SAID if name not in {FILE, LINE})
+    )
+    parsed = Parsed(rows.select(*ROWS), said, [Path(name) for name in names], Rejections(), [])
+    return replace(parsed.samples(), rejected=tuple(rejected))
 
 
 def refused(rows: pl.DataFrame, reason: str) -> list[Rejected]:
     """Return why rows of `SAMPLES` cannot be used."""
     places = rows.select("file", "line").iter_rows()
     return [Rejected(Path(str(file)), line or 0, reason) for file, line in places]
-
-
-def samples_of(table: pl.DataFrame, rejected: Iterable[Rejected]) -> Samples:
-    """Return the samples that the rows of a store make, whatever their order."""
-    names = table["file"].unique().cast(pl.String).to_list()
-    names.sort(key=lambda name: PurePosixPath(name).parts)
-    number = pl.col("file").cast(pl.Enum(names)).to_physical().cast(pl.UInt32)
-    rows = table.with_columns(number.alias(FILE)).sort(FILE, "line", TIME)
-    # numbered anew, as a perflog that is rotated has another first line under the same name
-    rows = rows.with_row_index(LINE)
-    # what is equal has one time and one value, which is quick to see
-    alike = rows.filter(rows.select(TIME, VALUE).is_duplicated())
-    again = alike.filter(~pl.struct(CONTENT).is_first_distinct())
-    rows = rows.filter(~pl.col(LINE).is_in(again[LINE].implode()))
-    said = rows.select(*SAID).filter(
-        pl.any_horizontal(pl.col(name).is_not_null() for name in SAID if name not in {FILE, LINE})
-    )
-    parsed = Parsed(
-        rows.select(*ROWS).sort(ORDER), said, [Path(name) for name in names], Rejections(), []
-    )
-    return replace(parsed.samples(), rejected=tuple(rejected))
 
 
 def read_stored(
@@ -234,8 +230,11 @@ def read_stored(
                 now=now,
                 system=system,
                 as_of=as_of,
-                samples=replace(samples, rejected=(*samples.rejected, *rejected)),
+                samples=samples,
             )
+        count = len(samples.rejected)  # these of the perflogs come first, as they do there
+        lines = (*known.rejected[:count], *rejected, *known.rejected[count:])
+        known = replace(known, rejected=lines)
         # what counts is how far the newest session is back: a cluster may not have run for long
         newest = known.reports.newest
         if since == EVER or (newest and newest - recent_of(known.histories.values()) >= since):
