@@ -56,7 +56,7 @@ def test_a_time_without_measuring_is_refused(
     verb: tuple[str, ...], tmp_path: Path, now: datetime
 ) -> None:
     status, said = at(site(tmp_path, now), *verb, "--time", "1h")
-    assert (status, said) == (3, "IOBANDS UNKNOWN: --time counts only with --measure\n")
+    assert (status, said) == (3, "IOBANDS UNKNOWN: --time has no effect without --measure\n")
 
 
 def test_a_loss_after_an_upgrade_is_said_with_what_changed_and_an_epoch(

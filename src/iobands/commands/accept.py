@@ -61,6 +61,7 @@ def accept(
     if (file is None) == (check is None):
         raise cli.failure("accept: name either a contract, or --check and a directory of results")
     if check is not None:
+        cli.refuse("with --check", "results", "root", "limit", "dry_run", "verbose")
         raise typer.Exit(_checked(check))
     assert file is not None
     seconds, content = cli.seconds_option(limit), read_content(file)

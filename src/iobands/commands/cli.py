@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from iobands.source.site_file import SiteFile
 
 _T = TypeVar("_T")
+#: The options and arguments that the command line has, as they are written there.
+_given: dict[str, str] = {}
 
 #: The modules that `iobands[report]` installs beyond the core.
 REPORT_MODULES: Final = ("jinja2", "matplotlib", "pandas", "scipy", "uplot")
@@ -125,6 +127,13 @@ class PastSiteOptions(StoredSiteOptions):
 
 
 @dataclass(frozen=True)
+class UnjudgedOptions(SiteOptions):
+    """The options of those that judge nothing."""
+
+    false_alarms: float = 1
+
+
+@dataclass(frozen=True)
 class SampleOptions(StoredSiteOptions):
     """The options of those that count for samples alone."""
 
@@ -150,13 +159,22 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         names.sort(key=lambda name: name not in kind.__annotations__)
         for name in names:
             parameters[name] = fields.parameters[name].replace(annotation=hints[name])
+    only = inspect.Parameter.KEYWORD_ONLY
     shown = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=_declared(each))
-        for each in parameters.values()
+        inspect.Parameter("context", only, annotation=typer.Context),
+        *(each.replace(kind=only, annotation=_declared(each)) for each in parameters.values()),
     ]
 
     @wraps(command)
-    def call(**given: object) -> None:
+    def call(context: typer.Context, **given: object) -> None:
+        _given.clear()
+        for each in context.command.params:
+            source = context.get_parameter_source(str(each.name))
+            if source and source.name == "COMMANDLINE":
+                is_option = each.param_type_name == "option"
+                _given[str(each.name)] = each.opts[0] if is_option else str(each.metavar)
+        if "store" in names and given["store"]:
+            refuse("with --store", "perflogs")
         if kind:
             given["options"] = kind(**{name: given.pop(name) for name in names})
         command(**given)
@@ -210,6 +228,13 @@ def default_path(path: Path) -> Path:
     """Return `path` below the working directory or, if missing, of the site around."""
     root = find_root(Path.cwd())
     return path if root is None or path.exists() else root / path
+
+
+def refuse(where: str, *names: str) -> None:
+    """End with a message if the command line has a parameter that has no effect there."""
+    for name in names:
+        if name in _given:
+            raise failure(f"{_given[name]} has no effect {where}")
 
 
 def note(text: str) -> None:

@@ -120,6 +120,12 @@ def schedule(
     session calls. If this shell has the command `module`, a bash login shell runs the session, as
     jobs get `module` from there.
     """
+    if form is Form.SCRIPT:
+        cli.refuse("in a script", "every", "at", "jitter")
+    else:
+        cli.refuse("but for a script", "suspects")
+    if suspects:
+        cli.refuse("with --suspects", "tag", "system")
     place = cli.root_of(root)
     clock = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", at)
     if clock is None:

@@ -225,6 +225,7 @@ def init(
     Later versions of iobands do not change it. In it, or with --site DIR, all commands work.
     """
     if check:
+        cli.refuse("with --check", "template", "name", "clone", "dry_run")
         _check(cli.root_of(directory))
         return
     if cli.is_site(directory):
@@ -234,6 +235,7 @@ def init(
         )
     measure.require_plain(directory.resolve())
     if clone:
+        cli.refuse("with --from-clone", "template", "name")
         _refuse_busy(clone)
         copied = site_directory.files_of_clone(clone)
         texts = site_directory.texts_of_any(site_directory.systems_among(copied))

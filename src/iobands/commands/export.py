@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from pathlib import Path
@@ -53,8 +53,10 @@ def export(
     Parquet has a file for each system and month. The metrics are for node_exporter's textfile
     collector; with --history, for `promtool tsdb create-blocks-from openmetrics`.
     """
-    if history and form is not ExportFormat.OPENMETRICS:
-        raise cli.failure("--history needs --format openmetrics; tables always have all values")
+    if form is not ExportFormat.OPENMETRICS:
+        if history:
+            raise cli.failure("--history needs --format openmetrics; tables always have all values")
+        cli.refuse(f"with --format {form.value}", "config", "false_alarms")
     if form is ExportFormat.PARQUET:
         if output is None:
             raise cli.failure("--format parquet needs --output DIR")
@@ -122,6 +124,7 @@ _StoreOption = Annotated[str | None, "URL", "The store. [default: url in config/
 def _store_of(store: str | None, options: cli.SiteOptions) -> str:
     """Return the URL of the store that is given, or of the site's; end if there is none."""
     if store:
+        cli.refuse("with --store", "site")
         return located(store, Path())
     settings = options.config_of(_SETTINGS)
     if url := store_of(settings):
@@ -129,7 +132,14 @@ def _store_of(store: str | None, options: cli.SiteOptions) -> str:
     raise cli.failure(f"{settings}: no such file; write `url: …`, or give --store")
 
 
-def push(options: cli.SiteOptions, store: _StoreOption = None) -> None:
+@dataclass(frozen=True)
+class PushOptions(cli.UnjudgedOptions):
+    """The options of a push, which takes all systems of a site."""
+
+    system: str | None = None
+
+
+def push(options: PushOptions, store: _StoreOption = None) -> None:
     """Push samples, logs, bands and run reports to a store, as far as it does not have them.
 
     The store is a directory or a bucket (s3://BUCKET/PATH), where Parquet files are kept, or a

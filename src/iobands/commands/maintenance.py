@@ -68,7 +68,7 @@ def begin_maintenance(
     alert. With --measure the checks first run several times in a row, so that the report can
     compare. It prints the smallest loss that the report will show, with odds of 9 to 1.
     """
-    name, now = _system(options, most, measure), datetime.now(timezone.utc)
+    name, now = _system(options, measure), datetime.now(timezone.utc)
     only = replace(options, system=name)
     first = cli.time_of(since) if since else now
     last = cli.time_of(until, "--until") if until else None
@@ -110,7 +110,7 @@ def begin_maintenance(
 
 
 def end_maintenance(
-    options: cli.SiteOptions,
+    options: cli.UnjudgedOptions,
     at: Annotated[str | None, "TIME", "When it ended. [default: now]"] = None,
     measure: MeasureOption = False,
     most: MostTimeOption = None,
@@ -122,7 +122,7 @@ def end_maintenance(
     One that ended by itself is ended too, and counts until then; --at corrects when the newest one
     ended. With --measure the checks run several times in a row, as they did before.
     """
-    name, now = _system(options, most, measure), datetime.now(timezone.utc)
+    name, now = _system(options, measure), datetime.now(timezone.utc)
     logged = _logged(options, name)
     found = [each for each in logged if each.is_open(now) or each.is_forgotten(now)]
     found = found or (logged[-1:] if at else [])
@@ -194,9 +194,9 @@ for _verb in (begin_maintenance, end_maintenance, report_maintenance):
     maintenance.command(_verb.__name__.partition("_")[0])(cli.with_options(_verb))
 
 
-def _system(options: cli.SiteOptions, most: str | None, measure: bool) -> str:
-    if most and not measure:
-        raise cli.failure("--time counts only with --measure")
+def _system(options: cli.SiteOptions, measure: bool) -> str:
+    if not measure:
+        cli.refuse("without --measure", "most", "tag")
     return cli.system_of(options.system, options.perflogs_directory, options.config_of("bands"))
 
 

@@ -74,6 +74,8 @@ def report(
     systems = options.config_of("systems")
     clusters, now = [], datetime.now(timezone.utc)
     is_page = output is ReportFormat.HTML
+    if not is_page:
+        cli.refuse(f"with --format {output.value}", "public")
     for name, each in sites_in_store(options) if is_page else ():
         if isinstance(each, str):
             reason = "cannot be read" if public else each  # it may name hosts and paths
@@ -246,6 +248,8 @@ def table(
     The settings are the ones that the site file recommends, else the best measured. With --check
     the exit status is 0 if FILE agrees with the runs, 1 if it differs, and 3 after an error.
     """
+    if check:
+        cli.refuse("with --check", "form")
     site = site_of(options)
     by_system, _ = published_of(site, options.config_of("systems"), timedelta(days=holds))
     if not by_system:

@@ -39,6 +39,8 @@ def run(
     """
     if dry_run and not suspects:
         raise cli.failure("--dry-run: only with --suspects; for a session: `iobands cost`")
+    if suspects:
+        cli.refuse("with --suspects", "tag", "system", "extra")
     if report:  # said before the checks run, not after
         cli.require_report("iobands run --report")
     options = cli.SiteOptions(root=cli.root_of(root), false_alarms=false_alarms)

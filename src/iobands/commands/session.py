@@ -203,6 +203,8 @@ def notify(
     A message that could not be sent is kept and tried again at the next call. The exit status is 0,
     or 3 if a message or a report to a monitor could not be sent.
     """
+    if test:
+        cli.refuse("with --test", "dry_run", "system", "false_alarms")
     settings = _settings(options)
     if dry_run:
         state = deliver.news(site_of(options), settings, _outbox(options).state())

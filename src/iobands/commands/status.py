@@ -49,7 +49,10 @@ def status(
     The exit status is 0 if all is well, 1 for an acknowledged drop or a directory left behind, 2
     for degraded and 3 for no data.
     """
+    if output is not StatusFormat.TEXT:
+        cli.refuse(f"with --format {output.value}", "every", "rejected")
     if clusters := [*_in_short(options)]:
+        cli.refuse("for several sites; choose one with --system", "every", "rejected")
         if output is StatusFormat.JSON:
             raise cli.failure("a store of several sites: choose one with --system")
         # the ones with trouble first

@@ -1,0 +1,54 @@
+"""An option that would have no effect is refused or not offered."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.commands.small_site import site, unknown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run --suspects --tag weekly", "--tag has no effect with --suspects"),
+        ("run --suspects --system here", "--system has no effect with --suspects"),
+        ("run --suspects -- -n Other", "REFRAME_ARGUMENT...] has no effect with --suspects"),
+        ("schedule cron --suspects", "--suspects has no effect but for a script"),
+        ("schedule script --at 06:00", "--at has no effect in a script"),
+        ("schedule script --suspects --tag full", "--tag has no effect with --suspects"),
+        ("accept --check . --limit 4h", "--limit has no effect with --check"),
+        ("init . --check --dry-run", "--dry-run has no effect with --check"),
+        ("init new --from-clone . --from archer2", "--from has no effect with --from-clone"),
+        ("report pages --format svg --public", "--public has no effect with --format svg"),
+        ("status --format json --rejected", "--rejected has no effect with --format json"),
+        ("status --store there --perflogs perflogs", "--perflogs has no effect with --store"),
+        ("table --check page.md --format rst", "--format has no effect with --check"),
+        ("export --format csv --false-alarms 2", "--false-alarms has no effect with --format csv"),
+        ("notify --test --dry-run", "--dry-run has no effect with --test"),
+        ("pull copy --store there --site .", "--site has no effect with --store"),
+        ("forget --older-than 1d --store there --site .", "--site has no effect with --store"),
+        ("maintenance begin --reason x --tag full", "--tag has no effect without --measure"),
+        ("maintenance end --time 2h", "--time has no effect without --measure"),
+    ],
+)
+def test_an_option_without_effect_is_refused(words, said, iobands, tmp_path):
+    site(tmp_path)
+    (tmp_path / "config" / "systems").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    assert said in unknown(iobands(*words.split())).stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "words", ["push --system here", "push --false-alarms 2", "maintenance end --false-alarms 2"]
+)
+def test_an_option_without_effect_is_not_offered(words, iobands):
+    done = iobands(*words.split())
+    assert (done.returncode, "No such option" in done.stderr) == (3, True)
+
+
+def test_a_default_is_no_option_that_was_given(iobands, tmp_path):
+    site(tmp_path)
+    assert iobands("export", "--format", "csv").returncode == 0
+    assert iobands("table").returncode == 0
+    assert iobands("status", "--format", "text", "--all").returncode == 0
