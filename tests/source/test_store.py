@@ -365,6 +365,9 @@ def test_a_reader_takes_files_of_others_and_vanishing_files_as_they_are(name, si
         frame = store._rows(store._list("samples/system=here/")[0])
         store._put_rows("samples/system=here/month=2026-01", frame.with_columns(system=pl.lit("x")))
         assert str(store.samples("here")[1][0]).endswith("has rows of another system")
+        store._put("samples/system=here/month=2026-01/cut-off.parquet", b"PAR1")
+        with pytest.raises(StoreError, match="parquet"):
+            store.forget("here", NOW, dry_run=True)
         store._remove(store._list("samples/system=here/month=2026-01/"))
         listed = store._list
 
@@ -601,6 +604,24 @@ def test_a_server_that_never_answers_ends_a_push(monkeypatch):
             monkeypatch.setattr("iobands.source.postgres._PATIENCE", patience)
             with pytest.raises(StoreError, match="timeout expired"), open_store(url + given):
                 pass
+
+
+@pytest.mark.parametrize("call", ["cursor", "rollback", "commit"])
+def test_a_server_that_goes_away_is_said_at_any_call(call, database, site):
+    with open_store(database, new=True) as store, pytest.MonkeyPatch.context() as patch:
+        empty(store)
+        own = store._read("SELECT pg_backend_pid() AS pid")["pid"][0]
+        work = getattr(store._connection, call)
+
+        def after_its_end():
+            with open_store(database) as other:
+                other._read("SELECT pg_terminate_backend($1::integer, 9999)", own)
+            patch.undo()
+            return work()
+
+        patch.setattr(store._connection, call, after_its_end)
+        with pytest.raises(StoreError, match=r"server closed the connection|terminating"):
+            push(store)
 
 
 def test_a_dump_of_the_database_is_restored(database, site):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -152,18 +152,21 @@ def sites_in_store(options: cli.PastSiteOptions) -> Iterator[tuple[str, JudgedSi
     """
     if options.store is None or options.system is not None:
         return
-    now, is_past = _moment(options)
+    now, _ = _moment(options)
     with opened_store(options.store) as store:
         sites = sites_of(store)
         for systems in sites if len(sites) > 1 else ():
-            judged: JudgedSite | str
-            try:
-                known = read_stored(store, systems, now=now, as_of=is_past)
-                judged = _judged_of_store(known, options, with_power=False)
-            except (StoreError, FileNotFoundError) as error:
-                judged = str(error)
-            except Exception as error:  # which costs no other site its line
-                judged = (
-                    f"{type(error).__name__}: {error}; see iobands status --system {systems[0]}"
-                )
-            yield ", ".join(systems), judged
+            yield ", ".join(systems), _judged_in(store, systems, options, now)
+
+
+def _judged_in(
+    store: Store, systems: Sequence[str], options: cli.PastSiteOptions, now: datetime
+) -> JudgedSite | str:
+    """Judge a site of a store; return why it cannot be read if so."""
+    try:
+        known = read_stored(store, systems, now=now, as_of=options.as_of is not None)
+        return _judged_of_store(known, options, with_power=False)
+    except (StoreError, FileNotFoundError) as error:
+        return str(error)
+    except Exception as error:  # which costs no other site its line
+        return f"{type(error).__name__}: {error}; see iobands status --system {systems[0]}"

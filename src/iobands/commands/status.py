@@ -76,6 +76,7 @@ def _in_short(options: cli.PastSiteOptions) -> Iterator[tuple[int, str]]:
             status, text = UNKNOWN, f"IOBANDS UNKNOWN: {judged}"
         else:
             status, text = judged.snapshot.exit_status, views.summary(judged.snapshot)
+        del judged  # before the next one is read
         yield status, f"{printable(name)}: {printable(text)}"
 
 

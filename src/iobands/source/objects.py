@@ -216,5 +216,5 @@ class ObjectStore:
             yield
         except FileNotFoundError:
             raise
-        except (BaseError, OSError, ValueError) as error:
+        except (BaseError, OSError, ValueError, pl.exceptions.PolarsError) as error:
             raise unusable(self._url, str(error).splitlines()[0]) from error

@@ -205,10 +205,11 @@ class PostgresStore:
         )
 
     def _read(self, command: str, *values: object) -> pl.DataFrame:
-        with self._errors(), self._connection.cursor() as cursor:
-            cursor.execute(command, values or None)
-            found = pl.DataFrame(cursor.fetch_arrow())
-        self._connection.rollback()
+        with self._errors():
+            with self._connection.cursor() as cursor:
+                cursor.execute(command, values or None)
+                found = pl.DataFrame(cursor.fetch_arrow())
+            self._connection.rollback()
         return found
 
     def _do(self, *commands: str, values: Sequence[object] | None = None) -> None:
@@ -224,5 +225,5 @@ class PostgresStore:
         """Say what the driver says as a `StoreError`, without a password."""
         try:
             yield
-        except Error as error:
+        except (Error, pl.exceptions.PolarsError) as error:  # while it reads what is sent
             raise unusable(self._name, str(error).partition("Query was:")[0]) from error
