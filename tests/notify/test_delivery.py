@@ -144,6 +144,21 @@ def test_a_refused_address_is_said_and_does_not_hold_up_other_channels(
     assert web.asked[0].json["title"].startswith("began: degraded")
 
 
+def test_who_can_be_reached_gets_a_mail_once_whoever_else_is_refused(
+    site: Path, mails: Mails
+) -> None:
+    mails.refused = {"gone@b.example"}
+    to = ["gone@b.example", "team@b.example"]
+    mail = {"type": "mail", "from": "io@a.example", "to": to, "server": "127.0.0.1"}
+    configure(site, team={**mail, "port": mails.port})
+    status, said = call("notify")
+    assert (status, len(mails.taken)) == (3, 1)
+    assert "not sent: team: the server refused gone@b.example (550 " in said
+    assert "kept as" not in said
+    assert call("notify") == (0, "")
+    assert len(mails.taken) == 1
+
+
 @pytest.mark.parametrize("form", ["slack", "mattermost", "teams"])
 def test_webhooks(web: Web, form: str) -> None:
     hook = channel("webhook", url=f"{web.url}/hook", form=form, token={"env": "TOKEN"})

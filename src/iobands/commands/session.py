@@ -252,8 +252,9 @@ def _tell(site: Snapshot, settings: Settings, outbox: Outbox) -> Iterator[str]:
             for entry in deliver.deliver(outbox, entries, settings):
                 if entry.sent:
                     typer.echo(f"Sent to {entry.channel}: {printable(entry.message.title)}")
-                else:
-                    problems.append(f"{entry.channel}: {entry.error}; kept as {entry.path}")
+                if entry.error:
+                    kept = "" if entry.sent else f"; kept as {entry.path}"
+                    problems.append(f"{entry.channel}: {entry.error}{kept}")
             if not site.clock:
                 outbox.prune(entries, datetime.now(timezone.utc))
             yield from (f"not sent: {problem}" for problem in problems)

@@ -23,7 +23,7 @@ import urllib3
 from msgspec.structs import asdict
 
 from iobands.model import naming
-from iobands.notify.outbox import ENDED, Message, SendError, secret
+from iobands.notify.outbox import ENDED, Message, PartlySentError, SendError, secret
 
 _SECONDS: Final = 30
 _MAIL_SECONDS: Final = 60
@@ -222,14 +222,15 @@ def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
             link.login(options.get("user", ""), secret(options["password"]))
         try:
             refused = link.send_message(mail)
+            kind: type[SendError] = PartlySentError
         except smtplib.SMTPRecipientsRefused as error:  # all of them
-            refused = error.recipients
+            refused, kind = error.recipients, SendError
     if refused:
         answers = (
             f"{name} ({code} {said.decode(errors='replace')})"
             for name, (code, said) in sorted(refused.items())
         )
-        raise SendError(f"the server refused {', '.join(answers)}; correct `to`")
+        raise kind(f"the server refused {', '.join(answers)}; correct `to`")
 
 
 _MOST_PAGES: Final = 10

@@ -26,6 +26,7 @@ from iobands.notify.outbox import (
     Message,
     Outbox,
     OutboxState,
+    PartlySentError,
     SendError,
     Settings,
     scrubbed,
@@ -75,16 +76,27 @@ def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> 
             continue
         tried = replace(entry, attempts=entry.attempts + 1, error="")
         outbox.write(tried)
+        reached: list[str] = []
         if channel := known.get(entry.channel):
-            error = attempt(partial(send, channel, entry.message))
+            error = attempt(partial(_send_once, channel, entry.message, reached))
         else:
             error = f"config/notify.yaml no longer has the channel {entry.channel}"
             error = f"{error}; remove {entry.path}"
-        failed |= {entry.channel} if error else set()
-        sent = None if error else datetime.now(timezone.utc).isoformat()
+        failed |= set() if reached else {entry.channel}
+        sent = datetime.now(timezone.utc).isoformat() if reached else None
         tried = replace(tried, error=error, sent=sent)
         outbox.write(tried)
         yield tried
+
+
+def _send_once(channel: Channel, message: Message, reached: list[str]) -> None:
+    """Send a message, and add its channel to `reached` if it must not be sent again."""
+    try:
+        send(channel, message)
+    except PartlySentError:
+        reached.append(channel.name)
+        raise
+    reached.append(channel.name)
 
 
 def attempt(act: Callable[[], None]) -> str:

@@ -39,6 +39,10 @@ class SendError(Exception):
     """A message could not be sent; the text says why."""
 
 
+class PartlySentError(SendError):
+    """A message could not be sent to some people, and was sent to the others."""
+
+
 @dataclass(frozen=True)
 class Channel:
     """A way to send messages; `options` are the ones of its type."""
