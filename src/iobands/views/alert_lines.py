@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from textwrap import shorten, wrap
 from typing import Final
 
+from iobands import snapshot
 from iobands.snapshot import (
-    FELL,
-    OK,
     Alert,
     AlertEvent,
     Certainty,
@@ -58,7 +57,7 @@ def sections(site: Snapshot) -> dict[str, list[Alert]]:
     """Return the alerts by heading; those of `INFORMATION` do not change the exit status."""
     found: dict[str, list[Alert]] = {ATTENTION: [], ACKNOWLEDGED: [], INFORMATION: []}
     for alert in site.alerts:
-        heading = INFORMATION if alert.exit_status == OK else ATTENTION
+        heading = INFORMATION if alert.exit_status == snapshot.OK else ATTENTION
         found[ACKNOWLEDGED if alert.is_quiet else heading].append(alert)
     found[INFORMATION].sort(key=lambda alert: alert.severity is Severity.COLLAPSED)
     return found
@@ -146,7 +145,7 @@ def cause_text(alert: Alert, site: Snapshot) -> str:
 
 def news_text(event: AlertEvent, site: Snapshot) -> str:
     """Return what a further fall, or what became known of a cause, is in a few words."""
-    if event.kind == FELL:
+    if event.kind == snapshot.FELL:
         labels = [each.label for each in site.series if each.name in event.names]
         names = f": {some(labels)}" if labels else ""
         number = plural(len(event.names), "series")

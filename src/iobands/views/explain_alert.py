@@ -9,18 +9,8 @@ from datetime import date, datetime
 from itertools import groupby
 from typing import Final
 
+from iobands import snapshot
 from iobands.snapshot import (
-    CAUSED,
-    CLOSED,
-    DOWN,
-    FELL,
-    GREW,
-    MERGED,
-    NODE,
-    OPENED,
-    RENAMED,
-    REOPENED,
-    TURNED,
     Action,
     Alert,
     AlertEvent,
@@ -30,8 +20,6 @@ from iobands.snapshot import (
     Series,
     SeriesKey,
     Snapshot,
-    in_force,
-    in_utc,
 )
 from iobands.views.alert_lines import cause_text, counted_members, place_of, sharing, subject
 from iobands.views.explain_series import Related, Start, relations_of, section
@@ -53,14 +41,14 @@ from iobands.views.format import (
 from iobands.views.peers import confirmation
 
 _EVENTS: Final = {
-    OPENED: "opened",
-    RENAMED: "renamed",
-    FELL: "{number} fell again",
-    MERGED: "merged into {into}",
-    CLOSED: "closed: {end}",
-    REOPENED: "reopened",
-    CAUSED: "cause{of}: {cause}",
-    TURNED: "now {state}",
+    snapshot.OPENED: "opened",
+    snapshot.RENAMED: "renamed",
+    snapshot.FELL: "{number} fell again",
+    snapshot.MERGED: "merged into {into}",
+    snapshot.CLOSED: "closed: {end}",
+    snapshot.REOPENED: "reopened",
+    snapshot.CAUSED: "cause{of}: {cause}",
+    snapshot.TURNED: "now {state}",
 }
 _WHERE: Final = {
     "file_system": "check the file system: its servers, targets and fullness",
@@ -189,7 +177,7 @@ def _trend(series: Series, since: datetime | None) -> str:
     """Return the runs around an onset as blocks, with a line at the onset."""
     if since is None or not len(series.history):
         return ""
-    start = int(series.history.times.searchsorted(in_utc(since)))
+    start = int(series.history.times.searchsorted(snapshot.in_utc(since)))
     first = max(0, start - _NEAR)
     blocks = sparkline(series.history.values[first : start + _NEAR].tolist())
     return f"{blocks[: start - first]}│{blocks[start - first :]}"
@@ -243,10 +231,10 @@ def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
     texts = [(each.when, action_text(each, dated=False)) for each in _actions(site, alert)]
     joined: list[tuple[datetime, str]] = []
     for each in alert.events:
-        if each.kind in (OPENED, RENAMED):
+        if each.kind in (snapshot.OPENED, snapshot.RENAMED):
             day = each.when.date()
             named[day] = replace(named.get(day, each), subject=each.subject)
-        elif each.kind != GREW:
+        elif each.kind != snapshot.GREW:
             texts.append((each.when, _event(each, site)))
         else:
             # no name of a series in files has a blank; a target or node may be private
@@ -282,9 +270,9 @@ def _event(event: AlertEvent, site: Snapshot) -> str:
         number=plural(len(event.names), "series"),
         of=" of that" if event.names else "",
     )
-    if event.kind not in (OPENED, RENAMED) or not event.subject or site.is_public:
+    if event.kind not in (snapshot.OPENED, snapshot.RENAMED) or not event.subject or site.is_public:
         return text  # a subject of the past may be a node
-    return f"{text}{' as' if event.kind == OPENED else ''} {event.subject}"
+    return f"{text}{' as' if event.kind == snapshot.OPENED else ''} {event.subject}"
 
 
 def _actions(site: Snapshot, alert: Alert) -> Sequence[Action]:
@@ -300,7 +288,7 @@ def _actions(site: Snapshot, alert: Alert) -> Sequence[Action]:
     }
     if known:
         own[known.when, known.kind] = known
-    return in_force((own[place] for place in sorted(own)), site.now)
+    return snapshot.in_force((own[place] for place in sorted(own)), site.now)
 
 
 def _advice(alert: Alert, field: str) -> str:
@@ -323,13 +311,14 @@ def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
     """Yield the commands that confirm a slow target."""
     place = place_of(alert, site)
     if place and alert.peer:
-        yield f"All {place.name}: iobands targets{' --nodes' if place.kind == NODE else ''}"
+        nodes = " --nodes" if place.kind == snapshot.NODE else ""
+        yield f"All {place.name}: iobands targets{nodes}"
         yield from confirmation(place, alert.peer.name.name)
 
 
 def _elsewhere(others: Sequence[Related], field: str, alert: Alert) -> Iterator[str]:
     """Yield how many series with another value of `field` moved."""
-    direction = alert.direction or DOWN
+    direction = alert.direction or snapshot.DOWN
     found: defaultdict[str, list[bool]] = defaultdict(list)
     own = alert.members[0].series.trait(field) if field else None
     for each in others:

@@ -9,28 +9,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from iobands.snapshot import (
-    ADOPTED,
-    ASKED,
-    DOWN,
-    REBASELINE,
-    RESOLVE,
-    TIME,
-    UP,
-    Alert,
-    Change,
-    Evidence,
-    Outliers,
-    Series,
-    Snapshot,
-    State,
-    Status,
-    in_force,
-    in_utc,
-    level_ratio,
-    moment,
-    slug,
-)
+from iobands import snapshot
+from iobands.snapshot import Alert, Change, Evidence, Outliers, Series, Snapshot, State, Status
 from iobands.views.alert_lines import details
 from iobands.views.format import (
     acknowledgement_text,
@@ -136,8 +116,8 @@ def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Start)
             since = f"{change.direction} since {day_text(change.since, site.now)}{until}"
             says = f"{since}, {ratio_text(change.ratio)}{same}"
             return Related(other, shared, change.direction, says, has_change=True)
-    for action in reversed(in_force(other.actions, site.now)):
-        is_end = action.kind in {RESOLVE, REBASELINE}
+    for action in reversed(snapshot.in_force(other.actions, site.now)):
+        is_end = action.kind in {snapshot.RESOLVE, snapshot.REBASELINE}
         if is_end and action.direction and action.since and low <= action.since <= high:
             ratio = f", {action.ratio:.2f} ×" if action.ratio else ""
             says = f"{action.direction}{ratio}; {action_text(action)}{same}"
@@ -147,16 +127,16 @@ def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Start)
     if other.status.change or any(each.since and not low <= each.since <= high for each in alerts):
         return still
     times, values = other.judged
-    start, logarithms = int(np.searchsorted(times, in_utc(onset.since))), np.log(values)
+    start, logarithms = int(np.searchsorted(times, snapshot.in_utc(onset.since))), np.log(values)
     before, after = logarithms[max(0, start - _BEFORE) : start], logarithms[start : start + _NEXT]
     if len(before) < _LEAST_BEFORE or len(after) < _LEAST_SINCE:
         return still
-    level = level_ratio(before, after)
+    level = snapshot.level_ratio(before, after)
     if level.high >= _LEANS and level.low <= 1 / _LEANS:
         return still
     where = f"part of '{alerts[0].subject}'" if alerts else "without an alert"
     says = f"{ratio_text(level)} in its next {plural(len(after), 'run')}, {where}{same}"
-    return Related(other, shared, DOWN if level.value < 1 else UP, says)
+    return Related(other, shared, snapshot.DOWN if level.value < 1 else snapshot.UP, says)
 
 
 def section(heading: str, lines: Iterable[str]) -> Iterator[str]:
@@ -181,7 +161,7 @@ def of_series(site: Snapshot, series: Series) -> Iterator[str]:
         yield from section("Did not move", _still([each for each in others if not each.direction]))
     yield from ("", f"Next step: {_advice(site, series, others)}")
     if status.runs:
-        cells = [(TIME, series.history.last), *series.history.newest.items()]
+        cells = [(snapshot.TIME, series.history.last), *series.history.newest.items()]
         texts = (
             f"{name}: {f'{value:.6g}' if isinstance(value, float) else value}"
             for name, value in cells
@@ -222,13 +202,13 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
         ties = f", {same - 1} the same" if same > 1 else ""
         newest += f"; {lower} of {plural(len(values) - 1, 'earlier run')} were lower{ties}"
     purpose = series.history.newest.get("purpose")
-    yield "Newest", newest + (f", measured again ({purpose})" if purpose in ASKED else "")
+    yield "Newest", newest + (f", measured again ({purpose})" if purpose in snapshot.ASKED else "")
     for ask in site.planned:
-        if slug(series.key) in ask.series:
+        if snapshot.slug(series.key) in ask.series:
             yield "Next repeat", f"{due_text(ask, site.now)}: {ask.why}"
     yield from how_run(series.key, series.history.newest)
     if len(times):
-        first, last = (day_text(moment(each), site.now) for each in times[[0, -1]])
+        first, last = (day_text(snapshot.moment(each), site.now) for each in times[[0, -1]])
         judged = f"{len(times)} of {plural(status.runs, 'run')}"
         yield "Runs", f"{judged} can be compared with the newest, from {first} to {last}"
     if text := uneven(series.history.newest):
@@ -344,7 +324,7 @@ def _past(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact]:
             continue
         since, ended = (day_text(each, site.now) for each in (change.since, change.ended))
         size = ratio_text(change.ratio)
-        if change.end == ADOPTED:
+        if change.end == snapshot.ADOPTED:
             yield "Earlier", f"the improvement of {since}, {size}, became the baseline on {ended}"
         else:
             word = "drop" if change.is_drop else "rise"
@@ -387,7 +367,7 @@ def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
 
 
 def _advice_by_related(series: Series, others: Sequence[Related]) -> str:
-    direction = series.status.change.direction if series.status.change else DOWN
+    direction = series.status.change.direction if series.status.change else snapshot.DOWN
     alike = [each for each in others if each.direction == direction]
     with_it = [each for each in alike if "file_system" in each.shared]
     without = [each for each in others if each not in alike and "file_system" in each.shared]

@@ -19,31 +19,18 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from iobands import snapshot
 from iobands.bands.contract import AcceptedLine
-from iobands.snapshot import (
-    ABOVE,
-    BELOW,
-    COLLAPSED,
-    NO_BAND,
-    VALUE,
-    VERDICTS,
-    WITHIN,
-    Alert,
-    Change,
-    History,
-    Series,
-    Snapshot,
-    Verdicts,
-)
+from iobands.snapshot import Alert, Change, History, Series, Snapshot, Verdicts
 
 # Marker and colour of each verdict; the shapes differ for those who cannot tell the colours
 # (Okabe and Ito, "Color universal design", 2008).
 _MARKS: Final = {
-    ABOVE: ("^", "#0072b2"),
-    WITHIN: ("o", "#00775a"),
-    BELOW: ("v", "#c46a00"),
-    COLLAPSED: ("X", "#b3123e"),
-    NO_BAND: ("o", "#777777"),
+    snapshot.ABOVE: ("^", "#0072b2"),
+    snapshot.WITHIN: ("o", "#00775a"),
+    snapshot.BELOW: ("v", "#c46a00"),
+    snapshot.COLLAPSED: ("X", "#b3123e"),
+    snapshot.NO_BAND: ("o", "#777777"),
 }
 # The most series of a shared alert that are drawn.
 _MOST_PANELS: Final = 8
@@ -129,8 +116,8 @@ def acceptance_figure(accepted: AcceptedLine) -> bytes:
     at = range(1, decision.runs + 1)
     with mpl.rc_context(_STYLE):
         figure, above, below = _two_panels()
-        rates = [run[VALUE] for run in accepted.counted]
-        above.plot(at, rates, "o", color=_MARKS[WITHIN][1], label="runs")
+        rates = [run[snapshot.VALUE] for run in accepted.counted]
+        above.plot(at, rates, "o", color=_MARKS[snapshot.WITHIN][1], label="runs")
         least = promise.rate * (1 - promise.tolerance)
         above.axhline(promise.rate, color=_INK, linewidth=1.2, label="promised")
         above.axhline(least, color=_INK, linewidth=1, linestyle="--", label="less the tolerance")
@@ -138,8 +125,8 @@ def acceptance_figure(accepted: AcceptedLine) -> bytes:
         above.set(ylim=(0, 1.12 * max([promise.rate, *rates])), ylabel=what)
         below.plot(at, decision.evidence, "o-", color=_INK, linewidth=1, markersize=4)
         for height, name, verdict in (
-            (decision.to_meet, "met", ABOVE),
-            (decision.to_miss, "missed", COLLAPSED),
+            (decision.to_meet, "met", snapshot.ABOVE),
+            (decision.to_miss, "missed", snapshot.COLLAPSED),
         ):
             below.axhline(height, color=_MARKS[verdict][1], linestyle="-.", label=name)
         below.set(ylabel="evidence in nats", xlabel="run")
@@ -197,8 +184,8 @@ def _draw_evidence(axes: Axes, series: Series) -> None:
         return
     times = date2num(series.judged[0])
     for values, name, colour, style in (
-        (chart.down, "for a drop", _MARKS[COLLAPSED][1], "-"),
-        (chart.up, "for a rise", _MARKS[ABOVE][1], "--"),
+        (chart.down, "for a drop", _MARKS[snapshot.COLLAPSED][1], "-"),
+        (chart.up, "for a rise", _MARKS[snapshot.ABOVE][1], "--"),
     ):
         axes.plot(times, values, color=colour, linewidth=1.2, linestyle=style, label=name)
     for height, name, style in ((chart.watch, "watch", ":"), (chart.threshold, "alert", "-.")):
@@ -281,7 +268,7 @@ def _draw_points(axes: Axes, history: History, known: Verdicts) -> None:
     dense = len(history) > _DENSE
     axes.plot(times, history.values, color="#aaaaaa", linewidth=0.5 if dense else 0.8, zorder=3)
     for verdict, (marker, colour) in _MARKS.items():
-        of_verdict = known.codes == VERDICTS.index(verdict)
+        of_verdict = known.codes == snapshot.VERDICTS.index(verdict)
         if of_verdict.any():
             axes.scatter(
                 times[of_verdict],

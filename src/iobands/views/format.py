@@ -24,20 +24,8 @@ from shutil import get_terminal_size
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
+from iobands import snapshot
 from iobands.snapshot import (
-    ACKNOWLEDGE,
-    CLOCK_OFF,
-    CRITICAL,
-    DISCARD,
-    ENOUGH_RUNS,
-    OK,
-    PROVISIONAL,
-    REBASELINE,
-    RESOLVE,
-    RETIRE,
-    UNDO,
-    UNKNOWN,
-    WARNING,
     Action,
     Alert,
     Ask,
@@ -52,7 +40,6 @@ from iobands.snapshot import (
     State,
     Status,
     Window,
-    ratio_of,
 )
 from iobands.version import __version__
 
@@ -63,7 +50,12 @@ if TYPE_CHECKING:
 MAIL_WIDTH: Final = 80
 GAP: Final = "  "
 #: What the exit statuses are called.
-WORDS: Final = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
+WORDS: Final = {
+    snapshot.OK: "OK",
+    snapshot.WARNING: "WARNING",
+    snapshot.CRITICAL: "CRITICAL",
+    snapshot.UNKNOWN: "UNKNOWN",
+}
 # More recent times are written without their year.
 _THIS_YEAR: Final = timedelta(days=300)
 # A repeat that is due for so long was not taken.
@@ -71,12 +63,12 @@ _LATE: Final = timedelta(hours=2)
 _MOST_NAMES: Final = 30
 _FEW_NAMES: Final = 6
 _DONE: Final = {
-    ACKNOWLEDGE: "acknowledged",
-    RESOLVE: "resolved",
-    REBASELINE: "rebaselined",
-    UNDO: "undone",
-    RETIRE: "retired",
-    DISCARD: "discarded",
+    snapshot.ACKNOWLEDGE: "acknowledged",
+    snapshot.RESOLVE: "resolved",
+    snapshot.REBASELINE: "rebaselined",
+    snapshot.UNDO: "undone",
+    snapshot.RETIRE: "retired",
+    snapshot.DISCARD: "discarded",
 }
 
 
@@ -128,7 +120,7 @@ def worst_member(alert: Alert) -> Member:
     """Return the member with the largest change in the direction of the alert."""
     known = [each for each in alert.members if each.ratio and math.isfinite(each.ratio.value)]
     furthest = max if alert.severity is Severity.IMPROVED else min
-    return furthest(known or alert.members[:1], key=ratio_of)
+    return furthest(known or alert.members[:1], key=snapshot.ratio_of)
 
 
 def odds_text(cause: Cause, now: datetime) -> str:
@@ -182,7 +174,7 @@ def between_text(low: datetime, high: datetime, now: datetime) -> str:
 
 def age_text(age: timedelta) -> str:
     """Return how long ago, in minutes, hours or days."""
-    if age < -CLOCK_OFF:
+    if age < -snapshot.CLOCK_OFF:
         return "dated in the future"
     minutes, hours = (round(age / timedelta(**{unit: 1})) for unit in ("minutes", "hours"))
     if minutes < 60:  # noqa: PLR2004
@@ -235,7 +227,7 @@ def state_text(status: Status, is_quiet: bool = False) -> str:
 def band_text(band: Band, provisional: bool) -> str:
     """Return the quartiles of a band, lower, median, upper; `~` marks a provisional one."""
     quartiles = (band.lower_quartile, band.median, band.upper_quartile)
-    is_young = provisional or band.state == PROVISIONAL
+    is_young = provisional or band.state == snapshot.PROVISIONAL
     return ("~" if is_young else "") + "–".join(map(figure, quartiles))
 
 
@@ -257,11 +249,11 @@ def maintenance_text(window: Window, now: datetime) -> str:
 def action_text(action: Action, *, dated: bool = True) -> str:
     """Return what was done, when, by whom and why; without the day if that is not `dated`."""
     span = ""
-    if action.kind == RESOLVE and action.since and action.until:
+    if action.kind == snapshot.RESOLVE and action.since and action.until:
         span = f" (runs of {_date_text(action.since)} to {_date_text(action.until)} do not count)"
-    if action.kind == DISCARD and action.since:
+    if action.kind == snapshot.DISCARD and action.since:
         span = f" (of {time_text(action.since)})"
-    if action.kind == REBASELINE and action.since:
+    if action.kind == snapshot.REBASELINE and action.since:
         span = f" (from {_date_text(action.since)} on)"
     when = time_text(action.when) if dated else f"at {action.when:%H:%M}"
     return f"{_DONE[action.kind]} {when} by {action.who}: {action.reason}{span}"
@@ -316,7 +308,7 @@ def counts(site: Snapshot) -> str:
 def runs_left(series: Series) -> int:
     """Return how many runs a series lacks for a band."""
     newest = int(series.history.passed[-1]) if len(series.history) else 0
-    return max(0, ENOUGH_RUNS - series.status.usable - newest)
+    return max(0, snapshot.ENOUGH_RUNS - series.status.usable - newest)
 
 
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"  # the middle one is for values that are all equal

@@ -11,19 +11,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
-from iobands.snapshot import (
-    BELOW,
-    COLLAPSED,
-    NODE,
-    TARGET,
-    Ask,
-    Leftover,
-    SeriesKey,
-    Snapshot,
-    State,
-    in_effect,
-    slug,
-)
+from iobands import snapshot
+from iobands.snapshot import Ask, Leftover, SeriesKey, Snapshot, State
 from iobands.views.format import (
     command_text,
     due_text,
@@ -96,10 +85,10 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
 
 def asked_text(site: Snapshot, ask: Ask) -> str:
     """Return what is measured again: the series in doubt, or a target or node."""
-    names = [each.label for each in site.series if slug(each.key) in ask.series]
+    names = [each.label for each in site.series if snapshot.slug(each.key) in ask.series]
     if names:
         return names[0] + (f" and {len(names) - 1} more" if names[1:] else "")
-    pinned = {TARGET: ask.target, NODE: ask.node}
+    pinned = {snapshot.TARGET: ask.target, snapshot.NODE: ask.node}
     return " on ".join([ask.file_system or "a run", *(f"{k} {v}" for k, v in pinned.items() if v)])
 
 
@@ -117,7 +106,7 @@ def unevenly_placed(site: Snapshot) -> list[str]:
             continue
         usual = median(site.samples_of(series)["busiest_target"].drop_nulls())
         is_low = newest["busiest_target"] >= 2 * usual and (
-            status.verdict in (BELOW, COLLAPSED) or status.state is State.DEGRADED
+            status.verdict in (snapshot.BELOW, snapshot.COLLAPSED) or status.state is State.DEGRADED
         )
         if not is_low and (newest["free_spread_percent"] or 0) < _WEIGHTED_PERCENT:
             continue
@@ -189,7 +178,7 @@ def how_run(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[tuple[str, st
         yield "Calls", _calls_text(calls)
     if movers := _movers(sample, key.variable):
         yield "Moved by", f"{movers} of {key.tasks or 0:g} processes"
-    effect = in_effect(sample)
+    effect = snapshot.in_effect(sample)
     if settings := list(filter(None, [effect.brief(), effect.hints])):
         yield "In effect", "; ".join(settings)
     for place, text in enumerate(not_followed(key, sample)):

@@ -11,16 +11,8 @@ from datetime import date, datetime
 from html import unescape
 from typing import Any, Final
 
+from iobands import snapshot
 from iobands.snapshot import (
-    ALL_TARGETS,
-    COLLAPSED,
-    COMPARABLE,
-    FIGURES,
-    FILE_SYSTEM,
-    MADE_UP,
-    MARGIN,
-    MOST_MORE,
-    SETTINGS,
     Advice,
     Advised,
     CaseAdvice,
@@ -35,9 +27,6 @@ from iobands.snapshot import (
     SeriesKey,
     Snapshot,
     State,
-    in_effect,
-    labels,
-    value_of,
 )
 from iobands.views.format import (
     Block,
@@ -95,7 +84,7 @@ def rates_section(system: str, recommended: Sequence[Recommended], now: datetime
     """Return the section of a system; it says if there is no recommendation."""
     if not recommended:
         return [Paragraph(f"No run of {system} has a rate to publish.")]
-    measured = "Made up, not measured" if system == MADE_UP else "Measured by iobands"
+    measured = "Made up, not measured" if system == snapshot.MADE_UP else "Measured by iobands"
     changed = tuple(
         f"{rates.pattern} {_direction(rates.variable)} on {each.file_system}: "
         f"{percent(each.ratio)} since {each.since:%Y-%m-%d}"
@@ -146,7 +135,7 @@ def _row(rates: Rates) -> tuple[str, ...]:
         rates.medium,
         _direction(rates.variable),
         rates.unit,
-        *(figure(rates.figures[name]) for name in FIGURES),
+        *(figure(rates.figures[name]) for name in snapshot.FIGURES),
         _interval(rates.intervals["median"]),
         str(rates.runs),
         f"{rates.first:%Y-%m-%d}",
@@ -158,7 +147,7 @@ def _row(rates: Rates) -> tuple[str, ...]:
 
 def _settings_section(each: Recommended) -> Iterator[Block]:
     """Yield the settings of a pattern and the commands that set them."""
-    key, newest, effect = each.key, each.newest, in_effect(each.newest)
+    key, newest, effect = each.key, each.newest, snapshot.in_effect(each.newest)
     yield Heading(_pattern(key), 3)
     media: dict[str, list[str]] = {}
     for rates in each.rates:
@@ -167,7 +156,8 @@ def _settings_section(each: Recommended) -> Iterator[Block]:
     lines = [f"File systems: {'; '.join(places)}"]
     if key.stripe_count_asked is not None:
         count = key.stripe_count_asked
-        lines.append(f"Stripe count: {'all targets' if count == ALL_TARGETS else f'{count:g}'}")
+        is_all = count == snapshot.ALL_TARGETS
+        lines.append(f"Stripe count: {'all targets' if is_all else f'{count:g}'}")
     if effect.stripe_size:
         lines.append(f"Stripe size: {effect.stripe_size / _MIB:g} MiB")
     caveat = "" if key.transport == _DEFAULT_TRANSPORT else f": {_CAVEAT}"
@@ -243,7 +233,7 @@ def _said(rates: Rates) -> dict[str, Any]:
         "pattern": rates.pattern,
         "direction": _direction(rates.variable),
         "medium": rates.medium,
-        "figures": {name: figure(rates.figures[name]) for name in FIGURES},
+        "figures": {name: figure(rates.figures[name]) for name in snapshot.FIGURES},
         "epoch": rates.epoch,
         "holds": f"{rates.holds:%Y-%m-%d}",
         "changed": {each.file_system: f"{each.since:%Y-%m-%d}" for each in rates.changed},
@@ -255,7 +245,7 @@ def _name(said: dict[str, Any]) -> str:
 
 
 def _differences(said: dict[str, Any], rates: Rates, now: datetime) -> Iterator[str]:
-    for name in FIGURES:
+    for name in snapshot.FIGURES:
         value, known = rates.figures[name], rates.intervals.get(name)
         low, high = known or (value * (1 - _TOLERANCE), value * (1 + _TOLERANCE))
         if not float(figure(low)) <= float(said["figures"][name]) <= float(figure(high)):
@@ -279,7 +269,7 @@ def advice_lines(advised: Sequence[Advised], cases: Sequence[CaseAdvice]) -> lis
         lines += ["", _title(each)]
         lines += [f"  highest median: {_settings(each, key)}" for key in each.best[:1]]
         for one in each.advice:
-            where = "" if one.setting == FILE_SYSTEM else f"{one.key.file_system}: "
+            where = "" if one.setting == snapshot.FILE_SYSTEM else f"{one.key.file_system}: "
             runs = plural(one.evidence.pairs, "paired run")
             lines.append(f"  {where}{_advice(one)}, {runs}{_caveat(one)}")
     if cases:
@@ -298,7 +288,7 @@ def advice_section(
     for each in advised:
         rows = [
             (
-                "all" if one.setting == FILE_SYSTEM else str(one.key.file_system),
+                "all" if one.setting == snapshot.FILE_SYSTEM else str(one.key.file_system),
                 _setting(one.setting),
                 _text(one),
                 *_cells(one.evidence),
@@ -323,8 +313,8 @@ def _title(each: Advised) -> str:
 
 def _settings(each: Advised, key: SeriesKey) -> str:
     settings = [
-        f"{_setting(name)} {value_of(key, name)}"
-        for name in (FILE_SYSTEM, *SETTINGS)
+        f"{_setting(name)} {snapshot.value_of(key, name)}"
+        for name in (snapshot.FILE_SYSTEM, *snapshot.SETTINGS)
         if getattr(key, name) is not None
     ]
     return f"{', '.join(settings)}: {figure(each.medians[key])} {key.unit}"
@@ -339,7 +329,7 @@ def _advice(one: Advice) -> str:
 
 
 def _text(one: Advice) -> str:
-    key, other = (value_of(each, one.setting) for each in (one.key, one.other))
+    key, other = (snapshot.value_of(each, one.setting) for each in (one.key, one.other))
     if one.finding is Conclusion.BETTER:
         return f"{key} rather than {other}"
     if one.finding is Conclusion.WITHDRAWN and one.before:
@@ -357,7 +347,8 @@ def _caveat(one: Advice) -> str:
 def _finding(one: Advice | CaseAdvice) -> str:
     if not one.more:
         return one.finding.value
-    return f"{one.finding.value} ({'over' if one.more >= MOST_MORE else 'about'} {one.more} more)"
+    about = "over" if one.more >= snapshot.MOST_MORE else "about"
+    return f"{one.finding.value} ({about} {one.more} more)"
 
 
 def _evidence(evidence: PairedEvidence) -> str:
@@ -382,9 +373,9 @@ def _case(case: CaseAdvice) -> str:
 def comparison_lines(comparisons: Sequence[Comparison], field: str) -> list[str]:
     """Return a line for each of `comparisons` of `field`, with what distinguishes it."""
     # The compared field may have any value; system and partition come first in every line.
-    free: dict[str, Any] = {**dict.fromkeys(COMPARABLE[field]), field: "*"}
+    free: dict[str, Any] = {**dict.fromkeys(snapshot.COMPARABLE[field]), field: "*"}
     alike = {each.key: replace(each.key, system="", partition="", **free) for each in comparisons}
-    names = labels(alike.values())
+    names = snapshot.labels(alike.values())
     lines = []
     for each in comparisons:
         case, name = each.key.case, names[alike[each.key]]
@@ -392,7 +383,7 @@ def comparison_lines(comparisons: Sequence[Comparison], field: str) -> list[str]
             name = f"{name} of {case}"
         # several environments may have one transport
         one, other = (
-            value_of(key, field) + (f" ({key.environ})" if field == "transport" else "")
+            snapshot.value_of(key, field) + (f" ({key.environ})" if field == "transport" else "")
             for key in (each.key, each.against)
         )
         where = f"{each.key.system} {each.key.partition} {name}"
@@ -462,8 +453,8 @@ def _advice_to_users(each: Advised, today: Mapping[SeriesKey, str]) -> Iterator[
     """Yield what to choose: only what matters to users, and how it does today."""
     name = f"{_pattern(each.best[0])}, {_direction(each.best[0].variable)}"
     for one in each.advice:
-        if one.finding is Conclusion.BETTER and one.evidence.ratio >= MARGIN:
-            where = "" if one.setting == FILE_SYSTEM else f" on {one.key.file_system}"
+        if one.finding is Conclusion.BETTER and one.evidence.ratio >= snapshot.MARGIN:
+            where = "" if one.setting == snapshot.FILE_SYSTEM else f" on {one.key.file_system}"
             now = today.get(one.key, _USUAL)
             is_now = "" if now == _USUAL else f"; today it is {now}"
             yield f"{name}{where}: {_advice(one)}{_caveat(one)}{is_now}"
@@ -477,4 +468,4 @@ def _today(site: Snapshot, series: Series) -> str:
         return f"{percent(change.ratio.value)} since {day_text(change.since, site.now)}"
     if any(alert.exit_status for alert in site.alerts_on(series.key)):
         return "slower than usual"
-    return "low in the newest run" if series.status.verdict == COLLAPSED else _USUAL
+    return "low in the newest run" if series.status.verdict == snapshot.COLLAPSED else _USUAL

@@ -7,18 +7,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from iobands.snapshot import (
-    MADE_UP,
-    Alert,
-    Array,
-    History,
-    Member,
-    Series,
-    Snapshot,
-    Times,
-    in_utc,
-    moment,
-)
+from iobands import snapshot
+from iobands.snapshot import Alert, Array, History, Member, Series, Snapshot, Times
 from iobands.views.alert_lines import page_of, place_of, with_pages
 from iobands.views.dashboard.series import series_id
 from iobands.views.explain_alert import account_given_of
@@ -89,12 +79,12 @@ def _page(site: Snapshot, alert: Alert) -> str:
         members=[_of_member(each, frame) for each in alert.members[:_MOST_PICTURES]],
         others=[each.series.label for each in alert.members[_MOST_PICTURES:]],
         unmoved=[_of_other(each, frame) for each in story.unmoved[:_MOST_UNMOVED]],
-        first=day_text(moment(frame.low), site.now),
-        last=day_text(moment(frame.high), site.now),
+        first=day_text(snapshot.moment(frame.low), site.now),
+        last=day_text(snapshot.moment(frame.high), site.now),
         since=alert.since and day_text(alert.since, site.now),
         known="" if alert.ended else time_text(site.now),
         system=alert.system,
-        made_up=alert.system == MADE_UP,
+        made_up=alert.system == snapshot.MADE_UP,
         public=site.is_public,
     )
 
@@ -109,7 +99,7 @@ def _of_member(member: Member, frame: Frame) -> _Picture:
 def _of_other(series: Series, frame: Frame) -> _Picture:
     times, values = frame.shown(series.history)
     change = series.status.change  # an alert of its own may have begun earlier
-    began = in_utc(change.since) if change else frame.since
+    began = snapshot.in_utc(change.since) if change else frame.since
     first = began if began < frame.since else frame.low
     before = values[(first <= times) & (times < frame.since)]
     level = float(np.median(before)) if len(before) else None
@@ -118,7 +108,7 @@ def _of_other(series: Series, frame: Frame) -> _Picture:
 
 
 def _of_series(series: Series, frame: Frame, says: str, levels: _Levels) -> _Picture:
-    low, high = (f"{moment(each):%Y-%m-%dT%H:%M}" for each in (frame.low, frame.high))
+    low, high = (f"{snapshot.moment(each):%Y-%m-%dT%H:%M}" for each in (frame.low, frame.high))
     address = f"../index.html#/series/{series_id(series.key)}?from={low}&to={high}"
     svg = picture(frame, *frame.shown(series.history), levels)
     return _Picture(series.label, says, svg, address)
@@ -142,10 +132,10 @@ def _speeds(site: Snapshot, alert: Alert, frame: Frame) -> Iterator[_Picture]:
 
 def frame_of(alert: Alert, times: Times) -> Frame:
     """Return the frame around the onset and the end of an alert, by the times of its runs."""
-    since = in_utc(alert.since or alert.events[0].when)
+    since = snapshot.in_utc(alert.since or alert.events[0].when)
     start, end = int(np.searchsorted(times, since)), len(times)
     if alert.ended:
-        after = int(np.searchsorted(times, in_utc(alert.ended))) + _AFTER
+        after = int(np.searchsorted(times, snapshot.in_utc(alert.ended))) + _AFTER
         end = min(end, after, start + _LEAST)
     low = times[max(0, start - _BEFORE)] if len(times) else since
     high = max(times[max(0, end - 1)] if len(times) else since, since + np.timedelta64(1, "D"))
@@ -153,9 +143,9 @@ def frame_of(alert: Alert, times: Times) -> Frame:
         min(low, since),
         high,
         since,
-        in_utc(alert.since_low) if alert.since_low else since,
-        in_utc(alert.since_high) if alert.since_high else since,
-        in_utc(alert.ended) if alert.ended else high,
+        snapshot.in_utc(alert.since_low) if alert.since_low else since,
+        snapshot.in_utc(alert.since_high) if alert.since_high else since,
+        snapshot.in_utc(alert.ended) if alert.ended else high,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from iobands import snapshot
 from iobands.model import (
     FEWEST_PAIRS,
     SERIES_FIELDS,
@@ -19,17 +20,7 @@ from iobands.model import (
     __version__,
     paired_ratio,
 )
-from iobands.snapshot import (
-    COMPARABLE,
-    ENOUGH_RUNS,
-    Alert,
-    BeforeAfter,
-    Series,
-    Snapshot,
-    State,
-    in_utc,
-    value_of,
-)
+from iobands.snapshot import Alert, BeforeAfter, Series, Snapshot, State
 from iobands.views.alert_lines import (
     ATTENTION,
     counted_members,
@@ -116,10 +107,10 @@ def overview(
         ],
         "users": [[type(each).__name__, asdict(each)] for each in users],
         **heat_map(site),
-        "enough": ENOUGH_RUNS,
+        "enough": snapshot.ENOUGH_RUNS,
         "places": peer_maps(site),
         "file_systems": _file_systems(site, paths),
-        "comparable": {name: list(follows) for name, follows in COMPARABLE.items()},
+        "comparable": {name: list(follows) for name, follows in snapshot.COMPARABLE.items()},
         "series": [_series(each, site) for each in site.series],
         "superseded": site.superseded,
         "reports": [
@@ -220,7 +211,7 @@ def _series(series: Series, site: Snapshot) -> dict[str, object]:
         "id": series_id(key),
         "job": job_id(key),
         "label": series.label,
-        "fields": {name: value_of(key, name) for name in fields},
+        "fields": {name: snapshot.value_of(key, name) for name in fields},
         **picked(key, "variable", "unit"),
         **picked(status, "state", "verdict", "runs", "when"),
         "effect": series.in_effect.brief(),
@@ -342,7 +333,7 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
 def _rate(name: str, href: str, series: Series, site: Snapshot) -> Rate | None:
     """Return what a series delivered lately, None with too few runs."""
     key, history = series.key, series.history.routine
-    values = history.values[history.times > in_utc(site.now) - _MONTH].tolist()
+    values = history.values[history.times > snapshot.in_utc(site.now) - _MONTH].tolist()
     if len(values) < FEWEST_PAIRS:
         return None
     median = paired_ratio([(value, 1) for value in values])  # the interval of the sign test

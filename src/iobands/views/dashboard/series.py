@@ -14,18 +14,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from iobands.snapshot import (
-    RATIO_UNIT,
-    SCHEDULED,
-    PeerState,
-    Place,
-    Series,
-    SeriesKey,
-    Snapshot,
-    Span,
-    moment,
-    slug,
-)
+from iobands import snapshot
+from iobands.snapshot import PeerState, Place, Series, SeriesKey, Snapshot, Span
 from iobands.views.explain_series import Fact, facts, moved
 from iobands.views.format import action_text, ratio_text
 from iobands.views.peers import WORST_FIRST, with_worst
@@ -66,7 +56,11 @@ def heat_map(site: Snapshot) -> dict[str, object]:
 
     Times are in seconds since 1970. The rows have only series that run regularly, not on demand.
     """
-    shown = [each for each in site.series if not each.is_on_demand and each.key.unit != RATIO_UNIT]
+    shown = [
+        each
+        for each in site.series
+        if not each.is_on_demand and each.key.unit != snapshot.RATIO_UNIT
+    ]
     of = _sessions(site, shown)
     kinds: defaultdict[tuple[str, ...], list[Series]] = defaultdict(list)
     for each in shown:
@@ -100,7 +94,7 @@ def _sessions(site: Snapshot, shown: Iterable[Series]) -> _Sessions:
             begins[number] = min(begins.get(number, time), time)
             if name is not None:
                 names[name] = number
-            if purpose == SCHEDULED:
+            if purpose == snapshot.SCHEDULED:
                 scheduled.add(number)
     every = sorted(begins.values())
     days = np.rint(np.diff(every) / _DAY)
@@ -173,7 +167,7 @@ def _map(place: Place) -> dict[str, object]:
     rows = sorted(with_worst(place), key=lambda each: WORST_FIRST.index(each[2].state))
     return {
         **picked(place, "name", "noun"),
-        "sessions": [moment(time) for time in every[firsts]],
+        "sessions": [snapshot.moment(time) for time in every[firsts]],
         "rows": [
             {
                 **picked(worst, "name", "state", "since"),
@@ -193,7 +187,7 @@ def _map(place: Place) -> dict[str, object]:
 @cache
 def series_id(key: SeriesKey) -> str:
     """Return a short name of the series for addresses, independent of other series."""
-    return hashlib.sha256(slug(key).encode()).hexdigest()[:_DIGITS]
+    return hashlib.sha256(snapshot.slug(key).encode()).hexdigest()[:_DIGITS]
 
 
 def job_id(key: SeriesKey) -> str:
