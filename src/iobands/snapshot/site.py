@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
-from iobands.bands.band import Window
+from iobands.bands.band import Epoch, Window
 from iobands.model import (
     FIELDS,
     MADE_UP,
@@ -28,10 +28,19 @@ from iobands.model import (
     SeriesKey,
     worst,
 )
-from iobands.snapshot.alert import Alert, Cause, CauseKind, Certainty, Incident, Ledger
-from iobands.snapshot.history import DOWN, UNCERTAIN, Doubt
+from iobands.snapshot.alert import Alert, Cause, CauseKind, Certainty, Incident, Ledger, LedgerEntry
+from iobands.snapshot.history import DOWN, UNCERTAIN, Doubt, Evidence, History, State
 from iobands.snapshot.peers import Place
-from iobands.snapshot.series import Action, Finding, Obstacle, Outliers, Series, State
+from iobands.snapshot.series import (
+    Action,
+    Finding,
+    MissingRun,
+    Obstacle,
+    Outliers,
+    Series,
+    Status,
+    Verdicts,
+)
 
 
 @dataclass(frozen=True)
@@ -198,92 +207,64 @@ _PRIVATE: Final = frozenset(
 _PRIVATE_CAUSES: Final = (CauseKind.NODE, CauseKind.NODES, CauseKind.HINTS, CauseKind.LAYOUT)
 
 
+def _public_sample(sample: Mapping[str, object]) -> dict[str, object]:
+    shown = {name: None if name in _PRIVATE else each for name, each in sample.items()}
+    if isinstance(hints := sample.get("hints_in_effect"), str):
+        shown["hints_in_effect"] = re.sub(r"=[^,]*", "", hints)  # without their values
+    return shown
+
+
+#: What the public sees in the place of fields that may name people, nodes or paths: a value, or a
+#: function of what is there.
+_INSTEAD: Final[Mapping[type, Mapping[str, Any]]] = {
+    Action: {"who": "", "reason": "", "owner": None, "ticket": None},
+    Alert: {"reason": ""},
+    Epoch: {"reason": "", "source": ""},
+    History: {"newest": _public_sample},
+    LastSession: {"host": "", "reason": None},
+    LedgerEntry: {"who": "", "reason": ""},
+    MissingRun: {"what": ""},
+    Series: {"actions": ()},
+    Snapshot: {
+        **dict.fromkeys(("skipped", "rejected", "obstacles", "leftovers", "warnings"), ()),
+        "peer_actions": (),
+        "speeds": pl.DataFrame.clear,
+        "clock": None,
+        "unpushed": None,
+        "is_public": True,
+    },
+    Status: {
+        "why": "",
+        "missing": lambda text: text and "no sample",
+        "left_out": lambda text: text.partition(":")[0],
+    },
+    Window: {"reason": ""},
+}
+
+
 def public(site: Snapshot) -> Snapshot:
     """Return the public part of a snapshot."""
     private = [name for name in _PRIVATE if name in site.samples.columns]
-    last = site.last_session
-    return replace(
-        site,
-        is_public=True,
-        series=tuple(map(_public_series, site.series)),
-        retired=tuple(map(_public_series, site.retired)),
-        alerts=_public_alerts(site.alerts),
-        past=_public_alerts(site.past),
-        ledger=replace(
-            site.ledger,
-            entries=tuple(
-                replace(each, who="", reason="", cause=_shown(each.cause))
-                for each in site.ledger.entries
-                if each.kind != NODE
-            ),
-        ),
-        samples=site.samples.with_columns(
-            pl.lit(None, site.samples[name].dtype).alias(name) for name in private
-        ),
-        speeds=site.speeds.clear(),
-        skipped=(),
-        maintenance={
-            name: tuple(replace(each, reason="") for each in windows)
-            for name, windows in site.maintenance.items()
-        },
-        rejected=(),
-        obstacles=(),
-        last_session=last and replace(last, host="", reason=None),
-        leftovers=(),
-        places=tuple(each for each in site.places if each.kind != NODE),
-        peer_actions=(),
-        warnings=(),
-        clock=None,
-        unpushed=None,
+    samples = site.samples.with_columns(
+        pl.lit(None, site.samples[name].dtype).alias(name) for name in private
     )
+    return replace(_public(site), samples=samples)
 
 
-def _public_alerts(alerts: Iterable[Alert]) -> tuple[Alert, ...]:
-    """Return what the public sees of alerts, those about nodes left out."""
-    return tuple(_public_alert(a) for a in alerts if not (a.peer and a.peer.name.kind == NODE))
-
-
-def _public_alert(alert: Alert) -> Alert:
-    known = alert.acknowledgement
-    if known:
-        action = replace(known.action, who="", reason="", owner=None, ticket=None)
-        known = replace(known, action=action)
-    return replace(
-        alert,
-        members=tuple(replace(m, series=_public_series(m.series)) for m in alert.members),
-        reason="",
-        acknowledgement=known,
-        events=tuple(replace(each, cause=_shown(each.cause)) for each in alert.events),
-        cause=_shown(alert.cause),
-        candidates=tuple(each for each in alert.candidates if _shown(each)),
-    )
-
-
-def _shown(cause: Cause | None) -> Cause | None:
-    """Return a cause that names neither nodes nor hints, None for others."""
-    return None if cause and cause.kind in _PRIVATE_CAUSES else cause
-
-
-def _public_series(series: Series) -> Series:
-    status, history = series.status, series.history
-    newest = {name: None if name in _PRIVATE else each for name, each in history.newest.items()}
-    newest["hints_in_effect"] = _names(history.newest.get("hints_in_effect"))
-    return replace(
-        series,
-        history=replace(history, newest=newest),
-        status=replace(
-            status,
-            why="",
-            missing=status.missing and "no sample",
-            left_out=status.left_out.partition(":")[0],
-        ),
-        epoch=series.epoch and replace(series.epoch, reason="", source=""),
-        epochs=tuple(replace(each, reason="", source="") for each in series.epochs),
-        missing=tuple(replace(each, what="") for each in series.missing),
-        actions=(),
-    )
-
-
-def _names(hints: object) -> str | None:
-    """Return the hints in effect without their values."""
-    return re.sub(r"=[^,]*", "", hints) if isinstance(hints, str) else None
+def _public(value: Any) -> Any:  # noqa: ANN401 (any part of a snapshot)
+    """Return the public part of a value, None for what is about nodes or hints."""
+    if type(value) is tuple:
+        pairs = [(each, _public(each)) for each in value]
+        return tuple(shown for each, shown in pairs if each is None or shown is not None)
+    if isinstance(value, Mapping):
+        return {key: _public(each) for key, each in value.items()}
+    is_cause = isinstance(value, Cause) and value.kind in _PRIVATE_CAUSES
+    peer = value.peer.name if isinstance(value, Alert) and value.peer else value
+    if is_cause or (isinstance(peer, PeerName | LedgerEntry | Place) and peer.kind == NODE):
+        return None
+    if not is_dataclass(value) or isinstance(value, Evidence | SeriesKey | Verdicts):
+        return value  # there is nothing to hide in it
+    shown = {each.name: _public(getattr(value, each.name)) for each in fields(value)}
+    for name, new in _INSTEAD.get(type(value), {}).items():
+        shown[name] = new(shown[name]) if callable(new) else new
+    return replace(value, **shown)  # type: ignore[type-var]
