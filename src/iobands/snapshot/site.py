@@ -12,22 +12,9 @@ from typing import Any, Final
 
 import polars as pl
 
+from iobands import model
 from iobands.bands.band import Epoch, Window
-from iobands.model import (
-    FIELDS,
-    MADE_UP,
-    NODE,
-    OK,
-    UNKNOWN,
-    WARNING,
-    Ask,
-    LastSession,
-    Leftover,
-    PeerName,
-    Rejected,
-    SeriesKey,
-    worst,
-)
+from iobands.model import Ask, LastSession, Leftover, PeerName, Rejected, SeriesKey
 from iobands.snapshot.alert import Alert, Cause, CauseKind, Certainty, Incident, Ledger, LedgerEntry
 from iobands.snapshot.history import DOWN, UNCERTAIN, Doubt, Evidence, History, State
 from iobands.snapshot.peers import Place
@@ -122,8 +109,8 @@ class Snapshot:
     def exit_status(self) -> int:
         """The exit status of a monitoring plug-in: 0 OK, 1 warning, 2 critical, 3 unknown."""
         statuses = [alert.exit_status for alert in self.alerts]
-        left = OK if all(each.is_closed for each in self.leftovers) else WARNING
-        return worst([*statuses, left, OK if self.series else UNKNOWN])
+        left = model.OK if all(each.is_closed for each in self.leftovers) else model.WARNING
+        return model.worst([*statuses, left, model.OK if self.series else model.UNKNOWN])
 
     @property
     def rejected_lines(self) -> int:
@@ -133,7 +120,7 @@ class Snapshot:
     @property
     def is_made_up(self) -> bool:
         """Whether it is the site of `iobands demo`, where nothing was measured."""
-        return any(each.key.system == MADE_UP for each in self.series)
+        return any(each.key.system == model.MADE_UP for each in self.series)
 
     def counts(self) -> dict[State, int]:
         """Return how many series are in each state that occurs, the worst first."""
@@ -198,7 +185,7 @@ _SHOWN: Final = frozenset(
 _SECRET: Final = {"jobid", "job_nodelist", "attempt"}
 _PRIVATE: Final = frozenset(
     each.name
-    for each in FIELDS
+    for each in model.FIELDS
     if each.name in _SECRET
     or each.role == "speeds"
     or (each.type == "text" and each.role in {"in_effect", "covariate"} and each.name not in _SHOWN)
@@ -260,7 +247,7 @@ def _public(value: Any) -> Any:  # noqa: ANN401 (any part of a snapshot)
         return {key: _public(each) for key, each in value.items()}
     is_cause = isinstance(value, Cause) and value.kind in _PRIVATE_CAUSES
     peer = value.peer.name if isinstance(value, Alert) and value.peer else value
-    if is_cause or (isinstance(peer, PeerName | LedgerEntry | Place) and peer.kind == NODE):
+    if is_cause or (isinstance(peer, PeerName | LedgerEntry | Place) and peer.kind == model.NODE):
         return None
     if not is_dataclass(value) or isinstance(value, Evidence | SeriesKey | Verdicts):
         return value  # there is nothing to hide in it

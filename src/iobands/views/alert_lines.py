@@ -10,16 +10,7 @@ from textwrap import shorten, wrap
 from typing import Final
 
 from iobands import snapshot
-from iobands.snapshot import (
-    Alert,
-    AlertEvent,
-    Certainty,
-    Place,
-    Series,
-    Severity,
-    SlowPeer,
-    Snapshot,
-)
+from iobands.snapshot import Alert, Certainty, Place, Series, Severity, SlowPeer, Snapshot
 from iobands.views.format import (
     GAP,
     acknowledgement_text,
@@ -143,7 +134,7 @@ def cause_text(alert: Alert, site: Snapshot) -> str:
     return "" if cause is None or alert.subject in cause.what else odds_text(cause, site.now)
 
 
-def news_text(event: AlertEvent, site: Snapshot) -> str:
+def news_text(event: snapshot.AlertEvent, site: Snapshot) -> str:
     """Return what a further fall, or what became known of a cause, is in a few words."""
     if event.kind == snapshot.FELL:
         labels = [each.label for each in site.series if each.name in event.names]

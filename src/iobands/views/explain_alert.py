@@ -10,17 +10,7 @@ from itertools import groupby
 from typing import Final
 
 from iobands import snapshot
-from iobands.snapshot import (
-    Action,
-    Alert,
-    AlertEvent,
-    CauseKind,
-    Certainty,
-    PeerName,
-    Series,
-    SeriesKey,
-    Snapshot,
-)
+from iobands.snapshot import Alert, AlertEvent, CauseKind, PeerName, Series, SeriesKey, Snapshot
 from iobands.views.alert_lines import cause_text, counted_members, place_of, sharing, subject
 from iobands.views.explain_series import Related, Start, relations_of, section
 from iobands.views.format import (
@@ -275,7 +265,7 @@ def _event(event: AlertEvent, site: Snapshot) -> str:
     return f"{text}{' as' if event.kind == snapshot.OPENED else ''} {event.subject}"
 
 
-def _actions(site: Snapshot, alert: Alert) -> Sequence[Action]:
+def _actions(site: Snapshot, alert: Alert) -> Sequence[snapshot.Action]:
     """Return what people did about an alert, without what was undone."""
     known = alert.acknowledgement.action if alert.acknowledgement else None
     keys: list[SeriesKey | PeerName] = [*alert.keys, *([alert.peer.name] if alert.peer else [])]
@@ -293,7 +283,7 @@ def _actions(site: Snapshot, alert: Alert) -> Sequence[Action]:
 
 def _advice(alert: Alert, field: str) -> str:
     if alert.peer and alert.peer.is_slow:
-        return _PEER[alert.certainty is Certainty.POSSIBLE]
+        return _PEER[alert.certainty is snapshot.Certainty.POSSIBLE]
     if alert.cause:
         return _ANSWERS[alert.cause.kind]
     return "check what changed at the same time" if alert.candidates else _WHERE.get(field, "")

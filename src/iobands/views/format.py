@@ -25,22 +25,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from iobands import snapshot
-from iobands.snapshot import (
-    Action,
-    Alert,
-    Ask,
-    Band,
-    Cause,
-    Epoch,
-    Member,
-    Ratio,
-    Series,
-    Severity,
-    Snapshot,
-    State,
-    Status,
-    Window,
-)
+from iobands.snapshot import Alert, Cause, Member, Series, Severity, Snapshot, State, Status, Window
 from iobands.version import __version__
 
 if TYPE_CHECKING:
@@ -92,7 +77,7 @@ def percent(ratio: float) -> str:
     return f"{'−' if change < 0 else '+'}{abs(change)} %"
 
 
-def ratio_text(ratio: Ratio) -> str:
+def ratio_text(ratio: snapshot.Ratio) -> str:
     """Return a ratio, with its 95 % interval if known."""
     if not math.isfinite(ratio.value):
         return "not known yet"
@@ -144,7 +129,7 @@ def _date_text(when: datetime) -> str:
     return f"{when.day} {when:%b %Y}"
 
 
-def due_text(ask: Ask, now: datetime) -> str:
+def due_text(ask: snapshot.Ask, now: datetime) -> str:
     """Return when something is measured again: `within the hour`, `08:00`, `22 Nov 08:00`.
 
     Nothing measures it if its time was hours ago.
@@ -224,14 +209,14 @@ def state_text(status: Status, is_quiet: bool = False) -> str:
     return status.state.value
 
 
-def band_text(band: Band, provisional: bool) -> str:
+def band_text(band: snapshot.Band, provisional: bool) -> str:
     """Return the quartiles of a band, lower, median, upper; `~` marks a provisional one."""
     quartiles = (band.lower_quartile, band.median, band.upper_quartile)
     is_young = provisional or band.state == snapshot.PROVISIONAL
     return ("~" if is_young else "") + "–".join(map(figure, quartiles))
 
 
-def epoch_text(epoch: Epoch) -> str:
+def epoch_text(epoch: snapshot.Epoch) -> str:
     """Return the name of an epoch, when it began and why."""
     since = time_text(epoch.since.astimezone(timezone.utc))
     return ": ".join(filter(None, [f"{epoch.name}, since {since}", epoch.reason or epoch.source]))
@@ -246,7 +231,7 @@ def maintenance_text(window: Window, now: datetime) -> str:
     return f"{'; '.join(times)}: {window.reason}" if times else ""
 
 
-def action_text(action: Action, *, dated: bool = True) -> str:
+def action_text(action: snapshot.Action, *, dated: bool = True) -> str:
     """Return what was done, when, by whom and why; without the day if that is not `dated`."""
     span = ""
     if action.kind == snapshot.RESOLVE and action.since and action.until:

@@ -12,22 +12,7 @@ from html import unescape
 from typing import Any, Final
 
 from iobands import snapshot
-from iobands.snapshot import (
-    Advice,
-    Advised,
-    CaseAdvice,
-    Comparison,
-    Conclusion,
-    PairedEvidence,
-    PairedRatio,
-    Rates,
-    Ratio,
-    Recommended,
-    Series,
-    SeriesKey,
-    Snapshot,
-    State,
-)
+from iobands.snapshot import Advice, Advised, CaseAdvice, Conclusion, Rates, Recommended, SeriesKey
 from iobands.views.format import (
     Block,
     Bullets,
@@ -351,11 +336,11 @@ def _finding(one: Advice | CaseAdvice) -> str:
     return f"{one.finding.value} ({about} {one.more} more)"
 
 
-def _evidence(evidence: PairedEvidence) -> str:
-    return ratio_text(Ratio(evidence.ratio, *(evidence.interval or (0.0, math.inf))))
+def _evidence(evidence: snapshot.PairedEvidence) -> str:
+    return ratio_text(snapshot.Ratio(evidence.ratio, *(evidence.interval or (0.0, math.inf))))
 
 
-def _cells(evidence: PairedEvidence) -> tuple[str, ...]:
+def _cells(evidence: snapshot.PairedEvidence) -> tuple[str, ...]:
     return (
         f"{evidence.ratio:.2f}",
         _interval(evidence.interval),
@@ -370,7 +355,7 @@ def _case(case: CaseAdvice) -> str:
     return f"{key.case}, {_direction(key.variable).replace(' ratio', '')} on {key.file_system}"
 
 
-def comparison_lines(comparisons: Sequence[Comparison], field: str) -> list[str]:
+def comparison_lines(comparisons: Sequence[snapshot.Comparison], field: str) -> list[str]:
     """Return a line for each of `comparisons` of `field`, with what distinguishes it."""
     # The compared field may have any value; system and partition come first in every line.
     free: dict[str, Any] = {**dict.fromkeys(snapshot.COMPARABLE[field]), field: "*"}
@@ -391,7 +376,7 @@ def comparison_lines(comparisons: Sequence[Comparison], field: str) -> list[str]
     return lines
 
 
-def _paired(ratio: PairedRatio | None) -> str:
+def _paired(ratio: snapshot.PairedRatio | None) -> str:
     if ratio is None:
         return "never measured near each other"
     pairs = plural(ratio.pairs, "pair")
@@ -403,7 +388,7 @@ def _paired(ratio: PairedRatio | None) -> str:
 
 
 def users_section(
-    site: Snapshot,
+    site: snapshot.Snapshot,
     recommended: Sequence[Recommended],
     advised: Sequence[Advised],
     paths: Mapping[tuple[str, str], str],
@@ -437,7 +422,7 @@ def users_section(
     ]
 
 
-def _row_of_today(series: Series, today: str) -> tuple[str, ...]:
+def _row_of_today(series: snapshot.Series, today: str) -> tuple[str, ...]:
     key, band, value = series.key, series.status.band, series.status.value
     return (
         _pattern(key),
@@ -460,9 +445,9 @@ def _advice_to_users(each: Advised, today: Mapping[SeriesKey, str]) -> Iterator[
             yield f"{name}{where}: {_advice(one)}{_caveat(one)}{is_now}"
 
 
-def _today(site: Snapshot, series: Series) -> str:
+def _today(site: snapshot.Snapshot, series: snapshot.Series) -> str:
     """Return how a series does now."""
-    if series.status.state is State.NO_DATA and series.status.when:
+    if series.status.state is snapshot.State.NO_DATA and series.status.when:
         return f"not measured since {day_text(series.status.when, site.now)}"
     if change := series.status.change:
         return f"{percent(change.ratio.value)} since {day_text(change.since, site.now)}"

@@ -11,15 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from iobands import snapshot
-from iobands.model import (
-    FEWEST_PAIRS,
-    SERIES_FIELDS,
-    WORST_STATUS_FIRST,
-    PairedRatio,
-    __version__,
-    paired_ratio,
-)
+from iobands import model, snapshot
+from iobands.model import PairedRatio
 from iobands.snapshot import Alert, BeforeAfter, Series, Snapshot, State
 from iobands.views.alert_lines import (
     ATTENTION,
@@ -80,7 +73,7 @@ def overview(
     pages = {(each.number, each.subject): page_of(each) for each in with_pages(site)}
     found = {
         "schema": _SCHEMA,
-        "version": __version__,
+        "version": model.__version__,
         "made": site.now,
         "past": past,
         "made_up": site.is_made_up,
@@ -206,7 +199,7 @@ def _file_systems(site: Snapshot, paths: Mapping[tuple[str, str], str]) -> list[
 def _series(series: Series, site: Snapshot) -> dict[str, object]:
     status, key, band = series.status, series.key, series.status.band
     quiet = any(alert.is_quiet for alert in site.alerts_on(key))
-    fields = [name for name in SERIES_FIELDS if getattr(key, name) is not None]
+    fields = [name for name in model.SERIES_FIELDS if getattr(key, name) is not None]
     return {
         "id": series_id(key),
         "job": job_id(key),
@@ -323,7 +316,9 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
             compared[job] = [*best.values()]
     return rendered(
         "clusters.html",
-        clusters=sorted(clusters, key=lambda each: WORST_STATUS_FIRST.index(each.exit_status)),
+        clusters=sorted(
+            clusters, key=lambda each: model.WORST_STATUS_FIRST.index(each.exit_status)
+        ),
         words=_CLASSES,
         compared=compared,
         now=time_text(now),
@@ -334,9 +329,9 @@ def _rate(name: str, href: str, series: Series, site: Snapshot) -> Rate | None:
     """Return what a series delivered lately, None with too few runs."""
     key, history = series.key, series.history.routine
     values = history.values[history.times > snapshot.in_utc(site.now) - _MONTH].tolist()
-    if len(values) < FEWEST_PAIRS:
+    if len(values) < model.FEWEST_PAIRS:
         return None
-    median = paired_ratio([(value, 1) for value in values])  # the interval of the sign test
+    median = model.paired_ratio([(value, 1) for value in values])  # the interval of the sign test
     size = site.file_system(key.system, key.file_system).size_gib
     place, nodes, tib = str(key.file_system), int(key.nodes or 1), size / _TIB if size else None
     return Rate(name, href, place, series.label, nodes, median, tib)

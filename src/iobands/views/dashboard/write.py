@@ -25,17 +25,7 @@ from typing import Final
 
 import polars as pl
 
-from iobands.model import (
-    FIELDS,
-    TIME,
-    VALUE,
-    held,
-    naming,
-    opened_below,
-    read_regular,
-    refuse_link,
-    replace_file,
-)
+from iobands import model
 from iobands.snapshot import SLOWEST, WHERE, BeforeAfter, Series, Snapshot, slowest
 from iobands.views.dashboard.alert_page import alert_pages
 from iobands.views.dashboard.overview import Cluster, clusters_page, overview
@@ -96,11 +86,11 @@ def write_dashboard(
         written = ((name, page.encode("utf-8", "replace")) for name, page in pages)
         for name, content in chain(_app(), _runs(site, progress), written, front.items()):
             path = directory / name
-            with opened_below(directory, PurePath(name).parts[:-1], _ENTERED) as parent:
-                replaced += replace_file(path, content, mode=_READABLE, directory=parent)
+            with model.opened_below(directory, PurePath(name).parts[:-1], _ENTERED) as parent:
+                replaced += model.replace_file(path, content, mode=_READABLE, directory=parent)
             made.add(path)
         for name in _OURS:
-            with opened_below(directory, [name], _ENTERED) as below:
+            with model.opened_below(directory, [name], _ENTERED) as below:
                 _remove_others(directory / name, below, made)
     return replaced
 
@@ -115,9 +105,9 @@ def write_clusters(directory: Path, clusters: Sequence[Cluster], now: datetime) 
         "clusters.css": _asset("dashboard.css"),
         "index.html": clusters_page(clusters, now).encode("utf-8", "replace"),
     }
-    with _alone(directory), opened_below(directory, (), _ENTERED) as parent:
+    with _alone(directory), model.opened_below(directory, (), _ENTERED) as parent:
         for name, content in contents.items():
-            replace_file(directory / name, content, mode=_READABLE, directory=parent)
+            model.replace_file(directory / name, content, mode=_READABLE, directory=parent)
     return directory / "index.html"
 
 
@@ -133,17 +123,17 @@ def _alone(directory: Path) -> Iterator[None]:
     if not directory.is_dir():
         missing = [each.name for each in directory.parents if not each.exists()]
         top = directory.parents[len(missing)]
-        with opened_below(top, [*reversed(missing), directory.name], _ENTERED):
+        with model.opened_below(top, [*reversed(missing), directory.name], _ENTERED):
             pass
-    with opened_below(directory, (), _ENTERED) as opened:
+    with model.opened_below(directory, (), _ENTERED) as opened:
         for name in ("index.html", "app", *_OURS, _MARK):
             path = directory / name
-            refuse_link(path, opened)
+            model.refuse_link(path, opened)
             if path.exists() and not (directory / _MARK).exists():
                 problem = "already exists and is not a dashboard of iobands; name another directory"
                 raise FileExistsError(EEXIST, problem, str(path))
-        replace_file(directory / _MARK, b"", mode=_READABLE, directory=opened)
-    with held(directory / _MARK, _PATIENCE_SECONDS), naming(directory):
+        model.replace_file(directory / _MARK, b"", mode=_READABLE, directory=opened)
+    with model.held(directory / _MARK, _PATIENCE_SECONDS), model.naming(directory):
         yield
 
 
@@ -155,7 +145,7 @@ def _remove_others(path: Path, data: int, made: set[Path]) -> None:
             if path / where / name in made or begins is None:
                 continue
             with suppress(FileNotFoundError):
-                if read_regular(name, parent, len(begins)) == begins:
+                if model.read_regular(name, parent, len(begins)) == begins:
                     os.unlink(name, dir_fd=parent)
         if where != ".":
             with suppress(OSError):  # not empty
@@ -220,7 +210,7 @@ def _packed(data: object) -> str:
 
 _PLACES: Final = ("jobid", "job_nodelist", *SLOWEST.values(), "attempt")
 _EVIDENCE: Final = {
-    field.name: field for field in FIELDS if field.role in {"in_effect", "covariate"}
+    field.name: field for field in model.FIELDS if field.role in {"in_effect", "covariate"}
 }
 _NUMBERS: Final = tuple(name for name, field in _EVIDENCE.items() if field.type == "number")
 # The other columns of a run, the most useful first.
@@ -246,23 +236,23 @@ def _parts_of(
     tables: list[tuple[pl.DataFrame, dict[str, pl.Series]]] = []
     for series in group:
         frame, variable = site.samples_of(series), series.key.variable
-        alike = (v for f, v in tables if all(f[n].equals(frame[n]) for n in (TIME, "jobid")))
+        alike = (v for f, v in tables if all(f[n].equals(frame[n]) for n in (model.TIME, "jobid")))
         if (values := next(alike, None)) is not None:
-            values[variable] = frame[VALUE]
+            values[variable] = frame[model.VALUE]
         elif len(frame):
             known = slow.get(tuple(getattr(series.key, name) for name in WHERE))
             none = (pl.lit(None, pl.String).alias(name) for name in SLOWEST.values())
             with_slow = (
                 frame.with_columns(none)
                 if known is None
-                else frame.join(known, on=TIME, how="left", maintain_order="left")
+                else frame.join(known, on=model.TIME, how="left", maintain_order="left")
             )
-            tables.append((with_slow, {variable: frame[VALUE]}))
+            tables.append((with_slow, {variable: frame[model.VALUE]}))
     this = 2 * site.now.year + (site.now.month - 1) // 6  # the number of a half-year
     before, now = (f"{half // 2}-{half % 2 + 1}" for half in (this - 1, this))
     parts: dict[str, list[_Table]] = {"earlier": [], before: [], now: []}
     for frame, values in tables:
-        half = 2 * frame[TIME].dt.year() + (frame[TIME].dt.month() - 1) // 6
+        half = 2 * frame[model.TIME].dt.year() + (frame[model.TIME].dt.month() - 1) // 6
         for name, mine, digits, columns in (
             ("earlier", half < this - 1, 3, [*_EVIDENCE]),
             (before, half == this - 1, 4, _COLUMNS),
@@ -292,7 +282,7 @@ def _table(
             column = column.round(max(0, digits - 2 - size))
         is_one = column[0] is not None and column.n_unique() == 1
         columns[name] = column[0] if is_one else column.to_list()
-    times = frame[TIME].dt.epoch("s")
+    times = frame[model.TIME].dt.epoch("s")
     rates = {name: each.round_sig_figs(digits).to_list() for name, each in values.items()}
     steps = times.diff()[1:].to_list()
     return {"times": [times[0], *steps], "values": rates, "columns": columns}
