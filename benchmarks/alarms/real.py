@@ -19,7 +19,7 @@ from iobands.snapshot import Alert, AlertEvent, Incident, Series, Severity, Snap
 from iobands.source.convert import convert, read_mapping
 from iobands.source.known import Known, read_known
 from iobands.views.alert_lines import counted_members, details, subject
-from iobands.views.format import worst_member
+from iobands.views.writing import worst_member
 
 #: What the columns of the table are.
 MAPPING: Final = Path(__file__).resolve().parents[1] / "templates" / "real-data-mapping.yaml"

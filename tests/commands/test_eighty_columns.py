@@ -16,7 +16,7 @@ import pytest
 
 from iobands.commands.main import entry
 from iobands.source.demo import write_demo
-from iobands.views.format import blocks, folded
+from iobands.views.writing import blocks, folded
 from tests.factory import daily, write_perflog
 from tests.views.sites import acknowledge, dropped
 

@@ -50,7 +50,7 @@ from iobands.notify.outbox import (
 from iobands.snapshot.stored import from_json, to_json
 from iobands.source.action_log import read_log
 from iobands.source.perflog import read_perflogs
-from iobands.views.format import age_text
+from iobands.views.writing import age_text
 from tests.factory import NOW, case, line, write_bands, write_perflog, write_report
 from tests.sites import NOTHING_KNOWN
 

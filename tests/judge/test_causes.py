@@ -14,7 +14,7 @@ from iobands.judge.site import judge, read_site
 from iobands.snapshot import CAUSED, Alert, AlertEvent, Cause, CauseKind, Snapshot
 from iobands.source.action_log import append_events
 from iobands.source.known import read_known
-from iobands.views.format import odds_text
+from iobands.views.writing import odds_text
 from tests.factory import NOW, daily, write_perflog
 
 RUNS, SLOW = 200, 15

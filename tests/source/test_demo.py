@@ -13,8 +13,8 @@ from iobands.judge.site import read_site
 from iobands.model import MADE_UP
 from iobands.snapshot import CauseKind, Severity, Snapshot, State, moment_of
 from iobands.source.demo import write_demo
-from iobands.views.format import summary
 from iobands.views.notes import unevenly_placed
+from iobands.views.writing import summary
 
 NOW = datetime(2026, 11, 21, 7, tzinfo=timezone.utc)
 

@@ -22,8 +22,8 @@ from iobands.snapshot import Cause, CauseKind, Snapshot, public
 from iobands.views.dashboard.overview import headline
 from iobands.views.dashboard.series import series_id
 from iobands.views.dashboard.write import write_dashboard
-from iobands.views.format import Bullets, Table
 from iobands.views.published import users_section
+from iobands.views.writing import Bullets, Table
 from tests.factory import (
     NOW,
     case,

@@ -16,8 +16,8 @@ from iobands.notify.outbox import NOTIFIED
 from iobands.snapshot import Snapshot, State
 from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, sections
 from iobands.views.digest import SCREEN, digest_text, explanation
-from iobands.views.format import command_text, sparkline
 from iobands.views.notes import not_measured
+from iobands.views.writing import command_text, sparkline
 from tests.conftest import Command
 from tests.factory import NOW, case, daily, line, write_perflog, write_report
 from tests.fault_table import Observed

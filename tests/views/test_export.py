@@ -24,9 +24,9 @@ from iobands.model import OK
 from iobands.snapshot import Severity, Snapshot
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import samples_csv, samples_json, write_parquet
-from iobands.views.format import DocumentFormat, Table
-from iobands.views.format import written as document_of
 from iobands.views.openmetrics import history_metrics, state_metrics
+from iobands.views.writing import DocumentFormat, Table
+from iobands.views.writing import written as document_of
 from tests.conftest import Command
 from tests.factory import NOW, daily, line, write_perflog
 from tests.fault_table import Observed

@@ -13,8 +13,8 @@ import pytest
 from iobands.judge.advise import published
 from iobands.snapshot import Changed, Recommended
 from iobands.source.site_file import SiteFile
-from iobands.views.format import DocumentFormat, written
 from iobands.views.published import comment, drift, rates_section
+from iobands.views.writing import DocumentFormat, written
 from tests.factory import NOW, daily, write_perflog
 from tests.views.sites import look
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from iobands.views.alert_lines import address_of, cause_text, details, named, news_text, subject
-from iobands.views.format import (
+from iobands.views.notes import asked_text
+from iobands.views.peers import peers_text
+from iobands.views.writing import (
     MAIL_WIDTH,
     Block,
     DocumentFormat,
@@ -27,5 +29,3 @@ from iobands.views.format import (
     worst_member,
     written,
 )
-from iobands.views.notes import asked_text
-from iobands.views.peers import peers_text

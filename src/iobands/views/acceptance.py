@@ -13,15 +13,8 @@ from typing import Any, Final
 
 from iobands.bands.contract import MEDIAN_QUANTILE, Acceptance, AcceptedLine, Outcome, Promise
 from iobands.model import FIELD, TIME, VALUE
-from iobands.views.format import (
-    blocks,
-    figure,
-    listed,
-    markdown_text,
-    output_width,
-    plural,
-    time_text,
-)
+from iobands.views import writing
+from iobands.views.writing import figure, listed, markdown_text, output_width, plural, time_text
 
 _ENVIRONMENT: Final = (
     "environ", "nodes", "tasks", "gib", "file_system_type", "medium", "tool", "tool_version",
@@ -57,7 +50,7 @@ def acceptance_lines(acceptance: Acceptance) -> list[str]:
         promised = f"{figure(promise.rate)} {promise.unit}"
         runs = f"{decision.runs} of {promise.runs}"
         rows.append((each.line.name, decision.outcome.value, rate, promised, runs))
-    every = blocks(rows, output_width(), right=(2,), indent="")
+    every = writing.blocks(rows, output_width(), right=(2,), indent="")
     return [line for row in every for line in row]
 
 

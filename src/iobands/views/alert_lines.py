@@ -11,22 +11,8 @@ from typing import Final
 
 from iobands import snapshot
 from iobands.snapshot import Alert, Certainty, Place, Series, Severity, SlowPeer, Snapshot
-from iobands.views.format import (
-    GAP,
-    acknowledgement_text,
-    blocks,
-    cause_since,
-    day_text,
-    folded,
-    hour_text,
-    level_text,
-    odds_text,
-    percent,
-    plural,
-    printable,
-    ratio_text,
-    some,
-)
+from iobands.views import writing
+from iobands.views.writing import GAP, day_text, folded, odds_text, printable, ratio_text, some
 
 #: The headings of alerts.
 ATTENTION: Final = "Needs attention"
@@ -70,7 +56,7 @@ def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
     if alert.reason:
         return [alert.reason]
     level, *others = finding(alert, site, short=short)
-    known = acknowledgement_text(alert)
+    known = writing.acknowledgement_text(alert)
     if has_cause:
         return [f"{level}: {others[0]}{f'; {known}' if known else ''}"]
     if alert.peer and alert.peer.is_slow:
@@ -90,16 +76,16 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
         name = "" if called in alert.subject else f"{called.partition(' of ')[0]} "
         level = f"{name}{_speed(alert.peer)}"
     elif len(alert.members) > 1 and alert.ratio is not None:
-        level = percent(alert.ratio)
+        level = writing.percent(alert.ratio)
     elif alert.members:
-        level = level_text(alert.members[0], short=short)
+        level = writing.level_text(alert.members[0], short=short)
     if alert.cause and not alert.peer:
-        since = cause_since(alert.cause, site.now)
+        since = writing.cause_since(alert.cause, site.now)
     elif alert.since:
         word = "on" if alert.severity is Severity.COLLAPSED else "since"
         changes = [each.series.status.change for each in alert.members]
         known = any(each and each.repeats for each in changes)
-        since = f"{word} {(hour_text if known else day_text)(alert.since, site.now)}"
+        since = f"{word} {(writing.hour_text if known else day_text)(alert.since, site.now)}"
     return level, since, alert.certainty.value if alert.certainty else ""
 
 
@@ -139,7 +125,7 @@ def news_text(event: snapshot.AlertEvent, site: Snapshot) -> str:
     if event.kind == snapshot.FELL:
         labels = [each.label for each in site.series if each.name in event.names]
         names = f": {some(labels)}" if labels else ""
-        number = plural(len(event.names), "series")
+        number = writing.plural(len(event.names), "series")
         return f"{number} fell again, seen on {day_text(event.when, site.now)}{names}"
     cause = odds_text(event.cause, site.now) if event.cause else "no longer certain"
     return f"the cause{' of the further fall' if event.names else ''}: {cause}"
@@ -206,7 +192,7 @@ def alert_blocks(
             for each in alerts
         ]
         rows = [[*head, *cells] for head, cells in zip(heads, said, strict=True) if cells[1:]]
-        levels = blocks(rows, width, wrapped=(1, 5))
+        levels = writing.blocks(rows, width, wrapped=(1, 5))
         found = [
             next(levels) if cells[1:] else folded(GAP + GAP.join(head), width)
             for head, cells in zip(heads, said, strict=True)

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands.snapshot import RATIO_UNIT, Alert, Series, SeriesKey, Snapshot, State
+from iobands.views import writing
 from iobands.views.alert_lines import (
     ACKNOWLEDGED,
     ATTENTION,
@@ -25,23 +26,8 @@ from iobands.views.alert_lines import (
 )
 from iobands.views.explain_alert import of_alert
 from iobands.views.explain_series import of_series
-from iobands.views.format import (
-    GAP,
-    MAIL_WIDTH,
-    age_text,
-    blocks,
-    command_text,
-    figure,
-    fitted,
-    folded,
-    percent,
-    plural,
-    printable,
-    state_text,
-    summary,
-    time_text,
-)
 from iobands.views.notes import SHOW_ALL, remarks_of
+from iobands.views.writing import GAP, MAIL_WIDTH, figure, folded, printable, summary, time_text
 
 #: How many lines the digest has by default.
 SCREEN: Final = 24
@@ -93,7 +79,8 @@ def digest_text(
     """
     width, terminal = min(console.width, MAIL_WIDTH), console.is_terminal
     first, last = summary(site), site.last_session
-    newest = f"; newest session {age_text(site.now - last.began)}: {last.how}" if last else ""
+    age = writing.age_text(site.now - last.began) if last else ""
+    newest = f"; newest session {age}: {last.how}" if last else ""
     lines = folded(first, width) if terminal else [first]
     lines += folded(f"at {time_text(site.now)}; all times are UTC{newest}", width)
     alerts = [*_alerts(site, width, every=every, cut=terminal and not every)]
@@ -138,7 +125,7 @@ def _alerts(site: Snapshot, width: int, *, every: bool, cut: bool) -> Iterator[_
         change = next((alert for alert in alerts if not alert.reason), None)
         after = []
         if heading == ATTENTION and change:
-            after = folded(f"{GAP}Next step: {command_text('explain', change.name)}", width)
+            after = folded(f"{GAP}Next step: {writing.command_text('explain', change.name)}", width)
         more = partial(_more, len(rows), SHOW_ALL, is_cut=is_cut)
         least = 0 if heading == INFORMATION else 1
         yield _Section(heading, rows, more, _MOST[heading], least, after, len(rows))
@@ -238,17 +225,17 @@ def _table(site: Snapshot, rows: Sequence[_Row], some: Sequence[_Row], width: in
         (
             row.label,
             *(text for each in row.sides for text in _cells(each, known)),
-            state_text(row.worst.status, row.worst.key in quiet),
+            writing.state_text(row.worst.status, row.worst.key in quiet),
         )
         for row in some
     ]
-    heading, *found = blocks([_HEADINGS, *cells], width, right=(1, 2, 3, 4), indent="")
+    heading, *found = writing.blocks([_HEADINGS, *cells], width, right=(1, 2, 3, 4), indent="")
     news = sum(row.has_news for row in rows)
 
     def more(shown: int) -> str:
         left = news - sum(row.has_news for row in some[:shown])
         quiet = len(rows) - shown - left
-        parts = [f"{plural(left, 'more check')} with news"] if left else []
+        parts = [f"{writing.plural(left, 'more check')} with news"] if left else []
         noun = "" if left else " check" if quiet == 1 else " checks"
         parts += [f"{quiet}{noun} healthy or calibrating"] if quiet else []
         return f"{', '.join(parts)}: {SHOW_ALL}" if parts else ""
@@ -267,7 +254,7 @@ def _cells(series: Series | None, known: dict[SeriesKey, Series]) -> tuple[str, 
     if ends := _interval(series, known):
         value += f" [{', '.join(figure(end.status.value or 0) for end in ends)}]"
     unit = "" if series.key.unit == RATIO_UNIT else f" {series.key.unit}"
-    return f"{value}{unit}", "" if usual is None else percent(usual)
+    return f"{value}{unit}", "" if usual is None else writing.percent(usual)
 
 
 def _of_usual(series: Series) -> float | None:
@@ -337,4 +324,4 @@ def name_of(found: Alert | Series) -> str:
 def explanation(site: Snapshot, found: Alert | Series, width: int = MAIL_WIDTH) -> str:
     """Return an explanation as text."""
     lines = of_alert(site, found) if isinstance(found, Alert) else of_series(site, found)
-    return fitted(lines, width)
+    return writing.fitted(lines, width)

@@ -11,24 +11,11 @@ from typing import Final
 
 from iobands import snapshot
 from iobands.snapshot import Alert, AlertEvent, CauseKind, PeerName, Series, SeriesKey, Snapshot
+from iobands.views import writing
 from iobands.views.alert_lines import cause_text, counted_members, place_of, sharing, subject
 from iobands.views.explain_series import Related, Start, relations_of, section
-from iobands.views.format import (
-    GAP,
-    acknowledgement_text,
-    action_text,
-    between_text,
-    command_text,
-    day_text,
-    level_text,
-    odds_text,
-    plural,
-    ratio_text,
-    some,
-    sparkline,
-    time_text,
-)
 from iobands.views.peers import confirmation
+from iobands.views.writing import GAP, command_text, day_text, plural, ratio_text, time_text
 
 _EVENTS: Final = {
     snapshot.OPENED: "opened",
@@ -104,7 +91,7 @@ def account_given_of(site: Snapshot, alert: Alert) -> Account:
         known = [each.series for each in others if not each.direction and each.series.key in keys]
         unmoved = [s for s in known if len(s.history) and s.history.first < alert.since]
         names = [each.label for each in unmoved]
-        still = [f"{plural(len(names), 'series')}: {some(names)}"] if names else []
+        still = [f"{plural(len(names), 'series')}: {writing.some(names)}"] if names else []
         still += _elsewhere(others, field, alert)
     is_open = alert.ended is None and not site.is_public
     return Account(
@@ -114,7 +101,7 @@ def account_given_of(site: Snapshot, alert: Alert) -> Account:
         happened=[*_happened(site, alert)],
         count=counted_members(alert, site).removesuffix(" series") or str(len(alert.members)),
         maybe=[
-            odds_text(each, site.now)
+            writing.odds_text(each, site.now)
             for each in alert.candidates
             if not alert.cause or each.kind != alert.cause.kind
         ],
@@ -145,7 +132,7 @@ def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield f"{heading}: {len(alert.members) if alert.peer else story.count}"
     for each in alert.members:
         ratio = ratio_text(each.ratio) if each.ratio else ""
-        cells = (_trend(each.series, alert.since), level_text(each), ratio)
+        cells = (_trend(each.series, alert.since), writing.level_text(each), ratio)
         yield f"{GAP}{each.series.label}"
         yield f"{GAP * 2}{GAP.join(filter(None, cells))}"
     for heading, lines in (
@@ -169,7 +156,7 @@ def _trend(series: Series, since: datetime | None) -> str:
         return ""
     start = int(series.history.times.searchsorted(snapshot.in_utc(since)))
     first = max(0, start - _NEAR)
-    blocks = sparkline(series.history.values[first : start + _NEAR].tolist())
+    blocks = writing.sparkline(series.history.values[first : start + _NEAR].tolist())
     return f"{blocks[: start - first]}│{blocks[start - first :]}"
 
 
@@ -198,11 +185,11 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
         has = {"Owner": known.action.owner or known.action.who, "Ticket": known.action.ticket}
         yield from (f"{name}: {value}" for name, value in has.items() if value)
         if not alert.is_quiet:
-            yield acknowledgement_text(alert)
+            yield writing.acknowledgement_text(alert)
     elif alert.certainty and is_open and not site.is_public:
         yield "Owner: nobody has acknowledged it"
     if alert.since_low and alert.since_high and alert.since_low < alert.since_high:
-        yield f"It began {between_text(alert.since_low, alert.since_high, site.now)}."
+        yield f"It began {writing.between_text(alert.since_low, alert.since_high, site.now)}."
     if alert.peer and is_open:
         own = {name: f"; before, {each:.2f} ×" for name, each in alert.peer.own.items()}
         yield from (
@@ -218,7 +205,7 @@ def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
     alert was renamed several times a day, as the runs of a session ended, its last name counts.
     """
     named: dict[date, AlertEvent] = {}
-    texts = [(each.when, action_text(each, dated=False)) for each in _actions(site, alert)]
+    texts = [(each.when, writing.action_text(each, dated=False)) for each in _actions(site, alert)]
     joined: list[tuple[datetime, str]] = []
     for each in alert.events:
         if each.kind in (snapshot.OPENED, snapshot.RENAMED):

@@ -11,28 +11,10 @@ import numpy as np
 
 from iobands import snapshot
 from iobands.snapshot import Alert, Change, Evidence, Outliers, Series, Snapshot, State, Status
+from iobands.views import writing
 from iobands.views.alert_lines import details
-from iobands.views.format import (
-    acknowledgement_text,
-    action_text,
-    band_text,
-    between_text,
-    command_text,
-    day_text,
-    due_text,
-    epoch_text,
-    figure,
-    hour_text,
-    listed,
-    maintenance_text,
-    odds_text,
-    percent,
-    plural,
-    ratio_text,
-    some,
-    time_text,
-)
 from iobands.views.notes import how_run, uneven
+from iobands.views.writing import day_text, figure, listed, percent, plural, ratio_text, time_text
 
 #: A heading and the text under it.
 Fact = tuple[str, str]
@@ -120,7 +102,7 @@ def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Start)
         is_end = action.kind in {snapshot.RESOLVE, snapshot.REBASELINE}
         if is_end and action.direction and action.since and low <= action.since <= high:
             ratio = f", {action.ratio:.2f} ×" if action.ratio else ""
-            says = f"{action.direction}{ratio}; {action_text(action)}{same}"
+            says = f"{action.direction}{ratio}; {writing.action_text(action)}{same}"
             return Related(other, shared, action.direction, says)
     # A change at another time, in the series or in one of its groups, does not count here.
     alerts = [each for each in site.alerts_on(other.key) if each.certainty]
@@ -178,7 +160,7 @@ def moved(site: Snapshot, series: Series) -> Iterator[str]:
 
 def _others_moved(site: Snapshot, series: Series, others: Sequence[Related]) -> Iterator[str]:
     for alert in site.alerts_on(series.key):
-        yield from (odds_text(each, site.now) for each in alert.candidates)
+        yield from (writing.odds_text(each, site.now) for each in alert.candidates)
     near = [each for each in others if each.direction]
     near.sort(key=lambda each: not each.has_change)
     yield from (f"{each.series.label}: {each.says}" for each in near[:_MOST_MOVED])
@@ -205,7 +187,7 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     yield "Newest", newest + (f", measured again ({purpose})" if purpose in snapshot.ASKED else "")
     for ask in site.planned:
         if snapshot.slug(series.key) in ask.series:
-            yield "Next repeat", f"{due_text(ask, site.now)}: {ask.why}"
+            yield "Next repeat", f"{writing.due_text(ask, site.now)}: {ask.why}"
     yield from how_run(series.key, series.history.newest)
     if len(times):
         first, last = (day_text(snapshot.moment(each), site.now) for each in times[[0, -1]])
@@ -215,9 +197,10 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
         yield "Targets", text
     yield from _normal(status, unit)
     if series.epoch:
-        yield "Epoch", epoch_text(series.epoch)
+        yield "Epoch", writing.epoch_text(series.epoch)
     for window in site.maintenance.get(series.key.system, ()):
-        if window.is_of(series.key.file_system) and (text := maintenance_text(window, site.now)):
+        text = writing.maintenance_text(window, site.now)
+        if text and window.is_of(series.key.file_system):
             yield "Maintenance", text
     yield from _evidence(evidence, unit)
     yield from _past(site, series, evidence)
@@ -226,16 +209,17 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     yield "Outliers", f"{outliers}{_outliers(site, place.outliers)}"
     undone = {each.of for each in series.actions}
     for action in series.actions:
-        yield "Action", f"{action_text(action)}{' (undone)' if action.when in undone else ''}"
+        is_undone = " (undone)" if action.when in undone else ""
+        yield "Action", f"{writing.action_text(action)}{is_undone}"
 
 
 def _alert(site: Snapshot, alert: Alert) -> str:
     """Return the alert: in full if several series share it, else what no other line shows."""
     if len(alert.members) > 1:
         text = ", ".join([alert.severity.value, *filter(None, details(alert, site))])
-        return f"{alert.subject}: {text}; {command_text('explain', alert.name)}"
+        return f"{alert.subject}: {text}; {writing.command_text('explain', alert.name)}"
     certainty = alert.certainty.value if alert.certainty else ""
-    known = acknowledgement_text(alert)
+    known = writing.acknowledgement_text(alert)
     return ", ".join(filter(None, [alert.severity.value, alert.reason, certainty, known]))
 
 
@@ -244,12 +228,12 @@ def _change(site: Snapshot, evidence: Evidence, unit: str) -> Iterator[Fact]:
     if change := evidence.open_change:
         word = "Drop" if change.is_drop else "Rise"
         yield "Spread" if change.kind is State.UNSTABLE else word, _size(site, change, unit)
-        began = f"began {between_text(change.since_low, change.since_high, site.now)}; "
+        began = f"began {writing.between_text(change.since_low, change.since_high, site.now)}; "
         began = "" if change.kind is State.SLIDING else began
         yield "", f"{began}alert raised {day_text(change.raised, site.now)}"
         if change.repeats:
             known = f"confirmed by {change.confirmed} of {plural(change.repeats, 'repeat')}"
-            yield "", f"since {hour_text(change.since, site.now)}, {known}"
+            yield "", f"since {writing.hour_text(change.since, site.now)}, {known}"
         if change.falls and change.newest:
             again = day_text(change.falls[-1].since, site.now)
             yield "", f"fell again {again}, now {ratio_text(change.newest)}"
@@ -281,7 +265,7 @@ def _normal(status: Status, unit: str) -> Iterator[Fact]:
         stage = "" if status.provisional else band.state
         runs = f"from {plural(band.runs, 'run')}" if band.runs else ""
         source = ", ".join(filter(None, [stage, runs, band.source or "the bands file"]))
-        quartiles = f"{band_text(band, status.provisional)} {unit} (quartiles)"
+        quartiles = f"{writing.band_text(band, status.provisional)} {unit} (quartiles)"
         yield "Band", f"{quartiles}, floor {figure(band.floor)} {unit}; {source}"
         known = [(name, *band.intervals[name]) for name in _FIGURES if name in band.intervals]
         if known:
@@ -347,14 +331,15 @@ def _still(others: Sequence[Related]) -> Iterator[str]:
     for is_near, where in ((True, "the same file system"), (False, "other file systems")):
         alike = [e.series.label for e in others if ("file_system" in e.shared) is is_near]
         if alike:
-            yield f"{plural(len(alike), 'series')} of {where}: {some(alike)}"
+            yield f"{plural(len(alike), 'series')} of {where}: {writing.some(alike)}"
 
 
 def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
     """Return where to look next, by what moved and what did not."""
     status = series.status
     alerts = [each for each in site.alerts_on(series.key) if len(each.members) > 1]
-    whole = f"; the whole alert: {command_text('explain', alerts[0].name)}" if alerts else ""
+    command = writing.command_text("explain", alerts[0].name) if alerts else ""
+    whole = f"; the whole alert: {command}" if alerts else ""
     if status.state is State.NO_DATA:
         return f"see whether the check runs, and how it ended{whole}"
     if status.state is State.CALIBRATING:

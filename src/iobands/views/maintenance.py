@@ -8,21 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from iobands.snapshot import BeforeAfter, Shift, ShiftVerdict, path_part
-from iobands.views.format import (
-    Block,
-    Bullets,
-    Commands,
-    DocumentFormat,
-    Heading,
-    Paragraph,
-    Table,
-    listed,
-    percent,
-    plural,
-    rendered,
-    some,
-    written,
-)
+from iobands.views import writing
+from iobands.views.writing import Block, Bullets, Commands, Heading, Paragraph, Table
 
 _HEADINGS: Final = ("", "Verdict", "After / before", "95 % interval", "Visible loss", "Runs")
 _TOGETHER: Final = (
@@ -60,7 +47,7 @@ def account(of: BeforeAfter) -> list[Block]:
         alike: defaultdict[str, list[str]] = defaultdict(list)
         for label, why in of.left_out:
             alike[why].append(label)
-        lines = tuple(f"{why}: {some(labels, _FEW)}" for why, labels in alike.items())
+        lines = tuple(f"{why}: {writing.some(labels, _FEW)}" for why, labels in alike.items())
         blocks += [Heading("Not compared", 2), Bullets(lines)]
     if of.beside:
         lines = tuple(
@@ -75,7 +62,7 @@ def account(of: BeforeAfter) -> list[Block]:
 
 def title_of_maintenance(of: BeforeAfter) -> str:
     """Return what a maintenance is called."""
-    where = f": {listed(of.file_systems)}" if of.file_systems else ""
+    where = f": {writing.listed(of.file_systems)}" if of.file_systems else ""
     return f"Maintenance {of.name} of {of.system}{where}"
 
 
@@ -86,11 +73,11 @@ def page_about(of: BeforeAfter) -> str:
 
 def page_of_maintenance(of: BeforeAfter) -> str:
     """Return its page in the dashboard."""
-    return rendered(
+    return writing.rendered(
         "maintenance.html",
         title=f"{title_of_maintenance(of)} · I/O performance",
         system=of.system,
-        content=written(account(of), DocumentFormat.HTML),
+        content=writing.written(account(of), writing.DocumentFormat.HTML),
     )
 
 
@@ -103,16 +90,16 @@ def in_short(of: BeforeAfter) -> str:
     claims = _claims(of.groups) or _claims(of.series)
     if claims:
         named = [
-            f"{_name(each)} {each.outcome.value} ({percent(each.ratio.value)}, "
-            f"{percent(each.ratio.low)} to {percent(each.ratio.high)})"
+            f"{_name(each)} {each.outcome.value} ({writing.percent(each.ratio.value)}, "
+            f"{writing.percent(each.ratio.low)} to {writing.percent(each.ratio.high)})"
             for each in claims[:_MOST_IN_SHORT]
         ]
         hidden = len(claims) - len(named)
-        return f"Changed: {listed(named)}{f' and {hidden} more' if hidden else ''}."
+        return f"Changed: {writing.listed(named)}{f' and {hidden} more' if hidden else ''}."
     top = next((each for each in of.groups if each.name == "all"), (*of.groups, *of.series)[0])
     if top.outcome is ShiftVerdict.NO_CHANGE:
         return f"No change larger than {_share(top.bound)}, over {_name(top)}."
-    more = f"; about {plural(top.more, 'more day')} of runs decide" if top.more else ""
+    more = f"; about {writing.plural(top.more, 'more day')} of runs decide" if top.more else ""
     return f"Not enough runs to say whether {_name(top)} changed{more}."
 
 
@@ -141,7 +128,7 @@ def _rows(of: BeforeAfter) -> Iterator[Block]:
     if hidden > 0:
         found = Counter(each.outcome.value for each in of.series)
         counts = ", ".join(f"{number} {name}" for name, number in found.items())
-        yield Paragraph(f"{plural(hidden, 'more series')} not shown. All series: {counts}.")
+        yield Paragraph(f"{writing.plural(hidden, 'more series')} not shown. All series: {counts}.")
 
 
 def _row(each: Shift) -> tuple[str, ...]:
@@ -165,7 +152,9 @@ def _share(share: float) -> str:
 
 
 def _runs(runs: int, days: int) -> str:
-    return plural(days, "day") if runs == days else f"{runs} on {plural(days, 'day')}"
+    return (
+        writing.plural(days, "day") if runs == days else f"{runs} on {writing.plural(days, 'day')}"
+    )
 
 
 def _stories(of: BeforeAfter) -> Iterator[Block]:
@@ -174,12 +163,12 @@ def _stories(of: BeforeAfter) -> Iterator[Block]:
     for each in (*of.groups, *of.series):
         days = (
             f"{what} on {day:%d %b}"
-            + (f" from {plural(runs, 'run')}" if what.startswith("said") else "")
+            + (f" from {writing.plural(runs, 'run')}" if what.startswith("said") else "")
             for day, what, runs in each.story
         )
         if each.story:
             alike["; ".join(days)].append(each.name)
-    lines = [f"{some(names, _NAMED)}: {story}" for story, names in alike.items()]
+    lines = [f"{writing.some(names, _NAMED)}: {story}" for story, names in alike.items()]
     if lines:
         yield Bullets(tuple(lines[:_MOST_QUIET]))
 
@@ -187,7 +176,7 @@ def _stories(of: BeforeAfter) -> Iterator[Block]:
 def _next(of: BeforeAfter) -> Iterator[Block]:
     claims, groups = _claims(of.series), _claims(of.groups)
     if of.epochs:
-        yield Paragraph(f"Epochs that began with it: {listed(of.epochs)}.")
+        yield Paragraph(f"Epochs that began with it: {writing.listed(of.epochs)}.")
     elif of.is_open:
         yield Commands(("iobands maintenance end --measure",))
     elif groups or claims:

@@ -13,16 +13,8 @@ from typing import Any, Final
 
 from iobands import snapshot
 from iobands.snapshot import Ask, Leftover, SeriesKey, Snapshot, State
-from iobands.views.format import (
-    command_text,
-    due_text,
-    epoch_text,
-    figure,
-    maintenance_text,
-    plural,
-    size_text,
-    time_text,
-)
+from iobands.views import writing
+from iobands.views.writing import epoch_text, figure, maintenance_text, plural, size_text, time_text
 
 #: The command that shows what the digest leaves out.
 SHOW_ALL: Final = "iobands status --all"
@@ -48,7 +40,7 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
     """Yield what there is to note of a site, the most urgent first; some have no lines."""
     yield Remark("Uneven placement of files on storage targets", unevenly_placed(site))
     planned = [
-        f"{asked_text(site, ask)}: next repeat {due_text(ask, site.now)} ({ask.why})"
+        f"{asked_text(site, ask)}: next repeat {writing.due_text(ask, site.now)} ({ask.why})"
         for ask in site.planned
     ]
     yield Remark("To be measured again by the hourly `iobands run --suspects`", planned)
@@ -60,7 +52,9 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
         yield Remark(
             "Set aside: dated in the future by a wrong clock",
             [f"{plural(len(site.future), 'sample')}, the newest at {time_text(newest.when)}"],
-            after=[f"To discard the first: {command_text('discard', first.label, options)}"],
+            after=[
+                f"To discard the first: {writing.command_text('discard', first.label, options)}"
+            ],
         )
     new = dict.fromkeys(
         epoch_text(each.epoch)

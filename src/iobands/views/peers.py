@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from iobands.snapshot import NODE, TARGET, VARIABLE_UNITS, Peer, PeerState, Place, Snapshot
-from iobands.views.format import GAP, MAIL_WIDTH, day_text, fitted, ratio_text
+from iobands.views.writing import GAP, MAIL_WIDTH, day_text, fitted, ratio_text
 
 WORST_FIRST: Final = tuple(PeerState)
 # How many peers (targets or nodes) are shown by default: the slow ones and the next.

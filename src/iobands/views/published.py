@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from iobands import snapshot
 from iobands.snapshot import Advice, Advised, CaseAdvice, Conclusion, Rates, Recommended, SeriesKey
-from iobands.views.format import (
+from iobands.views.writing import (
     Block,
     Bullets,
     Commands,

@@ -12,7 +12,7 @@ from iobands.snapshot import Alert, Array, History, Member, Series, Snapshot, Ti
 from iobands.views.alert_lines import page_of, place_of, with_pages
 from iobands.views.dashboard.series import series_id
 from iobands.views.explain_alert import account_given_of
-from iobands.views.format import day_text, figure, level_text, ratio_text, rendered, time_text
+from iobands.views.writing import day_text, figure, level_text, ratio_text, rendered, time_text
 
 _MOST_PICTURES: Final = 24
 _MOST_UNMOVED: Final = 6

@@ -14,6 +14,7 @@ import numpy as np
 from iobands import model, snapshot
 from iobands.model import PairedRatio
 from iobands.snapshot import Alert, BeforeAfter, Series, Snapshot, State
+from iobands.views import writing
 from iobands.views.alert_lines import (
     ATTENTION,
     counted_members,
@@ -25,23 +26,9 @@ from iobands.views.alert_lines import (
     with_pages,
 )
 from iobands.views.dashboard.series import heat_map, job_id, peer_maps, picked, series_id
-from iobands.views.format import (
-    WORDS,
-    Block,
-    band_text,
-    counts,
-    day_text,
-    figure,
-    percent,
-    plural,
-    rendered,
-    runs_left,
-    sparkline,
-    state_text,
-    time_text,
-)
 from iobands.views.maintenance import in_short, page_about, title_of_maintenance
 from iobands.views.notes import leftover_text, leftovers_heading, maintenance_lines, not_measured
+from iobands.views.writing import counts, figure, percent, sparkline, state_text, time_text
 
 #: The version of the form of the data.
 _SCHEMA: Final = 1
@@ -59,7 +46,7 @@ def overview(
     paths: Mapping[tuple[str, str], str],
     *,
     past: bool,
-    users: Sequence[Block] = (),
+    users: Sequence[writing.Block] = (),
     maintenances: Sequence[BeforeAfter] = (),
 ) -> dict[str, object]:
     """Return what the front page shows, as plain data and times.
@@ -78,7 +65,7 @@ def overview(
         "past": past,
         "made_up": site.is_made_up,
         "public": site.is_public,
-        "word": WORDS[site.exit_status],
+        "word": writing.WORDS[site.exit_status],
         "counts": counts(site),
         "headline": headline(site),
         "newest": newest,
@@ -156,7 +143,7 @@ def headline(site: Snapshot) -> str:
     loud = sections(site)[ATTENTION]
     named = "; ".join(_trouble(each, site) for each in loud[:_NAMED])
     more = len(loud) - _NAMED
-    return f"{named}; {plural(more, 'more alert')}" if more > 0 else named
+    return f"{named}; {writing.plural(more, 'more alert')}" if more > 0 else named
 
 
 def _trouble(alert: Alert, site: Snapshot) -> str:
@@ -164,7 +151,7 @@ def _trouble(alert: Alert, site: Snapshot) -> str:
         return f"{alert.subject}: {alert.severity.value}"
     ratio = alert.peer.ratio.value if alert.peer else alert.ratio
     size = f" {percent(ratio)}" if ratio and math.isfinite(ratio) else ""
-    since = f" since {day_text(alert.since, site.now)}" if alert.since else ""
+    since = f" since {writing.day_text(alert.since, site.now)}" if alert.since else ""
     # the name of a slow target says the cause already
     is_told = alert.cause is None or alert.subject in alert.cause.what
     cause = f": {alert.cause.what}" if alert.cause and not is_told else ""
@@ -211,8 +198,8 @@ def _series(series: Series, site: Snapshot) -> dict[str, object]:
         "says": state_text(status, quiet),
         "quiet": quiet,
         "value": None if status.value is None else figure(status.value),
-        "band": band_text(band, status.provisional) if band else "",
-        "left": runs_left(series) if status.state is State.CALIBRATING else 0,
+        "band": writing.band_text(band, status.provisional) if band else "",
+        "left": writing.runs_left(series) if status.state is State.CALIBRATING else 0,
         "trend": sparkline(series.history.values[-_RECENT:].tolist()),
     }
 
@@ -314,7 +301,7 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
             best.setdefault((rate.site, place), rate)
         if len({site for site, _ in best}) > 1:
             compared[job] = [*best.values()]
-    return rendered(
+    return writing.rendered(
         "clusters.html",
         clusters=sorted(
             clusters, key=lambda each: model.WORST_STATUS_FIRST.index(each.exit_status)

@@ -17,8 +17,8 @@ import numpy as np
 from iobands import snapshot
 from iobands.snapshot import PeerState, Place, Series, SeriesKey, Snapshot, Span
 from iobands.views.explain_series import Fact, facts, moved
-from iobands.views.format import action_text, ratio_text
 from iobands.views.peers import WORST_FIRST, with_worst
+from iobands.views.writing import action_text, ratio_text
 
 # How many sessions are shown: six weeks of daily ones.
 _MOST_SESSIONS: Final = 42

@@ -30,8 +30,8 @@ from iobands.snapshot import SLOWEST, WHERE, BeforeAfter, Series, Snapshot, slow
 from iobands.views.dashboard.alert_page import alert_pages
 from iobands.views.dashboard.overview import Cluster, clusters_page, overview
 from iobands.views.dashboard.series import details_of, job_id, seconds
-from iobands.views.format import Block, printable
 from iobands.views.maintenance import page_about, page_of_maintenance
+from iobands.views.writing import Block, printable
 
 # Independent of the umask, as a web server reads them as another user.
 _READABLE: Final = 0o644

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from iobands.snapshot import Ratio
-from iobands.views.format import (
+from iobands.views.writing import (
     age_text,
     day_text,
     figure,
