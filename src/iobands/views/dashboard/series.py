@@ -218,18 +218,12 @@ def _maintenances(site: Snapshot, series: Series) -> list[Span]:
 
 
 def details_of(site: Snapshot, series: Series) -> dict[str, object]:
-    """Return what its page shows of a series; values are in the unit of the series.
-
-    A public dashboard has no reasons.
-    """
+    """Return what its page shows of a series; values are in the unit of the series."""
     evidence, history, known = series.status.evidence, series.history, series.verdicts
-    first = history.first if len(history) else None
+    first, spans = history.first if len(history) else None, _maintenances(site, series)
     baseline = None
     if evidence and evidence.level is not None and len(evidence.rows):
         baseline = {"level": evidence.level, "since": int(known.times[evidence.rows[0]])}
-
-    def reasons(name: str) -> tuple[str, ...]:
-        return () if site.is_public else (name,)
 
     return {
         "id": series_id(series.key),
@@ -240,12 +234,7 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
         "segments": known.segments,
         "baseline": baseline,
         "epochs": [
-            picked(
-                replace(each, reason=each.reason or each.source),
-                "name",
-                "since",
-                *reasons("reason"),
-            )
+            picked(replace(each, reason=each.reason or each.source), "name", "since", "reason")
             for each in series.epochs
             if first and each.since > first
         ],
@@ -263,10 +252,8 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
             for each in site.incidents
             if series.key in each.ratios
         ],
-        "maintenance": [
-            picked(each, "begin", "end", *reasons("why")) for each in _maintenances(site, series)
-        ],
-        "missing": [picked(each, "when", *reasons("what")) for each in series.missing],
+        "maintenance": [picked(each, "begin", "end", "why") for each in spans],
+        "missing": [picked(each, "when", "what") for each in series.missing],
         "actions": [{"when": each.when, "says": action_text(each)} for each in series.actions],
         # what an earlier run asked for has a smaller mark
         "asked": history.times[history.asked].astype("datetime64[s]").astype(int).tolist(),

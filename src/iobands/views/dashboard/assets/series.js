@@ -89,7 +89,7 @@
         + `${until(each.is_open ? null : each.until)}, ${figure(each.ratio)} × the band`]),
       ...history.epochs.map((each) => [each.since, `Epoch ${each.name} begins${each.reason ? `: ${each.reason}` : ""}; earlier runs are not compared`]),
       ...history.maintenance.map((each) => [each.begin, `Maintenance to ${iobands.minute(each.end)}${each.why ? `: ${each.why}` : ""}`]),
-      ...history.missing.map((each) => [each.when, `Missing: ${each.what ?? "a run gave no sample"}`]),
+      ...history.missing.map((each) => [each.when, `Missing: ${each.what || "a run gave no sample"}`]),
       ...history.actions.map((each) => [each.when, each.says]),
     ].sort(([one], [other]) => other - one);
   }
