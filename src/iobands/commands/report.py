@@ -103,7 +103,7 @@ def report(
         directory.mkdir(parents=True, exist_ok=True)
         for series in drawn:
             path = directory / f"{model.slug(series.key)}.{form}"
-            model.replace_file(path, time_series(series, site.now, form))
+            model.replace_file(path, time_series([series], site.now, form))
     typer.echo(f"Figures: {len(drawn)} in {directory.resolve()}")
 
 

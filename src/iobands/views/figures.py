@@ -61,17 +61,6 @@ _STYLE: Final[Any] = {  # matplotlib types each of its settings
 }
 
 
-def time_series(series: Series, now: datetime, form: str = "svg") -> bytes:
-    """Return the values of a series, which has a sample, against time up to `now`.
-
-    `form` is `svg`, `png` or `pdf`.
-
-    Each band is shaded from its lower to its upper quartile for as long as it was in force, with
-    a line at the median and a dashed one at the floor; lasting changes are shaded too.
-    """
-    return _panels([series], now, form)
-
-
 def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes | None:
     """Return a figure, as `svg` or `png`, of a series or of the series of an alert.
 
@@ -81,7 +70,7 @@ def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes 
     """
     if isinstance(found, Alert):
         drawn = [each.series for each in found.members if each.series.status.runs]
-        return _panels(drawn[:_MOST_PANELS], site.now, form) if drawn else None
+        return time_series(drawn[:_MOST_PANELS], site.now, form) if drawn else None
     if not found.status.runs:
         return None
     with mpl.rc_context(_STYLE):
@@ -94,8 +83,13 @@ def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes 
         return _rendered(figure, form)
 
 
-def _panels(drawn: Sequence[Series], now: datetime, form: str) -> bytes:
-    """Return a figure of several series, one below the other, with one axis of time."""
+def time_series(drawn: Sequence[Series], now: datetime, form: str) -> bytes:
+    """Return the values of series, each with a sample, against time up to `now`.
+
+    They are one below the other, with one axis of time. `form` is `svg`, `png` or `pdf`. Each band
+    is shaded from its lower to its upper quartile for as long as it was in force, with a line at
+    the median and a dashed one at the floor; lasting changes are shaded too.
+    """
     width, height = _SIZE
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(width, height * len(drawn)), layout="constrained")
