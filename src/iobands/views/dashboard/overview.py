@@ -7,12 +7,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from iobands import model, snapshot
-from iobands.model import PairedRatio
 from iobands.snapshot import Alert, BeforeAfter, Series, Snapshot, State
 from iobands.views import writing
 from iobands.views.alert_lines import (
@@ -211,11 +210,11 @@ _TIB: Final = 1024  # GiB
 _CLASSES: Final = ("ok", "known", "degraded", "missing")  # of a page's style, by exit status
 
 
-@dataclass(frozen=True)
-class Rate:
-    """The median of a series over 30 days, in its unit, and its interval of 95 %.
+class Rate(NamedTuple):
+    """The median of a series over 30 days, in its unit, on each node.
 
-    `href` is the page of the series, and `tib` the size of its file system, None if unknown.
+    `href` is the page of the series. `texts` have the median with its interval of 95 %: as it is,
+    per node, and per TiB of its file system.
     """
 
     site: str
@@ -223,21 +222,8 @@ class Rate:
     file_system: str
     label: str
     nodes: int
-    median: PairedRatio
-    tib: float | None
-
-    @property
-    def per_node(self) -> float:
-        """The median on each node."""
-        return self.median.median / self.nodes
-
-    def over(self, divisor: float) -> str:
-        """Return the median and its interval, each divided by a number."""
-        found = self.median
-        median, low, high = (
-            figure((value or 0) / divisor) for value in (found.median, found.lower, found.upper)
-        )
-        return f"{median} ({low}–{high})"
+    per_node: float
+    texts: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -318,7 +304,12 @@ def _rate(name: str, href: str, series: Series, site: Snapshot) -> Rate | None:
     values = history.values[history.times > snapshot.in_utc(site.now) - _MONTH].tolist()
     if len(values) < model.FEWEST_PAIRS:
         return None
-    median = model.paired_ratio([(value, 1) for value in values])  # the interval of the sign test
-    size = site.file_system(key.system, key.file_system).size_gib
-    place, nodes, tib = str(key.file_system), int(key.nodes or 1), size / _TIB if size else None
-    return Rate(name, href, place, series.label, nodes, median, tib)
+    found = model.paired_ratio([(value, 1) for value in values])  # the interval of the sign test
+    nodes, size = int(key.nodes or 1), site.file_system(key.system, key.file_system).size_gib
+    known = [each or 0 for each in (found.median, found.lower, found.upper)]
+    texts = [
+        "{} ({}–{})".format(*(figure(each / share) for each in known)) if share else "–"
+        for share in (1, nodes, size / _TIB if size else 0)
+    ]
+    place, per_node = str(key.file_system), found.median / nodes
+    return Rate(name, href, place, series.label, nodes, per_node, texts)
