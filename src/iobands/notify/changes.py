@@ -98,7 +98,7 @@ def changes(
         if mine := of_cause.get(cause.id):
             what, after = _followed(cause, mine, site.now)
             if what:
-                after = _counted(after)
+                after = replace(after, events=after.events + 1)
                 news = _events(mine, snapshot.FELL)[cause.falls :]
                 news += [] if cause.found is None else _events(mine, snapshot.CAUSED)[cause.found :]
                 events.append(Event(what, after, tuple(mine), tuple(news)))
@@ -106,7 +106,7 @@ def changes(
         elif cause.id not in merged and (in_doubt or not _is_over(cause, known)):
             causes.append(cause)
         elif cause.id not in merged and cause.sent:
-            events.append(Event(ENDED, _counted(cause)))
+            events.append(Event(ENDED, replace(cause, events=cause.events + 1)))
     for group in _grouped(new):
         causes.append(_begun(group, site.now))
         if causes[-1].sent:
@@ -145,10 +145,11 @@ def _begun(alerts: Sequence[Alert], now: datetime) -> Topic:
     ratios = [views.worst_member(each).ratio for each in alerts if each.members]
     levels = [each for each in ratios if each and math.isfinite(each.low + each.high)]
     worst = min(levels, key=lambda each: each.value, default=None)
+    more = f" and {len(alerts) - 1} more" if len(alerts) > 1 else ""
     return Topic(
         id=uuid.uuid4().hex,
         kind=_KINDS[alerts[0].severity],
-        title=_title(alerts),
+        title=printable(views.subject(alerts[0])) + more,
         severity=min(severities, key=_RANK.__getitem__),
         members=tuple(sorted(members)),
         number=len(members),
@@ -225,16 +226,6 @@ def _numbered(alert: Alert) -> str:
     return f"{_ALERT}{alert.system}:{alert.number}"
 
 
-def _title(alerts: Sequence[Alert]) -> str:
-    """Return the name of a cause: its alert, or the first one and the number of the others."""
-    names = [printable(views.subject(alert)) for alert in alerts]
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-
-
-def _counted(cause: Topic) -> Topic:
-    return replace(cause, events=cause.events + 1)
-
-
 _MOST_ALERTS: Final = 10
 _MOST_SERIES: Final = 20
 
@@ -256,10 +247,9 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     when = f"{system}, at" if system else "at"
     when = f"{when} {views.time_text(site.now)} UTC; all times are UTC"
     lines += ["", views.summary(site), when]
-    for alert in (*event.alerts, *site.past):
-        if number and (alert.system, alert.number) == (system, number):
-            page = views.address_of(alert, page)
-            break
+    alike = (each for each in (*event.alerts, *site.past) if each.system == system)
+    if number and (alert := next((each for each in alike if each.number == number), None)):
+        page = views.address_of(alert, page)
     lines += [page] if page else []
     first = f"{cause.severity} {_headline(event, site)}"
     members = (member for alert in event.alerts for member in alert.members)

@@ -192,12 +192,12 @@ MARGIN: Final = 1.1
 
 
 class ShiftVerdict(str, Enum):
-    """The verdict on a series or a group after a maintenance."""
+    """The verdict on a series or a group after a maintenance, the most urgent first."""
 
     SLOWER = "slower"
     FASTER = "faster"
-    NO_CHANGE = "no change"
     UNDECIDED = "not enough runs"
+    NO_CHANGE = "no change"
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,6 @@ _MOST_IN_SHORT: Final = 4
 _FEW: Final = 5
 _NAMED: Final = 3
 _WHOLE: Final = 0.5
-_WORST: Final = (
-    ShiftVerdict.SLOWER,
-    ShiftVerdict.FASTER,
-    ShiftVerdict.UNDECIDED,
-    ShiftVerdict.NO_CHANGE,
-)
 
 
 def account(of: BeforeAfter) -> list[Block]:
@@ -112,7 +106,7 @@ def _name(each: Shift) -> str:
 
 
 def _urgency(each: Shift) -> tuple[int, float]:
-    return _WORST.index(each.outcome), each.ratio.value
+    return [*ShiftVerdict].index(each.outcome), each.ratio.value
 
 
 def _rows(of: BeforeAfter) -> Iterator[Block]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from iobands.snapshot import NODE, TARGET, VARIABLE_UNITS, Peer, PeerState, Place, Snapshot
-from iobands.views.writing import GAP, MAIL_WIDTH, day_text, fitted, ratio_text
+from iobands.views.writing import GAP, MAIL_WIDTH, blocks, day_text, fitted, ratio_text
 
 WORST_FIRST: Final = tuple(PeerState)
+_WIDE: Final = 1000  # so that no cell is wrapped
 # How many peers (targets or nodes) are shown by default: the slow ones and the next.
 _SHOWN: Final = 30
 _NOTHING: Final = {
@@ -52,9 +54,10 @@ def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
                 day_text(since, site.now) if since else "",
             ]
         )
-    table = _aligned(rows)
+    table = [*chain(*blocks(rows, _WIDE))]
     if max(map(len, table)) > MAIL_WIDTH:  # without intervals
-        table = _aligned([[cell.partition(" (")[0] for cell in row] for row in rows])
+        without = [[cell.partition(" (")[0] for cell in row] for row in rows]
+        table = [*chain(*blocks(without, _WIDE))]
     yield from table
     if len(peers) > len(shown):
         yield f"{GAP}and {len(peers) - len(shown)} more; list them with --all"
@@ -64,12 +67,6 @@ def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
         if state in states:
             yield f"{GAP}{state.value}: {why.format(noun=place.noun)}"
     yield from confirmation(place)
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [GAP.join(map(str.ljust, row, widths)) for row in rows]
-    return [f"{GAP}{line}".rstrip() for line in lines]
 
 
 def with_worst(place: Place) -> list[tuple[str, dict[str, Peer], Peer]]:

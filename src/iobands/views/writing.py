@@ -47,14 +47,6 @@ _THIS_YEAR: Final = timedelta(days=300)
 _LATE: Final = timedelta(hours=2)
 _MOST_NAMES: Final = 30
 _FEW_NAMES: Final = 6
-_DONE: Final = {
-    snapshot.ACKNOWLEDGE: "acknowledged",
-    snapshot.RESOLVE: "resolved",
-    snapshot.REBASELINE: "rebaselined",
-    snapshot.UNDO: "undone",
-    snapshot.RETIRE: "retired",
-    snapshot.DISCARD: "discarded",
-}
 
 
 def figure(value: float) -> str:
@@ -241,7 +233,9 @@ def action_text(action: snapshot.Action, *, dated: bool = True) -> str:
     if action.kind == snapshot.REBASELINE and action.since:
         span = f" (from {_date_text(action.since)} on)"
     when = time_text(action.when) if dated else f"at {action.when:%H:%M}"
-    return f"{_DONE[action.kind]} {when} by {action.who}: {action.reason}{span}"
+    is_undo = action.kind == snapshot.UNDO
+    done = "undone" if is_undo else f"{action.kind.removesuffix('e')}ed"
+    return f"{done} {when} by {action.who}: {action.reason}{span}"
 
 
 def acknowledgement_text(alert: Alert) -> str:
