@@ -188,6 +188,14 @@ def test_a_mistake_in_the_site_file(site: Path, monkeypatch: pytest.MonkeyPatch)
     assert "local.py" in said
 
 
+def test_what_reframe_says_in_red_is_plain(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(site)
+    status, said = call("cost", "--system", "nosuch")
+    assert status == 3
+    assert said.startswith("IOBANDS UNKNOWN: failed to load configuration: ")
+    assert "'nosuch'" in said
+
+
 def test_a_site_file_of_another_host(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     change(site, '"hostnames": [".*"]', '"hostnames": ["^no-such-host$"]')
     status, said = doctor_here(site, monkeypatch)

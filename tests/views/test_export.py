@@ -266,3 +266,14 @@ def test_no_text_is_a_formula_in_a_spreadsheet(
     assert cells[header.index("pattern")] == f"'{text}"
     message = f"pattern: {cells[header.index('pattern')]}"
     observed(**{**done.cells(), "message": message}, next_run=done.returncode == 0)
+
+
+def test_a_perflog_that_is_left_out_is_named(tmp_path: Path, iobands: Command) -> None:
+    path = write_perflog(tmp_path / "perflogs", daily([1.5]))
+    whole = iobands("export", "--format", "csv")
+    (path.parent / f"{path.name}.1.gz").write_bytes(b"no archive")
+    done = iobands("export", "--format", "csv")
+    assert (done.returncode, done.stdout) == (0, whole.stdout)
+    assert done.stderr.startswith("iobands: ")
+    assert f"{path.name}.1.gz: cannot be read: " in done.stderr
+    assert whole.stderr == ""

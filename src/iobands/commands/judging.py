@@ -128,7 +128,11 @@ def known_of(options: cli.SiteOptions, *, keeps: bool = False) -> Known:
 def samples_from(options: cli.SiteOptions) -> Samples:
     """Return the samples of all purposes in the perflogs or the store that the options name."""
     if not options.store:
-        return read_perflogs(options.perflogs_directory, options.system)
+        found = read_perflogs(options.perflogs_directory, options.system)
+        for each in found.rejected:
+            if not each.line:  # a whole file
+                cli.note(str(each))
+        return found
     with opened_store(options.store) as store:
         return stored_samples(store, [options.system] if options.system else store.systems())
 

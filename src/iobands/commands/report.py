@@ -178,9 +178,11 @@ def demo(
         write_demo(directory, datetime.now(timezone.utc))
     options = cli.SiteOptions(root=directory)
     judged = judgement_of(options)
-    typer.echo(f"A made-up site of {len(judged.snapshot.series)} series is in {directory}.")
+    typer.echo(
+        f"A made-up site of {len(judged.snapshot.series)} series is in {directory.resolve()}."
+    )
     report_to(directory / "dashboard", judged, options.config_of("systems"))
-    typer.echo(f"Try other commands in {directory}, such as `iobands status`.")
+    typer.echo("Try other commands there, such as `iobands status`.")
 
 
 def advise(

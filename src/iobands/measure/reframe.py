@@ -311,7 +311,7 @@ def _run(command: Sequence[str], at: Workplace, limit: float, **environment: str
 
 def _reason(lines: Iterable[str]) -> str:
     """Return the first error of ReFrame, else its exception with the place, else its last lines."""
-    said = [line.strip() for line in lines if line.strip()]
+    said = [plain for line in lines if (plain := _COLOURS.sub("", line).strip())]
     errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR")]
     places = [", ".join(found.groups()) for line in said if (found := _PLACE.match(line))]
     raised = [line for line in said if _RAISED.match(line)]
