@@ -50,7 +50,9 @@ def logged() -> tuple[Action, ...]:
 def test_a_person_deals_with_an_alert(site: Path) -> None:
     assert status() == 2
     reason = ("--reason", "ticket  4711,\nrebuilds")
-    assert call("acknowledge", "disk", "write_bw", *reason)[0] == 0
+    done, said = call("acknowledge", "disk", "write_bw", *reason)
+    assert done == 0
+    assert said.endswith("\nTo withdraw it: iobands undo disk write_bw --reason TEXT\n")
     assert status() == 1
     repaired = ("--reason", "rebuilt", "--by", "joe", "--force")
     assert call("resolve", "disk", "write_bw", *repaired)[0] == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -191,7 +192,8 @@ def _act(
     for path in sorted(written):
         typer.echo(f"Logged in {path}; commit this file.")
     if written and kind != snapshot.UNDO:
-        typer.echo("To withdraw it: iobands undo")
+        named = shlex.join([*words, *["--all"] * options.every])
+        typer.echo(f"To withdraw it: iobands undo {named} --reason TEXT")
     if options.dry_run:
         typer.echo("Dry run: nothing was written.")
 

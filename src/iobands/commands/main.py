@@ -28,7 +28,7 @@ COMMANDS: Final = {
         "explain": ("status", "explain", "explain the state of a series, or an alert"),
         "targets": ("status", "targets", "find slow storage targets or nodes"),
         "notify": ("session", "notify", "send news by mail, chat or issue tracker"),
-        "schedule": ("cost", "schedule", "print a cron line, or a script for other schedulers"),
+        "schedule": ("cost", "schedule", "print lines for cron, or what other schedulers need"),
         "accept": ("accept", "accept", "measure until the promises of a contract are decided"),
         "compare": ("report", "compare", "print the ratio of series that differ in one field"),
         "clean": ("cost", "clean", "remove what killed runs left on the file systems"),

@@ -230,7 +230,7 @@ What iobands measures here, and how. No upgrade of iobands changes this director
 - `perflogs/`: the samples and the log of alerts; keep a backup
 
 Estimate the cost with `iobands cost`, measure with `iobands run`, and print the digest with
-`iobands status`. `iobands schedule cron` prints the line for cron.
+`iobands status`. `iobands schedule cron` prints the lines for cron.
 """
 _IGNORED: Final = """\
 /build/
