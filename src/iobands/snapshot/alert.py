@@ -47,7 +47,6 @@ class Severity(str, Enum):
 
 #: The severities of a change for the worse.
 LASTING: Final = (Severity.DEGRADED, Severity.MODE_LOST, Severity.SLIDING, Severity.UNSTABLE)
-_ORDER: Final = {severity: place for place, severity in enumerate(Severity)}
 _EXIT_STATUS: Final = {
     Severity.INCIDENT: CRITICAL,
     **dict.fromkeys(LASTING, CRITICAL),
@@ -260,7 +259,8 @@ class Alert:
 
 def ordered(alerts: Iterable[Alert]) -> tuple[Alert, ...]:
     """Return `alerts` with the worst first: by severity, then by evidence."""
-    return tuple(sorted(alerts, key=lambda each: (_ORDER[each.severity], -each.score)))
+    rank = [*Severity].index
+    return tuple(sorted(alerts, key=lambda each: (rank(each.severity), -each.score)))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import io
 import warnings
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from textwrap import shorten
 from typing import Any, Final
 
@@ -46,19 +47,7 @@ _DENSE: Final = 120  # points from which on they are drawn smaller
 _CHANGED: Final = "#e69f00"
 _BAND_COLOUR: Final = "#56b4e9"
 _INK: Final = "#333333"
-_STYLE: Final[Any] = {  # matplotlib types each of its settings
-    "svg.fonttype": "none",  # text stays text: small, sharp and searchable
-    "svg.hashsalt": "iobands",  # the same site gives the same file
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "text.parse_math": False,  # a dollar of a name begins no formula
-    "axes.edgecolor": "#999999",
-    "axes.labelcolor": _INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-}
+_STYLE: Final = Path(__file__).with_suffix(".mplstyle")
 
 
 def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes | None:
@@ -73,7 +62,7 @@ def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes 
         return time_series(drawn[:_MOST_PANELS], site.now, form) if drawn else None
     if not found.status.runs:
         return None
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(fname=_STYLE):
         figure, above, below = _two_panels()
         _draw_values(above, found, site.now)
         _title(above, found.label, found.status.state.value, pad=2 * _LINE)  # above the legend
@@ -91,7 +80,7 @@ def time_series(drawn: Sequence[Series], now: datetime, form: str) -> bytes:
     the median and a dashed one at the floor; lasting changes are shaded too.
     """
     width, height = _SIZE
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(fname=_STYLE):
         figure = Figure(figsize=(width, height * len(drawn)), layout="constrained")
         panels = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
         for axes, series in zip(panels, drawn, strict=True):
@@ -108,7 +97,7 @@ def acceptance_figure(accepted: AcceptedLine) -> bytes:
     """
     promise, decision = accepted.line.promise, accepted.decision
     at = range(1, decision.runs + 1)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(fname=_STYLE):
         figure, above, below = _two_panels()
         rates = [run[snapshot.VALUE] for run in accepted.counted]
         above.plot(at, rates, "o", color=_MARKS[snapshot.WITHIN][1], label="runs")
@@ -163,7 +152,6 @@ def _draw_values(axes: Axes, series: Series, now: datetime) -> None:
         ylim=(0, 1.12 * max(*tops, float(np.nanmax(history.values)), 0.0)),
         xlabel="time (UTC)",
         ylabel=f"{series.key.variable} in {series.key.unit}",
-        axisbelow=True,
     )
     locator = AutoDateLocator(minticks=3, maxticks=9)
     axes.xaxis.set_major_locator(locator)
@@ -214,22 +202,13 @@ def _draw_changes(axes: Axes, changes: Sequence[Change], newest: datetime) -> No
 
 def _title(axes: Axes, label: str, state: str, pad: float | None = None) -> None:
     short = shorten(label, _LONGEST, placeholder=" …")
-    axes.set_title(f"{short}: {state}", loc="left", fontsize=11, pad=pad)
+    axes.set_title(f"{short}: {state}", pad=pad)
 
 
 def _legend(*panels: Axes) -> None:
     """Put a legend over the right end of each panel, where nothing is drawn."""
     for axes in panels:
-        axes.legend(
-            loc="lower right",
-            bbox_to_anchor=(1.0, 1.0),
-            ncols=7,
-            frameon=False,
-            fontsize=8,
-            borderaxespad=0.2,
-            handlelength=1.4,
-            columnspacing=1.2,
-        )
+        axes.legend(bbox_to_anchor=(1.0, 1.0), ncols=7)
 
 
 def _draw_bands(axes: Axes, known: Verdicts, end: datetime) -> None:

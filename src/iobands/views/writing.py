@@ -14,7 +14,6 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
 from enum import Enum
@@ -22,7 +21,7 @@ from functools import cache
 from itertools import zip_longest
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from iobands import snapshot
 from iobands.snapshot import Alert, Cause, Member, Series, Severity, Snapshot, State, Status, Window
@@ -410,45 +409,39 @@ class DocumentFormat(str, Enum):
     CSV = "csv"
 
 
-@dataclass(frozen=True)
-class Heading:
+class Heading(NamedTuple):
     """A heading of level 1, 2, …."""
 
     text: str
     level: int
 
 
-@dataclass(frozen=True)
-class Paragraph:
+class Paragraph(NamedTuple):
     """A paragraph."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Bullets:
+class Bullets(NamedTuple):
     """A list of short lines."""
 
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Commands:
+class Commands(NamedTuple):
     """Shell commands, a line each."""
 
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """A table; each row has as many cells as there are headings."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True)
-class Comment:
+class Comment(NamedTuple):
     """A line for programs, which readers do not see."""
 
     text: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -84,7 +84,7 @@ def overview(
             }
             for each in site.ledger.entries[:_LATELY]
         ],
-        "users": [[type(each).__name__, asdict(each)] for each in users],
+        "users": [[type(each).__name__, each._asdict()] for each in users],
         **heat_map(site),
         "enough": snapshot.ENOUGH_RUNS,
         "places": peer_maps(site),
