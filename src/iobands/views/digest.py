@@ -15,15 +15,8 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands.snapshot import RATIO_UNIT, Alert, Series, SeriesKey, Snapshot, State
-from iobands.views import writing
-from iobands.views.alert_lines import (
-    ACKNOWLEDGED,
-    ATTENTION,
-    INFORMATION,
-    alert_blocks,
-    sections,
-    subject,
-)
+from iobands.views import alert_lines, writing
+from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, sections, subject
 from iobands.views.explain_alert import of_alert
 from iobands.views.explain_series import of_series
 from iobands.views.notes import SHOW_ALL, remarks_of
@@ -121,7 +114,7 @@ def _alerts(site: Snapshot, width: int, *, every: bool, cut: bool) -> Iterator[_
     for heading, alerts in sections(site).items():
         if not alerts:
             continue
-        rows, is_cut = alert_blocks(alerts, site, width, cut=cut, members=every)
+        rows, is_cut = alert_lines.alert_blocks(alerts, site, width, cut=cut, members=every)
         change = next((alert for alert in alerts if not alert.reason), None)
         after = []
         if heading == ATTENTION and change:

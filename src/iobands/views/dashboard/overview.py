@@ -13,17 +13,8 @@ import numpy as np
 
 from iobands import model, snapshot
 from iobands.snapshot import Alert, BeforeAfter, Series, Snapshot, State
-from iobands.views import writing
-from iobands.views.alert_lines import (
-    ATTENTION,
-    counted_members,
-    details,
-    finding,
-    page_of,
-    sections,
-    subject,
-    with_pages,
-)
+from iobands.views import alert_lines, writing
+from iobands.views.alert_lines import ATTENTION, finding, page_of, sections, subject, with_pages
 from iobands.views.dashboard.series import heat_map, job_id, peer_maps, picked, series_id
 from iobands.views.maintenance import in_short, page_about, title_of_maintenance
 from iobands.views.notes import leftover_text, leftovers_heading, maintenance_lines, not_measured
@@ -70,7 +61,14 @@ def overview(
         "newest": newest,
         "session": last and picked(last, "began", "how"),
         "alerts": [
-            {"heading": heading, **_alert(alert, site)}
+            {
+                "heading": heading,
+                **picked(alert, "severity", "certainty"),
+                "quiet": alert.is_quiet,
+                "number": alert_lines.counted_members(alert, site),
+                "says": _says(alert, site),
+                **_spell(alert),
+            }
             for heading, alerts in sections(site).items()
             for alert in alerts
         ],
@@ -108,22 +106,12 @@ def overview(
     return found
 
 
-def _alert(alert: Alert, site: Snapshot) -> dict[str, object]:
-    return {
-        **picked(alert, "severity", "certainty"),
-        "quiet": alert.is_quiet,
-        "number": counted_members(alert, site),
-        "says": _says(alert, site),
-        **_spell(alert),
-    }
-
-
 def _says(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
     if site.is_public:
         says = [*finding(alert, site, short=short)] if alert.has_level else []
         says += ["acknowledged"] if alert.is_quiet else []
     else:
-        says = details(alert, site, short=short)
+        says = alert_lines.details(alert, site, short=short)
     return [text for text in says if text]
 
 
@@ -159,15 +147,13 @@ def _trouble(alert: Alert, site: Snapshot) -> str:
 
 def _file_systems(site: Snapshot, paths: Mapping[tuple[str, str], str]) -> list[dict[str, object]]:
     """Return what the newest sample of each file system shows about it."""
-    newest: dict[tuple[str, str], Series] = {}
-    measured = [(each.status.when, each) for each in site.series if each.status.when]
-    for when, each in measured:
-        place = (each.key.system, each.key.file_system or "none")
-        known = newest.get(place)
-        if known is None or known.status.when is None or known.status.when < when:
-            newest[place] = each
+    places: defaultdict[tuple[str, str], list[Series]] = defaultdict(list)
+    for each in site.series:
+        if each.status.when:
+            places[each.key.system, each.key.file_system or "none"].append(each)
     found = []
-    for (system, name), each in newest.items():
+    for (system, name), alike in places.items():
+        each = max(alike, key=lambda one: one.history.last)
         sample, known_of = each.history.newest, site.file_system(system, name)
         outliers = known_of.outliers
         found.append(
