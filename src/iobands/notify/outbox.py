@@ -276,14 +276,14 @@ class Outbox:
 
     def note(self, state: OutboxState) -> None:
         """Record `state`, and write a file for each pending message and channel."""
-        _write(self.directory / _STATE, state)
+        self.write(state)
         for message, channels in state.pending:
             for channel in channels:
                 path = self.directory / f"{message.id}.{channel}.json"
                 if not path.exists():
                     self.write(Delivery(path, channel, message, 0, "", None))
         if state.pending:
-            _write(self.directory / _STATE, replace(state, pending=()))
+            self.write(replace(state, pending=()))
 
     def entries(self) -> tuple[list[Delivery], list[str]]:
         """Return all messages in the order of time, and the unreadable files with reasons."""
@@ -298,19 +298,16 @@ class Outbox:
         found.sort(key=lambda each: (each.message.when, each.message.id))
         return found, problems
 
-    def write(self, entry: Delivery) -> None:
-        """Write a message in its current state."""
-        _write(entry.path, entry)
+    def write(self, what: OutboxState | Delivery) -> None:
+        """Write the state of all, or of one message."""
+        path = what.path if isinstance(what, Delivery) else self.directory / _STATE
+        said = msgspec.to_builtins(what, builtin_types=(datetime,), enc_hook=str)
+        said.pop("path", None)
+        text = json.dumps(said, ensure_ascii=False, indent=1, default=datetime.isoformat)
+        model.replace_file(path, text.encode("utf-8", "replace"), durable=True)
 
     def prune(self, entries: Sequence[Delivery], now: datetime) -> None:
         """Remove messages that were sent long ago."""
         for entry in entries:
             if entry.sent and abs(now - parse_time(entry.sent)) > _KEPT:
                 entry.path.unlink(missing_ok=True)
-
-
-def _write(path: Path, what: OutboxState | Delivery) -> None:
-    said = msgspec.to_builtins(what, builtin_types=(datetime,), enc_hook=str)
-    said.pop("path", None)
-    text = json.dumps(said, ensure_ascii=False, indent=1, default=datetime.isoformat)
-    model.replace_file(path, text.encode("utf-8", "replace"), durable=True)

@@ -112,24 +112,24 @@ class Place:
 
     def slow(self) -> dict[str, dict[str, Peer]]:
         """Return the slow peers, each with the variables in which it is slow."""
-        slow = {
-            name: {v: each for v, each in found.items() if each.state is PeerState.SLOW}
+        return {
+            name: slow
             for name, found in self.peers().items()
+            if (slow := {v: each for v, each in found.items() if each.state is PeerState.SLOW})
         }
-        return {name: found for name, found in slow.items() if found}
 
     def suspects(self) -> dict[str, float]:
         """Return the evidence that each peer under suspicion is slow, in nats, the most first.
 
         None of them is named yet.
         """
-        named, scores = self.slow(), {}
-        for name, found in self.peers().items():
-            score = max(each.score for each in found.values())
-            is_used = all(each.state is not PeerState.UNUSED for each in found.values())
-            if is_used and name not in named and score >= SUSPECTED_FROM:
-                scores[name] = score
-        return dict(sorted(scores.items(), key=lambda each: -each[1]))
+        scores = {
+            name: max(each.score for each in found.values())
+            for name, found in self.peers().items()
+            if not {PeerState.SLOW, PeerState.UNUSED} & {each.state for each in found.values()}
+        }
+        every = sorted(scores.items(), key=lambda each: -each[1])
+        return {name: score for name, score in every if score >= SUSPECTED_FROM}
 
     def healthy(self) -> list[str]:
         """Return the peers beside which another one can be measured, the most usual first."""
@@ -138,7 +138,7 @@ class Place:
             name: max(abs(math.log(each.ratio.value)) for each in found.values())
             for name, found in self.peers().items()
             if name not in doubted
-            and all(each.state is PeerState.HEALTHY for each in found.values())
+            and {each.state for each in found.values()} == {PeerState.HEALTHY}
         }
         return sorted(usual, key=lambda name: usual[name])
 

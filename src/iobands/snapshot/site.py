@@ -13,21 +13,12 @@ from typing import Any, Final
 import polars as pl
 
 from iobands import model
-from iobands.bands.band import Epoch, Window
+from iobands.bands.band import Band, Epoch, Window
 from iobands.model import Ask, LastSession, Leftover, PeerName, Rejected, SeriesKey
 from iobands.snapshot.alert import Alert, Cause, CauseKind, Certainty, Incident, Ledger, LedgerEntry
 from iobands.snapshot.history import DOWN, UNCERTAIN, Doubt, Evidence, History, State
 from iobands.snapshot.peers import Place
-from iobands.snapshot.series import (
-    Action,
-    Finding,
-    MissingRun,
-    Obstacle,
-    Outliers,
-    Series,
-    Status,
-    Verdicts,
-)
+from iobands.snapshot.series import Action, Finding, MissingRun, Obstacle, Outliers, Series, Status
 
 
 @dataclass(frozen=True)
@@ -249,7 +240,7 @@ def _public(value: Any) -> Any:  # noqa: ANN401 (any part of a snapshot)
     peer = value.peer.name if isinstance(value, Alert) and value.peer else value
     if is_cause or (isinstance(peer, PeerName | LedgerEntry | Place) and peer.kind == model.NODE):
         return None
-    if not is_dataclass(value) or isinstance(value, Evidence | SeriesKey | Verdicts):
+    if not is_dataclass(value) or isinstance(value, Band | Evidence | SeriesKey):
         return value  # there is nothing to hide in it
     shown = {each.name: _public(getattr(value, each.name)) for each in fields(value)}
     for name, new in _INSTEAD.get(type(value), {}).items():

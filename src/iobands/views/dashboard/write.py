@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from errno import EEXIST
+from functools import partial
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path, PurePath
@@ -52,6 +53,8 @@ _BEGINNINGS: Final = {
     ".html": b'<!DOCTYPE html>\n<html lang="en" class="iobands-alert">',
 }
 _PATIENCE_SECONDS: Final = 60
+_ASSETS: Final = files("iobands.views.dashboard") / "assets"
+_json: Final = partial(json.dumps, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def write_dashboard(
@@ -80,7 +83,10 @@ def write_dashboard(
         made: set[Path] = set()
         replaced = 0
         about = overview(site, paths, past=past, users=users, maintenances=maintenances)
-        front = {f"{_DATA}/site.js": _call("site", about), "index.html": _asset("index.html")}
+        front = {
+            f"{_DATA}/site.js": _call("site", about),
+            "index.html": (_ASSETS / "index.html").read_bytes(),
+        }
         reports = ((page_about(each), page_of_maintenance(each)) for each in maintenances)
         pages = chain(alert_pages(site), reports)
         written = ((name, page.encode("utf-8", "replace")) for name, page in pages)
@@ -102,7 +108,7 @@ def write_clusters(directory: Path, clusters: Sequence[Cluster], now: datetime) 
         OSError: the directory cannot be written, or is not a dashboard.
     """
     contents = {
-        "clusters.css": _asset("dashboard.css"),
+        "clusters.css": (_ASSETS / "dashboard.css").read_bytes(),
         "index.html": clusters_page(clusters, now).encode("utf-8", "replace"),
     }
     with _alone(directory), model.opened_below(directory, (), _ENTERED) as parent:
@@ -152,15 +158,10 @@ def _remove_others(path: Path, data: int, made: set[Path]) -> None:
                 os.rmdir(where, dir_fd=data)
 
 
-def _asset(name: str) -> bytes:
-    return (files("iobands.views.dashboard") / "assets" / name).read_bytes()
-
-
 def _app() -> Iterator[tuple[str, bytes]]:
     """Yield the scripts and styles."""
-    assets = files("iobands.views.dashboard") / "assets"
-    for name in sorted(each.name for each in assets.iterdir() if each.name != "index.html"):
-        yield f"app/{name}", _asset(name)
+    for name in sorted(each.name for each in _ASSETS.iterdir() if each.name != "index.html"):
+        yield f"app/{name}", (_ASSETS / name).read_bytes()
     for name in ("uPlot.iife.js", "uPlot.min.css"):
         yield f"app/{name}", (files("uplot") / "static" / name).read_bytes()
 
@@ -184,8 +185,8 @@ def _runs(site: Snapshot, progress: Callable[[int, int], None]) -> Iterator[tupl
 
 def _call(name: str, data: object) -> bytes:
     """Return a script that hands plain data to data.js under a name."""
-    text = json.dumps(_plain(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return _RECEIVE + f'"{name}",{text.translate(_UNSAFE)});\n'.encode("utf-8", "replace")
+    text = _json(_plain(data)).translate(_UNSAFE)
+    return _RECEIVE + f'"{name}",{text});\n'.encode("utf-8", "replace")
 
 
 def _plain(value: object) -> object:
@@ -204,18 +205,16 @@ def _plain(value: object) -> object:
 
 def _packed(data: object) -> str:
     """Return plain data as base64 of deflated JSON."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"))).decode("ascii")
+    return base64.b64encode(zlib.compress(_json(data).encode("utf-8", "replace"))).decode("ascii")
 
 
-_PLACES: Final = ("jobid", "job_nodelist", *SLOWEST.values(), "attempt")
 _EVIDENCE: Final = {
     field.name: field for field in model.FIELDS if field.role in {"in_effect", "covariate"}
 }
 _NUMBERS: Final = tuple(name for name, field in _EVIDENCE.items() if field.type == "number")
 # The other columns of a run, the most useful first.
 _COLUMNS: Final = (
-    *_PLACES,
+    *("jobid", "job_nodelist", *SLOWEST.values(), "attempt"),
     *sorted(
         _EVIDENCE,
         key=lambda name: (_EVIDENCE[name].role == "in_effect", name.endswith("version")),
