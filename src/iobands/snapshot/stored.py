@@ -35,12 +35,14 @@ DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
     Incident: ("name", "is_open"),
 }
 
+_hints_of: Final = cache(get_type_hints)
 _EMPTY: Final = {"samples": pl.DataFrame(), "speeds": pl.DataFrame()}
 
 
 def to_json(site: Snapshot, **texts: str) -> str:
     """Return the typed part of a snapshot as JSON, with `texts` at its head."""
-    return _Writer().text(site, **texts)
+    typed = {"schema": STATUS_SCHEMA, **texts, **_Writer().fields_of(site)}
+    return json.dumps(typed, indent=2, allow_nan=False)
 
 
 def from_json(text: str | bytes, source: str = "status") -> Snapshot:
@@ -64,10 +66,6 @@ class _Writer:
 
     def __init__(self) -> None:
         self.labels: dict[SeriesKey, str] = {}
-
-    def text(self, site: Snapshot, **texts: str) -> str:
-        typed = {"schema": STATUS_SCHEMA, **texts, **self.fields_of(site)}
-        return json.dumps(typed, indent=2, allow_nan=False)
 
     def fields_of(self, value: Any) -> dict[str, object]:  # noqa: ANN401
         derived = DERIVED.get(type(value), ())
@@ -134,7 +132,7 @@ class _Reader:
         return self._object(kind, value) if is_dataclass(kind) else value
 
     def _object(self, kind: Any, value: dict[str, Any]) -> Any:  # noqa: ANN401
-        hints = hints_of(kind)
+        hints = _hints_of(kind)
         found = kind(
             **{
                 each.name: self.value(hints[each.name], value[each.name])
@@ -147,12 +145,6 @@ class _Reader:
         if isinstance(found, Series):
             self.series[found.label] = found
         return found
-
-
-@cache
-def hints_of(kind: type) -> dict[str, Any]:
-    """Return the types of the fields of a dataclass by their names."""
-    return get_type_hints(kind)
 
 
 def without_none(hint: Any) -> Any:  # noqa: ANN401

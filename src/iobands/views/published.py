@@ -60,7 +60,6 @@ _CAVEAT: Final = (
     "a transport carries all MPI messages, and a program may take longer although its I/O is "
     "faster; compare the time of the whole program, as the check Archer2Program does"
 )
-_DEFAULT_TRANSPORT: Final = "default"
 _USUAL: Final = "as usual"
 _MIB: Final = 2**20
 
@@ -77,10 +76,7 @@ def rates_section(system: str, recommended: Sequence[Recommended], now: datetime
         for rates in one.rates
         for each in rates.changed
     )
-    notes = [
-        Paragraph("These rates have changed since; the table has the earlier ones:"),
-        Bullets(changed),
-    ]
+    earlier = Paragraph("These rates have changed since; the table has the earlier ones:")
     return [
         Heading(f"I/O performance of {system}", 1),
         Paragraph(
@@ -92,7 +88,7 @@ def rates_section(system: str, recommended: Sequence[Recommended], now: datetime
         *(block for each in recommended for block in _settings_section(each)),
         Heading("Rates to expect", 2),
         Table(_RATES, tuple(_row(rates) for each in recommended for rates in each.rates)),
-        *(notes if changed else ()),
+        *((earlier, Bullets(changed)) if changed else ()),
     ]
 
 
@@ -145,7 +141,7 @@ def _settings_section(each: Recommended) -> Iterator[Block]:
         lines.append(f"Stripe count: {'all targets' if is_all else f'{count:g}'}")
     if effect.stripe_size:
         lines.append(f"Stripe size: {effect.stripe_size / _MIB:g} MiB")
-    caveat = "" if key.transport == _DEFAULT_TRANSPORT else f": {_CAVEAT}"
+    caveat = "" if key.transport == "default" else f": {_CAVEAT}"
     lines.append(f"MPI transport: {key.transport}{caveat}")
     hints = effect.hints.replace(",", ", ") if effect.hints else "none"
     yield Bullets((*lines, f"MPI-IO hints: {hints}"))

@@ -36,7 +36,6 @@ _PUBLIC_FACTS: Final = (
     "Drop", "Rise", "Spread", "Suspicion", "Newest", "Next repeat", "Runs", "Baseline", "Evidence",
     "Power", "Earlier", "Incident", "Outliers",
 )  # fmt: skip
-_PRIVATE: Final = {"reason", "what"}
 
 
 class _Sessions(NamedTuple):
