@@ -59,7 +59,7 @@ def drawn() -> dict[str, str | bytes]:
     proof = explanation(site, series[DROPPED], 80).partition("Newest sample")
     return {
         "proof": terminal(f"iobands explain {DROPPED}", "".join(proof[1:])),
-        "bands": time_series(series[HEALTHY], site.now),
+        "bands": time_series([series[HEALTHY]], site.now, "svg"),
         "evidence": evidence(site, series[DROPPED]) or b"",
         "digest": terminal(
             "iobands status", digest_text(site, Console(file=io.StringIO(), width=80))
