@@ -194,6 +194,8 @@ def test_what_reframe_says_in_red_is_plain(site: Path, monkeypatch: pytest.Monke
     assert status == 3
     assert said.startswith("IOBANDS UNKNOWN: failed to load configuration: ")
     assert "'nosuch'" in said
+    said = call("run", "now")[1]
+    assert said == "IOBANDS UNKNOWN: reframe: error: unrecognized arguments: now\n"
 
 
 def test_a_site_file_of_another_host(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,8 +93,9 @@ _REPORT = "Also write the dashboard to DIR. [default: dashboard, if iobands[repo
 def schedule(
     form: Annotated[
         Form,
-        typer.Argument(
-            help="Lines for `crontab -e` or Slurm's `scrontab -e`, units of systemd, or a script."
+        cli.argument(
+            "FORM",
+            "Lines for `crontab -e` or Slurm's `scrontab -e`, units of systemd, or a script.",
         ),
     ],
     tag: cli.TagOption = "daily",

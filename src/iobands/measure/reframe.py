@@ -143,6 +143,7 @@ def require_plain(directory: Path) -> None:
         raise FileError(f"{str(directory)!r}: {needs}")
 
 
+_ERRORS: Final = ("ERROR", "reframe: error: ")  # the second of its arguments
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _PROGRESS: Final = re.compile(r"\(\s*(\d+)/(\d+)\) (\S+)")
 # "skipping test 'X': ..." and "skipping test file ...": ReFrame warns, and goes on without
@@ -312,7 +313,7 @@ def _run(command: Sequence[str], at: Workplace, limit: float, **environment: str
 def _reason(lines: Iterable[str]) -> str:
     """Return the first error of ReFrame, else its exception with the place, else its last lines."""
     said = [plain for line in lines if (plain := _COLOURS.sub("", line).strip())]
-    errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR")]
+    errors = [line.removeprefix("ERROR: ") for line in said if line.startswith(_ERRORS)]
     places = [", ".join(found.groups()) for line in said if (found := _PLACE.match(line))]
     raised = [line for line in said if _RAISED.match(line)]
     traceback = [f"{places[-1]}: {raised[-1]}"] if places and raised else []
