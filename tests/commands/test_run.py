@@ -236,8 +236,9 @@ def test_reports_that_lie_elsewhere_are_an_error(root: Path, iobands: Command) -
 
 
 def test_no_root(tmp_path: Path, iobands: Command) -> None:
-    for arguments in ((), ("--site", str(tmp_path))):
-        done = iobands("run", *arguments)
+    at = ("--site", str(tmp_path))
+    for command in (("run",), ("run", *at), ("status", *at), ("report", "page", *at)):
+        done = iobands(*command)
         assert done.returncode == 3
         assert "config/systems" in done.stderr
 

@@ -48,6 +48,7 @@ def test_a_cluster_pushes_and_anybody_reads(iobands, tmp_path):
 
 def test_a_store_beside_the_site_is_one_by_whatever_name_from_wherever(iobands, tmp_path):
     root = site(tmp_path / "cluster")
+    (root / "config" / "systems").mkdir()
     (root / "config" / "store.yaml").write_text("url: ../store\n")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

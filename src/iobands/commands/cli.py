@@ -109,7 +109,10 @@ class SiteOptions:
         return self.config / name if self.config else self._default(Path("config") / name)
 
     def _default(self, path: Path) -> Path:
-        return self.root / path if self.root else default_path(path)
+        if self.root is None:
+            return default_path(path)
+        root_of(self.root)  # ends if it is no site
+        return self.root / path
 
 
 @dataclass(frozen=True)
