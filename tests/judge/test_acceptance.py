@@ -14,7 +14,8 @@ BOUND = math.log(0.95 / 0.05)
 
 
 def test_runs_at_one_time_count_for_less_than_two():
-    assert weights_of((0.0, 1.0), 0.0) == pytest.approx((1, 1))
+    # where nothing lasts, two runs of one second, too
+    assert weights_of((0.0, 1.0), 0.0) == weights_of((0.0, 0.0), 0.0) == pytest.approx((1, 1))
     assert weights_of((0.0, 0.0), 36.0) == pytest.approx((1 / 1.6, 1 / 1.6))
     many = sum(weights_of((0.0,) * 100, 36.0))
     assert many == pytest.approx(100 / (0.4 + 0.6 * 100))

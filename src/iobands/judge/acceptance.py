@@ -142,6 +142,6 @@ def weights_of(hours: tuple[float, ...], lasting: float) -> tuple[float, ...]:
     their common mean, over its variance in squares of the spread.
     """
     gaps = np.abs(np.subtract.outer(hours, hours))
-    common = np.exp(-gaps / lasting) if lasting else (gaps == 0).astype(float)
+    common = np.exp(-gaps / lasting) if lasting else np.eye(len(hours))
     matrix = _COMMON * common + (1 - _COMMON) * np.eye(len(hours))
     return tuple(np.linalg.solve(matrix, np.ones(len(hours))).tolist())
