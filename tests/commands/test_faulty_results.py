@@ -460,7 +460,7 @@ def test_what_cannot_be_read_is_named(
         closed.chmod(mode)
     where = closed.relative_to(results.root)
     digest = " ".join(done.stdout.split())  # wrapped where the path is long
-    said = f"failed {where} cannot be read: Permission denied; its samples are not judged"
+    said = f"failed {where} cannot be read: Permission denied; its content is not judged"
     assert said in digest
     assert "; 1 series; " in done.stdout
     observed(

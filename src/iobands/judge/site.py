@@ -239,7 +239,7 @@ def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
         Alert(
             Severity.FAILED,
             str(paths[0]) if len(paths) == 1 else f"{len(paths)} files in {directory}",
-            reason=f"{reason}; its samples are not judged",
+            reason=f"{reason}; its content is not judged",
         )
         for (directory, reason), paths in found.items()
     ]
