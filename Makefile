@@ -137,10 +137,11 @@ install:
 	else echo "benchio was not built: there is no mpifort"; fi
 	@echo "Installed: PATH=$(PREFIX)/bin:\$$PATH"
 
-# As root, with debootstrap, as it tries the wheel in bare systems.
+# As root, as it tries the wheel in bare systems.
 # A rehearsal: RELEASE_ARGUMENTS="--skip tests faults".
 release: $(VENV)/.installed-test
 	@test -n "$(VERSION)" || { echo "Which one? make release VERSION=1.2.3"; exit 1; }
+	@setup/system-packages release
 	@$(BIN)/python setup/release.py $(VERSION) $(RELEASE_ARGUMENTS)
 
 lint: $(VENV)/.installed-test
