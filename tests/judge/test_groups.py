@@ -7,7 +7,7 @@ import pytest
 
 from iobands.judge.detect.detector import follow
 from iobands.judge.detect.prior import Month, Prior
-from iobands.judge.groups import GroupChange, GroupMember, group_changes
+from iobands.judge.groups import GroupChange, GroupMember, group_changes, rank_correlation
 
 #: The threshold of a site with some fifty series, rounded up.
 THRESHOLD = 12.0
@@ -183,3 +183,9 @@ def test_groups_of_nothing():
 
 def test_equal_values_raise_nothing():
     assert change_in(np.full((200, 5), 3.0)) is None
+
+
+def test_rank_correlation_is_the_mean_of_all_pairs() -> None:
+    columns = np.array([[1.0, 0.2, 40.0], [2.0, 0.1, 30.0], [3.0, 0.4, 20.0], [9.0, 0.3, 10.0]])
+    # by 1 - 6 * sum(d**2) / (n * (n**2 - 1)): 0.6, -1 and -0.6
+    assert rank_correlation(columns) == pytest.approx(-1 / 3)

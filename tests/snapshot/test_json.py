@@ -20,7 +20,7 @@ from jsonschema import Draft202012Validator
 
 from iobands.judge.site import read_site
 from iobands.model import VARIABLE_UNITS, FileError, SeriesKey
-from iobands.snapshot import Alert, Incident, Snapshot, public
+from iobands.snapshot import Alert, Columns, Incident, Snapshot, public
 from iobands.snapshot.stored import STATUS_SCHEMA, from_json, to_json, without_none
 from iobands.source.demo import write_demo
 from tests.factory import NOW, ROW, daily, write_perflog
@@ -68,7 +68,8 @@ SIMPLE = {
     datetime: st.datetimes(timezones=st.just(timezone.utc)),
     Any: TEXTS | FINITE | st.none(),
     object: TEXTS | FINITE | st.none(),
-    pl.DataFrame: st.just(NOTHING_KNOWN.samples),
+    Columns: st.just(NOTHING_KNOWN.samples),
+    pl.DataFrame: st.just(NOTHING_KNOWN.speeds),
 }
 #: Where not every value of the type makes sense: what names a series names one of the snapshot.
 FIELDS = {

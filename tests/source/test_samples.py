@@ -43,8 +43,10 @@ def test_series_differ_by_their_fields_alone(tmp_path: Path) -> None:
         replace(KEY, case="csc-aggregators 2"): [6.0],
     }
     assert {key: each.values.tolist() for key, each in samples.histories().items()} == expected
-    assert {key: samples.of(key)["perf_value"].to_list() for key in expected} == expected
-    assert len(samples.of(replace(KEY, hints="none"))) == 0
+    assert {
+        key: samples.values.rows(samples.rows[key])["perf_value"].to_list() for key in expected
+    } == expected
+    assert replace(KEY, hints="none") not in samples.rows
 
 
 def test_older_perflogs_without_the_column_of_cases_are_of_the_same_series(tmp_path: Path) -> None:

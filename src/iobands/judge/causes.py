@@ -24,7 +24,6 @@ from iobands.snapshot import (
     CHECK,
     DOWN,
     FELL,
-    FIELD,
     GREW,
     NODE,
     OPENED,
@@ -34,9 +33,11 @@ from iobands.snapshot import (
     Array,
     Cause,
     CauseKind,
+    Columns,
     PeerName,
     Place,
     in_utc,
+    is_constant,
     moment,
 )
 
@@ -103,7 +104,7 @@ _Shown = tuple[Array, NDArray[np.int_], NDArray[np.int_]]
 class Records:
     """All samples and speeds of a site, and the targets and nodes that are compared."""
 
-    samples: pl.DataFrame
+    samples: Columns
     speeds: pl.DataFrame
     places: Sequence[Place]
 
@@ -113,10 +114,8 @@ class Records:
         found = {}
         for name in _COLUMNS:
             column = self.samples[name]
-            if FIELD[name].type == "text":
-                column = column.cast(pl.Categorical).to_physical()
-            if column.n_unique() > 1:
-                found[name] = column.cast(pl.Float64).to_numpy()
+            if not is_constant(column):
+                found[name] = column.to_physical().cast(pl.Float64).to_numpy()
         return found
 
     def of(self, runs: Runs, name: str, first: int = 0, last: int = _EVER) -> _Shown:
@@ -303,7 +302,7 @@ class _Column:
     def text(self, runs: Runs, place: int) -> str:
         """Return in a few words what changed with the run at `place`."""
         rows = runs.series.rows[: runs.number]
-        sample = self.records.samples.row(int(rows[place]), named=True)
+        sample = self.records.samples.rows([int(rows[place])]).row(0, named=True)
         if self.kind is CauseKind.TARGET_OUT:
             return _targets_text(self.onset, self.records, sample)
         cells = self.records.samples[self.name][rows]

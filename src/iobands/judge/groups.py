@@ -391,13 +391,21 @@ def _correlations(residuals: Array, sessions: Iterable[int]) -> Iterator[tuple[f
             continue
         if (size, name) not in learned:
             past = residuals[in_common[name][:size]][:, chosen]
-            ranks = np.argsort(np.argsort(past, axis=0), axis=0).astype(float)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                matrix = np.corrcoef(ranks.T)
-            mean = float(np.nanmean(matrix[np.triu_indices(len(matrix), 1)]))
-            between = min(max(mean, 0.0), MOST_CORRELATION)
+            between = min(max(rank_correlation(past), 0.0), MOST_CORRELATION)
             learned[size, name] = between, serial_correlation(past.mean(axis=1))
         yield learned[size, name]
+
+
+def rank_correlation(values: Array) -> float:
+    """Return the mean of Spearman's rank correlations of all pairs of columns.
+
+    All ranks have one variance, so that what their sums have beyond it is what the columns share.
+    """
+    size, columns = values.shape
+    ranks = np.argsort(np.argsort(values, axis=0), axis=0) - (size - 1) / 2
+    of_one = size * (size**2 - 1) / 12
+    of_sums = float((ranks.sum(axis=1) ** 2).sum())
+    return (of_sums / of_one - columns) / (columns * (columns - 1))
 
 
 def _ratio(residuals: Array, onset: int) -> Ratio:

@@ -24,14 +24,15 @@ from iobands.snapshot import (
     VARIABLE,
     Action,
     Array,
+    Columns,
     PeerName,
     Place,
     Span,
     Speeds,
+    session_codes,
     sessions_of,
 )
 from iobands.source.action_log import Log
-from iobands.source.samples import session_codes
 
 # A place without a run for so long is not shown.
 _KEPT: Final = timedelta(days=200)
@@ -44,18 +45,18 @@ _RUN: Final = (*CHECK, TIME)
 
 def places_of(
     speeds: pl.DataFrame,
-    measured: pl.DataFrame,
+    samples: Columns,
     not_judged: Callable[[str, str, str], Sequence[tuple[Span, str | None]]],
     now: datetime,
     false_alarms: float,
 ) -> tuple[Place, ...]:
     """Return the compared places, targets before nodes.
 
-    `measured` are the samples; pinned runs count for their targets. `not_judged` gives the
-    spans in which runs do not count, for a kind, a system and a file system or partition. Each span
-    has its peer, or None for all. Each place may have this many `false_alarms` a year.
+    Of the `samples`, pinned runs count for their targets. `not_judged` gives the spans in which
+    runs do not count, for a kind, a system and a file system or partition. Each span has its peer,
+    or None for all. Each place may have this many `false_alarms` a year.
     """
-    pinned = _pinned(measured)
+    pinned = _pinned(samples)
     shared = speeds.join(pinned, on=_RUN, how="anti")  # a node waits for the one target
     found = []
     for kind, field in FIELD_OF.items():
@@ -89,10 +90,11 @@ def thresholds(speeds: Speeds, every: Sequence[Speeds], false_alarms: float) -> 
     return np.repeat(found, [end - begin for begin, end in spans])
 
 
-def _pinned(measured: pl.DataFrame) -> pl.DataFrame:
+def _pinned(samples: Columns) -> pl.DataFrame:
     """Return the rates of runs that were pinned to one target, as speeds to be compared."""
     case = pl.col("case").cast(pl.String)
-    return measured.filter(case.str.contains(_PINNED) & (pl.col(VALUE) > 0)).with_columns(
+    is_pinned = samples["case"].cast(pl.String).str.contains(_PINNED) & (samples[VALUE] > 0)
+    return samples.rows(is_pinned.arg_true().to_numpy()).with_columns(
         case.str.extract(_PINNED).alias("peer"),
         pl.col(VARIABLE).alias("variable"),
         pl.col(VALUE).alias("speed"),

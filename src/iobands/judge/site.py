@@ -141,7 +141,7 @@ def judge(
     peers = "targets and nodes"
     spans_of = partial(spans_of_peers, known.bands, known.maintenance, known.logs, now)
     samples = known.samples
-    compared = partial(places_of, samples.speeds, samples.measured, spans_of, now, false_alarms)
+    compared = partial(places_of, samples.speeds, samples.values, spans_of, now, false_alarms)
     places = attempts.of(peers, compared, ())
     peer_actions = actions_on_peers(places, known.logs)
     unfit = frozenset(key for each in stopped for key in each.keys)
@@ -175,7 +175,7 @@ def judge(
         ledger=ledger_of(numbered, series, acted),
         false_alarms_a_year=budget.false_alarms_a_year,
         threshold=budget.threshold,
-        samples=known.samples.measured,
+        samples=known.samples.values,
         speeds=known.samples.speeds,
         alerts=alerts,
         past=tuple(each for each in numbered if each.ended is not None),
@@ -255,7 +255,7 @@ def _systems(
     """Yield what the alerts of each system are judged by."""
     known = stage.known
     series = [each.series for each in judged.values()]
-    records = Records(known.samples.measured, known.samples.speeds, places)
+    records = Records(known.samples.values, known.samples.speeds, places)
     for name in sorted({each.key.system for each in series} | set(known.alert_log)):
         yield System(
             name,

@@ -157,8 +157,9 @@ class Stage:
         spans = [span for each in self.known.maintenance.values() for span in each.of(None)]
         # dated by a wrong clock: only the samples tell when a session ran
         began = last.began if last and last.began <= now + AHEAD else LONG_AGO
-        rows = self.known.samples.measured.filter(~pl.col("purpose").is_in(ASKED))
-        began = max(began, rows.select(pl.col(TIME).max()).item() or LONG_AGO)
+        rows = self.known.samples.values.select("purpose", TIME)
+        routine = rows.filter(~pl.col("purpose").is_in(ASKED))
+        began = max(began, routine.select(pl.col(TIME).max()).item() or LONG_AGO)
         return missed_schedule(began, self.measured.values(), spans, now)
 
 

@@ -103,6 +103,7 @@ from iobands.snapshot.alert import (
     ordered,
     ratio_of,
 )
+from iobands.snapshot.columns import ROWS_TOGETHER, Columns, is_constant
 from iobands.snapshot.history import (
     ADOPTED,
     COMPARED,
@@ -135,6 +136,7 @@ from iobands.snapshot.history import (
     moment,
     moment_of,
     runs_a_year_at,
+    session_codes,
     sessions_of,
 )
 from iobands.snapshot.peers import (

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, Final, TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 Times = NDArray[np.datetime64]
@@ -141,6 +142,11 @@ def runs_a_year_at(times: Times, ends: Times) -> Array:
 UNNAMED: Final = -1
 
 Key = TypeVar("Key", bound=Hashable)
+
+
+def session_codes(column: pl.Series) -> NDArray[np.int64]:
+    """Return a number for each text, the same for equal ones; `UNNAMED` if it is missing."""
+    return column.to_physical().cast(pl.Int64).fill_null(UNNAMED).to_numpy()
 
 
 def days_of(times: Times) -> NDArray[np.int_]:

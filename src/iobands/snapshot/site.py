@@ -16,6 +16,7 @@ from iobands import model
 from iobands.bands.band import Band, Epoch, Window
 from iobands.model import Ask, LastSession, Leftover, PeerName, Rejected, SeriesKey
 from iobands.snapshot.alert import Alert, Cause, CauseKind, Certainty, Incident, Ledger, LedgerEntry
+from iobands.snapshot.columns import Columns
 from iobands.snapshot.history import DOWN, UNCERTAIN, Doubt, Evidence, History, State
 from iobands.snapshot.peers import Place
 from iobands.snapshot.series import Action, Finding, MissingRun, Obstacle, Outliers, Series, Status
@@ -73,7 +74,7 @@ class Snapshot:
     ledger: Ledger
     false_alarms_a_year: float
     threshold: float
-    samples: pl.DataFrame = field(repr=False, compare=False)
+    samples: Columns = field(repr=False, compare=False)
     speeds: pl.DataFrame = field(repr=False, compare=False)
     alerts: tuple[Alert, ...] = ()
     past: tuple[Alert, ...] = ()
@@ -129,7 +130,7 @@ class Snapshot:
 
     def samples_of(self, series: Series) -> pl.DataFrame:
         """Return the samples of a series with all fields, in the order of time."""
-        return self.samples[series.rows]
+        return self.samples.rows(series.rows)
 
     def file_system(self, system: str, name: str | None) -> FileSystem:
         """Return what is known of a file system; series without one are of `none`."""
@@ -222,11 +223,9 @@ _INSTEAD: Final[Mapping[type, Mapping[str, Any]]] = {
 
 def public(site: Snapshot) -> Snapshot:
     """Return the public part of a snapshot."""
-    private = [name for name in _PRIVATE if name in site.samples.columns]
-    samples = site.samples.with_columns(
-        pl.lit(None, site.samples[name].dtype).alias(name) for name in private
-    )
-    return replace(_public(site), samples=samples)
+    schema, rows = site.samples.schema, len(site.samples)
+    nothing = [pl.Series(name, dtype=schema[name]).clear(rows) for name in _PRIVATE & schema.keys()]
+    return replace(_public(site), samples=site.samples.with_columns(*nothing))
 
 
 def _public(value: Any) -> Any:  # noqa: ANN401 (any part of a snapshot)

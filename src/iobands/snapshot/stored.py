@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from iobands.model import FileError, SeriesKey
-from iobands.snapshot import Alert, Incident, Member, Series, Snapshot
+from iobands.snapshot import Alert, Columns, Incident, Member, Series, Snapshot
 
 #: The version of the JSON; another one is refused.
 STATUS_SCHEMA: Final = "iobands-status/5"
@@ -36,7 +36,7 @@ DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
 }
 
 _hints_of: Final = cache(get_type_hints)
-_EMPTY: Final = {"samples": pl.DataFrame(), "speeds": pl.DataFrame()}
+_EMPTY: Final = {"samples": Columns.of(pl.DataFrame()), "speeds": pl.DataFrame()}
 
 
 def to_json(site: Snapshot, **texts: str) -> str:

@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 
 from iobands.model import __version__, read_regular, replace_file
+from iobands.snapshot import ROWS_TOGETHER, Columns
 from iobands.source.lines import FILE, ROWS, SAID
 
 _NAME: Final = "read.memory"
@@ -52,7 +53,7 @@ class Reach:
 class Kept:
     """Lines of perflogs as `Parsed` has them, by the numbers of their files."""
 
-    rows: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=ROWS))
+    rows: Columns = field(default_factory=lambda: Columns.of(pl.DataFrame(schema=ROWS)))
     said: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SAID))
     rejected: Sequence[tuple[int, int, str]] = ()
     reached: Mapping[int, Reach] = field(default_factory=dict)
@@ -74,33 +75,35 @@ class _Stored:
 
     files: list[_File]
     rejected: list[tuple[int, int, str]]
-    rows: pl.DataFrame
-    said: pl.DataFrame
+    rows: bytes
+    said: bytes
 
 
 def _decoded(body: bytes) -> _Stored:
-    found = msgspec.msgpack.decode(body, type=_Stored, dec_hook=_frame)
+    found = msgspec.msgpack.decode(body, type=_Stored)
     numbers = [each.number for each in found.files]
-    for frame, schema in ((found.rows, ROWS), (found.said, SAID)):
-        if frame.schema != schema or not frame[FILE].is_in(numbers).all():
+    for content, schema in ((found.rows, ROWS), (found.said, SAID)):
+        frame = _frame(content)
+        files = frame.select(FILE).collect()[FILE]
+        if frame.collect_schema() != schema or not files.is_in(numbers).all():
             raise ValueError("other columns or files")
     return found
 
 
-def _frame(_: object, content: bytes) -> pl.DataFrame:
-    return pl.read_parquet(io.BytesIO(content))
+def _frame(content: bytes) -> pl.LazyFrame:
+    return pl.scan_parquet(io.BytesIO(content))
 
 
 def _parquet(frame: pl.DataFrame) -> bytes:
     stream = io.BytesIO()
-    frame.write_parquet(stream)
+    frame.write_parquet(stream, row_group_size=ROWS_TOGETHER)
     return stream.getvalue()
 
 
 def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
     """Return what was kept of these perflogs below `directory`, as far as they begin so."""
     numbers = {path.relative_to(directory).as_posix(): n for n, path in enumerate(paths)}
-    found = Kept()
+    found, sources = Kept(), [(pl.LazyFrame(schema=ROWS), 0)]
     for place in sorted({directory / Path(name).parts[0] for name in numbers}):
         stored = read_sealed(place / _NAME, _decoded)
         if stored is None:
@@ -114,14 +117,15 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
         if not same:
             continue
         new = {each.number: numbers[each.path] for each in same}
-        frames = [stored.rows, stored.said]
+        frames = [_frame(stored.rows), _frame(stored.said)]
         if len(same) < len(stored.files):
             frames = [each.filter(pl.col(FILE).is_in([*new])) for each in frames]
         number = pl.col(FILE).replace_strict(new, return_dtype=pl.UInt32())
         rows, said = (each.with_columns(number) for each in frames)
+        sources.append((rows, rows.select(pl.len()).collect().item()))
         found = Kept(
-            pl.concat([found.rows, rows]) if found.reached else rows,
-            pl.concat([found.said, said]),
+            Columns([*sources], ROWS),
+            pl.concat([found.said, said.collect()]),
             (
                 *found.rejected,
                 *((new[file], line, why) for file, line, why in stored.rejected if file in new),
@@ -150,11 +154,11 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
     for place, mine in files.items():
         # a cut-off line may get its end, unless the file is packed
         ends = {each.number: each.reached.lines + each.reached.whole for each in mine}
-        mine_of = pl.col(FILE).is_in([*ends])
         rejected = [each for each in now.rejected if each[1] <= ends.get(each[0], -1)]
-        stored = _Stored(mine, rejected, now.rows.filter(mine_of), now.said.filter(mine_of))
-        body = msgspec.msgpack.encode(stored, enc_hook=_parquet)
-        write_sealed(place / _NAME, body)
+        rows = now.rows.filter(now.rows[FILE].is_in([*ends])).frame
+        said = now.said.filter(pl.col(FILE).is_in([*ends]))
+        stored = _Stored(mine, rejected, _parquet(rows), _parquet(said))
+        write_sealed(place / _NAME, msgspec.msgpack.encode(stored))
 
 
 def _digest(path: Path, reached: Reach) -> bytes | None:

@@ -119,8 +119,8 @@ def read_known(
     samples = (samples or read_perflogs(perflogs, system, keeps=keeps)).without(ACCEPTANCE)
     if as_of:
         samples = samples.until(now)
-    later = samples.measured.filter(pl.col(TIME) > now + AHEAD).select(*KEY, TIME).iter_rows()
-    future = tuple((SeriesKey(*key), when) for *key, when in later)
+    later = samples.values.filter(samples.values[TIME] > now + AHEAD).select(*KEY, TIME)
+    future = tuple((SeriesKey(*key), when) for *key, when in later.iter_rows())
     if future or len(samples.missed):
         samples = samples.until(now + AHEAD)
     histories = samples.histories()

@@ -28,7 +28,7 @@ from iobands.model import (
     interval_of,
     overdue,
 )
-from iobands.snapshot import Finding, History, MissingRun, Obstacle, Times
+from iobands.snapshot import Finding, History, MissingRun, Obstacle, Times, is_constant
 from iobands.source.samples import KEY, Samples
 
 #: The results of a check that did its task, which may be to stop.
@@ -106,13 +106,15 @@ class Sighting:
 
 def sightings(samples: Samples) -> list[Sighting]:
     """Return for each series the checks that gave it, with or without a value."""
-    found = []
-    for rows in (samples.measured, samples.missed):
-        groups = rows.group_by(*KEY, "display_name", maintain_order=True)
-        time = pl.col(TIME)
-        before = time.filter(time < time.last()).last()
-        newest = time.last().alias("last"), before.alias("before")
-        for *key, name, last, before in groups.agg(newest).iter_rows():
+    found, columns, time = [], (*KEY, "display_name"), pl.col(TIME)
+    before = time.filter(time < time.last()).last()
+    newest = time.last().alias("last"), before.alias("before")
+    for rows in (samples.values.select(*columns, TIME), samples.missed):
+        differing = [name for name in columns if not is_constant(rows[name])] or columns[:1]
+        groups = rows.group_by(differing, maintain_order=True).agg(
+            pl.col(name for name in columns if name not in differing).first(), *newest
+        )
+        for *key, name, last, before in groups.select(*columns, "last", "before").iter_rows():
             series = SeriesKey(*key)
             check = (series.system, series.partition, series.environ or "", name or "")
             found.append(Sighting(series, check, last, before))

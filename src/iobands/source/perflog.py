@@ -32,6 +32,7 @@ from iobands.model import (
     entries,
     not_read,
 )
+from iobands.snapshot import Columns
 from iobands.source.kept import Kept, Reach, keep, read_kept
 from iobands.source.lines import FILE, LINE, LONGEST, ROWS, SAID, Layout
 from iobands.source.samples import Samples, speeds_of
@@ -65,7 +66,7 @@ class Parsed:
     `reached` says how far the others were.
     """
 
-    rows: pl.DataFrame
+    rows: Columns
     said: pl.DataFrame
     paths: list[Path]
     rejected: Rejections
@@ -74,10 +75,10 @@ class Parsed:
 
     def samples(self) -> Samples:
         """Return the samples; a run on two equal lines counts once."""
-        rows = self.rows.with_columns(pl.col("purpose").fill_null(SCHEDULED))
+        rows = self.rows.with_columns(self.rows["purpose"].fill_null(SCHEDULED))
         # a build has no variable; a run that passes without a value was a dry run
-        proved = pl.col(VALUE).is_not_null() | (pl.col("result") != "pass")
-        is_run = rows.select(pl.col(VARIABLE).is_not_null() & proved).to_series()
+        proved = rows[VALUE].is_not_null() | (rows["result"] != "pass")
+        is_run = rows[VARIABLE].is_not_null() & proved
         repeats = _repeats(rows, is_run)
         for file, line, first_file, first_line in repeats.select(pl.exclude("row")).iter_rows():
             self.rejected.add(file, line, f"repeats {self.paths[first_file]}:{first_line}")
@@ -89,7 +90,7 @@ class Parsed:
             self.rejected.add(*each)
         return Samples(
             measured.drop(FILE, LINE),
-            without.drop(FILE, LINE),
+            without.drop(FILE, LINE).rows(range(len(without))),
             (*self.unread, *self.rejected.of(self.paths)),
             speeds,
         )
@@ -145,11 +146,11 @@ def parse_perflogs(
         except _DAMAGED as error:
             unread.append(Rejected(path, 0, f"cannot be unpacked: {error}"))
     new = pl.concat([pl.DataFrame(schema=ROWS), *(each.rows() for each in layouts.values())])
-    rows = pl.concat([kept.rows, new.sort(ORDER)])
-    if len(kept.rows):
-        is_late = pl.col(TIME) <= pl.lit(kept.rows[TIME]).max()
-        if new.select(is_late.any()).item() or not kept.rows[TIME].is_sorted():
-            rows = rows.sort(ORDER)
+    many = len(kept.rows)
+    rows = kept.rows.followed_by(new.sort(ORDER) if many else new)
+    border = rows[TIME][max(many - 1, 0) :].head(2)
+    if not (many and rows[TIME].is_sorted() and border.is_unique().all()):
+        rows = rows.at(rows.select(*ORDER).select(pl.arg_sort_by(ORDER)).to_series().to_numpy())
     said = [each.speeds() for each in layouts.values()]
     parsed = Parsed(
         rows,
@@ -161,7 +162,7 @@ def parse_perflogs(
     )
     if keeps and not rejected.is_full:
         with suppress(OSError):  # whoever keeps the judge's memory beside it says so
-            keep(directory, paths, kept, Kept(parsed.rows, parsed.said, rejected.listed, reached))
+            keep(directory, paths, kept, Kept(rows, parsed.said, rejected.listed, reached))
     return parsed
 
 
@@ -288,10 +289,10 @@ def columns_of(line: bytes) -> tuple[str, ...] | None:
     return cells if TIME in cells and VALUE in cells else None
 
 
-def _repeats(rows: pl.DataFrame, is_run: pl.Series) -> pl.DataFrame:
+def _repeats(rows: Columns, is_run: pl.Series) -> pl.DataFrame:
     """Return which rows repeat an earlier run, with file and line of both."""
-    same = rows.select(TIME, VALUE).is_duplicated() & is_run
-    alike = rows.with_row_index("row").filter(same)
+    same = (rows.select(TIME, VALUE).is_duplicated() & is_run).arg_true()
+    alike = rows.rows(same.to_numpy()).with_columns(same.alias("row"))
     first = pl.col("row", FILE, LINE).first().over(_SAME).name.prefix("first")
     repeats = alike.with_columns(first).filter(pl.col("row") != pl.col("firstrow"))
     return repeats.select("row", FILE, LINE, f"first{FILE}", f"first{LINE}")

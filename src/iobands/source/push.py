@@ -394,8 +394,7 @@ def _added(
     if before.newest is None or not same or any(each.is_open for each in known.values()):
         return None
     parsed = parse_perflogs(perflogs, after={path: each.reached for path, each in former.items()})
-    is_late = (pl.col(TIME) <= before.newest).any()
-    if parsed.samples().rejected or parsed.rows.select(is_late).item():
+    if parsed.samples().rejected or (parsed.rows[TIME] <= before.newest).any():
         return None
     return parsed
 
@@ -408,7 +407,7 @@ def _table(parsed: Parsed, root: Path, known: Mapping[Path, int]) -> pl.DataFram
         {FILE: range(len(names)), "file": names, "known": lines},
         {FILE: pl.UInt32(), "file": pl.Categorical(), "known": pl.Int64()},
     )
-    rows = parsed.rows.join(files, on=FILE).filter(pl.col(LINE) > pl.col("known"))
+    rows = parsed.rows.frame.join(files, on=FILE).filter(pl.col(LINE) > pl.col("known"))
     rows = rows.join(parsed.said, on=[FILE, LINE], how="left").rename({LINE: "line"})
     return typed(rows)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -27,7 +27,16 @@ from iobands.model import (
     path_part,
     replace_file,
 )
-from iobands.snapshot import COMPARED, PERFORMANCE, SPEED_COLUMNS, UNNAMED, History, sessions_of
+from iobands.snapshot import (
+    COMPARED,
+    PERFORMANCE,
+    SPEED_COLUMNS,
+    Columns,
+    History,
+    is_constant,
+    session_codes,
+    sessions_of,
+)
 from iobands.source.lines import FILE, LINE
 
 #: The columns that identify a series, in the order of `SeriesKey`.
@@ -56,38 +65,37 @@ def no_speeds() -> pl.DataFrame:
 class Samples:
     """The content of perflogs as frames, in the order of time.
 
-    `measured` has a row for each value, `missed` one for each run that proved nothing. `speeds` is
+    `values` have a row for each value, `missed` one for each run that proved nothing. `speeds` is
     what `speeds_of` returns.
     """
 
-    measured: pl.DataFrame
+    values: Columns
     missed: pl.DataFrame
     rejected: tuple[Rejected, ...]
     speeds: pl.DataFrame = field(default_factory=no_speeds)
 
     @cached_property
     def rows(self) -> Mapping[SeriesKey, NDArray[np.uint32]]:
-        """The rows in `measured` of each series, in the order of the first appearance."""
-        keys = self.measured.lazy().select(KEY).with_row_index("row")
-        groups = keys.group_by(KEY, maintain_order=True).agg("row").collect()
-        names = groups.select(KEY).iter_rows()
-        return {
-            SeriesKey(*name): rows.to_numpy()
-            for name, rows in zip(names, groups["row"], strict=True)
-        }
+        """The rows in `values` of each series, in the order of the first appearance."""
+        keys = self.values.select(*KEY)
+        differing = [name for name in KEY if not is_constant(keys[name])] or KEY[:1]
+        grouped = keys.lazy().with_row_index("row").group_by(differing, maintain_order=True)
+        rows = grouped.agg("row").collect()["row"]
+        names = keys[rows.list.first()].iter_rows()
+        return {SeriesKey(*name): of.to_numpy() for name, of in zip(names, rows, strict=True)}
 
     def until(self, when: datetime) -> Samples:
         """Return the samples that were known at `when`."""
-        return self._where(pl.col(TIME) <= when, "measured", "missed", "speeds")
+        return self._where(TIME, lambda times: times <= when, "values", "missed", "speeds")
 
     def without(self, purpose: str) -> Samples:
         """Return the samples without those of a purpose. Speeds of targets and nodes stay."""
-        return self._where(pl.col("purpose") != purpose, "measured", "missed")
+        return self._where("purpose", lambda purposes: purposes != purpose, "values", "missed")
 
-    def _where(self, known: pl.Expr, *names: str) -> Samples:
-        """Return the samples that are `known` in the frames of these names; itself if all are."""
+    def _where(self, column: str, known: Callable[[pl.Series], pl.Series], *names: str) -> Samples:
+        """Return the samples with a `known` cell in the frames of these names; itself if all."""
         frames = [getattr(self, name) for name in names]
-        chosen = [frame.select(known).to_series() for frame in frames]
+        chosen = [known(frame[column]) for frame in frames]
         if all(each.all(ignore_nulls=False) for each in chosen):
             return self
         few = (frame.filter(each) for frame, each in zip(frames, chosen, strict=True))
@@ -102,21 +110,22 @@ class Samples:
         if not runs:
             return self
         first = min(run.when for run in runs)
-        unnamed = pl.col("session").is_null() & (pl.col(TIME) >= first)
-        if not self.measured.select(unnamed.any()).item():
+        if not (self.values["session"].is_null() & (self.values[TIME] >= first)).any():
             return self
         known = pl.DataFrame(
             [(*run.identity, run.when, run.session) for run in runs],
-            {**{name: self.measured.schema[name] for name in of_run}, "known": pl.Categorical()},
+            {**{name: self.values.schema[name] for name in of_run}, "known": pl.Categorical()},
             orient="row",
         ).unique(of_run)
-        joined = self.measured.join(known, on=of_run, how="left", maintain_order="left")
-        filled = joined.with_columns(pl.col("session").fill_null(pl.col("known"))).drop("known")
-        return replace(self, measured=filled)
+        said = self.values.select(*of_run, "session")
+        joined = said.join(known, on=of_run, how="left", maintain_order="left")
+        filled = joined["session"].fill_null(joined["known"])
+        return replace(self, values=self.values.with_columns(filled))
 
-    def of(self, key: SeriesKey) -> pl.DataFrame:
-        """Return the rows of a series, in the order of time."""
-        return self.measured[self.rows.get(key, [])]
+    @property
+    def measured(self) -> pl.DataFrame:
+        """The rows with a value, with all their columns."""
+        return self.values.frame
 
     def histories(self) -> Mapping[SeriesKey, History]:
         """Return the history of each series that has a sample."""
@@ -127,7 +136,7 @@ class Samples:
         if not self.rows:
             return {}
         wanted = (TIME, VALUE, "result", "fail_phase", "session", "purpose", *COMPARED)
-        frame = self.measured.select(wanted)[np.concatenate([*self.rows.values()])]
+        frame = self.values.select(*wanted)[np.concatenate([*self.rows.values()])]
         ends = np.cumsum([len(rows) for rows in self.rows.values()])
         times = frame[TIME].cast(pl.Datetime("ns")).to_numpy()
         values = frame[VALUE].to_numpy()
@@ -136,7 +145,7 @@ class Samples:
         asked = frame["purpose"].cast(pl.String).is_in([*ASKED]).fill_null(value=False).to_numpy()
         manner = [_codes(frame[name]) for name in COMPARED]
         last = [rows[-1] for rows in self.rows.values()]
-        newest = self.measured.drop(TIME)[last].to_dicts()
+        newest = self.values.rows(last).drop(TIME).to_dicts()
         parts = dict(zip(self.rows, map(slice, [0, *ends], ends), strict=True))
         named = session_codes(frame["session"])
         sessions = sessions_of(
@@ -203,11 +212,6 @@ def _codes(column: pl.Series) -> NDArray[np.int64]:
     return session_codes(column)
 
 
-def session_codes(column: pl.Series) -> NDArray[np.int64]:
-    """Return a number for each text, the same for equal ones; `UNNAMED` if it is missing."""
-    return column.to_physical().cast(pl.Int64).fill_null(UNNAMED).to_numpy()
-
-
 def _rfc_3339() -> pl.Expr:
     return pl.col(TIME).dt.strftime("%Y-%m-%dT%H:%M:%S%.f+00:00")
 
@@ -220,9 +224,7 @@ _GOOD: Final = (pl.col("speed").is_between(*_POSSIBLE) | pl.col("speed").is_nan(
 )
 
 
-def speeds_of(
-    said: pl.DataFrame, rows: pl.DataFrame
-) -> tuple[pl.DataFrame, list[tuple[int, int, str]]]:
+def speeds_of(said: pl.DataFrame, rows: Columns) -> tuple[pl.DataFrame, list[tuple[int, int, str]]]:
     """Return the speeds in the order of time, and file, line and reason of invalid ones.
 
     `said` has the columns as texts, `rows` the lines that count. The lines of one run are equal,
@@ -231,7 +233,7 @@ def speeds_of(
     if said.is_empty():
         return no_speeds(), []
     texts = pl.col(*_OF_RUN, "session").cast(pl.Categorical)
-    of_run = rows.select(TIME, texts, FILE, LINE)
+    of_run = rows.select(TIME, *_OF_RUN, "session", FILE, LINE).with_columns(texts)
     runs = of_run.join(said, on=[FILE, LINE]).unique([TIME, *_OF_RUN], keep="first")
     runs = runs.sort(TIME, FILE, LINE).with_row_index("run")
     every = pl.concat([_speeds(runs, kind, column) for kind, column in SPEED_COLUMNS.items()])

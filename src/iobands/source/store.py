@@ -23,6 +23,7 @@ import msgspec
 import polars as pl
 
 from iobands.model import TIME, VALUE, Rejected, Rejections, path_part
+from iobands.snapshot import Columns
 from iobands.source.known import Known, read_known, recent_of
 from iobands.source.lines import FILE, LINE, ROWS, SAID
 from iobands.source.perflog import Parsed
@@ -192,7 +193,9 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     said = rows.select(*SAID).filter(
         pl.any_horizontal(pl.col(name).is_not_null() for name in SAID if name not in {FILE, LINE})
     )
-    parsed = Parsed(rows.select(*ROWS), said, [Path(name) for name in names], Rejections(), [])
+    parsed = Parsed(
+        Columns.of(rows.select(*ROWS)), said, [Path(name) for name in names], Rejections(), []
+    )
     return replace(parsed.samples(), rejected=tuple(rejected))
 
 

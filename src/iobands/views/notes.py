@@ -98,7 +98,7 @@ def unevenly_placed(site: Snapshot) -> list[str]:
         text = uneven(newest)
         if text is None or str(series.key.case or "").startswith(_PINNED):
             continue
-        usual = median(site.samples_of(series)["busiest_target"].drop_nulls())
+        usual = median(site.samples["busiest_target"][series.rows].drop_nulls())
         is_low = newest["busiest_target"] >= 2 * usual and (
             status.verdict in (snapshot.BELOW, snapshot.COLLAPSED) or status.state is State.DEGRADED
         )

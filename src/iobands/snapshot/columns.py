@@ -1,0 +1,123 @@
+"""Rows whose columns are decoded when they are needed: of years of samples, most never are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+#: A file that is read so has its rows in groups of this size: one row costs its group.
+ROWS_TOGETHER: Final = 2**16
+
+_Places = Sequence[int] | NDArray[np.int_] | NDArray[np.uint32]
+
+
+def is_constant(column: pl.Series) -> bool:
+    """Return whether all cells are equal; a missing one is equal to missing ones."""
+    codes, missing = column.to_physical(), column.null_count()
+    return missing == len(column) or (not missing and codes.min() == codes.max())
+
+
+class Columns:
+    """A frame that is read column by column; what was read stays in memory. It never changes.
+
+    It has the columns of `schema`, and the rows of lazy `sources`, each with its height, one behind
+    the other; at `places` in their order, or all. A column in `instead` takes the place of theirs.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[tuple[pl.LazyFrame, int]],
+        schema: Mapping[str, pl.DataType],
+        places: NDArray[np.int_] | None = None,
+        instead: Mapping[str, pl.Series] | None = None,
+    ) -> None:
+        """Take the sources; nothing of them is read."""
+        self.schema = dict(schema)
+        self._sources, self._places = sources, places
+        self._height = sum(height for _, height in sources)
+        self._known = {name: each for name, each in (instead or {}).items() if name in schema}
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame) -> Columns:
+        """Return the columns of a frame."""
+        return cls([(frame.lazy(), len(frame))], frame.schema)
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return self._height if self._places is None else len(self._places)
+
+    def __getitem__(self, name: str) -> pl.Series:
+        """Return a column."""
+        return self.select(name)[name]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """All rows and columns; those that were not read do not stay in memory."""
+        return self._read([*self.schema])
+
+    def select(self, *names: str) -> pl.DataFrame:
+        """Return all rows of some columns."""
+        found = self._read(names)
+        self._known |= found.to_dict()
+        return found
+
+    def _read(self, names: Sequence[str]) -> pl.DataFrame:
+        known = self._known
+        if new := [name for name in names if name not in known]:
+            every = pl.concat([each for each, _ in self._sources])
+            found = every.select(new).collect().rechunk()
+            known = known | (found if self._places is None else found[self._places]).to_dict()
+        return pl.DataFrame([known[name] for name in names])
+
+    def rows(self, places: _Places) -> pl.DataFrame:
+        """Return some rows of all columns, in the order of `places`."""
+        wanted = np.asarray(places, dtype=np.int64)
+        at = wanted if self._places is None else self._places[wanted]
+        starts = np.cumsum([0, *(height for _, height in self._sources)])
+        source_of = np.searchsorted(starts, at, "right") - 1
+        within = at - starts[source_of]
+        groups = source_of + len(starts) * (within // ROWS_TOGETHER)
+        groups, group_of = np.unique(groups, return_inverse=True)
+        if 2 * len(groups) * ROWS_TOGETHER >= self._height or self._known.keys() >= {*self.schema}:
+            return self.select(*self.schema)[wanted]
+        found, begins = [pl.DataFrame(schema=self.schema)], [0]
+        for group, source in zip(*divmod(groups, len(starts)), strict=True):
+            few = self._sources[source][0].slice(int(group) * ROWS_TOGETHER, ROWS_TOGETHER)
+            found.append(few.select(*self.schema).collect())
+            begins.append(begins[-1] + len(found[-1]))
+        rows = pl.concat(found)[np.array(begins)[group_of] + within % ROWS_TOGETHER]
+        return rows.with_columns(each[wanted].alias(name) for name, each in self._known.items())
+
+    def at(self, places: NDArray[np.int_]) -> Columns:
+        """Return the rows at `places`, in their order."""
+        within = places if self._places is None else self._places[places]
+        known = {name: each[places] for name, each in self._known.items()}
+        return Columns(self._sources, self.schema, within, known)
+
+    def followed_by(self, frame: pl.DataFrame) -> Columns:
+        """Return it with the rows of a frame of its schema behind its own."""
+        sources, places = [*self._sources, (frame.lazy(), len(frame))], self._places
+        if places is not None:
+            places = np.append(places, self._height + np.arange(len(frame)))
+        known = {name: pl.concat([each, frame[name]]) for name, each in self._known.items()}
+        return Columns(sources, self.schema, places, known)
+
+    def filter(self, chosen: pl.Series) -> Columns:
+        """Return the chosen rows, itself if they are all; null is no."""
+        if chosen.all(ignore_nulls=False):
+            return self
+        return self.at(chosen.arg_true().to_numpy().astype(np.int64))
+
+    def with_columns(self, *columns: pl.Series) -> Columns:
+        """Return it with others in the place of columns of their names."""
+        known = self._known | {each.name: each for each in columns}
+        return Columns(self._sources, self.schema, self._places, known)
+
+    def drop(self, *names: str) -> Columns:
+        """Return it without some columns."""
+        schema = {name: each for name, each in self.schema.items() if name not in names}
+        return Columns(self._sources, schema, self._places, self._known)

@@ -1,0 +1,68 @@
+"""Columns that are read one by one are those of the frame that holds them all."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iobands.snapshot import Columns, columns, is_constant
+
+SCHEMA = {"number": pl.Int64(), "text": pl.Categorical(), "rate": pl.Float64()}
+ROWS = st.lists(
+    st.tuples(
+        st.none() | st.integers(0, 9), st.none() | st.sampled_from("abc"), st.floats(0.5, 2.0)
+    ),
+    max_size=40,
+)
+
+
+def parquet(frame: pl.DataFrame, together: int) -> pl.LazyFrame:
+    stream = io.BytesIO()
+    frame.write_parquet(stream, row_group_size=together)
+    return pl.scan_parquet(stream)
+
+
+def places_in(frame: pl.DataFrame) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(0, len(frame) - 1)) if len(frame) else st.just([])
+
+
+@given(st.lists(ROWS, max_size=3), ROWS, st.data())
+def test_it_is_the_frame_however_it_is_asked(
+    parts: list[list[tuple[object, ...]]], new: list[tuple[object, ...]], data: st.DataObject
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns, "ROWS_TOGETHER", together := data.draw(st.integers(1, 8)))
+        frames = [pl.DataFrame(each, SCHEMA, orient="row") for each in (*parts, new)]
+        sources = [(parquet(each, together), len(each)) for each in frames[:-1]]
+        found = Columns([(pl.LazyFrame(schema=SCHEMA), 0), *sources], SCHEMA)
+        found, expected = found.followed_by(frames[-1]), pl.concat(frames)
+        for step in data.draw(st.lists(st.sampled_from(["read", "at", "filter", "with", "drop"]))):
+            if step == "read":
+                name = data.draw(st.sampled_from(expected.columns))
+                assert found[name].equals(expected[name])
+            elif step == "at":
+                at = np.array(data.draw(places_in(expected)), dtype=int)
+                found, expected = found.at(at), expected[at]
+            elif step == "filter":
+                chosen = expected["rate"] > data.draw(st.floats(0.5, 2.0))
+                found, expected = found.filter(chosen), expected.filter(chosen)
+            elif step == "with":
+                other = expected["rate"].reverse()
+                found, expected = found.with_columns(other), expected.with_columns(other)
+            elif "text" in expected.columns:
+                found, expected = found.drop("text"), expected.drop("text")
+        rows = data.draw(places_in(expected))
+        assert found.rows(rows).equals(expected[rows])
+        assert found.frame.equals(expected)
+        assert len(found) == len(expected)
+
+
+@given(st.lists(st.none() | st.sampled_from("ab")))
+def test_constant_columns_have_one_value_or_none(cells: list[str | None]) -> None:
+    column = pl.Series("text", cells, pl.Categorical())
+    assert is_constant(column) == (len(set(cells)) <= 1)
