@@ -34,7 +34,7 @@ _AIMS: Final = {
 _MIB: Final = 2**20
 _READ: Final = (
     "import sys, pathlib, iobands.source.perflog as perflog\n"
-    "perflog.read_perflogs(pathlib.Path(sys.argv[1])).histories()"
+    "perflog.read_perflogs(pathlib.Path(sys.argv[1])).histories"
 )
 
 

@@ -22,7 +22,7 @@ def histories(root: Path, **rates: list[float]) -> dict[SeriesKey, History]:
     """Return series of the hints that are named, the newest run of each on the same day."""
     rows = [row for hints, values in rates.items() for row in daily(values, hints=hints)]
     write_perflog(root, rows)
-    return read_perflogs(root).histories()
+    return read_perflogs(root).histories
 
 
 def only(root: Path, **rates: list[float]) -> Advice:
@@ -109,7 +109,7 @@ def test_the_best_file_system_comes_first_and_cases_have_their_own_ratio(tmp_pat
         *daily([0.5, 0.51] * 8, **case),
     ]
     write_perflog(tmp_path, rows)
-    (advised,), (of_case,) = advise(read_perflogs(tmp_path).histories())
+    (advised,), (of_case,) = advise(read_perflogs(tmp_path).histories)
     assert [key.file_system for key in advised.best] == ["fast", "slow"]
     assert (of_case.finding, of_case.evidence.pairs) == (Conclusion.WORSE, 16)
     text = "\n".join(advice_lines([advised], [of_case]))
@@ -123,7 +123,7 @@ def test_advice_on_a_transport_says_to_look_at_the_whole_program(tmp_path: Path)
         *daily(SMALL[:12], transport="ofi"),
     ]
     write_perflog(tmp_path, rows)
-    found, _ = advise(read_perflogs(tmp_path).histories())
+    found, _ = advise(read_perflogs(tmp_path).histories)
     text = "\n".join(advice_lines(found, []))
     assert "transport ucx rather than ofi: 2.00 ×" in text
     assert "compare the time of the whole program" in text
@@ -144,7 +144,7 @@ def test_a_sweep_has_the_best_stripe_count_of_each_size_and_direction(tmp_path: 
         )
     ]  # fmt: skip
     write_perflog(tmp_path, rows)
-    found, _ = advise(read_perflogs(tmp_path).histories())
+    found, _ = advise(read_perflogs(tmp_path).histories)
     assert {
         (each.best[0].gib, each.best[0].variable): each.best[0].stripe_count_asked for each in found
     } == best
@@ -152,4 +152,4 @@ def test_a_sweep_has_the_best_stripe_count_of_each_size_and_direction(tmp_path: 
     assert "write, posix, 4 processes on 1 node, a file of 100 GiB" in text
     # of other cases the points are no choice of settings
     write_perflog(tmp_path, daily([1.0] * 9, stripe_count_asked=1, case="cray-strided 10000B"))
-    assert advise(read_perflogs(tmp_path).histories()) == ([], [])
+    assert advise(read_perflogs(tmp_path).histories) == ([], [])

@@ -320,7 +320,7 @@ def test_a_series_that_changes_unit_keeps_the_samples_of_its_own(tmp_path: Path)
         tmp_path,
         [*daily([1.0], last=2), *daily([1000.0], last=1, perf_unit="MB/s"), *daily([2.0])],
     )
-    (history,) = read_perflogs(tmp_path).histories().values()
+    (history,) = read_perflogs(tmp_path).histories.values()
     assert history.values.tolist() == [1, 2]
     assert told(tmp_path) == [f"{path}:3: perf_unit: 'MB/s'; the variable's unit is GiB/s"]
 

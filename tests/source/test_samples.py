@@ -23,7 +23,7 @@ def read(directory: Path, *rows: str) -> Samples:
 
 
 def only(samples: Samples) -> History:
-    (history,) = samples.histories().values()
+    (history,) = samples.histories.values()
     return history
 
 
@@ -42,7 +42,7 @@ def test_series_differ_by_their_fields_alone(tmp_path: Path) -> None:
         replace(KEY, variable="read_bw"): [5.0],
         replace(KEY, case="csc-aggregators 2"): [6.0],
     }
-    assert {key: each.values.tolist() for key, each in samples.histories().items()} == expected
+    assert {key: each.values.tolist() for key, each in samples.histories.items()} == expected
     assert {
         key: samples.values.rows(samples.rows[key])["perf_value"].to_list() for key in expected
     } == expected
@@ -55,7 +55,7 @@ def test_older_perflogs_without_the_column_of_cases_are_of_the_same_series(tmp_p
     at = rows[0].index("case")
     path.write_text("".join("|".join(row[:at] + row[at + 1 :]) + "\n" for row in rows))
     samples = read(tmp_path, *daily([1.0]))
-    assert {key: each.values.tolist() for key, each in samples.histories().items()} == {
+    assert {key: each.values.tolist() for key, each in samples.histories.items()} == {
         KEY: [2.0, 1.0]
     }
 
@@ -98,4 +98,4 @@ def test_samples_that_were_measured_as_the_newest(
 
 def test_no_samples(tmp_path: Path) -> None:
     samples = read(tmp_path, line(perf_var="null", perf_value="null", perf_unit="null"))
-    assert (samples.rows, samples.histories()) == ({}, {})
+    assert (samples.rows, samples.histories) == ({}, {})

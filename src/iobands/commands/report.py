@@ -198,7 +198,7 @@ def advise(
     newer half of the pairs no longer supports an advice, it is withdrawn. If the runs do not decide
     a setting, the output says so, and about how many more runs are needed.
     """
-    histories = samples_from(options).without(model.ACCEPTANCE).histories()
+    histories = samples_from(options).without(model.ACCEPTANCE).histories
     advised, cases = advise_on(histories)
     if not advised and not cases:
         raise cli.failure(f"{source_of(options)}: no two series differ in only one setting")
@@ -225,7 +225,7 @@ def compare(
     """
     if field not in COMPARABLE:
         raise cli.failure(f"{field}: cannot be compared; give one of {', '.join(COMPARABLE)}")
-    every = samples_from(options).without(model.ACCEPTANCE).histories()
+    every = samples_from(options).without(model.ACCEPTANCE).histories
     histories = {key: each.routine for key, each in every.items()}
     found = compared(histories, field, against=against)
     lines = comparison_lines(list(found), field)

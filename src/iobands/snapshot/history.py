@@ -154,9 +154,8 @@ def days_of(times: Times) -> NDArray[np.int_]:
 
     It begins at the hour with the fewest runs, so that no night of runs is cut in two.
     """
-    hours = times.astype("datetime64[h]").astype(np.int64) % 24
-    begin = np.timedelta64(int(np.argmin(np.bincount(hours, minlength=24))), "h")
-    return (times - begin).astype("datetime64[D]").astype(np.int64)
+    hours = times.astype("datetime64[h]").astype(np.int64)
+    return (hours - np.argmin(np.bincount(hours % 24, minlength=24))) // 24
 
 
 def sessions_of(

@@ -123,7 +123,7 @@ def read_known(
     future = tuple((SeriesKey(*key), when) for *key, when in later.iter_rows())
     if future or len(samples.missed):
         samples = samples.until(now + AHEAD)
-    histories = samples.histories()
+    histories = samples.histories
     recent = recent_of(histories.values())
     until = now if as_of else now + AHEAD
     reports = read_run_reports(perflogs, system, timedelta.max if as_of else recent, until)
@@ -132,7 +132,7 @@ def read_known(
     newest = reports.newest or now
     named = samples.with_sessions_of([r for r in reports.runs if newest - r.when <= recent])
     if named is not samples:
-        samples, histories = named, named.histories()
+        samples, histories = named, named.histories
     missed = samples.missed["system"].cast(pl.String).to_list()
     systems = {key.system for key in {*histories, *(key for key, _ in future)}}
     systems |= {*missed, *(run.system for run in reports.runs)}

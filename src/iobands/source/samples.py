@@ -127,42 +127,38 @@ class Samples:
         """The rows with a value, with all their columns."""
         return self.values.frame
 
-    def histories(self) -> Mapping[SeriesKey, History]:
-        """Return the history of each series that has a sample."""
-        return self._histories
-
     @cached_property
-    def _histories(self) -> Mapping[SeriesKey, History]:
+    def histories(self) -> Mapping[SeriesKey, History]:
+        """The history of each series that has a sample."""
         if not self.rows:
             return {}
-        wanted = (TIME, VALUE, "result", "fail_phase", "session", "purpose", *COMPARED)
-        frame = self.values.select(*wanted)[np.concatenate([*self.rows.values()])]
-        ends = np.cumsum([len(rows) for rows in self.rows.values()])
-        times = frame[TIME].cast(pl.Datetime("ns")).to_numpy()
-        values = frame[VALUE].to_numpy()
-        passed = _says(frame["result"], "pass")
-        too_slow = _says(frame["fail_phase"], PERFORMANCE)
-        asked = frame["purpose"].cast(pl.String).is_in([*ASKED]).fill_null(value=False).to_numpy()
-        manner = [_codes(frame[name]) for name in COMPARED]
-        last = [rows[-1] for rows in self.rows.values()]
-        newest = self.values.rows(last).drop(TIME).to_dicts()
+        order = np.concatenate([*self.rows.values()])
+        sizes = [len(rows) for rows in self.rows.values()]
+        ends = np.cumsum(sizes)
         parts = dict(zip(self.rows, map(slice, [0, *ends], ends), strict=True))
-        named = session_codes(frame["session"])
+        columns = (TIME, VALUE, "result", "fail_phase", "session", "purpose", *COMPARED)
+        frame = self.values.select(*columns)
+        times = frame[TIME].cast(pl.Datetime("ns")).to_numpy()[order]
+        values = frame[VALUE].to_numpy()[order]
+        passed = _flags(frame["result"] == "pass")[order]
+        too_slow = _flags(frame["fail_phase"] == PERFORMANCE)[order]
+        asked = _flags(frame["purpose"].is_in([*ASKED]))[order]
+        alike = np.ones(len(order), dtype=bool)
+        for name in COMPARED:
+            if not is_constant(frame[name]):
+                codes = _codes(frame[name])[order]
+                alike &= codes == np.repeat(codes[ends - 1], sizes)
+        named = session_codes(frame["session"])[order]
         sessions = sessions_of(
             {key: times[mine] for key, mine in parts.items()},
             {key: named[mine] for key, mine in parts.items()},
         )
+        newest = self.values.rows(order[ends - 1]).drop(TIME).to_dicts()
         found = {}
         for (key, mine), fields in zip(parts.items(), newest, strict=True):
+            flags = passed[mine], too_slow[mine], alike[mine]
             found[key] = History(
-                times[mine],
-                values[mine],
-                passed[mine],
-                too_slow[mine],
-                np.all([codes[mine] == codes[mine][-1] for codes in manner], axis=0),
-                sessions[key],
-                asked[mine],
-                fields,
+                times[mine], values[mine], *flags, sessions[key], asked[mine], fields
             )
         return found
 
@@ -201,8 +197,8 @@ def write_parquet(samples: Samples, directory: Path) -> Iterator[Path]:
             yield path
 
 
-def _says(column: pl.Series, text: str) -> NDArray[np.bool_]:
-    return (column == text).fill_null(value=False).to_numpy()
+def _flags(column: pl.Series) -> NDArray[np.bool_]:
+    return column.fill_null(value=False).to_numpy()
 
 
 def _codes(column: pl.Series) -> NDArray[np.int64]:

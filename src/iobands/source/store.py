@@ -221,7 +221,7 @@ def read_stored(
     """
     systems = [system] if system else systems
     samples = stored_samples(store, systems)
-    since = EVER if as_of else now - 2 * recent_of(samples.histories().values())
+    since = EVER if as_of else now - 2 * recent_of(samples.histories.values())
     while True:
         with TemporaryDirectory(prefix="iobands-") as scratch:
             root = Path(scratch)
