@@ -27,7 +27,7 @@ import iobands  # noqa: E402
 from iobands.measure import SessionError, require_plain  # noqa: E402
 from iobands.measure.inside import begin_in_reframe, is_run, mend_loading  # noqa: E402
 from iobands.measure.perflogs import takes_locks  # noqa: E402
-from iobands.model import FileError  # noqa: E402
+from iobands.model import FileError, mistake_in, not_read  # noqa: E402
 
 _OLDEST = (4, 10)  # by its run reports and the settings of its perflogs
 
@@ -77,6 +77,19 @@ def _is_of_others(path: Path, site: ModuleType | None) -> bool:
         return _asked() not in {None, path.stem}
 
 
+def _site_files(directory: Path) -> list[Path]:
+    """The site files in the order in which ReFrame tries them; `local` matches any host.
+
+    A name that begins with a dot belongs to an editor, such as its lock, a dangling link.
+    """
+    try:
+        found = [each for each in directory.iterdir() if each.suffix == ".py"]
+    except OSError as error:
+        raise SystemExit(f"ERROR: {not_read(directory, error)}") from None
+    own = [each for each in found if each.name[0] not in "._"]
+    return sorted(own, key=lambda path: (path.stem == "local", path.stem))
+
+
 def _refuse_unknown_host(left_out: list[str]) -> None:
     """Refuse to measure on a host of no site file: ReFrame would run no check, and not say why."""
     if not _asked() and (is_run(sys.argv[1:]) or "--describe" in sys.argv):
@@ -106,16 +119,6 @@ def _site_configuration() -> dict:
     mend_loading()
     results = _load(CONFIG / "results.py")
     validation = _load(CONFIG / "validation.py")
-    # ReFrame takes the first system with matching host names; `local` matches any, so it is last.
-    # A name that begins with a dot belongs to an editor, such as its lock, a dangling link.
-    paths = sorted(
-        (
-            path
-            for path in (results.SITE / "config" / "systems").glob("*.py")
-            if path.name[0] not in "._"
-        ),
-        key=lambda path: (path.stem == "local", path.stem),
-    )
     try:
         require_plain(CONFIG.parent)
         require_plain(results.SITE)
@@ -124,7 +127,7 @@ def _site_configuration() -> dict:
         raise SystemExit(f"ERROR: {error}") from None
     systems, environments, general = [], [], []
     used, left_out = None, []
-    for path in paths:
+    for path in _site_files(results.SITE / "config" / "systems"):
         site = None
         try:
             site = _load(path)
@@ -137,15 +140,13 @@ def _site_configuration() -> dict:
                     print(f"WARNING: {warning}", file=sys.stderr)
                 used = site.system["name"]
         except Exception as error:
+            said = mistake_in(path, error)
             if used or _is_of_others(path, site):
-                said = str(error) if isinstance(error, FileError) else f"{path}: {error!r}"
                 print(f"WARNING: left out: {said}", file=sys.stderr)
                 left_out.append(said)
                 continue
-            if isinstance(error, FileError):
-                # ReFrame would print its own traceback, but only the message helps.
-                raise SystemExit(f"ERROR: {error}") from None
-            raise
+            # ReFrame would name config/site.py instead
+            raise SystemExit(f"ERROR: {said}") from None
         systems.append({**results.directories(), **site.system})
         environments.extend(
             {**environment, "target_systems": [site.system["name"]]}

@@ -1,5 +1,10 @@
 """A mistake in one site file stops ReFrame for that system, and for no other."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 pytestmark = pytest.mark.machine
@@ -10,6 +15,14 @@ MISTAKES = {
     "nothing": "",
     "no system": "environments = []",
     "no site": "system = {'name': 'wrong', 'hostnames': ['nowhere']}\nenvironments = 1",
+}
+#: What is said of each, after its path.
+SAID = {
+    "no Python": ": SyntaxError: '{' was never closed (wrong.py, line 1)",
+    "an error": ", line 1: RuntimeError: no such cluster",
+    "nothing": ": does not define `system`",
+    "no system": ": does not define `system`",
+    "no site": ": ",
 }
 
 
@@ -32,8 +45,7 @@ def test_a_mistake_stops_no_other_system(site, mistake):
     assert f"WARNING: left out: {path}" in said
     refused = site.reframe("-l", "--system=wrong")
     assert refused.returncode == 1
-    if mistake in ("nothing", "no system"):
-        assert f"ERROR: {path}: does not define `system`" in refused.stdout + refused.stderr
+    assert f"ERROR: {path}{SAID[mistake]}" in refused.stdout + refused.stderr
 
 
 def test_a_file_that_may_be_of_this_host_is_no_other(site):
@@ -41,3 +53,31 @@ def test_a_file_that_may_be_of_this_host_is_no_other(site):
     path = site.root / "config" / "systems" / "aaa.py"
     path.write_text("system = {\n", encoding="utf-8")
     assert site.reframe("-l").returncode == 1
+
+
+#: As an ordinary user, whom modes of files keep out.
+UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+
+
+@pytest.mark.needs("fewer capabilities")
+@pytest.mark.parametrize("closed", ["config/systems", "config/systems/aaa.py"])
+def test_what_cannot_be_read_is_named(site, closed):
+    """A session of it fails with the reason, which its record has, too."""
+    path = site.root / closed
+    if path.suffix:
+        path.write_text("# on a host of this site\n", encoding="utf-8")
+    path.chmod(0)
+    try:
+        done = subprocess.run(
+            [*UNPRIVILEGED, Path(sys.executable).with_name("iobands"), "run"],
+            cwd=site.root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        path.chmod(0o755)
+    why = f"{path}: cannot be read: Permission denied"
+    assert (done.returncode, done.stderr) == (3, f"IOBANDS UNKNOWN: {why}\n")
+    record = json.loads((site.root / "perflogs" / "last-session.json").read_text("utf-8"))
+    assert (record["how"], record["reason"]) == ("failed", why)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import date, datetime, timedelta, timezone
 from math import inf
@@ -262,14 +263,18 @@ def costs_of(described: Iterable[Mapping[str, Any]]) -> list[Cost]:
 def over_budget(root: Path, selection: Selection, read_site_file: ReadSiteFile) -> list[Cost]:
     """Reserve what a selection may cost today, and return what exceeds the budgets of site files.
 
-    Without a budget in any of them, ReFrame is not asked what the selection is.
+    Without a budget in any of them, ReFrame is not asked what the selection is. Files that cannot
+    be read are left to ReFrame, which names them.
 
     Raises:
         SessionError: the costs or a site file cannot be read.
         OSError: the reservation cannot be recorded.
     """
-    files = (root / "config" / "systems").glob("*.py")
-    if not any(_BUDGET in path.read_text(encoding="utf-8", errors="replace") for path in files):
+    texts: list[str] = []
+    for path in (root / "config" / "systems").glob("*.py"):
+        with suppress(OSError):
+            texts.append(path.read_text(encoding="utf-8", errors="replace"))
+    if not any(_BUDGET in text for text in texts):
         return []
     try:
         costs = costs_of(describe(root, selection.arguments()))

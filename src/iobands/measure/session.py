@@ -122,11 +122,14 @@ def _opened(perflogs: Path, command: str) -> Iterator[tuple[lock.Holder, list[st
 
 @contextmanager
 def _refusing(perflogs: Path) -> Iterator[None]:
-    """Raise a SessionError for a system call that failed below the perflogs."""
+    """Raise a SessionError for a system call that failed, above all below the perflogs."""
     try:
         yield
     except OSError as error:
-        raise lock.refusal(error, Path(error.filename or perflogs)) from error
+        path = Path(error.filename or perflogs)
+        if perflogs not in {path, *path.parents}:
+            raise SessionError(f"{path}: {error.strerror}; nothing was measured") from error
+        raise lock.refusal(error, path) from error
 
 
 def _recorded(
@@ -138,11 +141,12 @@ def _recorded(
     former = lock.read_last_session(perflogs)
     begun = lock.begin_record(perflogs, holder, selection.tag or "", selection.system)
     try:
-        outcome = _session(at, selection, holder.session, limit)
+        with _refusing(perflogs):
+            outcome = _session(at, selection, holder.session, limit)
     except NothingSelectedError:
         lock.restore_record(perflogs, former)
         raise
-    except (SessionError, OSError) as error:
+    except SessionError as error:
         lock.end_record(perflogs, begun, FAILED, {}, str(error))
         raise
     if clock:

@@ -64,6 +64,7 @@ from iobands.model.files import (
     entries,
     held,
     mask_others,
+    mistake_in,
     mounts,
     mounts_in,
     naming,

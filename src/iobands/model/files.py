@@ -9,6 +9,7 @@ import re
 import secrets
 import stat
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -263,6 +264,19 @@ class Unusable(ValueError):
 
 class FileError(ValueError):
     """A file that cannot be used; the message says where, what is wrong and what to write."""
+
+
+def mistake_in(path: Path, error: Exception) -> str:
+    """Return why the Python of a file could not be read or run: the file, the line, the error."""
+    if isinstance(error, FileError):
+        return str(error)
+    here = path.absolute()
+    if isinstance(error, OSError) and error.filename and Path(error.filename).absolute() == here:
+        return str(not_read(path, error))
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [each.lineno for each in frames if Path(each.filename).absolute() == here]
+    where = f"{path}, line {lines[-1]}" if lines else path
+    return f"{where}: {type(error).__name__}: {error}"
 
 
 def mounts() -> list[tuple[str, str]]:

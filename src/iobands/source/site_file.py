@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.model import FileError, SeriesKey, path_part
+from iobands.model import FileError, SeriesKey, mistake_in, path_part
 
 #: The directory that published commands stripe.
 _DIRECTORY: Final = "results"
@@ -51,7 +51,9 @@ def read_site_file(directory: Path, system: str) -> SiteFile:
         FileError: the file cannot be run, or has another form.
     """
     path = directory / f"{path_part(system)}.py"
-    if not path.is_file():
+    try:
+        path.stat()
+    except FileNotFoundError:
         return SiteFile()
     try:
         found = runpy.run_path(str(path))
@@ -60,7 +62,7 @@ def read_site_file(directory: Path, system: str) -> SiteFile:
             {each["name"]: each for each in found.get("environments", ())},
         )
     except Exception as error:
-        raise FileError(f"{path}: {type(error).__name__}: {error}") from error
+        raise FileError(mistake_in(path, error)) from error
 
 
 def commands(site_file: SiteFile, key: SeriesKey, newest: Mapping[str, Any]) -> list[str]:
