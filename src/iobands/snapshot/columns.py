@@ -84,13 +84,15 @@ class Columns:
         groups, group_of = np.unique(groups, return_inverse=True)
         if 2 * len(groups) * ROWS_TOGETHER >= self._height or self._known.keys() >= {*self.schema}:
             return self.select(*self.schema)[wanted]
-        found, begins = [pl.DataFrame(schema=self.schema)], [0]
+        new = {name: each for name, each in self.schema.items() if name not in self._known}
+        found, begins = [pl.DataFrame(schema=new)], [0]
         for group, source in zip(*divmod(groups, len(starts)), strict=True):
             few = self._sources[source][0].slice(int(group) * ROWS_TOGETHER, ROWS_TOGETHER)
-            found.append(few.select(*self.schema).collect())
+            found.append(few.select(*new).collect())
             begins.append(begins[-1] + len(found[-1]))
         rows = pl.concat(found)[np.array(begins)[group_of] + within % ROWS_TOGETHER]
-        return rows.with_columns(each[wanted].alias(name) for name, each in self._known.items())
+        known = (each[wanted].alias(name) for name, each in self._known.items())
+        return rows.with_columns(known).select(*self.schema)
 
     def at(self, places: NDArray[np.int_]) -> Columns:
         """Return the rows at `places`, in their order."""
@@ -113,9 +115,10 @@ class Columns:
         return self.at(chosen.arg_true().to_numpy().astype(np.int64))
 
     def with_columns(self, *columns: pl.Series) -> Columns:
-        """Return it with others in the place of columns of their names."""
+        """Return it with others, some in the place of columns of their names."""
+        schema = self.schema | {each.name: each.dtype for each in columns}
         known = self._known | {each.name: each for each in columns}
-        return Columns(self._sources, self.schema, self._places, known)
+        return Columns(self._sources, schema, self._places, known)
 
     def drop(self, *names: str) -> Columns:
         """Return it without some columns."""

@@ -20,9 +20,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
 
 import msgspec
+import numpy as np
 import polars as pl
 
-from iobands.model import TIME, VALUE, Rejected, Rejections, path_part
+from iobands.model import SPEEDS, TIME, VALUE, Rejected, Rejections, path_part
 from iobands.snapshot import Columns
 from iobands.source.known import Known, read_known, recent_of
 from iobands.source.lines import FILE, LINE, ROWS, SAID
@@ -182,20 +183,21 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     names.sort(key=lambda name: PurePosixPath(name).parts)
     number = pl.col("file").cast(pl.Enum(names)).to_physical().cast(pl.UInt32)
     rows = rows.with_columns(number.alias(FILE))
-    # by an index, as a sort of all columns takes their memory once more
     order = rows.select(TIME, FILE, "line").rechunk().select(pl.arg_sort_by(TIME, FILE, "line"))
+    # by their places, as a sort of all columns takes their memory once more
+    ordered = Columns.of(rows).at(order.to_series().to_numpy().astype(np.int64))
     # numbered anew, as a perflog that is rotated has another first line under the same name
-    rows = rows[order.to_series()].with_row_index(LINE)
+    ordered = ordered.with_columns(pl.Series(LINE, range(len(rows)), pl.UInt32))
     # what is equal has one time and one value, which is quick to see
-    alike = rows.filter(rows.select(TIME, VALUE).is_duplicated())
-    if len(again := alike.filter(~pl.struct(CONTENT).is_first_distinct())):
-        rows = rows.filter(~pl.col(LINE).is_in(again[LINE].implode()))
-    said = rows.select(*SAID).filter(
+    alike = ordered.select(TIME, VALUE).is_duplicated().arg_true()
+    rest = ordered.rows(alike.to_numpy()).select(~pl.struct(CONTENT).is_first_distinct())
+    if len(again := alike.filter(rest.to_series())):
+        ordered = ordered.filter(~ordered[LINE].is_in(again.implode()))
+    said = ordered.select(*SAID).filter(
         pl.any_horizontal(pl.col(name).is_not_null() for name in SAID if name not in {FILE, LINE})
     )
-    parsed = Parsed(
-        Columns.of(rows.select(*ROWS)), said, [Path(name) for name in names], Rejections(), []
-    )
+    paths = [Path(name) for name in names]
+    parsed = Parsed(ordered.drop("file", "line", *SPEEDS), said, paths, Rejections(), [])
     return replace(parsed.samples(), rejected=tuple(rejected))
 
 
