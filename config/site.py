@@ -24,10 +24,10 @@ else:  # installed, among packages that must not hide ReFrame's own
 import reframe  # noqa: E402
 
 import iobands  # noqa: E402
-from iobands.measure import SessionError, require_plain  # noqa: E402
+from iobands.measure import WRONG_ARGUMENT, SessionError, require_plain  # noqa: E402
 from iobands.measure.inside import begin_in_reframe, is_run, mend_loading  # noqa: E402
 from iobands.measure.perflogs import takes_locks  # noqa: E402
-from iobands.model import FileError, mistake_in, not_read  # noqa: E402
+from iobands.model import FileError, mistake_in, not_read, one_of  # noqa: E402
 
 _OLDEST = (4, 10)  # by its run reports and the settings of its perflogs
 
@@ -90,12 +90,19 @@ def _site_files(directory: Path) -> list[Path]:
     return sorted(own, key=lambda path: (path.stem == "local", path.stem))
 
 
-def _refuse_unknown_host(left_out: list[str]) -> None:
-    """Refuse to measure on a host of no site file: ReFrame would run no check, and not say why."""
-    if not _asked() and (is_run(sys.argv[1:]) or "--describe" in sys.argv):
-        none = f"no site file in config/systems is of this host, {socket.gethostname()}"
-        remedy = "correct its hostnames, or give --system NAME"
-        raise SystemExit(f"ERROR: {left_out[0] if left_out else f'{none}; {remedy}'}")
+def _refuse_unknown(systems: list[dict], left_out: list[str]) -> None:
+    """Refuse to measure no system of a site file: ReFrame would run no check, and not say why."""
+    asked = _asked()
+    if not is_run(sys.argv[1:]) and "--describe" not in sys.argv:
+        return
+    if asked:
+        known = one_of(asked, sorted(system["name"] for system in systems))
+        none = f"no site file in config/systems has the system {asked}; {known}"
+        print("; left out: ".join([f"ERROR: {none}", *left_out]), file=sys.stderr)
+        raise SystemExit(1 if left_out else WRONG_ARGUMENT)
+    none = f"no site file in config/systems is of this host, {socket.gethostname()}"
+    remedy = "correct its hostnames, or give --system NAME"
+    raise SystemExit(f"ERROR: {left_out[0] if left_out else f'{none}; {remedy}'}")
 
 
 def _begin_session(perflogs: Path, system: str) -> str:
@@ -154,7 +161,7 @@ def _site_configuration() -> dict:
         )
         general.append(results.general(site.system["name"]))
     if not used:
-        _refuse_unknown_host(left_out)
+        _refuse_unknown(systems, left_out)
     locks = True
     if used and is_run(sys.argv[1:]):
         session = _begin_session(results.PERFLOGS, used)

@@ -190,12 +190,18 @@ def test_a_mistake_in_the_site_file(site: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_what_reframe_says_in_red_is_plain(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(site)
-    status, said = call("cost", "--system", "nosuch")
-    assert status == 3
-    assert said.startswith("IOBANDS UNKNOWN: failed to load configuration: ")
-    assert "'nosuch'" in said
-    said = call("run", "now")[1]
-    assert said == "IOBANDS UNKNOWN: reframe: error: unrecognized arguments: now\n"
+    red = "IOBANDS UNKNOWN: run session stopped: reframe error: invalid regex: '('\n"
+    assert call("cost", "--tag", "(") == (3, red)
+
+
+@pytest.mark.parametrize("command", ["run", "cost", "schedule cron"])
+def test_a_system_without_a_site_file_is_named_with_those_that_have_one(
+    command: str, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(site)
+    none = "no site file in config/systems has the system nosuch; write one of local"
+    assert call(*command.split(), "--system", "nosuch") == (3, f"IOBANDS UNKNOWN: {none}\n")
+    assert not (site / "perflogs" / "last-session.json").exists()
 
 
 def test_a_site_file_of_another_host(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:

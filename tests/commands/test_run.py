@@ -19,6 +19,12 @@ pytestmark = pytest.mark.machine
 
 pytest.importorskip("reframe")
 
+#: What is said of the tag dayly.
+NO_TAG = (
+    "no check that runs on this system has the tag dayly; write one of broken, daily (did you mean "
+    "daily?)"
+)
+
 
 @pytest.fixture
 def pings(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
@@ -152,7 +158,7 @@ def test_nothing_selected_is_an_error(
     record = (root / "perflogs" / "last-session.json").read_bytes()
     done = iobands("run", "--notify", "--tag", "dayly", cwd=root)
     assert (done.returncode, done.stdout) == (3, "")
-    assert "none has the tag dayly and runs on this system; did you mean daily? " in done.stderr
+    assert done.stderr == f"IOBANDS UNKNOWN: {NO_TAG}\n"
     assert [each.path for each in pings.asked] == ["/uuid/start", "/uuid/fail"]
     assert "dayly" in pings.asked[1].body
     # the session before is still the last one
@@ -163,6 +169,32 @@ def test_nothing_selected_is_an_error(
         **done.cells(),
         next_run=again.returncode == 0,
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("now", "reframe: error: unrecognized arguments: now"),
+        ("-- -n (", "run session stopped: reframe error: invalid regex: '('"),
+        ("-- -n Nosuch", "no check with the tag daily is selected by -n Nosuch; `iobands reframe"),
+        ("-- -p nosuch", "no check with the tag daily is selected by -p nosuch; `iobands reframe"),
+    ],
+)
+def test_arguments_that_select_nothing_are_no_failed_session(
+    words: str, said: str, root: Path, iobands: Command
+) -> None:
+    assert iobands("run", "--", "-n", "Good", cwd=root).returncode == 0
+    record = (root / "perflogs" / "last-session.json").read_bytes()
+    done = iobands("run", *words.split(), cwd=root)
+    assert (done.returncode, done.stderr.startswith(f"IOBANDS UNKNOWN: {said}")) == (3, True)
+    assert (root / "perflogs" / "last-session.json").read_bytes() == record
+
+
+def test_what_selects_nothing_is_not_scheduled(root: Path, iobands: Command) -> None:
+    done = iobands("schedule", "cron", "--tag", "dayly", cwd=root)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", f"IOBANDS UNKNOWN: {NO_TAG}\n")
+    cost = iobands("cost", "--tag", "dayly", cwd=root)
+    assert cost.stderr == done.stderr
 
 
 NOT_IMPORTABLE = """\

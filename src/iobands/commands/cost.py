@@ -7,6 +7,7 @@ from collections import defaultdict
 from enum import Enum
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,7 +15,7 @@ import typer
 from iobands import measure
 from iobands.commands import cli
 from iobands.measure.schedule import Every, new_job
-from iobands.model import OK, WARNING
+from iobands.model import OK, WARNING, SessionError
 from iobands.views import blocks, fitted, output_width, printable, size_text
 
 _DAYS_A_YEAR = 365
@@ -36,12 +37,14 @@ def cost(
     Nothing is measured. If the site file declares `capacity_tib` for a file system, the table also
     shows how many times a year its whole capacity is written.
     """
-    found = cli.root_of(root)
+    found, selection = cli.root_of(root), measure.Selection(tag, system)
     try:
-        described = measure.describe(found, measure.Selection(tag, system).arguments())
+        described = measure.describe(found, selection.arguments())
         costs = measure.costs_of(described)
     except ValueError as error:  # ReFrame prints something else
         raise cli.failure(str(error)) from error
+    if not described:
+        raise cli.failure(measure.why_none(found, selection))
     if not costs:
         raise cli.failure(f"no measuring check with the tag {tag} runs on this system")
     read, places = (
@@ -141,6 +144,8 @@ def schedule(
     elif not cli.missing_of_report():
         report = "dashboard"
     writing, notifying = ["--report", report] if report else [], ["--notify"] if notify else []
+    if not suspects:
+        _refuse_nothing(place, measure.Selection(tag, system))
     of_system = ["--system", system] if system else []
     often = every or (Every.WEEK if tag == "weekly" else Every.DAY)
     try:
@@ -158,6 +163,17 @@ def schedule(
             continue
         lines = job.cron_line() if form is Form.CRON else job.scron_lines()
         typer.echo(f"# {job.name}: {what}\n{lines}")
+
+
+def _refuse_nothing(root: Path, selection: measure.Selection) -> None:
+    """End with a message if a selection has no check, as far as that is known without a session."""
+    try:
+        if not measure.describe(root, selection.arguments()):
+            raise cli.failure(measure.why_none(root, selection))
+    except measure.NothingSelectedError as error:
+        raise cli.failure(str(error)) from error
+    except (OSError, SessionError, ValueError):
+        return  # the session will say it
 
 
 def clean(

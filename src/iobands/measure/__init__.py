@@ -30,7 +30,9 @@ from iobands.measure.plan import (
 from iobands.measure.reframe import (
     LOG,
     SITE_ENV,
+    WRONG_ARGUMENT,
     Listener,
+    NothingSelectedError,
     Selection,
     Workplace,
     describe,
@@ -44,5 +46,11 @@ from iobands.measure.reframe import (
 )
 from iobands.measure.run_directories import SweepOutcome, clean_up, read_leftovers
 from iobands.measure.run_reports import load_report, read_run_reports, reduced_report, report_files
-from iobands.measure.session import SessionOutcome, measure, measure_again, measure_apart
+from iobands.measure.session import (
+    SessionOutcome,
+    measure,
+    measure_again,
+    measure_apart,
+    why_none,
+)
 from iobands.model import SESSION_ENV, SessionError

@@ -80,6 +80,10 @@ def selection_of(
     return Selection(None, place, (*named, "-p", f"^{re.escape(environ)}$", *more), why)
 
 
+class NothingSelectedError(SessionError):
+    """The arguments of ReFrame select no check: nothing was measured, and nothing has failed."""
+
+
 @dataclass(frozen=True)
 class Listener:
     """Who follows a session: `line` gets each line of ReFrame, `step` a short text at each step."""
@@ -160,6 +164,8 @@ _FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
 _TAIL: Final = 5  # lines of the output in a message
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GRACE_SECONDS: Final = 180  # to cancel jobs, and for these to clean up
+#: ReFrame's exit status for one, as argparse ends.
+WRONG_ARGUMENT: Final = 2
 _PHASES: Final = frozenset({"run", "run_complete", "run_wait", "sanity"})
 # The words of Slurm (slurmctld, slurmstepd, srun) and of the daemons that start MPI's processes.
 _SPOILT: Final = re.compile(
@@ -224,11 +230,18 @@ def reframe_command(root: Path) -> list[str]:
 
 
 def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what ReFrame says about selected checks, or raise OSError or its own SessionError."""
+    """Return what ReFrame says about selected checks.
+
+    Raises:
+        NothingSelectedError: an argument is wrong.
+        SessionError: ReFrame fails otherwise.
+        OSError: it cannot be started.
+    """
     command = [*reframe_command(root), *arguments, "--describe"]
     done = subprocess.run(command, capture_output=True, check=False, **_options(root))
     if done.returncode:
-        raise SessionError(_reason(f"{done.stdout}\n{done.stderr}".splitlines()))
+        failed = NothingSelectedError if done.returncode == WRONG_ARGUMENT else SessionError
+        raise failed(_reason(f"{done.stdout}\n{done.stderr}".splitlines()))
     return json.loads(done.stdout)
 
 

@@ -6,13 +6,13 @@ its run report are read.
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from difflib import get_close_matches
 from pathlib import Path
 
 from iobands.measure import lock, plan
@@ -20,7 +20,9 @@ from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, req
 from iobands.measure.processes import cancel_jobs, end_session, forget_jobs
 from iobands.measure.reframe import (
     LOG,
+    WRONG_ARGUMENT,
     Ended,
+    NothingSelectedError,
     Selection,
     Workplace,
     describe,
@@ -45,16 +47,13 @@ from iobands.model import (
     LastSession,
     SessionError,
     Unusable,
+    one_of,
 )
 
 #: Judges what was measured so far, and returns what to measure again.
 Judge = Callable[[], Sequence[Ask]]
 
 _stop_beating: dict[str, Callable[[], None]] = {}  # by session
-
-
-class NothingSelectedError(SessionError):
-    """No check has the tag: nothing was measured, and nothing has failed."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,8 @@ def measure(
     `perflogs/last-session.json`.
 
     Raises:
-        SessionError: another session runs, no check was selected, ReFrame did not run, or it was
-            interrupted.
+        NothingSelectedError: its own arguments select no check; the record stays as it was.
+        SessionError: another session runs, ReFrame did not run, or it was interrupted.
     """
     perflogs, end = at.perflogs, time.monotonic() + limit
     with _opened(perflogs, f"iobands run --tag {selection.tag}") as (holder, notes):
@@ -272,25 +271,31 @@ def _why_nothing(
 ) -> SessionError:
     """Return why ReFrame measured nothing, or did not run to its end."""
     if ended.selected_none and not left_out:
-        return NothingSelectedError(_why_none(root, selection))
-    said = [*left_out, *(f"not loaded: {each}" for each in ended.not_loaded)]
+        return NothingSelectedError(why_none(root, selection))
+    log = root / "perflogs" / LOG
     if ended.cases is None:
-        return SessionError(ended.said if ended.status else "; ".join(said))
+        unloaded = [f"not loaded: {each}" for each in ended.not_loaded]
+        if len(unloaded) > 1:
+            unloaded[1:] = [f"{len(unloaded) - 1} more, in {log}"]
+        why = ended.said if ended.status else "; ".join([*left_out, *unloaded])
+        is_own = selection.extra or ended.status == WRONG_ARGUMENT
+        return (NothingSelectedError if is_own else SessionError)(why)
     left = f"ReFrame ended with status {ended.status} and left {len(ended.reports)} run reports"
-    return SessionError(f"{left}; its output is in {root / 'perflogs' / LOG}: {ended.said}")
+    return SessionError(f"{left}; its output is in {log}: {ended.said}")
 
 
-def _why_none(root: Path, selection: Selection) -> str:
-    """Return why no check was selected, with the tag that is probably meant."""
-    why, remedy = "it may be gone or renamed; ", "`iobands reframe -- -L` lists all"
-    if selection.tag is not None:
-        everywhere = [each for each in selection.arguments()[2:] if each.startswith("--system=")]
-        tags = {tag for check in describe(root, everywhere) for tag in check["tags"]}
-        close = get_close_matches(selection.tag, sorted(tags), n=1)
-        why = f"none has the tag {selection.tag} and runs on this system; "
-        if close and selection.tag not in tags:
-            why += f"did you mean {close[0]}? "
-    return f"no check was selected: {why}{remedy}"
+def why_none(root: Path, selection: Selection) -> str:
+    """Return why no check was selected, with the tags that there are."""
+    lists = "`iobands reframe -- -L` lists all"
+    if selection.tag is None:
+        return f"no check was selected: it may be gone or renamed; {lists}"
+    everywhere = [each for each in selection.arguments()[2:] if each.startswith("--system=")]
+    tags = {tag for check in describe(root, everywhere) for tag in check["tags"]}
+    if selection.tag in tags:
+        words = shlex.join(selection.extra)
+        return f"no check with the tag {selection.tag} is selected by {words}; {lists}"
+    have = f"no check that runs on this system has the tag {selection.tag}"
+    return f"{have}; {one_of(selection.tag, sorted(tags))}"
 
 
 def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -> SessionOutcome:
