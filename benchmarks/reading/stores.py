@@ -44,6 +44,7 @@ def main(
     with TemporaryDirectory(prefix="bench-stores-", dir=directory) as scratch:
         root = Path(scratch)
         perflogs = root / "site" / "perflogs"
+        (root / "site" / "config" / "systems").mkdir(parents=True)  # which make it a site
         rows = write_perflogs(perflogs, series, days)
         session = [sys.executable, "-m", "benchmarks.reading.day_before", str(perflogs)]
         subprocess.run(session, cwd=_ROOT, check=True)  # the log of alerts, which has their causes
