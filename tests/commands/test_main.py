@@ -140,7 +140,11 @@ def test_empty_perflogs(tmp_path: Path, iobands: Command) -> None:
     (tmp_path / "perflogs").mkdir()
     done = iobands("status")
     assert done.returncode == 3
-    assert done.stdout.startswith("IOBANDS UNKNOWN: no samples\n")
+    nothing = "no samples; measure with: iobands run"
+    assert done.stdout.startswith(f"IOBANDS UNKNOWN: {nothing}\n")
+    for command in (("table",), ("calibrate",), ("explain", "disk")):
+        said = iobands(*command).stderr
+        assert (said.startswith("IOBANDS UNKNOWN: "), said.endswith(f"{nothing}\n")) == (True, True)
 
 
 def test_broken_bands(good: Path, iobands: Command) -> None:
@@ -277,3 +281,7 @@ def test_as_of_a_day_in_the_past(tmp_path: Path, iobands: Command) -> None:
         "a fpp write_bw: h"
     )
     assert iobands("status", "--as-of", "yesterday").returncode == 3
+    for command in (("status",), ("explain", "a fpp"), ("report", "page")):
+        done = iobands(*command, "--as-of", "2099-01-01")
+        said = "IOBANDS UNKNOWN: --as-of 2099-01-01: in the future; nothing is known then\n"
+        assert (done.returncode, done.stdout, done.stderr) == (3, "", said)

@@ -52,7 +52,7 @@ def test_each_rate_is_a_datum_with_its_floor(tmp_path: Path) -> None:
 
 def test_a_site_without_rates_has_no_bar() -> None:
     assert performance(NOTHING_KNOWN) == []
-    assert plugin_line(NOTHING_KNOWN) == "IOBANDS UNKNOWN: no samples"
+    assert plugin_line(NOTHING_KNOWN) == "IOBANDS UNKNOWN: no samples; measure with: iobands run"
 
 
 def test_a_bar_in_a_name_does_not_end_the_text(tmp_path: Path) -> None:

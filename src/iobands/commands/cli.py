@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 from functools import partial, wraps
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,6 +48,12 @@ def _not_empty(words: list[str]) -> list[str]:
     return words
 
 
+def _not_in_future(text: str | None) -> str | None:
+    if text and time_of(text, "--as-of") > datetime.now(timezone.utc):
+        raise failure(f"--as-of {text}: in the future; nothing is known then")
+    return text
+
+
 _SERIES: Final = "The name of a series or an alert in `iobands status`, or some of its words."
 _CONFIG: Final = (
     "The directory with bands, alerts, systems and notify.yaml. [default: config, here or of the "
@@ -80,7 +86,9 @@ NotifyOption = Annotated[bool, "Also send messages, as config/notify.yaml says."
 YesOption = Annotated[bool, option("--yes -y", "Write without asking.")]
 DryRunOption = Annotated[bool, "Show the result, and write nothing."]
 SinceOption = Annotated[str | None, "TIME", "A date (UTC), or a time with its offset."]
-AsOfOption = Annotated[str | None, "TIME", _AS_OF]
+AsOfOption = Annotated[
+    str | None, typer.Option("--as-of", metavar="TIME", callback=_not_in_future, help=_AS_OF)
+]
 
 
 @dataclass(frozen=True)

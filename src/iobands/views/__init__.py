@@ -7,6 +7,7 @@ from iobands.views.notes import asked_text
 from iobands.views.peers import peers_text
 from iobands.views.writing import (
     MAIL_WIDTH,
+    NO_SAMPLES,
     Block,
     DocumentFormat,
     age_text,

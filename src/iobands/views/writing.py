@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: How wide a mail is, and whatever goes to a pipe or a file.
 MAIL_WIDTH: Final = 80
+#: What is said of a site without samples and alerts.
+NO_SAMPLES: Final = "no samples; measure with: iobands run"
 GAP: Final = "  "
 #: What the exit statuses are called.
 WORDS: Final = {
@@ -271,7 +273,7 @@ def counts(site: Snapshot) -> str:
     ]
     said = [", ".join(alerts)] if alerts else []
     if not site.series:
-        return "; ".join([*said, "no samples"])
+        return "; ".join([*said, "no samples"] if said else [NO_SAMPLES])
     number = plural(len(site.series), "series")
     calibrating = site.counts().get(State.CALIBRATING, 0)
     if calibrating == len(site.series):
