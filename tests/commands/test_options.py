@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from iobands.commands import cli
+from tests.commands.calling import call
 from tests.commands.small_site import site, unknown
 
 
@@ -37,6 +39,13 @@ def test_an_option_without_effect_is_refused(words, said, iobands, tmp_path):
     before = sorted(tmp_path.rglob("*"))
     assert said in unknown(iobands(*words.split())).stderr
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_what_is_no_parameter_of_the_command_cannot_be_refused():
+    assert call("cost", "--site", "/nowhere")[0] == 3
+    cli.refuse("here", "tag", "every")
+    with pytest.raises(KeyError, match="tga"):
+        cli.refuse("here", "tag", "tga")
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from iobands.source.site_file import SiteFile
 
 _T = TypeVar("_T")
-#: The options and arguments that the command line has, as they are written there.
-_given: dict[str, str] = {}
+#: The command's options and arguments as the command line has them; None for those it has not.
+_given: dict[str, str | None] = {}
 
 #: The modules that `iobands[report]` installs beyond the core.
 REPORT_MODULES: Final = ("jinja2", "matplotlib", "pandas", "scipy", "uplot")
@@ -181,9 +181,9 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         _given.clear()
         for each in context.command.params:
             source = context.get_parameter_source(str(each.name))
-            if source and source.name == "COMMANDLINE":
-                is_option = each.param_type_name == "option"
-                _given[str(each.name)] = each.opts[0] if is_option else str(each.metavar)
+            word = each.opts[0] if each.param_type_name == "option" else str(each.metavar)
+            is_given = source is not None and source.name == "COMMANDLINE"
+            _given[str(each.name)] = word if is_given else None
         if "store" in names and given["store"]:
             refuse("with --store", "perflogs")
         if kind:
@@ -242,10 +242,14 @@ def default_path(path: Path) -> Path:
 
 
 def refuse(where: str, *names: str) -> None:
-    """End with a message if the command line has a parameter that has no effect there."""
-    for name in names:
-        if name in _given:
-            raise failure(f"{_given[name]} has no effect {where}")
+    """End with a message if the command line has a parameter that has no effect there.
+
+    Raises:
+        KeyError: the command has no such parameter.
+    """
+    for given in [_given[name] for name in names]:
+        if given:
+            raise failure(f"{given} has no effect {where}")
 
 
 def note(text: str) -> None:

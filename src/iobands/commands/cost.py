@@ -144,8 +144,6 @@ def schedule(
     elif not cli.missing_of_report():
         report = "dashboard"
     writing, notifying = ["--report", report] if report else [], ["--notify"] if notify else []
-    if not suspects:
-        _refuse_nothing(place, measure.Selection(tag, system))
     of_system = ["--system", system] if system else []
     often = every or (Every.WEEK if tag == "weekly" else Every.DAY)
     try:
@@ -153,6 +151,8 @@ def schedule(
         hourly = new(None, [*writing, *notifying], every=Every.HOUR)
     except ValueError as error:
         raise cli.failure(str(error)) from error
+    if not suspects:
+        _refuse_nothing(place, measure.Selection(tag, system))
     if form is Form.SCRIPT:
         typer.echo(f"#!/bin/sh\n{(hourly if suspects else usual).shell()}")
         return

@@ -124,7 +124,6 @@ _StoreOption = Annotated[str | None, "URL", "The store. [default: url in config/
 def _store_of(store: str | None, options: cli.SiteOptions) -> str:
     """Return the URL of the store that is given, or of the site's; end if there is none."""
     if store:
-        cli.refuse("with --store", "site")
         return located(store, Path())
     settings = options.config_of(_SETTINGS)
     if url := store_of(settings):
@@ -152,6 +151,13 @@ def push(options: PushOptions, store: _StoreOption = None) -> None:
         raise cli.failure(str(error)) from None
 
 
+def _store_or_of(store: str | None, site: Path | None) -> str:
+    """Return the URL of the store that is given, or else of the site."""
+    if store:
+        cli.refuse("with --store", "site")
+    return _store_of(store, cli.SiteOptions(root=site))
+
+
 def pull(
     to: Annotated[str, cli.argument("DIR", "The directory, or another store.")],
     store: _StoreOption = None,
@@ -159,7 +165,7 @@ def pull(
     site: cli.RootOption = None,
 ) -> None:
     """Copy what a store has into a directory of Parquet files, or into another store."""
-    url, lost = _store_of(store, cli.SiteOptions(root=site)), []
+    url, lost = _store_or_of(store, site), []
     with opened_store(url) as source, opened_store(to, new=True) as target:
         there = source.systems()
         if system and system not in there:
@@ -192,7 +198,7 @@ def forget(
         raise cli.failure(f"--older-than {older_than}: nothing is that old") from None
     month = datetime.combine(day, datetime.min.time(), timezone.utc)
     verb = "would be deleted" if dry_run else "deleted"
-    with opened_store(_store_of(store, cli.SiteOptions(root=site))) as opened:
+    with opened_store(_store_or_of(store, site)) as opened:
         names = [name for name in opened.systems() if system in {None, name}]
         for name in names:
             count = plural(opened.forget(name, month, dry_run=dry_run), "sample")
