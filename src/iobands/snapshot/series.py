@@ -316,7 +316,7 @@ class Series:
         """Its name in files, which does not depend on other series."""
         return slug(self.key)
 
-    @property
+    @cached_property
     def judged(self) -> tuple[Times, NDArray[np.float64]]:
         """The times and the values of the runs that the evidence is of."""
         rows = self.status.evidence.rows if self.status.evidence else np.empty(0, int)

@@ -109,11 +109,11 @@ def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Start)
     if other.status.change or any(each.since and not low <= each.since <= high for each in alerts):
         return still
     times, values = other.judged
-    start, logarithms = int(np.searchsorted(times, snapshot.in_utc(onset.since))), np.log(values)
-    before, after = logarithms[max(0, start - _BEFORE) : start], logarithms[start : start + _NEXT]
+    start = int(np.searchsorted(times, snapshot.in_utc(onset.since)))
+    before, after = values[max(0, start - _BEFORE) : start], values[start : start + _NEXT]
     if len(before) < _LEAST_BEFORE or len(after) < _LEAST_SINCE:
         return still
-    level = snapshot.level_ratio(before, after)
+    level = snapshot.level_ratio(np.log(before), np.log(after))
     if level.high >= _LEANS and level.low <= 1 / _LEANS:
         return still
     where = f"part of '{alerts[0].subject}'" if alerts else "without an alert"
