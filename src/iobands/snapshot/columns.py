@@ -61,17 +61,19 @@ class Columns:
 
     def select(self, *names: str) -> pl.DataFrame:
         """Return all rows of some columns."""
-        found = self._read(names)
-        self._known |= found.to_dict()
-        return found
+        self._known |= {each.name: each.rechunk() for each in self._read(names)}
+        return pl.DataFrame([self._known[name] for name in names])
 
     def _read(self, names: Sequence[str]) -> pl.DataFrame:
         known = self._known
         if new := [name for name in names if name not in known]:
-            every = pl.concat([each for each, _ in self._sources])
-            found = every.select(new).collect().rechunk()
-            known = known | (found if self._places is None else found[self._places]).to_dict()
+            found = pl.concat([each for each, _ in self._sources]).select(new).collect()
+            # one by one, as a copy of all of them takes their memory once more
+            known = known | {each.name: self._shown(each) for each in found.iter_columns()}
         return pl.DataFrame([known[name] for name in names])
+
+    def _shown(self, column: pl.Series) -> pl.Series:
+        return column if self._places is None else column.rechunk()[self._places]
 
     def rows(self, places: _Places) -> pl.DataFrame:
         """Return some rows of all columns, in the order of `places`."""

@@ -114,7 +114,7 @@ class Layout:
     def rows(self) -> pl.DataFrame:
         """Return all rows that can be used."""
         self._parse()
-        rows = pl.concat([pl.DataFrame(schema=ROWS), *self._rows], how="diagonal", rechunk=True)
+        rows = pl.concat([pl.DataFrame(schema=ROWS), *self._rows], how="diagonal")
         self._rows = []
         return rows
 
