@@ -135,7 +135,8 @@ def cost(command: Sequence[str], tries: int) -> Cost:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        _, _, used = os.wait4(process.pid, 0)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
         walls.append(time.perf_counter() - start)
         processors.append(used.ru_utime + used.ru_stime)
         peaks.append(used.ru_maxrss / 1024)

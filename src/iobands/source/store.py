@@ -182,7 +182,8 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     names = rows["file"].unique().cast(pl.String).to_list()
     names.sort(key=lambda name: PurePosixPath(name).parts)
     number = pl.col("file").cast(pl.Enum(names)).to_physical().cast(pl.UInt32)
-    rows = rows.with_columns(number.alias(FILE))
+    says = pl.any_horizontal(pl.col(SPEEDS).is_not_null())
+    rows = rows.with_columns(number.alias(FILE), says.alias("says"))
     order = rows.select(TIME, FILE, "line").rechunk().select(pl.arg_sort_by(TIME, FILE, "line"))
     # by their places, as a sort of all columns takes their memory once more
     ordered = Columns.of(rows).at(order.to_series().to_numpy().astype(np.int64))
@@ -193,11 +194,9 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     rest = ordered.rows(alike.to_numpy()).select(~pl.struct(CONTENT).is_first_distinct())
     if len(again := alike.filter(rest.to_series())):
         ordered = ordered.filter(~ordered[LINE].is_in(again.implode()))
-    said = ordered.select(*SAID).filter(
-        pl.any_horizontal(pl.col(name).is_not_null() for name in SAID if name not in {FILE, LINE})
-    )
+    said = ordered.filter(ordered["says"]).select(*SAID)
     paths = [Path(name) for name in names]
-    parsed = Parsed(ordered.drop("file", "line", *SPEEDS), said, paths, Rejections(), [])
+    parsed = Parsed(ordered.drop("file", "line", "says", *SPEEDS), said, paths, Rejections(), [])
     return replace(parsed.samples(), rejected=tuple(rejected))
 
 

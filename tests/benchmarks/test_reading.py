@@ -1,0 +1,29 @@
+"""The benchmarks of reading run to their end and write their page; what they measure is no test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.reading import __main__ as reading
+from benchmarks.reading import dashboard, stores
+
+
+@pytest.mark.parametrize(
+    ("run", "sizes"),
+    [
+        (reading.main, {"sizes": "100x60", "tries": 1}),
+        (dashboard.main, {"sizes": "100x60", "tries": 1}),
+        # so many days that there are alerts, whose log a store has
+        (stores.main, {"clusters": 2, "series": 100, "days": 300}),
+    ],
+)
+def test_it_writes_its_page(
+    run: Callable[..., None], sizes: dict[str, object], tmp_path: Path
+) -> None:
+    run(**sizes, directory=tmp_path / "scratch", report=tmp_path / "page.md")
+    page = (tmp_path / "page.md").read_text()
+    assert page.startswith("# What ")
+    assert "| Processor |" in page
