@@ -7,6 +7,7 @@ import socket
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -17,9 +18,10 @@ import typer
 from iobands.commands import cli
 from iobands.judge.canary import FEWEST_NODES, FEWEST_SAMPLES, AgainstPeers
 from iobands.measure import canary as node_canary
-from iobands.measure.canary import CanaryRow, Look, Nest
+from iobands.measure import canary_log
+from iobands.measure.canary import Look, Nest
+from iobands.measure.canary_log import CanaryRow
 from iobands.model import CRITICAL, MANUAL, OK, REPEAT, UNKNOWN, SessionError, path_part, worst
-from iobands.source.site_file import SiteFile, read_site_file
 from iobands.views import printable
 
 _WORDS = {OK: "FIT", CRITICAL: "UNFIT", UNKNOWN: "UNKNOWN"}
@@ -91,39 +93,42 @@ def _nest(
         raise SessionError(f"{site}: no config/systems there")
     systems = site / "config" / "systems"
     names = [system] if system else sorted({each.name for each in (site / "perflogs").glob("*/")})
-    found: dict[str, tuple[str, str, SiteFile]] = {}
+    found: dict[str, Nest] = {}
     for name in names:
         if not (systems / f"{path_part(name)}.py").is_file():
             continue
-        site_file = read_site_file(systems, name)
+        site_file = cli.site_files(systems)(name)
         environments = [environment] if environment else [*site_file.environments]
         for part in [partition] if partition else site_file.partitions:
             kept = (each for each in environments if node_canary.has_build(site, name, part, each))
             built = next(kept, None)
             if built and part in site_file.partitions and built in site_file.environments:
-                found.setdefault(name, (part, built, site_file))
+                here = site_file.partitions[part].get("filesystems", {})
+                about = site_file.environments[built]
+                found.setdefault(name, Nest(site, name, part, built, node, here, about))
     if not found:
         raise SessionError("no session has kept a benchio for it; run `iobands run` first")
     if len(found) > 1:
         raise SessionError(f"give --system: {', '.join(found)}")
-    ((name, (part, built, site_file)),) = found.items()
-    here = site_file.partitions[part].get("filesystems", {})
+    (nest,) = found.values()
+    here = nest.file_systems
     for each in wanted or ():
         if each not in here:
-            raise SessionError(f"no file system {each} in {part}; it has {', '.join(here)}")
-    chosen = {each: here[each] for each in wanted or here}
-    return Nest(site, name, part, built, node, chosen, site_file.environments[built])
+            raise SessionError(
+                f"no file system {each} in {nest.partition}; it has {', '.join(here)}"
+            )
+    return replace(nest, file_systems={each: here[each] for each in wanted or here})
 
 
 def _judged(nest: Nest, mib: int, limit: int, wait: int) -> tuple[int, str]:
     """Look at each file system, and return the status and what is said of them."""
     perflogs, until = nest.site / "perflogs", time.monotonic() + wait
-    own = node_canary.log_of(perflogs, nest.system, nest.node)
+    own = canary_log.log_of(perflogs, nest.system, nest.node)
     say = partial(typer.echo, err=True)
     node_canary.await_session(perflogs, until, lambda said: say(f"{nest.node} {said}"))
-    with node_canary.held_log(own, until) as log:
+    with canary_log.held_log(own, until) as log:
         end = time.monotonic() + limit
-        peers = node_canary.rows_of_peers(own, len(nest.file_systems) * len(_VERBS))
+        peers = canary_log.rows_of_peers(own, len(nest.file_systems) * len(_VERBS))
         found = []
         for number, name in enumerate(nest.file_systems):
             share = (end - time.monotonic()) / (len(nest.file_systems) - number)
@@ -168,7 +173,7 @@ def _judged_one(
         held, also = _held(runs, peers)
         if run.rates:
             verdicts = {each.variable: each.verdict for each in held}
-            node_canary.add_rows(log, node_canary.rows_of_run(run, purpose, verdicts))
+            canary_log.add_rows(log, node_canary.rows_of_run(run, purpose, verdicts))
         if all(each.verdict != "collapsed" for each in held):
             break
     if found:
@@ -195,7 +200,7 @@ def _held(
         known = [rate for rate in rates if rate is not None]
         if len(known) == len(rates):
             row = {**runs[-1].columns, "perf_var": variable}
-            samples, slow = node_canary.samples_of_peers(peers, row)
+            samples, slow = canary_log.samples_of_peers(peers, row)
             found.append(AgainstPeers(variable, known, samples))
             also |= {*slow} if found[-1].is_slow else set()
     return found, also
