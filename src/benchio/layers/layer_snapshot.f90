@@ -12,10 +12,9 @@
 !> much of it the computing hides shows in the wait, compared with blocking calls. The rate
 !> can therefore exceed the file system's.
 !>
-!> With `--exchange` a time step ends as those of simulations do: each process sends the faces of
-!> its block to its neighbours along each axis, around the ends, and all agree on a number. These
-!> messages take the transport that the I/O takes, so the mean time of a step, with I/O pending and
-!> without, is what a transport costs the rest of a program.
+!> With `--exchange` a time step ends with messages (face_exchange.f90). They take the transport
+!> that the I/O takes, so the mean time of a step, with I/O pending and without, is what a transport
+!> costs the rest of a program.
 !>
 !> A read does not compute: it reads the snapshots one after the other and compares each,
 !> untimed.
@@ -27,14 +26,14 @@ module benchio_layer_snapshot
    use benchio_datatypes, only: free_datatype, make_section
    use benchio_difference, only: difference_t
    use benchio_errors, only: error_t, fail, keep_first, status_usage
+   use benchio_face_exchange, only: face_exchange_t
    use benchio_file_request, only: file_request_t
-   use benchio_layout, only: element_bytes, layout_t
+   use benchio_layout, only: element_bytes
    use benchio_mpi_checks, only: check
    use benchio_mpiio_backend, only: mpiio_backend_t
    use benchio_team, only: team_t
    use benchio_text, only: to_text
-   use mpi_f08, only: MPI_Allreduce, MPI_Datatype, MPI_DATATYPE_NULL, MPI_File_iwrite_all, &
-                      MPI_INTEGER8, MPI_MAX, MPI_REQUEST_NULL, MPI_Sendrecv, MPI_STATUS_IGNORE, &
+   use mpi_f08, only: MPI_Datatype, MPI_DATATYPE_NULL, MPI_File_iwrite_all, MPI_REQUEST_NULL, &
                       MPI_Wtime
    implicit none(type, external)
    private
@@ -43,8 +42,6 @@ module benchio_layer_snapshot
 
    !> As in the example of Farrés, Hanzich and Cela (EAGE 2010).
    integer, parameter :: usual_snapshots = 16
-
-   integer, parameter :: tag = 3
 
    type, extends(mpiio_backend_t) :: snapshot_t
       !> Whether a write ends before the next time steps.
@@ -55,10 +52,7 @@ module benchio_layer_snapshot
       type(MPI_Datatype), private :: in_copy = MPI_DATATYPE_NULL
       integer(int64), private, pointer, contiguous :: copy(:, :, :) => null()
       type(file_request_t), private :: request
-      !> The elements of a face along each axis, 0 without a neighbour; the ranks before and after
-      !> this one there; and a face to send and one to receive.
-      integer, private :: face_elements(3) = 0, before(3) = 0, after(3) = 0
-      integer(int64), private, allocatable :: sent(:), received(:)
+      type(face_exchange_t), private :: faces
       !> The differences in the snapshots read.
       type(difference_t), private :: seen
    contains
@@ -90,7 +84,7 @@ contains
       call self%settings%add_integer("every", int(self%task%every, int64))
       call self%settings%add_real("compute", self%task%compute_seconds)
       call self%settings%add_logical("exchange", self%task%exchanges)
-      if (self%task%exchanges) call find_neighbours(self, error)
+      if (self%task%exchanges) call self%faces%set_up(team, self%block%layout, error)
       if (.not. (self%blocking .or. allocated(error))) call allocate_copy(self, error)
       if (.not. (self%blocking .or. allocated(error))) then
          call self%request%set_up("MPI_File_iwrite_all", error)
@@ -107,69 +101,6 @@ contains
       self%request%element_bytes = element_bytes
       call self%set_up_file(team, directory, error)
    end subroutine set_up
-
-   !> Finds the neighbours, and allocates the memory for the faces.
-   subroutine find_neighbours(self, error)
-      class(snapshot_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
-      integer(int64) :: elements
-      integer :: axis, status
-
-      do axis = 1, 3
-         associate (layout => self%block%layout)
-            if (layout%procs(axis) == 1) cycle
-            elements = product(layout%block)/layout%block(axis)
-            if (elements > huge(1)) then
-               call fail(error, "--exchange: a face of "//to_text(elements)//" elements is too " &
-                         //"large for a message", status_usage)
-               return
-            end if
-            self%face_elements(axis) = int(elements)
-            self%before(axis) = neighbour(layout, axis, -1)
-            self%after(axis) = neighbour(layout, axis, 1)
-         end associate
-      end do
-      allocate (self%sent(maxval(self%face_elements)), source=0_int64, stat=status)
-      if (status == 0) allocate (self%received(size(self%sent)), source=0_int64, stat=status)
-      if (status /= 0) call fail(error, "no memory for the faces of a block")
-   end subroutine find_neighbours
-
-   !> The rank of the process `by` blocks further along an axis; after the last comes the first.
-   !> Ranks as in `coords_of`.
-   pure function neighbour(layout, axis, by) result(res)
-      type(layout_t), intent(in) :: layout
-      integer, intent(in) :: axis, by
-      integer :: res
-      integer :: at(3)
-
-      at = layout%coords
-      at(axis) = modulo(at(axis) + by, layout%procs(axis))
-      res = at(3) + layout%procs(3)*(at(2) + layout%procs(2)*at(1))
-   end function neighbour
-
-   !> The messages of a time step.
-   subroutine exchange(self, error)
-      class(snapshot_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
-      integer(int64) :: mine, largest
-      integer :: axis, ierr
-
-      do axis = 1, 3
-         associate (n => self%face_elements(axis), before => self%before(axis), &
-                    after => self%after(axis))
-            if (n == 0) cycle
-            call MPI_Sendrecv(self%sent, n, MPI_INTEGER8, after, tag, self%received, n, &
-                              MPI_INTEGER8, before, tag, self%team%world, MPI_STATUS_IGNORE, ierr)
-            call check(ierr, "MPI_Sendrecv", error)
-            call MPI_Sendrecv(self%sent, n, MPI_INTEGER8, before, tag, self%received, n, &
-                              MPI_INTEGER8, after, tag, self%team%world, MPI_STATUS_IGNORE, ierr)
-            call check(ierr, "MPI_Sendrecv", error)
-         end associate
-      end do
-      mine = int(self%team%rank, int64)
-      call MPI_Allreduce(mine, largest, 1, MPI_INTEGER8, MPI_MAX, self%team%world, ierr)
-      call check(ierr, "MPI_Allreduce", error)
-   end subroutine exchange
 
    subroutine allocate_copy(self, error)
       class(snapshot_t), intent(inout) :: self
@@ -262,7 +193,7 @@ contains
             if (now - began >= self%task%compute_seconds) exit
          end do
          if (self%task%exchanges) then
-            call exchange(self, trouble)
+            call self%faces%exchange(trouble)
             call keep_first(error, trouble)
             now = MPI_Wtime()
          end if
@@ -344,8 +275,7 @@ contains
       call keep_first(error, trouble)
       call free_datatype(self%in_copy, error)
       if (associated(self%copy)) deallocate (self%copy)
-      if (allocated(self%sent)) deallocate (self%sent)
-      if (allocated(self%received)) deallocate (self%received)
+      call self%faces%take_down()
    end subroutine take_down
 
 end module benchio_layer_snapshot
