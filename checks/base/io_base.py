@@ -236,7 +236,7 @@ class IoBase(
 
     def result_problems(self, stage: Path) -> list[str]:
         """The gaps in the proof by the results; sets `samples`, `tool_version` and `cache`."""
-        raise NotImplementedError
+        raise NotImplementedError(f"define result_problems(stage) in {type(self).__name__}")
 
     def skip_if_unable(self, stage: Path) -> None:
         """Skip the check if the program reports that it was built without a needed part."""

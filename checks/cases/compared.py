@@ -299,7 +299,7 @@ class ByNumberOfTargets(rfm.RegressionTestPlugin):
     @property
     def by_rule(self) -> int:
         """The stripe count of the rule."""
-        raise NotImplementedError
+        raise NotImplementedError(f"define the property by_rule in {type(self).__name__}")
 
     def sides(self) -> tuple[Setting, Setting]:
         return self.plain(), self.plain(stripe_count=self.by_rule)

@@ -16,7 +16,7 @@ class ScriptedCase(ComparedCase):
     @property
     def argument(self) -> str:
         """The first argument of the script, as a word of the shell."""
-        raise NotImplementedError
+        raise NotImplementedError(f"define the property argument in {type(self).__name__}")
 
     def write_command(self) -> None:
         super().write_command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
@@ -48,7 +49,7 @@ def log_fence(lower_quartile: float, upper_quartile: float, runs: int | None = N
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgement(ABC):
     """Judges the values of the series with fields that equal all entries of `match`.
 
     All figures are in `unit`; `epoch` and `source` say where they come from. `runs` is the number
@@ -67,9 +68,9 @@ class Judgement:
         return {name: canonical(value) for name, value in self.match.items()}
 
     @property
+    @abstractmethod
     def _ends(self) -> tuple[float, float, float]:
         """The least value that has not collapsed, and the least and the largest one within."""
-        raise NotImplementedError
 
     def verdict(self, value: float) -> str:
         """Return `above`, `within`, `below` or `collapsed` for `value`, which is in `unit`.
