@@ -98,7 +98,7 @@ def _pushes(root: Path) -> Cost:
 def _fill(root: Path, clusters: int) -> int:
     """Give the store further clusters, with the rows of the first; return its size."""
     with open_store(str(root / "store")) as store:
-        rows = store.samples("bench")[0]
+        rows = store.samples("bench")[0].frame
         for number in range(1, clusters):
             name = f"bench-{number}"
             renamed = rows.with_columns(system=pl.lit(name, pl.Categorical()))

@@ -91,7 +91,7 @@ def soak(url: str, instants: int, seed: int) -> str:
         with open_store(place) as store:
             samples, _ = store.samples("here")
             # what ended between a new file and the end of the old one is there twice, and read once
-            if (found := samples.n_unique(CONTENT)) != rows:
+            if (found := samples.frame.n_unique(CONTENT)) != rows:
                 return f"{place}: {found} rows instead of {rows}"
             if from_store(store) != from_files(Path()):
                 return f"{place}: another digest than that of the files"

@@ -66,6 +66,14 @@ def engine(request):
         yield url
 
 
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch) -> Path:
+    """Keep what readers read apart from the user's own."""
+    place = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place))
+    return place
+
+
 @pytest.fixture
 def store(engine) -> Iterator[Store]:
     with open_store(engine, new=True) as opened:
@@ -173,7 +181,7 @@ def test_what_comes_twice_late_or_in_another_order_is_there_once(store, site):
         ],
     )
     assert from_store(store) == from_files(site)
-    assert store.samples("here")[0].n_unique(CONTENT) == rows.n_unique(CONTENT)
+    assert store.samples("here")[0].frame.n_unique(CONTENT) == rows.n_unique(CONTENT)
 
 
 def test_a_later_session_adds_what_is_new(store, site):
@@ -312,7 +320,7 @@ def test_an_edited_row_is_rejected_and_said(store, site):
         store._do("UPDATE iobands.samples SET perf_value = 99 WHERE line = 7 AND pattern = 'fpp'")
         lost, said = 1, "edited in the store"
     else:
-        path = store._list("samples/")[0]
+        path = next(iter(store._list("samples/")))
         frame = store._rows(path)
         stream = io.BytesIO()
         frame.with_columns(perf_value=99.0).write_parquet(stream)
@@ -340,7 +348,7 @@ def test_an_edited_document_is_rejected_and_said_until_it_is_pushed_again(store,
     if hasattr(store, "_connection"):
         store._do("UPDATE iobands.documents SET content = 'x' WHERE path LIKE '%/alerts/%'")
     else:
-        store._put(store._list(f"documents/system=here/{path}/")[0], b"x")
+        store._put(next(iter(store._list(f"documents/system=here/{path}/"))), b"x")
     read = from_store(store)
     (lost,) = [each for each in json.loads(read)["rejected"] if each["path"] == path]
     assert lost["reason"].startswith("edited in the store") and "a disk is replaced" not in read
@@ -362,16 +370,16 @@ def test_a_reader_takes_files_of_others_and_vanishing_files_as_they_are(name, si
             store._put(f"documents/system=here/{place}", b"for people")
         assert store.forget("here", NOW - timedelta(days=999), dry_run=False) == 0
         assert from_store(store) == from_files(site)
-        frame = store._rows(store._list("samples/system=here/")[0])
+        frame = store._rows(next(iter(store._list("samples/system=here/"))))
         store._put_rows("samples/system=here/month=2026-01", frame.with_columns(system=pl.lit("x")))
         assert str(store.samples("here")[1][0]).endswith("has rows of another system")
         store._put("samples/system=here/month=2026-01/cut-off.parquet", b"PAR1")
         with pytest.raises(StoreError, match="parquet"):
             store.forget("here", NOW, dry_run=True)
-        store._remove(store._list("samples/system=here/month=2026-01/"))
+        store._remove([*store._list("samples/system=here/month=2026-01/")])
         listed = store._list
 
-        def replaced(prefix: str) -> list[str]:
+        def replaced(prefix: str) -> dict[str, str]:
             found = listed(prefix)
             if prefix.startswith("documents/"):
                 log.write_text(log.read_text() + "\n")
@@ -381,6 +389,36 @@ def test_a_reader_takes_files_of_others_and_vanishing_files_as_they_are(name, si
 
         store._list = replaced
         assert from_store(store) == from_files(site)
+
+
+@pytest.mark.parametrize("name", ["directory", "s3"])
+def test_a_reader_fetches_a_file_of_samples_once(name, site, cache):
+    with ENGINES[name]() as url, open_store(url, new=True) as store:
+        empty(store)
+        before = push(store)
+        fetched: list[str] = []
+        get = store._get
+        store._get = lambda path: fetched.append(path) or get(path)
+
+        def read() -> int:
+            """Return how many files of samples a digest fetches; it is right."""
+            fetched.clear()
+            assert from_store(store) == from_files(site)
+            return sum(path.startswith("samples/") for path in fetched)
+
+        every = len(store._list("samples/"))
+        assert (read(), read()) == (every, 0)
+        with (site / "perflogs" / "here" / "local" / "BenchioFPP.log").open("a") as perflog:
+            perflog.write(line(perf_value="1.25") + "\n")
+        push(store, before)
+        assert read() == 1
+        (memory,) = (path for path in cache.rglob("*") if path.is_file())
+        memory.write_bytes(memory.read_bytes()[:-1])  # as a full disk leaves it
+        assert (read(), read()) == (every + 1, 0)
+        store._remove(joined := [*store._list("samples/")])
+        push(store, NOTHING)
+        assert joined != [*store._list("samples/")]
+        assert (read(), read()) == (every, 0)
 
 
 def test_no_cluster_writes_another_ones_documents(store, site):
@@ -477,7 +515,7 @@ def test_an_older_store_is_migrated_and_a_copy_is_kept(engine, store, site):
             "UPDATE iobands.about SET schema = 0",
         )
     else:
-        (path,) = store._list("samples/")[:1]
+        path = next(iter(store._list("samples/")))
         stream = io.BytesIO()
         pl.read_parquet(store._get(path)).drop(lacks).write_parquet(stream)
         place, _, _ = path.rpartition("/")
@@ -800,4 +838,4 @@ def test_what_ends_at_any_instant_loses_and_doubles_nothing(store, site):
     assert instant > 4
     push(store)
     assert from_store(store) == from_files(site)
-    assert store.samples("here")[0].n_unique(CONTENT) == whole.n_unique(CONTENT)
+    assert store.samples("here")[0].frame.n_unique(CONTENT) == whole.n_unique(CONTENT)

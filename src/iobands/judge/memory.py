@@ -8,7 +8,6 @@ bands, what was known or this version of the judge is judged anew.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ import numpy as np
 from iobands.bands import Band
 from iobands.judge.detect import Array, Month, Settled, Spacing
 from iobands.model import SeriesKey, path_part
-from iobands.source.kept import read_sealed, write_sealed
+from iobands.source.kept import read_sealed, user_cache, write_sealed
 
 _NAME: Final = "judged.memory"
 _DIGEST: Final = 32  # bytes
@@ -77,13 +76,7 @@ def memory_of_store(name: str, *judged: object) -> Path:
 
     It is in the user's cache, so that it needs no right to write to the store.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    try:
-        cache = cache.expanduser()
-    except RuntimeError:  # a user without a home keeps nothing
-        cache = Path(os.devnull)
-    of_store = hashlib.sha256(repr((name, *judged)).encode()).hexdigest()[:16]
-    return cache / "iobands" / of_store
+    return user_cache(name, *judged)
 
 
 def write_memory(perflogs: Path, memory: Mapping[SeriesKey, Remembered]) -> None:

@@ -37,7 +37,7 @@ class Columns:
     ) -> None:
         """Take the sources; nothing of them is read."""
         self.schema = dict(schema)
-        self._sources, self._places = sources, places
+        self.sources, self._places = sources, places
         self._height = sum(height for _, height in sources)
         self._known = {name: each for name, each in (instead or {}).items() if name in schema}
 
@@ -67,7 +67,7 @@ class Columns:
     def _read(self, names: Sequence[str]) -> pl.DataFrame:
         known = self._known
         if new := [name for name in names if name not in known]:
-            found = pl.concat([each for each, _ in self._sources]).select(new).collect()
+            found = pl.concat([each for each, _ in self.sources]).select(new).collect()
             # one by one, as a copy of all of them takes their memory once more
             known = known | {each.name: self._shown(each) for each in found.iter_columns()}
         return pl.DataFrame([known[name] for name in names])
@@ -79,7 +79,7 @@ class Columns:
         """Return some rows of all columns, in the order of `places`."""
         wanted = np.asarray(places, dtype=np.int64)
         at = wanted if self._places is None else self._places[wanted]
-        starts = np.cumsum([0, *(height for _, height in self._sources)])
+        starts = np.cumsum([0, *(height for _, height in self.sources)])
         source_of = np.searchsorted(starts, at, "right") - 1
         within = at - starts[source_of]
         groups = source_of + len(starts) * (within // ROWS_TOGETHER)
@@ -89,7 +89,7 @@ class Columns:
         new = {name: each for name, each in self.schema.items() if name not in self._known}
         found, begins = [pl.DataFrame(schema=new)], [0]
         for group, source in zip(*divmod(groups, len(starts)), strict=True):
-            few = self._sources[source][0].slice(int(group) * ROWS_TOGETHER, ROWS_TOGETHER)
+            few = self.sources[source][0].slice(int(group) * ROWS_TOGETHER, ROWS_TOGETHER)
             found.append(few.select(*new).collect())
             begins.append(begins[-1] + len(found[-1]))
         rows = pl.concat(found)[np.array(begins)[group_of] + within % ROWS_TOGETHER]
@@ -100,11 +100,11 @@ class Columns:
         """Return the rows at `places`, in their order."""
         within = places if self._places is None else self._places[places]
         known = {name: each[places] for name, each in self._known.items()}
-        return Columns(self._sources, self.schema, within, known)
+        return Columns(self.sources, self.schema, within, known)
 
     def followed_by(self, frame: pl.DataFrame) -> Columns:
         """Return it with the rows of a frame of its schema behind its own."""
-        sources, places = [*self._sources, (frame.lazy(), len(frame))], self._places
+        sources, places = [*self.sources, (frame.lazy(), len(frame))], self._places
         if places is not None:
             places = np.append(places, self._height + np.arange(len(frame)))
         known = {name: pl.concat([each, frame[name]]) for name, each in self._known.items()}
@@ -120,9 +120,9 @@ class Columns:
         """Return it with others, some in the place of columns of their names."""
         schema = self.schema | {each.name: each.dtype for each in columns}
         known = self._known | {each.name: each for each in columns}
-        return Columns(self._sources, schema, self._places, known)
+        return Columns(self.sources, schema, self._places, known)
 
     def drop(self, *names: str) -> Columns:
         """Return it without some columns."""
         schema = {name: each for name, each in self.schema.items() if name not in names}
-        return Columns(self._sources, schema, self._places, self._known)
+        return Columns(self.sources, schema, self._places, self._known)

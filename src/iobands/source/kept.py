@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -29,9 +30,9 @@ _NAME: Final = "read.memory"
 _LARGEST: Final = 2**31
 _SEAL: Final = 32  # bytes
 _BLOCK: Final = 2**18
-# What is new is kept once it is this share of what was kept: writing all costs more than reading
-# that much.
-_NEW: Final = 0.05
+#: What is new is kept once it is this share of what was kept: writing all costs more than reading
+#: that much.
+KEPT_FROM: Final = 0.05
 
 _T = TypeVar("_T")
 
@@ -95,7 +96,8 @@ def _frame(content: bytes) -> pl.LazyFrame:
     return pl.scan_parquet(io.BytesIO(content))
 
 
-def _parquet(frame: pl.DataFrame) -> bytes:
+def parquet(frame: pl.DataFrame) -> bytes:
+    """Return a frame as a file of which `Columns` read single rows and columns."""
     stream = io.BytesIO()
     frame.write_parquet(stream, row_group_size=ROWS_TOGETHER)
     return stream.getvalue()
@@ -142,7 +144,7 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
     Raises:
         OSError: it cannot be written.
     """
-    if len(now.rows) - len(before.rows) <= _NEW * len(before.rows):
+    if len(now.rows) - len(before.rows) <= KEPT_FROM * len(before.rows):
         return
     files: defaultdict[Path, list[_File]] = defaultdict(list)
     for number, reached in now.reached.items():
@@ -161,7 +163,7 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
         rejected = [each for each in now.rejected if each[1] <= ends.get(each[0], -1)]
         rows = now.rows.filter(now.rows[FILE].is_in([*ends])).frame
         said = now.said.filter(pl.col(FILE).is_in([*ends]))
-        stored = _Stored(mine, rejected, _parquet(rows), _parquet(said))
+        stored = _Stored(mine, rejected, parquet(rows), parquet(said))
         write_sealed(place / _NAME, msgspec.msgpack.encode(stored))
 
 
@@ -208,6 +210,19 @@ def write_sealed(path: Path, body: bytes) -> None:
 
 def _seal(body: bytes) -> bytes:
     return hashlib.blake2b(body, key=_version(), digest_size=_SEAL).digest()
+
+
+def user_cache(*names: object) -> Path:
+    """Return where the user keeps what is known by these names.
+
+    A user without a home keeps nothing.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    try:
+        cache = cache.expanduser()
+    except RuntimeError:
+        cache = Path(os.devnull)
+    return cache / "iobands" / hashlib.sha256(repr(names).encode()).hexdigest()[:16]
 
 
 @cache

@@ -12,26 +12,31 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, unquote
 
+import msgspec
 import obstore
 import polars as pl
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
 
 from iobands.model import TIME, Rejected
+from iobands.source.kept import KEPT_FROM, parquet, read_sealed, user_cache, write_sealed
 from iobands.source.store import (
     CONTENT,
     SAMPLES,
     STORE_SCHEMA,
+    Stored,
     StoredDocument,
     StoreError,
+    columns_of,
     nothing_there,
     refuse_newer,
     typed,
@@ -52,6 +57,30 @@ class _Damaged(Exception):
     """Why a file is not what was put there."""
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """The rows of files that were read, as Parquet, and by path what each file was."""
+
+    files: dict[str, str]
+    rows: bytes
+
+    @property
+    def source(self) -> tuple[pl.LazyFrame, int]:
+        """The rows, and how many there are."""
+        rows = pl.scan_parquet(io.BytesIO(self.rows))
+        return rows, rows.select(pl.len()).collect().item()
+
+
+_NOTHING: Final = _Kept({}, parquet(pl.DataFrame(schema=SAMPLES)))
+
+
+def _decoded(body: bytes) -> _Kept:
+    kept = msgspec.msgpack.decode(body, type=_Kept)
+    if kept.source[0].collect_schema() != SAMPLES:
+        raise ValueError("other columns")
+    return kept
+
+
 class ObjectStore:
     """The store at a URL such as `s3://BUCKET/PATH`, or in a directory."""
 
@@ -63,6 +92,7 @@ class ObjectStore:
         """
         self._url = without_password(url)
         is_local = "://" not in url
+        self._name = str(Path(url).resolve()) if is_local else self._url
         if is_local and not new and not Path(url).is_dir():
             raise nothing_there(self._url)
         with self._errors():
@@ -101,8 +131,11 @@ class ObjectStore:
                 self._put(path, each.content)
                 self._remove([older for older in self._list(f"{place}/") if older < path])
 
-    def samples(self, system: str) -> tuple[pl.DataFrame, Sequence[Rejected]]:
-        """Return the rows of a system; a file that does not match its name is rejected."""
+    def samples(self, system: str) -> Stored:
+        """Return the rows of a system; a file that does not match its name is rejected.
+
+        Files that this user read before are read from the user's cache.
+        """
 
         def read(path: str) -> pl.DataFrame | Rejected:
             try:
@@ -113,10 +146,22 @@ class ObjectStore:
                 return rows
             return Rejected(Path(path), 0, "has rows of another system")
 
-        found = self._each(f"samples/system={quote(system)}/", read)
-        frames = [each for each in found if isinstance(each, pl.DataFrame)]
-        rejected = [each for each in found if isinstance(each, Rejected)]
-        return pl.concat([pl.DataFrame(schema=SAMPLES), *frames]), rejected
+        top, cache = f"samples/system={quote(system)}/", user_cache(self._name, system)
+        with self._errors():
+            there = self._list(top)
+        kept = read_sealed(cache, _decoded)
+        if kept is None or not kept.files.items() <= there.items():
+            kept = _NOTHING  # files were joined, deleted or edited
+        found = self._each(top, read, kept.files)
+        frames = {path: each for path, each in found.items() if isinstance(each, pl.DataFrame)}
+        new = pl.concat([pl.DataFrame(schema=SAMPLES), *frames.values()])
+        rows = columns_of([kept.source, (new.lazy(), len(new))])
+        if len(new) > KEPT_FROM * len(rows) and frames.keys() <= there.keys():
+            read_now = {path: there[path] for path in (*kept.files, *frames)}
+            stored = _Kept(read_now, parquet(rows.frame))
+            with suppress(OSError):
+                write_sealed(cache, msgspec.msgpack.encode(stored))
+        return rows, [each for each in found.values() if isinstance(each, Rejected)]
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
         """Delete whole months, and the run reports that changed before; see `Store`."""
@@ -146,10 +191,12 @@ class ObjectStore:
             return StoredDocument(place, changed, self._get(stored), digest)
 
         prefix = f"documents/system={quote(system)}/{f'{quote(path)}/' if path else ''}"
-        return [each for each in self._each(prefix, read) if each]
+        return [each for each in self._each(prefix, read).values() if each]
 
-    def _each(self, prefix: str, read: Callable[[str], _T]) -> list[_T]:
-        """Return what `read` makes of all files, though others join and replace some meanwhile."""
+    def _each(
+        self, prefix: str, read: Callable[[str], _T], but: Collection[str] = ()
+    ) -> dict[str, _T]:
+        """Return what `read` makes of files, though others join and replace some meanwhile."""
         known: dict[str, _T] = {}
 
         def keep(path: str) -> None:
@@ -157,15 +204,15 @@ class ObjectStore:
 
         for _ in range(_ATTEMPTS):
             with self._errors(), suppress(FileNotFoundError), ThreadPoolExecutor(_AT_ONCE) as pool:
-                paths = self._list(prefix)
+                paths = [path for path in self._list(prefix) if path not in but]
                 [*pool.map(keep, (path for path in paths if path not in known))]
-                return [known[path] for path in paths]
+                return {path: known[path] for path in paths}
         raise StoreError(f"{self._url}: files vanish while they are read; try again")
 
     def _put_rows(self, place: str, rows: pl.DataFrame) -> None:
         """Put the rows of a month into a file; of its many files make one, before they go."""
         path = self._put_file(place, rows)
-        paths = self._list(f"{place}/")
+        paths = [*self._list(f"{place}/")]
         if len(paths) >= _TOGETHER:
             with suppress(
                 _Damaged, FileNotFoundError
@@ -192,8 +239,11 @@ class ObjectStore:
         except pl.exceptions.PolarsError as error:
             raise _Damaged(f"not a file of samples: {error}".splitlines()[0]) from None
 
-    def _list(self, prefix: str) -> list[str]:
-        return sorted(each["path"] for some in obstore.list(self._files, prefix) for each in some)
+    def _list(self, prefix: str) -> dict[str, str]:
+        """Return the files below a prefix, in order, each with what an edit of it changes."""
+        every = (each for some in obstore.list(self._files, prefix) for each in some)
+        marks = {e["path"]: f"{e['size']} {e['last_modified']} {e['e_tag']}" for e in every}
+        return dict(sorted(marks.items()))
 
     def _get(self, path: str) -> bytes:
         return bytes(obstore.get(self._files, path).bytes())

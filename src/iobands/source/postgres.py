@@ -20,8 +20,10 @@ from iobands.source.store import (
     CONTENT,
     SAMPLES,
     STORE_SCHEMA,
+    Stored,
     StoredDocument,
     StoreError,
+    columns_of,
     nothing_there,
     refuse_newer,
     refused,
@@ -138,14 +140,15 @@ class PostgresStore:
                 cursor.adbc_ingest(name, rows, mode="create", temporary=True)
         self._do(*_ADD)
 
-    def samples(self, system: str) -> tuple[pl.DataFrame, Sequence[Rejected]]:
+    def samples(self, system: str) -> Stored:
         """Return the rows of a system that match their identity; the others are rejected."""
         of_system = "FROM iobands.samples WHERE system = $1"
         year = f"least(greatest(date_part('year', {{}}({TIME})), 1970), 2200)::bigint"
         ends = ", ".join(f"{year.format(end)} AS {end}" for end in ("min", "max"))
         first, last = self._read(f"SELECT {ends} {of_system}", system).row(0)
         why = "edited in the store: it does not match its identity"
-        found, rejected = [pl.DataFrame(schema=SAMPLES)], []
+        found: list[pl.DataFrame] = []
+        rejected: list[Rejected] = []
         # a year at a time, as the texts of all years take much more memory than what is kept
         edges = ["-infinity", *(f"{each}-01-01" for each in range(first + 1, last + 1))]
         for begin, end in zip(edges, [*edges[1:], "infinity"], strict=True):
@@ -156,7 +159,7 @@ class PostgresStore:
             )
             rejected += refused(rows.filter("edited"), why)
             found.append(typed(rows.filter(~pl.col("edited"))))
-        return pl.concat(found), rejected
+        return columns_of((each.lazy(), len(each)) for each in found), rejected
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
         """Delete rows in one transaction; see `Store`."""

@@ -284,7 +284,7 @@ def copy(source: Store, target: Store, system: str) -> int:
     """
     rows, rejected = source.samples(system)
     documents = source.documents(system, EVER)
-    target.add(system, rows, [each for each in documents if not each.is_edited])
+    target.add(system, rows.frame, [each for each in documents if not each.is_edited])
     if lost := [*rejected, *edited(documents)]:
         raise StoreError(f"{len(rows)} samples; not copied, {len(lost)}: {lost[0]}")
     return len(rows)

@@ -94,6 +94,10 @@ def nothing_there(name: str) -> StoreError:
     return StoreError(f"{name}: no store there; check the URL, or push first")
 
 
+#: Rows of a system with the columns of `SAMPLES`, and what is rejected.
+Stored = tuple[Columns, Sequence[Rejected]]
+
+
 class Store(Protocol):
     """An engine. Whatever it is given twice, late or in another order, it has once.
 
@@ -110,7 +114,7 @@ class Store(Protocol):
     def add(self, system: str, samples: pl.DataFrame, documents: Sequence[StoredDocument]) -> None:
         """Add rows of `SAMPLES` and documents; of two with one path, the last changed counts."""
 
-    def samples(self, system: str) -> tuple[pl.DataFrame, Sequence[Rejected]]:
+    def samples(self, system: str) -> Stored:
         """Return the rows of a system, in any order, and what is not what it was."""
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
@@ -160,6 +164,11 @@ def typed(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def columns_of(sources: Iterable[tuple[pl.LazyFrame, int]]) -> Columns:
+    """Return the columns of `SAMPLES` of several sources, each with its height."""
+    return Columns([(pl.LazyFrame(schema=SAMPLES), 0), *sources], SAMPLES)
+
+
 def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     """Return the samples of systems; rejected are the rows that are not what they were.
 
@@ -169,24 +178,25 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     """
     found = [store.samples(name) for name in systems]
     rejected = [each for _, lines in found for each in lines]
-    rows = pl.concat([pl.DataFrame(schema=SAMPLES), *(each for each, _ in found)])
-    del found  # no two of what is large are kept
-    if len(odd := rows.filter(~_is_possible())):
-        rejected += refused(odd, "not a sample that a perflog can have")
-        rows = rows.filter(_is_possible())
-    if rows.is_empty():
+    says = pl.any_horizontal(pl.col(SPEEDS).is_not_null()).alias("says")
+    every = columns_of(source for each, _ in found for source in each.sources)
+    sources = [(each.with_columns(says), height) for each, height in every.sources]
+    rows = Columns(sources, {**SAMPLES, "says": pl.Boolean()})
+    origin = rows.select(TIME, VALUE, "file", "line")
+    possible = origin.select(_is_possible()).to_series()
+    rejected += refused(origin.filter(~possible), "not a sample that a perflog can have")
+    rows = rows.filter(possible)
+    if not len(rows):
         if not (there := ", ".join(store.systems())):
             raise FileNotFoundError("the store is empty; push first")
         why = str(rejected[0]) if rejected else f"systems there: {there}"
         raise FileNotFoundError(f"no samples of {', '.join(systems)}; {why}")
     names = rows["file"].unique().cast(pl.String).to_list()
     names.sort(key=lambda name: PurePosixPath(name).parts)
-    number = pl.col("file").cast(pl.Enum(names)).to_physical().cast(pl.UInt32)
-    says = pl.any_horizontal(pl.col(SPEEDS).is_not_null())
-    rows = rows.with_columns(number.alias(FILE), says.alias("says"))
-    order = rows.select(TIME, FILE, "line").rechunk().select(pl.arg_sort_by(TIME, FILE, "line"))
-    # by their places, as a sort of all columns takes their memory once more
-    ordered = Columns.of(rows).at(order.to_series().to_numpy().astype(np.int64))
+    number = rows["file"].cast(pl.Enum(names)).to_physical().cast(pl.UInt32)
+    rows = rows.with_columns(number.alias(FILE))
+    order = rows.select(TIME, FILE, "line").select(pl.arg_sort_by(TIME, FILE, "line"))
+    ordered = rows.at(order.to_series().to_numpy().astype(np.int64))
     # numbered anew, as a perflog that is rotated has another first line under the same name
     ordered = ordered.with_columns(pl.Series(LINE, range(len(rows)), pl.UInt32))
     # what is equal has one time and one value, which is quick to see
