@@ -27,7 +27,6 @@ from iobands.judge.normal import (
     normal_of,
     nothing_known,
 )
-from iobands.model import CheckRun
 from iobands.snapshot import (
     ASKED,
     DISCARD,
@@ -40,6 +39,7 @@ from iobands.snapshot import (
     TARGET,
     TIME,
     Action,
+    CheckRun,
     Finding,
     FutureSample,
     History,

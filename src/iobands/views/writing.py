@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from iobands import snapshot
 from iobands.snapshot import Alert, Cause, Member, Series, Severity, Snapshot, State, Status, Window
-from iobands.version import __version__
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -479,7 +478,7 @@ def markdown_text(text: str) -> str:
 def rendered(template: str, **values: object) -> str:
     """Return a template with its values and our version; in HTML they are escaped."""
     page = _environment(template.endswith(".html")).get_template(template)
-    return f"{page.render(values, version=__version__).strip()}\n"
+    return f"{page.render(values, version=snapshot.__version__).strip()}\n"
 
 
 @cache
