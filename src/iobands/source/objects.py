@@ -36,9 +36,9 @@ from iobands.source.store import (
     Stored,
     StoredDocument,
     StoreError,
-    columns_of,
     nothing_there,
     refuse_newer,
+    stored_columns,
     typed,
     unusable,
     without_password,
@@ -155,7 +155,7 @@ class ObjectStore:
         found = self._each(top, read, kept.files)
         frames = {path: each for path, each in found.items() if isinstance(each, pl.DataFrame)}
         new = pl.concat([pl.DataFrame(schema=SAMPLES), *frames.values()])
-        rows = columns_of([kept.source, (new.lazy(), len(new))])
+        rows = stored_columns([kept.source, (new.lazy(), len(new))])
         if len(new) > KEPT_FROM * len(rows) and frames.keys() <= there.keys():
             read_now = {path: there[path] for path in (*kept.files, *frames)}
             stored = _Kept(read_now, parquet(rows.frame))

@@ -23,10 +23,10 @@ from iobands.source.store import (
     Stored,
     StoredDocument,
     StoreError,
-    columns_of,
     nothing_there,
     refuse_newer,
     refused,
+    stored_columns,
     typed,
     unusable,
     without_password,
@@ -159,7 +159,7 @@ class PostgresStore:
             )
             rejected += refused(rows.filter("edited"), why)
             found.append(typed(rows.filter(~pl.col("edited"))))
-        return columns_of((each.lazy(), len(each)) for each in found), rejected
+        return stored_columns((each.lazy(), len(each)) for each in found), rejected
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
         """Delete rows in one transaction; see `Store`."""

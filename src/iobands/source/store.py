@@ -164,7 +164,7 @@ def typed(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def columns_of(sources: Iterable[tuple[pl.LazyFrame, int]]) -> Columns:
+def stored_columns(sources: Iterable[tuple[pl.LazyFrame, int]]) -> Columns:
     """Return the columns of `SAMPLES` of several sources, each with its height."""
     return Columns([(pl.LazyFrame(schema=SAMPLES), 0), *sources], SAMPLES)
 
@@ -179,7 +179,7 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     found = [store.samples(name) for name in systems]
     rejected = [each for _, lines in found for each in lines]
     says = pl.any_horizontal(pl.col(SPEEDS).is_not_null()).alias("says")
-    every = columns_of(source for each, _ in found for source in each.sources)
+    every = stored_columns(source for each, _ in found for source in each.sources)
     sources = [(each.with_columns(says), height) for each, height in every.sources]
     rows = Columns(sources, {**SAMPLES, "says": pl.Boolean()})
     origin = rows.select(TIME, VALUE, "file", "line")
