@@ -21,16 +21,13 @@ class BandVerdictMixin(rfm.RegressionTestPlugin):
     #: The directory of the bands files; without a file for the system there is no verdict.
     bands_directory = variable(str, value=str(BANDS_DIRECTORY))
 
-    def find_bands(self) -> None:
-        # Read now and not after the run, so that a broken file stops the check before any I/O.
-        self._load_bands()
-
-    def _load_bands(self) -> Bands:
+    def find_bands(self) -> Bands:
+        """The bands of the system; called before the run, too, as a broken file ends the check."""
         return load_bands(Path(self.bands_directory), self.current_system.name)
 
     def judge(self, values: Mapping[str, float]) -> None:
         """Judge `values`, by variable; ReFrame's performance phase then fails on `collapsed`."""
-        bands = self._load_bands()
+        bands = self.find_bands()
         fields = {
             "system": self.current_system.name,
             "partition": self.current_partition.name,

@@ -76,8 +76,8 @@ class JobMixin(rfm.RegressionTestPlugin):
             self.scheduler, self.num_tasks_per_node, self.exclusive_access
         )
         self.prerun_cmds = [*schedulers.traps(self.scheduler), *self.prerun_cmds]
-        if schedulers.nodes_by_placement(self.scheduler):
-            self.num_tasks_per_node = None
+        if self.scheduler == schedulers.LSF:
+            self.num_tasks_per_node = None  # its placement says it
         if self.scheduler == schedulers.FLUX:
             request = flux.FluxRequest(
                 nodes=self.nodes,

@@ -137,11 +137,6 @@ def node_states(scheduler: str, nodes: str) -> str:
     }[nodes]
 
 
-def nodes_by_placement(scheduler: str) -> bool:
-    """Whether `placement` sets the number of processes per node, so that ReFrame must not."""
-    return scheduler == LSF
-
-
 def traps(scheduler: str) -> list[str]:
     """Traps of the job script for the signals that this scheduler sends besides TERM.
 

@@ -47,10 +47,8 @@ def cost(
         raise cli.failure(measure.why_none(found, selection))
     if not costs:
         raise cli.failure(f"no measuring check with the tag {tag} runs on this system")
-    read, places = (
-        cli.site_files(found / "config" / "systems"),
-        sorted({e.partition for e in costs}),
-    )
+    read = cli.site_files(found / "config" / "systems")
+    places = sorted({each.partition for each in costs})
     capacity_of = measure.capacities(places, read)
     by_file_system = defaultdict(list)
     for each in costs:

@@ -34,6 +34,8 @@ maintenance = typer.Typer(
 _MOST_RUNS: Final = 20
 _FEWEST_RUNS: Final = 3
 _MOST_TIME: Final = "2h"
+#: Odds of 9 to 1.
+_POWER: Final = 0.9
 #: The days after a maintenance for which `begin` says what will be visible.
 _AHEAD: Final = (0, 3, 7, 14)
 
@@ -56,9 +58,6 @@ def begin_maintenance(
     ] = None,
     measure: MeasureOption = False,
     most: MostTimeOption = None,
-    power: Annotated[
-        float, cli.option("--power SHARE", "The power to see a loss with.", min=0.5, max=0.99)
-    ] = 0.9,
     tag: TagsOption = "daily",
     by: cli.ByOption = None,
 ) -> None:
@@ -106,7 +105,7 @@ def begin_maintenance(
     how = "" if last or end <= now else " by itself; sooner with: iobands maintenance end"
     typer.echo(f"It {verb} at {end:%d %b %H:%M} UTC{how}")
     typer.echo(f"Logged in {path}; commit this file.")
-    _print_forecast(judged, places, power)
+    _print_forecast(judged, places)
 
 
 def end_maintenance(
@@ -248,21 +247,20 @@ def _measure(
         typer.echo(f"{plural(done, 'run')} in the time given; {wanted} would say more")
 
 
-def _print_forecast(judged: JudgedSite, places: tuple[str, ...], power: float) -> None:
+def _print_forecast(judged: JudgedSite, places: tuple[str, ...]) -> None:
     """Print which losses a report will show, by the runs so far."""
     from iobands.judge.account import forecasts  # noqa: PLC0415
 
-    rows = forecasts(judged, places, power, _AHEAD)
+    rows = forecasts(judged, places, _POWER, _AHEAD)
     if not rows:
         typer.echo("The report needs runs on five days before; there are not enough yet.")
         return
-    odds = f"{power / (1 - power):.0f} to 1"
     table = [("", "SERIES", "AT ONCE", *(f"+{days} DAYS" for days in _AHEAD[1:]))]
     for name, members, losses in rows:
         percents = (f"{100 * loss:.0f} %" if loss else "-" for loss in losses)
         table.append((printable(name), str(members), *percents))
     lines = chain(*blocks(table, output_width(), right=range(1, len(table[0]))))
-    typer.echo(f"\nThe smallest loss that the report will show, with odds of {odds}:")
+    typer.echo("\nThe smallest loss that the report will show, with odds of 9 to 1:")
     typer.echo(fitted(lines), nl=False)
     typer.echo(
         "At once: with `iobands maintenance end --measure`. +3 days: with three daily runs more."

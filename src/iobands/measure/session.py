@@ -278,7 +278,8 @@ def _why_nothing(
         if len(unloaded) > 1:
             unloaded[1:] = [f"{len(unloaded) - 1} more, in {log}"]
         why = ended.said if ended.status else "; ".join([*left_out, *unloaded])
-        is_own = selection.extra or ended.status == WRONG_ARGUMENT
+        # without them every argument is ours, and the next session fails like this one
+        is_own = selection.extra or (selection.system and ended.status == WRONG_ARGUMENT)
         return (NothingSelectedError if is_own else SessionError)(why)
     left = f"ReFrame ended with status {ended.status} and left {len(ended.reports)} run reports"
     return SessionError(f"{left}; its output is in {log}: {ended.said}")
