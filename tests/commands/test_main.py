@@ -16,7 +16,7 @@ import pytest
 import iobands
 from iobands import __version__
 from tests.conftest import Command
-from tests.factory import COLUMNS, daily, line, write_bands, write_perflog
+from tests.factory import COLUMNS, daily, line, write_bands, write_perflog, write_session
 from tests.views.sites import site
 
 
@@ -145,6 +145,9 @@ def test_empty_perflogs(tmp_path: Path, iobands: Command) -> None:
     for command in (("table",), ("calibrate",), ("explain", "disk")):
         said = iobands(*command).stderr
         assert (said.startswith("IOBANDS UNKNOWN: "), said.endswith(f"{nothing}\n")) == (True, True)
+    # an alert, which says why
+    write_session(tmp_path / "perflogs", datetime(2099, 1, 1, tzinfo=timezone.utc))
+    assert iobands("table").stderr == "IOBANDS UNKNOWN: no samples; see: iobands status\n"
 
 
 def test_broken_bands(good: Path, iobands: Command) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -195,6 +197,29 @@ def test_what_selects_nothing_is_not_scheduled(root: Path, iobands: Command) -> 
     assert (done.returncode, done.stdout, done.stderr) == (3, "", f"IOBANDS UNKNOWN: {NO_TAG}\n")
     cost = iobands("cost", "--tag", "dayly", cwd=root)
     assert cost.stderr == done.stderr
+
+
+@pytest.mark.needs("fewer capabilities")
+def test_perflogs_that_may_not_be_searched_are_named_with_what_to_do(root: Path) -> None:
+    perflogs = root / "perflogs"
+    perflogs.mkdir(mode=0)
+    words = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    try:
+        done = subprocess.run(
+            [*words, sys.executable, "-m", "iobands", "run"],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        perflogs.chmod(0o755)
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"IOBANDS UNKNOWN: {perflogs}/.session.json.")
+    assert done.stderr.endswith(
+        ": Permission denied; nothing was measured, as no sample could be recorded: look at its "
+        f"mode: ls -ld {perflogs}\n"
+    )
 
 
 NOT_IMPORTABLE = """\

@@ -29,7 +29,7 @@ from iobands.judge.requests import (
 )
 from iobands.snapshot import SeriesKey, Snapshot
 from iobands.source.action_log import append, log_path
-from iobands.views import NO_SAMPLES, fitted, plural, some
+from iobands.views import fitted, no_samples, plural, some
 
 
 class Verdict(str, Enum):
@@ -220,7 +220,8 @@ def calibrate(
         load_bands(options.config_of("bands"), name)
     found = list(learn(judgement, series, cli.time_of(since) if since else None))
     if not found:
-        raise cli.failure(f"no series with {series!r} in its name" if series else NO_SAMPLES)
+        nothing = no_samples(judgement.snapshot)
+        raise cli.failure(f"no series with {series!r} in its name" if series else nothing)
     for each in found:
         new, others = plural(len(each.learned), "new band"), plural(len(each.left_out), "series")
         typer.echo(f"{each.system}: {new}, {others} unchanged")

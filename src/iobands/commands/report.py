@@ -30,7 +30,7 @@ from iobands.judge.advise import published_of
 from iobands.judge.site import JudgedSite
 from iobands.snapshot import COMPARABLE, HOLDS, BeforeAfter
 from iobands.snapshot import public as public_part
-from iobands.views import NO_SAMPLES, Block, DocumentFormat, fitted, plural, written
+from iobands.views import Block, DocumentFormat, fitted, no_samples, plural, written
 from iobands.views.dashboard.overview import Cluster, about_cluster
 from iobands.views.dashboard.write import write_clusters, write_dashboard
 from iobands.views.published import (
@@ -255,7 +255,7 @@ def table(
     site = site_of(options)
     by_system, _ = published_of(site, options.config_of("systems"), timedelta(days=holds))
     if not by_system:
-        raise cli.failure("no run has a rate to publish" if site.series else NO_SAMPLES)
+        raise cli.failure("no run has a rate to publish" if site.series else no_samples(site))
     if check is None:
         blocks: list[Block] = []
         for name, found in by_system.items():

@@ -134,7 +134,7 @@ def _not_one(site: Snapshot, wanted: str, found: Sequence[str]) -> str:
             f"{wanted} matches {len(found)} names; give more words:{views.nearest(found, wanted)}"
         )
     if not site.series:
-        return f"before {site.now:%Y-%m-%d %H:%M} UTC: {views.NO_SAMPLES}"
+        return f"before {site.now:%Y-%m-%d %H:%M} UTC: {views.no_samples(site)}"
     if wanted.isdecimal():
         return f"no alert has the number {wanted}; list all with: iobands alerts --all"
     for place in site.places:

@@ -82,7 +82,9 @@ def _remedy(error: OSError, path: Path) -> str:
         return "free space there"
     if error.errno == errno.EROFS:
         return "mount it writable"
-    there = path if path.exists() else path.parent
+    there = path.parent
+    with suppress(OSError):  # of a directory that may not be searched
+        there = path if path.exists() else there
     if error.errno == errno.EPERM:
         return f"is it immutable (lsattr -d)? Then chattr -i {there}"
     with suppress(OSError):

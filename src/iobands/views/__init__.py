@@ -7,7 +7,6 @@ from iobands.views.notes import asked_text
 from iobands.views.peers import peers_text
 from iobands.views.writing import (
     MAIL_WIDTH,
-    NO_SAMPLES,
     Block,
     DocumentFormat,
     age_text,
@@ -18,6 +17,7 @@ from iobands.views.writing import (
     figure,
     fitted,
     nearest,
+    no_samples,
     output_width,
     percent,
     plural,

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 #: How wide a mail is, and whatever goes to a pipe or a file.
 MAIL_WIDTH: Final = 80
-#: What is said of a site without samples and alerts.
-NO_SAMPLES: Final = "no samples; measure with: iobands run"
 GAP: Final = "  "
 #: What the exit statuses are called.
 WORDS: Final = {
@@ -272,7 +270,7 @@ def counts(site: Snapshot) -> str:
     ]
     said = [", ".join(alerts)] if alerts else []
     if not site.series:
-        return "; ".join([*said, "no samples"] if said else [NO_SAMPLES])
+        return "; ".join([*said, "no samples"]) if said else no_samples(site)
     number = plural(len(site.series), "series")
     calibrating = site.counts().get(State.CALIBRATING, 0)
     if calibrating == len(site.series):
@@ -282,6 +280,11 @@ def counts(site: Snapshot) -> str:
         quiet = "no alerts"
         number += f", {calibrating} of them calibrating" if calibrating else ""
     return "; ".join([*(said or [quiet]), number])
+
+
+def no_samples(site: Snapshot) -> str:
+    """Return what to do about a site without samples; its alerts say why if there are some."""
+    return f"no samples; {'see: iobands status' if site.alerts else 'measure with: iobands run'}"
 
 
 def runs_left(series: Series) -> int:
