@@ -53,6 +53,12 @@ FAULTS = {
 NO_DIGEST = {"ReFrame fails"}
 
 
+# Nothing is measured again: a session waits some minutes of the real clock for that.
+_SITE_FILE = """
+system = {"partitions": [{"name": "local", "extras": {"suspects": {"per_day": 0}}}]}
+"""
+
+
 @dataclass
 class Soak:
     """A site, and what is wrong with it so far."""
@@ -71,6 +77,7 @@ class Soak:
         for name in ("config", "checks", "bin", "tmp", "perflogs/here/local"):
             (self.root / name).mkdir(parents=True)
         (self.root / "config" / "systems").mkdir(exist_ok=True)
+        (self.root / "config" / "systems" / "here.py").write_text(_SITE_FILE)
         (self.root / "config" / "site.py").write_text("site_configuration = {}\n")
         program = self.root / "bin" / "reframe"
         source = Path(__file__).with_name("reframe.py").read_text(encoding="utf-8")

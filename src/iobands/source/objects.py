@@ -64,19 +64,15 @@ class _Kept:
     files: dict[str, str]
     rows: bytes
 
-    @property
-    def source(self) -> tuple[pl.LazyFrame, int]:
-        """The rows, and how many there are."""
+    def sources(self) -> list[tuple[pl.LazyFrame, int]]:
+        """Return the rows, with their number."""
         rows = pl.scan_parquet(io.BytesIO(self.rows))
-        return rows, rows.select(pl.len()).collect().item()
-
-
-_NOTHING: Final = _Kept({}, parquet(pl.DataFrame(schema=SAMPLES)))
+        return [(rows, rows.select(pl.len()).collect().item())] if self.files else []
 
 
 def _decoded(body: bytes) -> _Kept:
     kept = msgspec.msgpack.decode(body, type=_Kept)
-    if kept.source[0].collect_schema() != SAMPLES:
+    if any(rows.collect_schema() != SAMPLES for rows, _ in kept.sources()):
         raise ValueError("other columns")
     return kept
 
@@ -149,13 +145,13 @@ class ObjectStore:
         top, cache = f"samples/system={quote(system)}/", user_cache(self._name, system)
         with self._errors():
             there = self._list(top)
-        kept = read_sealed(cache, _decoded)
-        if kept is None or not kept.files.items() <= there.items():
-            kept = _NOTHING  # files were joined, deleted or edited
+        kept = read_sealed(cache, _decoded) or _Kept({}, b"")
+        if not kept.files.items() <= there.items():
+            kept = _Kept({}, b"")  # files were joined, deleted or edited
         found = self._each(top, read, kept.files)
         frames = {path: each for path, each in found.items() if isinstance(each, pl.DataFrame)}
         new = pl.concat([pl.DataFrame(schema=SAMPLES), *frames.values()])
-        rows = stored_columns([kept.source, (new.lazy(), len(new))])
+        rows = stored_columns([*kept.sources(), (new.lazy(), len(new))])
         if len(new) > KEPT_FROM * len(rows) and frames.keys() <= there.keys():
             read_now = {path: there[path] for path in (*kept.files, *frames)}
             stored = _Kept(read_now, parquet(rows.frame))
