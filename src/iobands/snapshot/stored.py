@@ -36,7 +36,7 @@ DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
 }
 
 _hints_of: Final = cache(get_type_hints)
-_EMPTY: Final = {"samples": Columns.of(pl.DataFrame()), "speeds": pl.DataFrame()}
+_EMPTY: Final = {"samples": Columns([], {}), "speeds": pl.DataFrame()}
 
 
 def to_json(site: Snapshot, **texts: str) -> str:
