@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Final
 
 from iobands.model.fields import SERIES_FIELDS, VARIABLE_UNITS
@@ -107,7 +108,7 @@ def slug(key: SeriesKey) -> str:
     *values, case = (getattr(key, name) for name in SeriesKey.__dataclass_fields__)
     values += [case] if case else []  # a field that came later: older names stay as they were
     text = "-".join("none" if value is None else _number(value) for value in values)
-    readable = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in text)
+    readable = re.sub(r"[^A-Za-z0-9._-]", "_", text)
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
     return f"{readable[:_SLUG_LENGTH]}-{digest[:8]}"
 
@@ -116,7 +117,7 @@ def _telling(group: Sequence[SeriesKey]) -> list[str]:
     """Return the fewest fields that distinguish all series of `group`."""
 
     def distinct(names: Sequence[str]) -> int:
-        return len({tuple(getattr(key, name) for name in names) for key in group})
+        return len(set(map(attrgetter(*names), group))) if names else 1
 
     telling: list[str] = []
     most = 1
