@@ -174,15 +174,20 @@ def summary(score: Score) -> str:
     late, most = statistics.median(sessions or [math.inf]), max(runs, default=0)
     every, is_all = len(told) == len(score.told), len(stopped) == gaps
     rows: list[tuple[object, ...]] = [
-        ("must-tell changes told", _share(told, score.told), "all", every),
-        ("sessions until told: median, most", _middle(sessions), "median ≤ 3", late <= _SESSIONS),
+        ("changes that need an alert: found", _share(told, score.told), "all", every),
+        (
+            "sessions until the alert: median, most",
+            _middle(sessions),
+            "median ≤ 3",
+            late <= _SESSIONS,
+        ),
         ("their series in an alert", _share(runs, fallen), "all", len(runs) == len(fallen)),
         ("runs until in it: median, most", _middle(runs), "≤ 12", most <= _RUNS),
-        ("tests that stopped, told", f"{len(stopped)} of {gaps}", "all", is_all),
-        ("days until told: median, most", _middle(stopped), "", ""),
+        ("tests that stopped: found", f"{len(stopped)} of {gaps}", "all", is_all),
+        ("days until the alert: median, most", _middle(stopped), "", ""),
         ("alerts that match no mark", _share(false, score.alarms), "≤ 1", len(false) <= 1),
         ("of these in a healthy stretch", len(denied), "", ""),
-        ("alerts that match a must-tell mark", _share(real, score.alarms), "", ""),
+        ("alerts that match a change that needs one", _share(real, score.alarms), "", ""),
         ("a fall, a rise of any run would match a mark", chances, "", ""),
         ("times that an alert fell again, without a mark", f"{fell} of {len(score.fell)}", "", ""),
         ("`watch` that matches no mark", _share(score.unexplained(watches), watches), "", ""),

@@ -317,7 +317,7 @@ def test_a_mark_that_must_be_told_is_told_by_its_alert(told: Replay) -> None:
     assert (reads.sessions, dict(reads.runs)) == (None, {"ior shared read": None})
     assert rise.sessions is None
     assert score.unexplained(score.alarms) == []
-    assert "| must-tell changes told | 1 of 3 | all | **missed** |" in summary(score)
+    assert "| changes that need an alert: found | 1 of 3 | all | **missed** |" in summary(score)
 
 
 @pytest.mark.parametrize(
