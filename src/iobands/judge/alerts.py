@@ -104,7 +104,7 @@ class System:
 def alerts_of(
     system: System, happenings: Sequence[Happening], logged: Sequence[AlertEvent], now: datetime
 ) -> list[Alert]:
-    """Return the alerts of a system, those of the past included, in the order of their numbers.
+    """Return the alerts of a system, past ones included, in the order of their numbers.
 
     `logged` is what the log of alerts says.
     """

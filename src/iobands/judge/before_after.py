@@ -37,9 +37,9 @@ _MOST: Final = 0.95
 _SAID: Final = 4
 _LEAST_NEW: Final = 0.02
 _UNSURE: Final = 1.1
-# Of the runs before so many count, the newest.
+# How many of the newest runs before count.
 _NEAREST: Final = 60
-# few, as the tails are heavier than those of a normal distribution
+# few degrees of freedom, as the tails are heavier than a normal distribution's
 _FREEDOM: Final = (3.0, 15.0)
 # A bad day: beyond three standard deviations, and half the shift. One in 200 is assumed where none
 # was seen, and three in ten are followed by another, or as many as what lasts is the same then.
@@ -53,8 +53,8 @@ _NORMAL: Final = NormalDist()
 class Unit:
     """The runs of a series or a group: `hours` since any time, in order, and `logs` of values.
 
-    Of what varies in a series of the file system, a `share` is new in each run; of the mean of
-    `members` that much less. A change is none if it is within a factor `margin`.
+    A `share` of a series' variance is new in each run; the mean of `members` series has that much
+    less. A change within a factor `margin` does not count.
     """
 
     hours: Array
@@ -326,8 +326,8 @@ def since_alone(unit: Unit, hour: float, usual: Usual, direction: float) -> bool
 def forecast(unit: Unit, error: float, runs: int, days: int, power: float = POWER) -> float | None:
     """Return the smallest loss that would be seen, as a share; None if none.
 
-    After the change, in twelve hours, there are so many `runs` in a row, and from the next day on
-    one on each of `days`. `unit` has the runs before.
+    After the change come `runs` within twelve hours, and then one run on each of `days` from the
+    next day on. `unit` has the runs before.
     """
     if (usual := unit.usual) is None:
         return None

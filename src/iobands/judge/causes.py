@@ -121,8 +121,8 @@ class Records:
     def of(self, runs: Runs, name: str, first: int = 0, last: int = _EVER) -> _Shown:
         """Return the known values of a column, texts as codes, the runs and their sessions.
 
-        They are those of the sessions from `first` to `last`, all unless given, and of the runs
-        before and after that `_Column.changed` compares with them.
+        They cover the sessions from `first` to `last`, all unless given, and the runs before and
+        after that `_Column.changed` compares with them.
         """
         begin, end = np.searchsorted(runs.sessions, (first, last + 1))
         reach = 2 * _BEFORE
@@ -265,8 +265,8 @@ class _Column:
     def chance(self, members: Sequence[Runs]) -> float:
         """Return how likely such a change meets the onset by itself, from the sessions before.
 
-        Those with which another drop began do not count, nor those of series that did not move
-        now. Half a change more than there were is assumed.
+        Sessions in which another drop began do not count, nor do changes that series without this
+        drop share. Half a change more than was seen is assumed.
         """
         mine = [self._hits(runs) for runs in members[:_RATED]]
         others = [self._hits(runs) for runs in self.onset.unmoved[: 2 * _RATED]]

@@ -50,7 +50,7 @@ def of_the_day(
     unfit: frozenset[SeriesKey],
     budget: Budget,
 ) -> list[Alert]:
-    """Return the alerts that concern today alone; those of `covered` are in another.
+    """Return the alerts that concern today alone; the series in `covered` have another alert.
 
     The checks of `unfit` were stopped by an obstacle, which is their alert.
     """

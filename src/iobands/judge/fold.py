@@ -42,9 +42,8 @@ class Happening:
 
     It began between `low` and `high`, most likely at `since`, was `raised` after `delay` runs,
     `ended`, and was known to be `over`, both None while it lasts; `end` says how.
-    `names` are those of its series, or of its peer. `turns` say what it is if not a change of the
-    level, and what it turned into. One that is not `certain` may join an alert
-    and opens none.
+    `names` has its series, or its peer. `turns` say what it is if not a change of the level, and
+    what it turned into. Without being `certain` it may join an alert but opens none.
     """
 
     source: object
@@ -133,7 +132,7 @@ class Story:
         return self.direction == found.direction and is_open and may_join
 
     def names_at(self, when: datetime) -> set[str]:
-        """Return the members of which something lasts at `when`."""
+        """Return the members with something that lasts at `when`."""
         lasting = (each.names for each in self.found if each.over is None or each.over > when)
         return {name for names in lasting for name in names}
 
@@ -169,7 +168,7 @@ class Story:
             self.record(when, RENAMED, subject=subject)
 
     def join(self, found: Happening) -> None:
-        """Add a happening with its names, some of which may have fallen again."""
+        """Add a happening with its names; members among them may have fallen again."""
         again = tuple(name for name in found.names if name in self.joined)
         known = any(each.kind == FELL and each.when == found.raised for each in self.events)
         if self.found and again and not known and not self.is_near(found) and found.certain:

@@ -60,7 +60,7 @@ class Levels:
     def learned(self, fixed: Array, off: Array, counts: NDArray[np.bool_]) -> Levels:
         """Return what is known after the sessions so far, each of shape (sessions, peers).
 
-        `fixed` are speeds over those of known peers, `off` how far they were from what was known,
+        `fixed` are speeds relative to known peers, `off` how far they were from what was known,
         and `counts` is which of them show a peer as it is. A level from enough sessions stays.
         """
         newest = np.abs(off[-_LAST_LOOKS:][counts[-_LAST_LOOKS:]])
@@ -142,12 +142,12 @@ def _median(values: Array, axis: int) -> Array:
 _DESIGNS: Final = np.log([0.75, 0.5])[:, None]
 # The median of two hides which one is slow.
 _FEWEST_PEERS: Final = 3
-# Of a slow peer so many sessions may look healthy, and of a healthy one so many slow, for no
-# lasting reason; the second is learned from the others, and worth so many cells before.
+# The share of a slow peer's sessions that look healthy by chance, and of a healthy peer's that look
+# slow. The second is learned from the other peers; the guess is worth `_PRIOR_CELLS` cells.
 _HEALTHY_BY_CHANCE: Final = 0.10
 _SLOW_BY_CHANCE: Final = 0.02
 _PRIOR_CELLS: Final = 50
-# How many hours others keep a peer busy is assumed to be, and worth so many times of that.
+# How many hours other jobs keep a peer busy: a guess that is worth `_PRIOR_TIMES` such times.
 _BUSY_HOURS: Final = 2.0
 _PRIOR_TIMES: Final = 5
 _HOURS_OF_A_DAY: Final = 24.0
@@ -156,8 +156,8 @@ _TELLS_NOTHING: Final = 0.5
 _NORMAL_95: Final = 1.96
 # A slow peer has recovered after this many healthy sessions in a row.
 _RECOVERED: Final = 3
-# A peer is gone if the newest sessions miss it: at least this many, and so many that a random
-# choice of as many peers would miss it with only this probability.
+# A peer is gone if at least this many of the newest sessions miss it, and a random choice of peers
+# would miss it as often with at most this probability.
 _FEWEST_MISSED: Final = 3
 _MISSED_BY_CHANCE: Final = 0.01
 # The speed of a healthy peer comes from this many of its newest sessions, without the ones in which

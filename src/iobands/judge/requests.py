@@ -32,7 +32,7 @@ from iobands.snapshot import (
     slug,
 )
 
-#: The alerts that can be acted on: those of a change.
+#: The alerts that people can act on: they are about a change.
 CHANGES: Final = (Severity.INCIDENT, *LASTING, Severity.FLAKY, Severity.IMPROVED)
 
 # After the newest sample, as its time may have a fraction.

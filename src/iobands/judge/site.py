@@ -69,8 +69,8 @@ _Place = tuple[str, str | None] | None
 class JudgedSite:
     """The snapshot, and the basis of each of its series.
 
-    `news` is by system what happened to alerts and is not in the log yet, in the order of time.
-    `runs` are those of the newest run reports.
+    `news` has, by system and in the order of time, the events of alerts that are not logged yet.
+    `runs` come from the newest run reports.
     """
 
     snapshot: Snapshot
@@ -275,7 +275,7 @@ def _alerts_of(
     incidents: Sequence[Incident],
     flaky: Sequence[Happening],
 ) -> list[Alert]:
-    """Return the alerts of a system, those of the past included."""
+    """Return the alerts of a system, past ones included."""
     happened = happenings_of(
         [*system.series.values()],
         [each for each in drops if each.system == system.name],
@@ -331,8 +331,8 @@ def _budgets(
 ) -> list[Budget]:
     """Return the budget of false alarms at each of `since`, of all series and groups.
 
-    Of the series that ran in the 90 days before the site's newest run then. A group runs as often
-    as the one of its series that runs most.
+    Series count that ran in the 90 days before the site's newest run at that time. A group runs as
+    often as its most frequent series.
     """
     known = {key: np.searchsorted(each.times, since) for key, each in histories.items()}
     last = {

@@ -221,8 +221,8 @@ def judged_series(
 ) -> dict[SeriesKey, Judged]:
     """Return every series with its status, which says if it could not be judged.
 
-    `months` are those of each system and file system, and of one without runs under None. What the
-    judge has in `memory` is not detected again.
+    `months` has what was known of each system and file system; under None, of one without runs.
+    What the judge has in `memory` is not detected again.
     """
     known, labelled = stage.known, labels(stage.keys)
     found = {}

@@ -89,7 +89,7 @@ class Samples:
         return self._where(TIME, lambda times: times <= when, "values", "missed", "speeds")
 
     def without(self, purpose: str) -> Samples:
-        """Return the samples without those of a purpose. Speeds of targets and nodes stay."""
+        """Return the samples of all other purposes. Speeds of targets and nodes stay."""
         return self._where("purpose", lambda purposes: purposes != purpose, "values", "missed")
 
     def _where(self, column: str, known: Callable[[pl.Series], pl.Series], *names: str) -> Samples:

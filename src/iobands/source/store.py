@@ -32,7 +32,7 @@ from iobands.source.samples import Samples
 
 #: The version of contract 10, which a store names.
 STORE_SCHEMA: Final = 1
-#: The columns of a store's samples: those of rows, and their origin.
+#: The columns of a store's samples: the columns of rows, and their origin.
 SAMPLES: Final[Mapping[str, Any]] = {
     **{name: type_ for name, type_ in {**ROWS, **SAID}.items() if name not in {FILE, LINE}},
     "file": pl.Categorical(),
@@ -131,7 +131,7 @@ class Store(Protocol):
 
 def without_password(url: str) -> str:
     """Return a URL without its password, for messages; a directory as it is."""
-    # up to the last @, as a password may have one; a port is none
+    # up to the last @, as a password may contain one; a port is no password
     shown = re.sub(r"://([^:/?#@]*):(?!\d*[/?#]).*@", r"://\1@", url)
     return shown.partition("?")[0] if "://" in url else url
 

@@ -195,7 +195,7 @@ class OpenPoint:
         return self.turns[-1].kind if self.turns else plain
 
 
-#: Of so many of the newest runs, increments are used once their changes are known.
+#: How many of the newest runs keep their increments once the changes are known.
 USED: Final = 1000
 
 

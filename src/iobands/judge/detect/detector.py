@@ -79,11 +79,11 @@ ADOPTION: Final = 30
 # The baseline is learned again when it has grown to one of these sizes.
 _GROWTH: Final = (FIRST_BASELINE, 30, 40, FULL_BASELINE, 90, 130, LARGEST_BASELINE)
 _CHUNK: Final = 64
-# So many runs are scored at a time: the rest of years is scored again after each change.
+# How many runs are scored at a time. Scoring all that follows would be wasted at each change.
 _AT_A_TIME: Final = 256
 # How many runs at the level of the baseline end a change, however steady they are.
 _BACK: Final = 8
-# The old level differs from one that is off by this share of the change, as far as that is sure.
+# A design describes the level since a change if it is at least this share of the certain change.
 _SURELY: Final = 0.8
 # The level of a drop is known from this many runs, and better from more if nothing happened by
 # then: what falls from it is a further drop.

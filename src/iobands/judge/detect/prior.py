@@ -36,8 +36,8 @@ DIVISOR: Final = math.exp(-3.6)
 _LARGEST_EXPONENT: Final = 700.0
 _QUARTERS: Final = 4
 
-# What is assumed of a file system without runs: one outlier in so many, and how often the next
-# run is one too. The counts are worth so many runs and outliers.
+# What is assumed of a file system without runs: `_FIRST` outlier in `_ASSUMED_RUNS` runs, and that
+# `_AGAIN` of `_OUTLIERS` outliers follow another one.
 _ASSUMED_RUNS: Final = 100.0
 _FIRST: Final = 1.0
 _OUTLIERS: Final = 5.0
@@ -188,7 +188,7 @@ def priors_of(series: Iterable[Measured], ends: Times) -> list[Prior]:
 class _Close:
     """What the runs of a series that are close together say.
 
-    `episodes` are those of trouble that ended. `pairs`, of shape (5, pairs), are the first two of
+    `episodes` are times of trouble that ended. `pairs`, of shape (5, pairs), are the first two of
     runs close together: the place of the first, both in standard deviations from the level around
     it, the hours between them, and the usual gap. Places and ends count runs that nobody asked for.
     """

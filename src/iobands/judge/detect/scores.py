@@ -58,8 +58,8 @@ def other_designs(
 ) -> Array:
     """Return how probable each cell is by the designs of this module, of shape (2, cells).
 
-    `ordered` are the runs of the baseline, `edges` and `healthy` those of its cells, and `below`
-    returns the probability of values below. In a baseline of one mode no mode can be lost.
+    `ordered` are the runs of the baseline, `edges` and `healthy` the edges and probabilities of its
+    cells, and `below` returns the probability of lower values. One mode alone cannot be lost.
     """
     until = healthy.cumsum()
     lower = lower_mode(ordered) / (len(ordered) + 1)
@@ -72,7 +72,7 @@ def other_designs(
 
 
 def shares_of(until: Array) -> Array:
-    """Return the probability of each of k cells by those of all below k - 1 edges, as rows."""
+    """Return the probability of each of k cells; a row has that of all values below each edge."""
     found = np.empty((len(until), until.shape[1] + 1))
     found[:, :-1], found[:, -1] = until, 1.0
     found[:, 1:] -= until
@@ -96,7 +96,7 @@ _LUCK: Final = 1.5
 #: The chart is made for a drop of 30 %. Designs of other sizes help less than their false alarms
 #: cost, so their evidence counts for less.
 WEIGHTS: Final = np.array((0.7, 0.85, 1.0, 0.85) * 2 + (1.0, 1.0))
-#: The number of designs: those that are shifts, and those of `designs`.
+#: The number of designs: the shifts, and the designs of `other_designs`.
 EVERY: Final = len(WEIGHTS)
 
 # The quartiles in units of the standard deviation of a normal distribution, and its 99.5 % point,

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from iobands.snapshot.history import Array, Flags, Times
 
-# Without history: most trouble is over within `_LIFE` hours of the first low run, and one in
-# so many lasts longer than a day. The first counts as so many episodes, the second as a hundred.
+# Without history, most trouble is over within `_LIFE` hours of the first low run, a guess worth
+# `_EPISODES` episodes, and one episode in `_IN` lasts longer than a day.
 _LIFE: Final = 5.5
 _EPISODES: Final = 10
 _IN: Final = 100
@@ -104,8 +104,8 @@ _GAPS: Final = 9
 _CLOSE: Final = 0.5
 # However correlated successive runs are, a gap as long as the usual one makes some difference.
 _MOST: Final = 0.95
-# Pairs of close runs teach what is new in each run: the usual share counts like so many of one
-# standard deviation, and no share is beyond these bounds. It is found after so many rounds.
+# Pairs of close runs teach which share of the variance is new in each run. The usual share counts
+# as `_USUAL_PAIRS` pairs, the result stays within `_SHARES`, and `_ROUNDS` rounds find it.
 _USUAL_PAIRS: Final = 50.0
 _SHARES: Final = (0.05, 0.9)
 _ROUNDS: Final = 20
