@@ -17,7 +17,7 @@ _SMALLEST_STEP_S: Final = 1e-4
 
 
 def transfer_sizes(workload: Workload, sizes: tuple[int, ...]) -> list[int]:
-    """Return those of the sizes that divide a rank's share, and the share itself."""
+    """Return the sizes that divide a rank's share, and the share itself."""
     smaller = [size for size in sizes if size < workload.share and workload.share % size == 0]
     return [*smaller, workload.share]
 
@@ -38,7 +38,7 @@ def measure(
 def rate_of(summary: str, operation: str, volume: int, fsync: bool) -> float:
     """Return the rate that IOR's summary says, in bytes/s: the median of its repeats.
 
-    IOR's own rate is that of `totalTime`, from the first opening to the last close.
+    IOR's own rate is over `totalTime`, from the first opening to the last close.
 
     Raises:
         BenchmarkError: the summary is not of what was to be measured.
@@ -50,5 +50,5 @@ def rate_of(summary: str, operation: str, volume: int, fsync: bool) -> float:
         if (found["access"], moved, parameters["fsync"]) != (operation, volume, int(fsync)):
             raise BenchmarkError(f"IOR did not {operation} {volume} bytes as asked")
         if abs(volume / MIB / found["bwMiB"] - found["totalTime"]) > _SMALLEST_STEP_S:
-            raise BenchmarkError("IOR's rate is not that of its total time")
+            raise BenchmarkError("IOR's rate does not follow from its total time")
     return settled([found["bwMiB"] * MIB for found in test["Results"]])

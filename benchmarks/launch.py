@@ -49,5 +49,5 @@ def run(command: Sequence[object]) -> str:
 
 
 def run_ranks(ranks: int, command: Sequence[object]) -> str:
-    """Run a command on so many MPI ranks and return what they printed."""
+    """Run a command on this many MPI ranks and return what they printed."""
     return run(["mpirun", "-n", ranks, *command])

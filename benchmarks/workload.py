@@ -22,7 +22,7 @@ def parse_size(text: str) -> int:
     """Return the bytes of a size such as 512M.
 
     Raises:
-        BenchmarkError: it is none.
+        BenchmarkError: it is not a size.
     """
     digits, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
     if not digits.isdigit() or (unit and unit not in _UNITS):

@@ -14,7 +14,7 @@ NEVER = math.inf
 
 @dataclass(frozen=True)
 class Rate:
-    """So many alarms in so many units of time; the standard error is that of a Poisson count."""
+    """A number of alarms in units of time; its standard error is a Poisson count's."""
 
     alarms: int
     time: float

@@ -22,7 +22,7 @@ from iobands.snapshot import DOWN
 #: So many first runs are the reference of the control chart and of ReFrame's.
 FIRST: Final = 20
 _SAME: Final = 10
-#: Losses begin after so many runs and are looked for in so many.
+#: After how many runs losses begin, and in how many they are looked for.
 _PAST: Final = 200
 LONGEST: Final = 100
 _CORRELATION: Final = 0.3

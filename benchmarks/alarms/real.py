@@ -23,9 +23,9 @@ from iobands.views.writing import worst_member
 
 #: What the columns of the table are.
 MAPPING: Final = Path(__file__).resolve().parents[1] / "templates" / "real-data-mapping.yaml"
-#: The alerts that are followed; a single collapsed run is none.
+#: The alerts that are followed; a single collapsed run is no alert.
 FOLLOWED: Final = (Severity.INCIDENT, Severity.DEGRADED, Severity.WATCH, Severity.IMPROVED)
-# An alert that was away for so many days and comes back is the same one.
+# An alert that was away for this many days and comes back is the same one.
 _AWAY: Final = timedelta(days=7)
 
 

@@ -25,7 +25,7 @@ _SESSIONS, _RUNS, _RENAMED = 3, 12, 3
 
 @dataclass(frozen=True)
 class Told:
-    """How a mark was told first; `runs` has those of each series until an alert had it."""
+    """How a mark was found first; `runs` has the runs of each series until an alert had it."""
 
     mark: Mark
     words: str
@@ -34,7 +34,7 @@ class Told:
 
     @classmethod
     def of(cls, mark: Mark, said: Sequence[Said], replay: Replay) -> Told:
-        """Return how a mark was told by the alerts `said` about it, in the order of time."""
+        """Return how the alerts `said` about a mark found it, in the order of time."""
         days = {
             name_of(each.key): np.unique(each.history.times.astype("datetime64[D]"))
             for each in replay.series
@@ -94,7 +94,7 @@ class Score:
 
     @cached_property
     def told(self) -> list[Told]:
-        """How each change that must be told was told."""
+        """How each change that needs an alert was found."""
         changes = [mark for mark in self.marks if mark.is_must and mark.is_change]
         return [Told.of(mark, self._about(mark), self.replay) for mark in changes]
 
@@ -109,7 +109,7 @@ class Score:
 
     @property
     def stopped(self) -> list[int | None]:
-        """After how many days each test that stopped, and must be told, was told."""
+        """After how many days each test that stopped, and needs an alert, was found."""
         said = [each for each in self.replay.said if each.severity == Severity.NO_DATA.value]
         days = [
             [each.day for each in said if mark.first <= each.day <= mark.last and mark.of(each)]
@@ -201,7 +201,7 @@ def summary(score: Score) -> str:
 
 
 def must_tell(score: Score) -> str:
-    """Return the table of the changes that must be told."""
+    """Return the table of the changes that need an alert."""
     rows = []
     for told in score.told:
         mark, runs = told.mark, _known(told.runs.values())

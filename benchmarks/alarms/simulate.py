@@ -51,7 +51,7 @@ CHANGES: Final[Mapping[str, Callable[[Array, int, float], Array]]] = {
 
 
 def threshold_of(series: int) -> float:
-    """Return the threshold of a site of so many daily series at one false alarm a year."""
+    """Return the threshold of a site of this many daily series at one false alarm a year."""
     return Budget(1.0, float(series * YEAR)).threshold
 
 

@@ -36,7 +36,7 @@ WORLDS: Final[Mapping[str, Callable[[Array], Array]]] = {
 
 
 def normals(random: Random, series: int, runs: int, correlation: float = 0.0) -> Array:
-    """Return normal variates; `correlation` is that of one run with the next."""
+    """Return normal variates; `correlation` is between one run and the next."""
     found = random.standard_normal((series, runs))
     fresh = np.sqrt(1 - correlation**2)
     for run in range(1, runs if correlation else 0):

@@ -71,7 +71,7 @@ class CrayNode(CrayCase):
 class CrayOneFile(ByNumberOfTargets, CrayCase):
     """One file over all targets, or as many as processes, against the fewest stripes."""
 
-    # The slides have no sizes for their rules: those of the snapshots below.
+    # The slides have no sizes for their rules: the sizes are from the snapshots below.
     published = Published(nodes=32, tasks_per_node=32, gib=32)
     layer = "mpiio"
     needs_stripes = "stripes by the number of targets"
@@ -191,7 +191,7 @@ class CraySnapshotsByCores(ByCores, Case):
 
 @rfm.simple_test
 class CrayStripesByHint(CrayRtm):
-    """RTM: stripes by the hint `striping_factor` against those of `lfs setstripe`."""
+    """RTM: stripes by the hint `striping_factor` against stripes by `lfs setstripe`."""
 
     needs_stripes = "compares ways to set the stripe count"
 
@@ -255,7 +255,7 @@ class CraySharedFiles(CrayCase):
     """Several shared files, one for the processes of each node, against one for all."""
 
     layer = "group"
-    # The slides have neither sizes nor the number of files: those of the snapshots, and our choice.
+    # The slides have no sizes and no number of files: the sizes are from the snapshots.
     published = RTM
     stripes = "each"
 
@@ -283,7 +283,7 @@ class CrayMapArray(CrayCase):
 
     layer = "mapped"
     other_layer = "mapped-independent"
-    # The slides have no sizes for it: those of the snapshots.
+    # The slides have no sizes for it: the sizes are from the snapshots.
     published = RTM
     stripes = "published"
     stripe_count_asked = stripe_counts(4, 16)

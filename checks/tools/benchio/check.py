@@ -39,7 +39,7 @@ class BenchioFPP(BenchioBase):
     #: placement to the file system.
     target = variable(int, type(None), value=None)
 
-    #: The node that must be among those of the job, to confirm that it is slow; None leaves all to
+    #: The node that the job must include, to confirm that it is slow; None leaves all to
     #: the scheduler.
     node = variable(str, type(None), value=None)
 

@@ -193,7 +193,7 @@ def _judged_one(
 def _held(
     runs: Sequence[Look], peers: Mapping[str, Sequence[CanaryRow]]
 ) -> tuple[list[AgainstPeers], set[str]]:
-    """Return the rates of the runs beside those of the peers, and the peers that are slow, too."""
+    """Return the rates of the runs beside the peers' rates, and the peers that are slow, too."""
     found, also = [], set()
     for variable in _VERBS:
         rates = [run.rates.get(variable, run.at_most) for run in runs]

@@ -166,7 +166,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         kind = parameters.pop("options").annotation
         hints, fields = get_type_hints(kind, include_extras=True), inspect.signature(kind)
         names = [name for name in fields.parameters if hasattr(hints[name], "__metadata__")]
-        # the command's own before those of every site
+        # the command's own before the options of every site
         names.sort(key=lambda name: name not in kind.__annotations__)
         for name in names:
             parameters[name] = fields.parameters[name].replace(annotation=hints[name])

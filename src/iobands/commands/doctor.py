@@ -267,7 +267,7 @@ def init(
 
 
 def _name(given: str | None, template: str, found: site_directory.Machine) -> str:
-    """Return the name of a new system: the one given, that of its template, or the host's."""
+    """Return the name of a new system: the given one, its template's, or the host's."""
     fixed = template if template != GENERIC else None if found.scheduler else LOCAL
     if fixed:
         why = "no scheduler was found" if template == GENERIC else "its template names it"

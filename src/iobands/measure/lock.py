@@ -243,7 +243,7 @@ def _read(path: Path) -> Holder | None:
 
 
 def join(perflogs: Path, holder: Holder) -> None:
-    """Add the calling process to those of `holder`, which holds the lock."""
+    """Add the calling process to the processes of `holder`, which holds the lock."""
     joined = replace(holder, processes=(*holder.processes, Process.this()))
     with _written(lock_path(perflogs), joined) as new:
         new.replace(lock_path(perflogs))

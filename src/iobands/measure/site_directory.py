@@ -321,7 +321,7 @@ def files_of_clone(clone: Path) -> list[Path]:
 
 
 def write_site(directory: Path, texts: Mapping[Path, str], clone: Path | None) -> None:
-    """Write a new site's files, and copy those of a clone, which stays as it is.
+    """Write a new site's files, and copy a clone's, which stay as they are.
 
     Raises:
         FileExistsError: a file is there already; nothing was written.

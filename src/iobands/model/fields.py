@@ -154,7 +154,7 @@ MANUAL: Final = "manual"
 REPEAT: Final = "repeat"
 SUSPECT: Final = "suspect"
 RECOVERY: Final = "recovery"
-#: Of an acceptance: under conditions that a contract agrees on, which are not those of every day.
+#: Of an acceptance: under the conditions of a contract, which are not everyday conditions.
 #: Only the acceptance reads these runs.
 ACCEPTANCE: Final = "acceptance"
 #: Why several runs are made in a row, just before and just after a maintenance.

@@ -48,7 +48,7 @@ def held(path: Path, seconds: float) -> Iterator[None]:
     daemon, a second file beside it stands for the lock.
 
     Raises:
-        TimeoutError: another process still holds it after so many `seconds`.
+        TimeoutError: another process still holds it after this many `seconds`.
         OSError: it cannot be made.
     """
     until = time.monotonic() + seconds

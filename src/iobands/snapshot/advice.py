@@ -27,7 +27,7 @@ COMPARABLE: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """The ratio of the values of `key` to those of `against`, which differs from it in one field.
+    """The ratio of the values of `key` to the values of `against`, which differs in one field.
 
     `ratio` is None if no samples of the two were measured near each other in time.
     """

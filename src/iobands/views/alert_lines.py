@@ -31,7 +31,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 
 
 def sections(site: Snapshot) -> dict[str, list[Alert]]:
-    """Return the alerts by heading; those of `INFORMATION` do not change the exit status."""
+    """Return the alerts by heading; alerts for `INFORMATION` do not change the exit status."""
     found: dict[str, list[Alert]] = {ATTENTION: [], ACKNOWLEDGED: [], INFORMATION: []}
     for alert in site.alerts:
         heading = INFORMATION if alert.exit_status == snapshot.OK else ATTENTION
@@ -101,7 +101,7 @@ def _speed(peer: SlowPeer) -> str:
 
 
 def place_of(alert: Alert, site: Snapshot) -> Place | None:
-    """Return the targets or nodes of which a slow one is what the alert is about."""
+    """Return the targets or nodes that are compared with the slow one of the alert."""
     name = alert.peer and alert.peer.name
     alike = (
         each
