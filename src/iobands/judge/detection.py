@@ -283,34 +283,22 @@ def power(chart: Chart, drop: float = 0.7, threshold: float | None = None) -> fl
             raise ValueError(f"not a positive finite number: {number}")
     if chart.baseline.scores is None:
         return math.inf
-    scores, weights = _scores_after(chart, drop)
-    columns = scores[:, SIDES[DOWN if drop < 1 else UP]].T
-    return min(_run_length(column, weights, height) for column in columns)
-
-
-def _scores_after(chart: Chart, drop: float) -> tuple[Array, Array]:
-    """Return the scores of runs spread like the baseline, times `drop`, and their weights."""
-    assert chart.baseline.scores is not None
     values = chart.baseline.level() + math.log(drop)
-    found = chart.baseline.scores.scores(values) / chart.scale
-    return found, np.full(len(values), 1 / len(values))
+    scores = chart.baseline.scores.scores(values)[:, SIDES[DOWN if drop < 1 else UP]]
+    return _run_length(scores.T / chart.scale, height)
 
 
-def _run_length(scores: Array, weights: Array, threshold: float) -> float:
-    step = threshold / _STATES
+def _run_length(scores: Array, threshold: float) -> float:
+    """Return the shortest mean run length of designs; `scores` are of shape (designs, runs)."""
     # the states are the middles of the steps; the first is everything around zero
-    moves = np.clip(
-        np.rint(np.arange(_STATES)[:, None] + scores[None, :] / step), 0, _STATES
-    ).astype(int)
-    chain = np.zeros((_STATES, _STATES + 1))
-    np.add.at(
-        chain,
-        (np.repeat(np.arange(_STATES), len(scores)), moves.ravel()),
-        np.tile(weights, _STATES),
-    )
-    try:
-        lengths = np.linalg.solve(np.eye(_STATES) - chain[:, :_STATES], np.ones(_STATES))
-    except np.linalg.LinAlgError:
-        return math.inf
-    length = float(lengths[0])
-    return length if 1 <= length <= 1e6 else math.inf  # noqa: PLR2004
+    steps = np.rint(scores / (threshold / _STATES)).astype(int)
+    steps = steps[steps.max(axis=1) > 0]  # the others never leave the first state
+    designs, runs = steps.shape
+    moves = np.clip(np.arange(_STATES)[:, None] + steps[:, None], 0, _STATES)
+    shape = (designs, _STATES, _STATES + 1)
+    begins = np.arange(0, math.prod(shape), shape[-1]).reshape(designs, _STATES, 1)
+    counts = np.bincount((begins + moves).ravel(), minlength=math.prod(shape))
+    chains = counts.reshape(shape)[:, :, :_STATES] / runs
+    lengths = np.linalg.solve(np.eye(_STATES) - chains, np.ones((_STATES, 1)))[:, 0, 0]
+    known = lengths[(lengths >= 1) & (lengths <= 1e6)]  # noqa: PLR2004
+    return float(known.min(initial=math.inf))

@@ -438,7 +438,7 @@ def level_ratio(before: Array, after: Array, inflation: float = 1.0) -> Ratio:
     spread = np.sqrt(pairs * (len(before) + len(after) + 1) / 12)
     rank = int(pairs / 2 - _NORMAL_95 * inflation * spread)
     wanted = [(pairs - 1) // 2, pairs // 2, max(rank, 0), pairs - 1 - max(rank, 0)]
-    differences.partition(sorted(set(wanted)))  # faster than sorting them all
+    differences.sort()  # faster than partition(), as it has vector instructions
     left, right, low, high = differences[wanted]
     if rank <= 0:
         low, high = -math.inf, math.inf
