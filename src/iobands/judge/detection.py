@@ -91,12 +91,14 @@ class Detection:
     @cached_property
     def transients(self) -> tuple[Transient, ...]:
         """What was low, was measured again, and was over before the next run was due."""
-        spacing, says, found = self.basis.spacing, self.chart.by_itself, []
+        spacing, found = self.basis.spacing, []
         for begin in np.flatnonzero(np.diff(spacing.close.astype(int)) == 1).tolist():
             runs = np.flatnonzero(spacing.begun == begin)
-            low = runs[(says[runs] >= LOW) & ~self.in_drop[runs]]
-            over = runs[(says[runs] < 0) & (runs > low[0])] if low.size else low
-            if not (over.size and spacing.asked[over[0]] and says[low].max() >= FAR_DOWN):
+            says = self.chart.by_itself(runs)
+            is_low = (says >= LOW) & ~self.in_drop[runs]
+            low = runs[is_low]
+            over = runs[(says < 0) & (runs > low[0])] if low.size else low
+            if not (over.size and spacing.asked[over[0]] and says[is_low].max() >= FAR_DOWN):
                 continue
             low = low[low < over[0]]
             level = np.median(self.chart.logarithms[low]) - np.median(self.chart.baseline.level())
@@ -148,7 +150,8 @@ class Detection:
         if change is None:
             design = int(np.argmax(chart.sums[SIDES[DOWN]]))
             since = moment(self.times[min(int(chart.starts[design]), chart.runs - 1)])
-            return Doubt(SUSPECTED, since, float(chart.down[-1])) if doubtful(chart)[-1] else None
+            is_suspected = doubtful(chart, slice(-1, None))[0]
+            return Doubt(SUSPECTED, since, float(chart.down[-1])) if is_suspected else None
         if chart.back > 0:
             since = moment(self.times[min(chart.back_since, chart.runs - 1)])
             return Doubt(MAYBE_OVER, since, chart.back)

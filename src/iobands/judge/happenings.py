@@ -172,6 +172,8 @@ def _spans(
     begun: int | None = None
     raised = last = 0
     for place in range(_WINDOW - 1, len(bad)):
+        if begun is None and not bad[place] and place >= _WINDOW:
+            continue  # nothing can open, and nothing is open
         window = slice(place - _WINDOW + 1, place + 1)
         over = days[place] - days[last] >= _WEEK or not bad[window].any()
         if begun is not None and over:

@@ -87,12 +87,12 @@ class Chart:
                 levels[first if np.isfinite(levels).any() else 0 :] = baseline.middle
         return self.logarithms - levels
 
-    @cached_property
-    def by_itself(self) -> Array:
-        """How much each run says for a drop by itself, in nats, of shape (runs,)."""
+    def by_itself(self, runs: slice | NDArray[np.int_]) -> Array:
+        """Return how much each of `runs` says for a drop by itself, in nats."""
+        logarithms = self.logarithms[runs]
         if self.baseline.scores is None:
-            return np.zeros(self.runs)
-        return self.baseline.scores.scores(self.logarithms)[:, SIDES[DOWN]].max(axis=1)
+            return np.zeros(len(logarithms))
+        return self.baseline.scores.scores(logarithms)[:, SIDES[DOWN]].max(axis=1)
 
     @property
     def open_change(self) -> ChangePoint | None:
@@ -242,13 +242,13 @@ def onset_interval(scores: Array, raised: int) -> tuple[int, int, int]:
 SIDES: Final = {DOWN: slice(0, len(DROPS)), UP: slice(len(DROPS), len(DESIGNS))}
 
 
-def doubtful(chart: Chart) -> NDArray[np.bool_]:
-    """Return after which runs a drop is suspected, of shape (runs,), where no change is open.
+def doubtful(chart: Chart, runs: slice = slice(None)) -> NDArray[np.bool_]:
+    """Return after which of `runs` a drop is suspected where no change is open.
 
     The run is far down, or it is low and not the first.
     """
-    says = chart.by_itself
-    return (says >= FAR_DOWN) | ((chart.down >= SUSPECTED_FROM) & (says >= LOW))
+    says = chart.by_itself(runs)
+    return (says >= FAR_DOWN) | ((chart.down[runs] >= SUSPECTED_FROM) & (says >= LOW))
 
 
 # A little under a half, so that 0.9 goes with 0.8.
