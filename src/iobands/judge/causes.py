@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -207,17 +208,30 @@ def _of_columns(onset: Onset, records: Records) -> Iterator[Cause]:
     for name in records.columns:
         kind, up = _COLUMNS[name]
         column = _Column(name, kind, up if onset.direction == DOWN else -up, records, onset)
-        known = [(runs, column.changed(runs)) for runs in onset.members]
-        moved = [(runs, place) for runs, place in known if place and place > 0]
-        shown = sum(place is not None for _, place in known)
-        if not moved or len(moved) < _MOST * shown or 2 * shown < len(known):
-            continue
-        against = sum((column.changed(runs) or 0) > 0 for runs in onset.unmoved)
-        if against > (1 - _MOST) * len(moved):
+        moved = _changed_in(onset.members, column)
+        most = int((1 - _MOST) * len(moved))
+        unmoved = filter(onset.has_stayed, onset.others)
+        contrary = (runs for runs in unmoved if (column.changed(runs) or 0) > 0)
+        if not moved or (against := len([*islice(contrary, most + 1)])) > most:
             continue
         odds = _PRIOR[kind] / column.chance([runs for runs, _ in moved]) * _REFUTES**against
         since = min(moment(runs.series.history.times[place]) for runs, place in moved)
         yield _cause(kind, column.text(*moved[0]), since, odds)
+
+
+def _changed_in(members: Sequence[Runs], column: _Column) -> list[tuple[Runs, int]]:
+    """Return in which members a column changed, with the first run since; nothing if in too few."""
+    moved, stayed = [], 0
+    for runs in members:
+        place = column.changed(runs)
+        if place and place > 0:
+            moved.append((runs, place))
+        elif place is not None:
+            stayed += 1
+        if stayed > len(members) - _MOST * len(members):
+            return []
+    shown = len(moved) + stayed
+    return moved if len(moved) >= _MOST * shown and 2 * shown >= len(members) else []
 
 
 @dataclass(frozen=True)
@@ -349,16 +363,18 @@ def _of_peers(onset: Onset, records: Records, slow: Sequence[Happening]) -> Iter
     lead = onset.members[0]
     low, high = lead.time_of(onset.first - 1), lead.time_of(onset.last + 1) or onset.when
     patterns = {runs.series.key.pattern for runs in onset.members}
-    # what other patterns wait for may be slower than a slow target
-    alike = [runs for runs in onset.unmoved if runs.series.key.pattern in patterns]
     for each in slow:
         name = each.source
         if not isinstance(name, PeerName) or each.low > high or (low and each.since < low):
             continue
         use = [_uses(runs, records, name, onset) for runs in onset.members]
         uses = [is_used for is_used in use if is_used is not None]
+        if not any(uses) or sum(uses) < _MOST * len(uses):
+            continue
+        # what other patterns wait for may be slower than a slow target
+        alike = [runs for runs in onset.unmoved if runs.series.key.pattern in patterns]
         against = sum(_uses(runs, records, name, onset) is True for runs in alike)
-        if not any(uses) or sum(uses) < _MOST * len(uses) or against > (1 - _MOST) * sum(uses):
+        if against > (1 - _MOST) * sum(uses):
             continue
         number = len({other.names for other in slow}) - 1
         chance = onset.width * (number + 0.5) / len(np.unique(lead.sessions))
@@ -387,10 +403,15 @@ def _uses(runs: Runs, records: Records, name: PeerName, onset: Onset) -> bool | 
 def _of_partition(onset: Onset) -> Iterator[Cause]:
     """Yield the partition of the members, if series of others use the same file systems."""
     partitions = {runs.series.key.partition for runs in onset.members}
+    if len(partitions) > 1 or len(onset.members) < _FEW:
+        return
     places = {runs.series.key.file_system for runs in onset.members}
-    near = [runs.series.key for runs in onset.unmoved if runs.series.key.file_system in places]
-    number = sum(key.partition not in partitions for key in near)
-    if len(partitions) == 1 and len(onset.members) >= _FEW and _FEW <= number == len(near):
+    near = [runs for runs in onset.others if runs.series.key.file_system in places]
+    here = [runs for runs in near if runs.series.key.partition in partitions]
+    others = [runs for runs in near if runs.series.key.partition not in partitions]
+    if len(others) < _FEW or any(map(onset.has_stayed, here)):
+        return
+    if (number := sum(map(onset.has_stayed, others))) >= _FEW:
         what = f"only partition {partitions.pop()}; {number} series of others did not move"
         odds = _STAYED ** min(number, _MOST_STAYED)
         yield _cause(CauseKind.PARTITION, what, onset.since, odds)

@@ -76,18 +76,29 @@ class Runs:
 
 @dataclass(frozen=True)
 class Onset:
-    """An alert as it was known at `when`: its members, and those of its variables that stayed.
+    """An alert as it was known at `when`: its members, and the `others` of their variables.
 
-    It began in a session from `first` to `last`, most likely with the run at `since`.
+    It began in a session from `first` to `last`, most likely with the run at `since`, and its
+    members moved by `drop`.
     """
 
     members: tuple[Runs, ...]
-    unmoved: tuple[Runs, ...]
+    others: tuple[Runs, ...]
     first: int
     last: int
     since: datetime
     when: datetime
     direction: str
+    drop: float
+
+    @cached_property
+    def unmoved(self) -> tuple[Runs, ...]:
+        """The others that stayed; most alerts have no cause to hold against them."""
+        return tuple(filter(self.has_stayed, self.others))
+
+    def has_stayed(self, runs: Runs) -> bool:
+        """Return whether a series surely did not move then."""
+        return _stayed(runs, self.first, self.last, self.drop)
 
     @property
     def width(self) -> int:
@@ -136,11 +147,11 @@ def onset_of(
     moved = [each for each in members if not _stayed(each, first, last, drop)]
     variables = {each.series.key.variable for each in moved}
     alike = _until([each for each in others if each.key.variable in variables], when, after)
-    unmoved = [each for each in alike if _stayed(each, first, last, drop)]
     times = [time for each in moved if (time := each.time_of(best))]
     if not times:
         return None
-    return Onset(tuple(moved), tuple(unmoved), first, last, min(times), when, lead.direction)
+    span = (first, last, min(times))
+    return Onset(tuple(moved), tuple(alike), *span, when, lead.direction, drop)
 
 
 def _until(series: Sequence[Series], when: datetime, after: datetime | None) -> list[Runs]:
