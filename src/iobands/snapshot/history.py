@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from enum import Enum
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -67,7 +68,7 @@ class History:
         """When the first sample was taken."""
         return moment_of(self.times[0])
 
-    @property
+    @cached_property
     def last(self) -> datetime:
         """When the newest sample was taken."""
         return moment_of(self.times[-1])
