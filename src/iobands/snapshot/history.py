@@ -180,13 +180,13 @@ def sessions_of(
     guessed = days * (1 + nth.max()) + nth
     # what is guessed is odd, so that no name is among it
     labels = 2 * np.where(named == UNNAMED, guessed, named) + (named == UNNAMED)
-    _, of_run = np.unique(labels, return_inverse=True)
-    begins = np.full(of_run.max() + 1, every.max())
-    np.minimum.at(begins, of_run, every)
-    rank = np.empty(len(begins), dtype=np.int64)
-    rank[np.argsort(begins, kind="stable")] = np.arange(len(begins))
+    runs = pl.DataFrame({"label": labels, "time": every})
+    begins = runs.group_by("label").agg(pl.col("time").min()).sort("time", "label")
+    number = begins.with_row_index("number")
+    joined = runs.join(number, on="label", how="left", maintain_order="left")
+    of_run = joined["number"].cast(pl.Int64).to_numpy()
     # a clock that was set back within a session would let the numbers of a series fall
-    found = map(np.maximum.accumulate, np.split(rank[of_run], ends))
+    found = map(np.maximum.accumulate, np.split(of_run, ends))
     return dict(zip(times, found, strict=True))
 
 
