@@ -57,7 +57,7 @@ def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
 def _commands() -> str:
     intro = (
         "# Commands\n\n`man iobands` and `man iobands-run` show the same pages where the wheel is "
-        "installed. Without an argument that names them, perflogs and configuration are those of "
+        "installed. Without an argument that names them, perflogs and configuration come from "
         "the [site's directory](../glossary.md) around the working directory.\n\n"
     )
     return intro + "\n".join(manual.markdown(page) for page in manual.pages())
@@ -105,7 +105,7 @@ def _checks() -> str:
                 what = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
                 rows.append((f"`{node.name}`", what, f"`{path.relative_to(ROOT)}`"))
     intro = (
-        "# Checks\n\n`iobands reframe -- -l` lists those of your site. "
+        "# Checks\n\n`iobands reframe -- -l` lists the checks of your site. "
         "[Measure](../howto/measure.md) says how to select them, and [Cases](../cases.md) what "
         "the cases stand for.\n\n"
     )

@@ -93,7 +93,7 @@ ROWS = [
         "maintenance",
     ),
     Row(
-        *("maintenance with a rule that is none", UNKNOWN),
+        *("maintenance with an invalid rule", UNKNOWN),
         *(works(window(-3, -2, ", repeat: every wednesday")), STATUS, 3, "FREQ=MONTHLY"),
     ),
     Row(
@@ -105,7 +105,7 @@ ROWS = [
         *(works(window(-3, -1), window(-2, 0.5)), STATUS, 0, "here: now, "),
     ),
     Row(
-        *("action on a series that is none", "refused; names like it", nothing),
+        *("action on an unknown series", "refused; names like it", nothing),
         *(("retire", "dsk fpp", "--reason", "gone"), 3, "no series or alert is named 'dsk fpp'"),
     ),
     Row("action without a reason", "refused", nothing, ("retire", SERIES), 3, "--reason"),
@@ -131,7 +131,7 @@ ROWS = [
         *(pipe("perflogs", "last-session.json"), STATUS, 3, "is not a regular file"),
     ),
     Row(
-        *("schedule of a time that is none", "refused; how to write it", nothing),
+        *("schedule at an invalid time", "refused; how to write it", nothing),
         *(("schedule", "cron", "--at", "25:00"), 3, "write 05:00"),
     ),
     Row(

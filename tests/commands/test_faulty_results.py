@@ -310,7 +310,7 @@ FAULTS = [
         said="BenchioFPP.log:8: longer than 4 MiB",
     ),
     Row(
-        "100000 lines that are none",
+        "100000 lines that are not samples",
         "the first are named, all are counted; all others count",
         many_bad_lines,
         NIGHTS + 1,
