@@ -54,7 +54,7 @@ def first_line(command: list[object]) -> str:
 
 
 def libraries(listing: str) -> list[str]:
-    """Return those of the libraries that `ldd` lists which matter here, by file name."""
+    """Return the libraries listed by `ldd` that matter here, by file name."""
     found = re.findall(r"^\s*lib(\S+) => (/\S+)", listing, flags=re.MULTILINE)
     return [
         Path(path).resolve().name

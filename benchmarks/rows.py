@@ -17,14 +17,14 @@ from benchmarks.workload import MIB, Place, Workload
 
 _OPERATIONS: Final = ("write", "read")
 _RESULT: Final = "result.json"
-# Volumes, of which a run takes two, the array and the page cache. With no more than that, it pays
+# Volumes; a run takes two, the array and the page cache. With no more than that, it pays
 # for memory that the machine's host has to find.
 _MEMORY_OF_A_RUN: Final = 8
 
 
 @dataclass(frozen=True)
 class Row:
-    """A comparison: our contender, those of which the best is compared with it, and the aim.
+    """A comparison: our contender, the others, the best of which it must match, and the aim.
 
     Without an aim it says what something costs. With `missing`, the reason why it cannot be made.
     """

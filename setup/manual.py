@@ -50,7 +50,7 @@ class Page:
 
 
 def pages() -> Iterator[Page]:
-    """Yield the page of `iobands` and those of its commands, in the order of its help."""
+    """Yield the page of `iobands` and the pages of its commands, in the order of its help."""
     root = typer.main.get_command(app)
     context = typer.Context(root, info_name="iobands", **root.context_settings)
     yield _page(context, "iobands", synopsis="iobands [OPTION]... COMMAND [ARGUMENT]...")

@@ -50,7 +50,7 @@ Command = Callable[..., Ended]
 
 @pytest.fixture
 def site_copy(tmp_path) -> SiteCopy:
-    """A fresh copy of the suite, of which ReFrame loads benchio's checks."""
+    """A fresh copy of the suite, from which ReFrame loads benchio's checks."""
     return copy_suite(tmp_path, *BENCHIO)
 
 

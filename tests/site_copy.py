@@ -63,7 +63,7 @@ class SiteCopy:
     ) -> None:
         """Add config/systems/<name>.py: this machine, with these file systems and one scale.
 
-        Its environments are those of config/systems/local.py where none are given.
+        Its environments are, unless given, the ones in config/systems/local.py.
         """
         extras |= {"filesystems": file_systems, "scales": {"test": scale}}
         path = self.root / "config" / "systems" / f"{name}.py"

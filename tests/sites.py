@@ -1,4 +1,4 @@
-"""Sites whose runs come in day by day, of which it is known what moved and when."""
+"""Sites whose runs come in day by day; what moved, and when, is known."""
 
 from __future__ import annotations
 

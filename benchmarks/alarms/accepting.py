@@ -31,7 +31,7 @@ TRUTHS: Final = (0.9, 1.0, 1.05)
 _MOST_RUNS: Final = 100
 _COMMON: Final = 0.6
 _DAY: Final = 24.0
-_AROUND: Final = 31  # runs of which the median is the level of a real series
+_AROUND: Final = 31  # runs; their median is the level of a real series
 _RISK: Final = 0.05
 _PER_SIGMA: Final = 2 * NormalDist().inv_cdf(0.75)  # of the distance between quartiles
 

@@ -162,7 +162,7 @@ def delays(
 def year(
     world: str, correlation: float, trouble: float, number: int, seed: int
 ) -> tuple[int, int, float, int]:
-    """Return the false drops of so many healthy series in a year, and the share of runs more.
+    """Return the false drops of a number of healthy series in a year, and the share of runs more.
 
     With a run a day, and measured again; and their number.
     """

@@ -103,7 +103,7 @@ PEERS: Final[Mapping[str, Callable[[Array, int], Iterable[Alarm]]]] = {
 
 
 def measured(world: str, number: int, seed: int) -> dict[str, tuple[int, list[float]]]:
-    """Return false alarms in the first year of so many series, and delays of a loss of 30 %.
+    """Return false alarms in the first year of a number of series, and delays of a loss of 30 %.
 
     The detector of iobands gets `MORE_OF_OURS` times as many, at the threshold of a large site.
     """

@@ -31,7 +31,7 @@ _AWAY: Final = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Said:
-    """An alert as it stood on the evening of a day; `ratio` is that of its deepest member.
+    """An alert as it stood on the evening of a day; `ratio` is its deepest member's.
 
     `happened` is what had happened to it; a suspicion has no `number`.
     """

@@ -32,7 +32,7 @@ _FILES: Final = 2048
 _MANY: Final = 1.1
 _HISTORY: Final = 20
 _LONGEST: Final = 30
-# What was found stays as it was, so it is enough to look after so many slow sessions.
+# What was found stays as it was, so it is enough to look after this many slow sessions.
 _LOOKS: Final = (4, 8, 16, _LONGEST)
 # Days in which write and read rates name a peer for the same reason.
 _ONE_EVENT: Final = 5
@@ -137,7 +137,7 @@ class Weighted(Targets):
 
 @dataclass(frozen=True)
 class Nodes:
-    """The nodes of a partition, of which each session gets others."""
+    """The nodes of a partition; each session gets others."""
 
     compared: int
     ranks: int
@@ -209,7 +209,7 @@ def _placed(targets: int, stripes: int) -> Used:
 def weighted(random: Random, free: Array, files: int, stripes: int = 1) -> Used:
     """Return the targets of files as Lustre 2.17 draws those of one server.
 
-    The chance is that of the weight, free space less a penalty: one just used gets its own penalty
+    The chance follows the weight, free space less a penalty: one just used gets its own penalty
     for each target there is, which decays by one with each stripe that is placed.
     """
     each = (1 - _PRIORITY) * free / max(len(free) - 1, 1)

@@ -60,7 +60,7 @@ def shams(world: str, correlation: float, seed: int) -> list[bool]:
 
 
 def blind(world: str, correlation: float, number: int, seed: int) -> Blind:
-    """Return what came of so many upgrades of small sites, half of them sham.
+    """Return what came of a number of upgrades of small sites, half of them sham.
 
     The others change one file system by 5 to 30 %, up or down. They are judged when `begin` says
     that a loss of 5 % will show, or after 30 days.
@@ -116,7 +116,7 @@ def _ruled(site: Sequence[Unit]) -> Mapping[str, Ruling]:
 def _site(
     random: Random, world: str, correlation: float, series: int, days: int, factor: float = 1.0
 ) -> list[Unit]:
-    """Return the series of a site, of which those of the first file system change by `factor`."""
+    """Return the series of a site, with the first file system's changing by `factor`."""
     evening = np.arange(EVENING) / 10
     noon = 24.0 * BEFORE
     hours = np.concatenate(

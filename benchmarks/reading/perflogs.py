@@ -37,7 +37,7 @@ _VARIABLES: Final = ("write_bw", "read_bw")
 #: The day of the newest run.
 END: Final = datetime(2026, 11, 20, tzinfo=timezone.utc)
 _COLLAPSED: Final = 0.02  # of the runs
-#: Each series loses this much for so many days, once in so many days.
+#: How much each series loses, for how many days, and once in how many.
 _LOSS: Final = 0.7
 _LOST_DAYS: Final = 40
 _LOST_EVERY: Final = 800

@@ -3,7 +3,7 @@
 
 needed=(lfs)
 
-# list_targets [POOL]: all targets, and those of the pool.
+# list_targets [POOL]: all targets, and the pool's.
 list_targets() {
     timeout 20 lfs osts "$file_system"
     [ -z "${1-}" ] || list_pool "$1"

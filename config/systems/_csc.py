@@ -102,7 +102,7 @@ def system(name: str, nodes: dict) -> dict:
                         "stripes-by-hint": _preset({"striping_factor": "16"}),
                     },
                     # The guide: no stripes for a file per process; for a shared file at least the
-                    # square root of its size in GB, here of 107, and a number that divides that of
+                    # square root of its size in GB, here of 107, and a divisor of the number of
                     # processes, so 16. It recommends no hints, as the best "are not necessarily the
                     # same" for other applications, and non-blocking I/O: that is a case, every
                     # night at the scale of one node, where the root of 6.7 is 2.

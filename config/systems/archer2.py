@@ -4,7 +4,7 @@ Sources: ARCHER2 User Guide, "I/O performance and tuning" (file systems, scale, 
 environment settings, transports) and "Application development environment" (modules).
 
 The account comes from the environment (`export IOBANDS_ACCOUNT=...`, or SBATCH_ACCOUNT); the
-directory on /work from IOBANDS_ARCHER2_SHARED, by default that of the support staff's project.
+directory on /work from IOBANDS_ARCHER2_SHARED, by default the one of the support staff's project.
 """
 
 import os

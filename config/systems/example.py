@@ -118,7 +118,7 @@ system = {
                 # without it, the intervals are learned.
                 "schedule": {"daily": "1d", "weekly": "7d"},
                 # EDIT: where IOR, mdtest and IO500 are if not on PATH: a path, modules, or a Spack
-                # spec to install. Where there are none, what needs them is skipped.
+                # spec to install. Without them, what needs them is skipped.
                 "programs": {
                     "ior": {"modules": ["ior/4.0.0"]},
                     # "mdtest": {"path": "/opt/ior/bin/mdtest"},

@@ -3,7 +3,7 @@
 Sources: Frontera User Guide (docs.tacc.utexas.edu): "System Architecture" (cores, network),
 "Managing Files" (three scratch file systems of Lustre on spinning disks; scratch1 and scratch2 have
 16 OSTs and 60 GB/s each, scratch3 twice that, and files one stripe of 1 MiB) and "Running Jobs"
-(queues, ibrun). The scale is that of the bulk Lustre experiment, whose figures are in
+(queues, ibrun). The scale is as in the bulk Lustre experiment, whose figures are in
 config/bands/frontera.yaml. What the guide does not say is marked EDIT.
 
 The account comes from the environment (`export IOBANDS_ACCOUNT=...`), and the directory from
@@ -30,13 +30,13 @@ _extras = {
             "path": os.environ.get("SCRATCH", "/scratch1/EDIT"),
             "type": "lustre",
             "medium": "hdd",
-            # 8 are the most that the guide tells users to take, 16 those of the experiment
+            # the guide tells users to take 8 at most, the experiment took 16
             "stripe_counts": [1, 8, 16],
             "min_free_gib": 1024,
         },
     },
     "scales": {
-        # 4 processes on each of 16 nodes; 100 GiB, of which the small files take 10.
+        # 4 processes on each of 16 nodes; 100 GiB; the small files take 10 of them.
         "published": {
             "nodes": 16,
             "tasks_per_node": 4,

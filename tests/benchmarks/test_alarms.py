@@ -273,7 +273,7 @@ def test_a_drop_is_raised_once_and_in_words(told: Replay) -> None:
 
 
 def test_incidents_of_the_shuffled_year_come_from_its_single_runs(told: Replay) -> None:
-    # the first 20 runs have no band, and those of the drop are in it
+    # the first 20 runs have no band, and the runs of the drop are in it
     assert {runs.times.size for runs in told.transient.values()} == {_DAYS - 20, _DROP - 20}
     assert together.shuffled_incidents(told.transient, (), 5, seed=1).alarms == 0
 
@@ -407,7 +407,7 @@ def test_the_marks_of_the_real_year_are_about_its_series(told: Replay) -> None:
     assert len(every) == 24
     found = read_marks(MARKS, replace(told, series=tuple(every)))
     assert all(each.first <= each.last for each in found)
-    # 54 marks, of which 29 must be told, and ten dips of three file systems each
+    # 54 marks, 29 of them with an alert due, and ten dips of three file systems each
     assert len([each for each in found if each.is_change]) == 54 + 30
     assert len([each for each in found if each.is_must and each.is_change]) == 29
     assert len([each for each in found if each.is_must and not each.is_change]) == 6

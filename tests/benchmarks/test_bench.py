@@ -57,7 +57,7 @@ def test_quartiles_are_interpolated():
 
 
 def test_ratios_are_taken_pair_by_pair():
-    # The machine became ten times slower in the middle: the ratio of the medians, 6/50, is that of
+    # The machine became ten times slower in the middle: 6/50, the ratio of medians, is from
     # no pair.
     pairs = Pairs((100.0, 6.0, 5.0), (50.0, 6.0, 100.0))
     assert pairs.ratio == quartiles([2.0, 1.0, 0.05])

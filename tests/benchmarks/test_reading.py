@@ -16,7 +16,7 @@ from benchmarks.reading import dashboard, stores
     [
         (reading.main, {"sizes": "100x60", "tries": 1}),
         (dashboard.main, {"sizes": "100x60", "tries": 1}),
-        # so many days that there are alerts, whose log a store has
+        # enough days for alerts, whose log a store has
         (stores.main, {"clusters": 2, "series": 100, "days": 300}),
     ],
 )

@@ -8,7 +8,7 @@ LOCAL = Path(__file__).resolve().parents[2] / "config" / "systems" / "local.py"
 # What lets Open MPI run on this machine at all.
 _LOCAL_VARIABLES = dict(runpy.run_path(str(LOCAL))["environments"][0]["env_vars"])
 
-# Without those of UCX, Open MPI refuses it where there is no fast network.
+# Without UCX's fabrics, Open MPI refuses it where there is no fast network.
 _OPENMPI = {
     "ofi": {"OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "ofi"},
     "ucx": {

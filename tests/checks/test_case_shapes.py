@@ -1,4 +1,4 @@
-"""What benchio is told for a volume: the sources' sizes, and less where there is less."""
+"""What benchio gets for a volume: the sources' sizes, and less where there is less."""
 
 import pytest
 

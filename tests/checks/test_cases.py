@@ -124,7 +124,7 @@ def test_what_compares_gives_its_ratio_and_what_does_not_its_rates(session):
         for row in rows.values():
             assert row["case"].split()[0] == kebab(name)
             assert float(row["perf_value"]) > 0
-    # one pair: the ratio is that of the two rates
+    # one pair: the ratio is of the two rates
     rows = variables["Archer2Collective"]
     rate, without = (float(rows[name]["perf_value"]) for name in ("write_bw", "write_bw_without"))
     assert float(rows["write_ratio"]["perf_value"]) == pytest.approx(rate / without)

@@ -293,7 +293,7 @@ def test_a_run_has_its_covariates_and_does_without_them(
     for row in rows["lustre"]:
         assert (row["stripe_count_asked"], row["stripe_count"]) == ("-1", "4")
         assert (row["targets_active"], row["targets_inactive"]) == ("4", "0")
-        # Four stripes on four targets each, of which one has 8 KiB left.
+        # Four stripes on four targets each; one target has 8 KiB left.
         assert (row["busiest_target"], row["targets"]) == ("1.0", f"0-3:{row['tasks']}")
         assert (row["fullest_target"], row["free_spread_percent"]) == ("OST0003", "100")
         assert row["fullest_target_percent"] == "100"

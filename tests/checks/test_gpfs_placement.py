@@ -63,7 +63,7 @@ def test_nothing_has_to_be_proven_where_nothing_is_asked(stage):
 
 
 def test_disks_in_service():
-    # The disk with metadata alone is none of them.
+    # The disk with metadata alone is not among them.
     assert GPFS.count_targets(DISKS) == Targets(active=4, inactive=0)
     # Of the whole file system, whatever pool was asked for.
     assert GPFS.count_targets(f"pool nvme\n{DISKS}") == Targets(active=4, inactive=0)

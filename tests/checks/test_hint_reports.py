@@ -2,7 +2,7 @@
 
 from checks.base.hints import displayed, in_effect, read_back, unproven, unset
 
-# Two files of which the second one got fewer aggregators; the layout is ROMIO's.
+# Two files; the second one got fewer aggregators; the layout is ROMIO's.
 ROMIO = """\
 benchio 0.1.0
 key = cb_buffer_size            value = 16777216  \x20

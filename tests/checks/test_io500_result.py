@@ -18,7 +18,7 @@ def test_the_values_of_all_phases():
     scores = [float(score) for score in re.findall(r"^score +=\s+(\S+)", TEXT, re.MULTILINE)]
     assert found.values["ior_easy_write"] == scores[0]
     assert found.values["mdtest_easy_write"] == scores[1]
-    # IO500's score is the geometric mean of that of bandwidth and that of metadata.
+    # IO500's score is the geometric mean of its scores for bandwidth and metadata.
     score, bandwidth, metadata = (
         found.values[f"io500_{name}"] for name in ("score", "bandwidth", "metadata")
     )

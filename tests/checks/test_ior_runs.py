@@ -1,6 +1,6 @@
 """IOR and mdtest for real through ReFrame, and what becomes of a run whose data is spoilt.
 
-They need `ior` on PATH, and those of mdtest `mdtest`; elsewhere they are skipped.
+They need `ior` on PATH, and mdtest's tests `mdtest`; elsewhere they are skipped.
 """
 
 import os

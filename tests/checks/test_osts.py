@@ -1,6 +1,6 @@
 """Which OSTs take no files: what a real Lustre 2.17 printed where one was drained, full or gone.
 
-Of the probe's file over all targets, layouts are those of captured files with as many stripes.
+Of the probe's file over all targets, layouts are of captured files with as many stripes.
 """
 
 import re
@@ -15,7 +15,7 @@ from tests.checks.captures import captured, states
 HEALTHY = "lfs-2.17.txt"
 UNFIT = "lfs-2.17-unfit-targets.txt"
 FOUR = captured("lfs getstripe /mnt/lustre/dc4S1mi2/f", HEALTHY)[0]  # on 2, 3, 0 and 1
-# The layout of which `lfs getstripe -c` said 3, of the same form.
+# The layout for which `lfs getstripe -c` said 3, in the same form.
 THREE = re.sub(r"\n\t +3\t.*", "", FOUR.replace("count:  4", "count:  3"))
 ACTIVE = captured("lfs osts /mnt/lustre # drained, full or gone", UNFIT)[0]
 DRAINED = "lfs df /mnt/lustre # drained: lctl set_param osp.*.max_create_count=0 on the MDS"

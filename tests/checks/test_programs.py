@@ -80,7 +80,7 @@ def test_a_module_is_loaded_or_ends_the_job_with_what_helps(tmp_path):
 
 @pytest.fixture
 def tools(tmp_path):
-    """A copy of the suite, of which ReFrame loads the checks of IOR and the like."""
+    """A copy of the suite, from which ReFrame loads the checks of IOR and the like."""
     return copy_suite(tmp_path / "site", *OTHER_TOOLS)
 
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.machine
 
 
 def listed(run):
-    """The lines of the checks that measure; those of the environment are listed with every tag."""
+    """The lines of the checks that measure; the environment's checks are listed with every tag."""
     assert run.returncode == 0, run.stdout + run.stderr
     return [line for line in run.stdout.splitlines() if line.startswith("- Benchio")]
 

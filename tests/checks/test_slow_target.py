@@ -1,4 +1,4 @@
-"""From real times of ranks to the alert: runs on a file system of which one target is slow.
+"""From real times of ranks to the alert: runs on a file system with one slow target.
 
 No Lustre can be had here: `lfs` is a stand-in that answers with captured output, and the files that
 it puts on target 2 are slow to sync and to read. Its ranks are on four nodes, by name.

@@ -49,7 +49,7 @@ def test_a_target_that_ends_with_the_others_is_not_slow():
 
 
 def said(speeds):
-    """Those of which something is said."""
+    """The ones about which something is said."""
     return {target: each for target, each in speeds.items() if not math.isnan(each)}
 
 

@@ -1,6 +1,6 @@
 """What MPI libraries say of their transport, and why they do not start, in their own formats.
 
-The lines of Open MPI 4.1 and MPICH 4.0 were said by these; those of the libraries of Cray and
+The lines of Open MPI 4.1 and MPICH 4.0 were said by these; the reports of Cray's libraries and
 Intel have the form that their users published.
 """
 

@@ -175,7 +175,7 @@ def test_a_hint_that_is_not_taken_fails_naming_both(fabrics, observed, environ):
     observed(message=reasons["too-many", environ], **ended)
 
 
-@pytest.mark.fault("checks", "MPI-IO hint of which no library gives evidence", "no rate")
+@pytest.mark.fault("checks", "MPI-IO hint without evidence from any library", "no rate")
 @pytest.mark.parametrize(
     ("preset", "environ", "hint"),
     [

@@ -94,7 +94,7 @@ def test_a_line_is_measured_until_it_is_decided(promised: Path) -> None:
     assert "\x1b" not in said + report
     assert "# Acceptance: Hostile &lt;b>\\|title\\|&lt;/b> ?\\[31m" in report
 
-    # the hash in the report is that of the list, which has every file
+    # the hash in the report is of the list, which has every file
     sums = (results(promised) / "SHA256SUMS").read_bytes()
     assert hashlib.sha256(sums).hexdigest() in report
     names = {line.split("  ")[1] for line in sums.decode().splitlines()}

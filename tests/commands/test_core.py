@@ -92,7 +92,7 @@ def test_the_digest_imports_nothing_of_a_report(healthy: Path) -> None:
 
 
 def needed_by(distribution: str) -> set[str]:
-    """A distribution's own requirements without extras, and those of each in turn."""
+    """A distribution's own requirements without extras, and with each in turn."""
     found, left = set(), [distribution]
     while left:
         for text in importlib.metadata.requires(left.pop()) or []:

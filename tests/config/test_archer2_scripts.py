@@ -1,6 +1,6 @@
 """The job scripts of ARCHER2 are the ones that its documentation would have a user write.
 
-The expected values are those of "I/O performance and tuning" of the ARCHER2 User Guide, written
+The expected values are from "I/O performance and tuning" of the ARCHER2 User Guide, written
 here from that page. After a change that is meant, look at the new scripts and store them:
 `pytest tests/config/test_archer2_scripts.py --store-golden`.
 """
@@ -81,7 +81,7 @@ def test_every_job_has_the_published_nodes_processes_and_volume(archer2):
         assert f"--ntasks={PROCESSES}" in asked
         (launch,) = (line.split() for line in text.splitlines() if line.startswith("srun "))
         n1, n2, n3, kind = launch[launch.index("local") - 3 : launch.index("local") + 1]
-        assert kind == "local"  # the sizes are those of each process, of 8-byte elements
+        assert kind == "local"  # the sizes are of each process, of 8-byte elements
         assert int(n1) * int(n2) * int(n3) * 8 == MIB_PER_PROCESS * 2**20
 
 

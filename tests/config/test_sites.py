@@ -14,7 +14,7 @@ from tests.config.scripts import directives, dry_run, fill_in, scripts
 SYSTEMS = Path(__file__).resolve().parents[2] / "config" / "systems"
 
 # What each site's documentation says of a job, and how many checks there are on each partition:
-# 4 patterns, of which the shared file takes every hint preset, on every scale.
+# 4 patterns on every scale; the shared file takes every hint preset.
 SITES = {
     "cirrus": {
         # 1 file system × 2 stripe counts × 1 transport × 2 scales

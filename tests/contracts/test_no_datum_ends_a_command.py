@@ -46,7 +46,7 @@ CELLS = st.sampled_from(
 class Input:
     """A file of the other system, and the exit statuses where nothing else is wrong.
 
-    WARNING is that of a run directory that is left: no line of the input is used, and it is said.
+    WARNING is about a run directory that is left: no line of the input is used, and it is said.
     """
 
     path: str

@@ -94,7 +94,7 @@ def test_check_and_covariate_are_recorded_and_shown(tree):
     }
 
 
-#: The made-up command, whose file system is that of the test. One of its targets is down.
+#: The made-up command, on the test's own file system. One of its targets is down.
 EXFS = """\
 #!/bin/sh
 kept=$(dirname "$0")/layout

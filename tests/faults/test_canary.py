@@ -16,7 +16,7 @@ NODE = ("canary", "--node", "n1", "--mib", "4", "--limit", "24")
 
 @pytest.fixture
 def site(site_copy, disk):  # noqa: F811
-    """A site of which a session has built benchio."""
+    """A site in which a session has built benchio."""
     place = {"path": str(disk), "type": "posix", "medium": "disk", "mounted_as": "ext4"}
     scale = {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1}
     site_copy.add_local_system("one", {"disk": place}, scale)

@@ -39,7 +39,7 @@ esac"""
 LAUNCHERS = {
     "launcher": "echo 'mpirun: cannot reach the daemon' >&2; exit 1",
     "mpi": NO_MPI,
-    # A node whose clock is ahead of that of the job script, by a date of its own. mpirun puts its
+    # A node whose clock is ahead of the job script's, by a date of its own. mpirun puts its
     # own directory before all others.
     "clock": 'shift 2; exec {mpirun} -np 1 env PATH="${0%/*}/late:$PATH" "$@"',
 }

@@ -340,5 +340,5 @@ def test_the_state_of_a_member_is_that_of_its_alert(
     assert {each.key: each.status.state for each in site.series} == {
         each.key: state if each.key in alert.keys else State.HEALTHY for each in site.series
     }
-    # and no member is told of again, though its newest run may have collapsed
+    # and no member is named again, though its newest run may have collapsed
     assert not [each for each in site.alerts if each is not alert and each.keys & alert.keys]

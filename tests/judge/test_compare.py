@@ -44,7 +44,7 @@ def test_what_to_hold_against_can_be_said(tmp_path: Path) -> None:
 
 
 def test_a_sample_is_in_one_pair_and_none_is_paired_from_afar(tmp_path: Path) -> None:
-    # one sample of ofi, on the last day; three of ucx, of which the last alone is near
+    # one sample of ofi, on the last day; three of ucx; only the last is near
     write_perflog(tmp_path, [*rows_over("ofi", [2.0]), *rows_over("ucx", [20.0, 10.0, 6.0])])
     samples = read_perflogs(tmp_path).histories
     (found,) = compare(samples, "transport")

@@ -17,7 +17,7 @@ from iobands.views.digest import digest_text
 from tests.factory import NOW, daily
 from tests.sites import DAY, SiteFiles
 
-#: Eight checks, of which each measures writes and reads.
+#: Eight checks; each measures writes and reads.
 CHECKS = [f"fs{number}" for number in range(8)]
 
 

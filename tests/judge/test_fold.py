@@ -237,7 +237,7 @@ def seen(every: Sequence[Happening], day: int) -> list[Happening]:
 
 
 def told_again(every: Sequence[Happening], day: int) -> list[Story]:
-    """Return what is told of `every` after the log of a day."""
+    """Return what becomes of `every` after the log of a day."""
     log = [event for story in told(seen(every, day)) for event in story.events]
     return told(every, sorted(log, key=lambda each: (each.when, each.number)))
 

@@ -39,7 +39,7 @@ def test_what_series_may_share() -> None:
         )
     ]
     media = {key: "nvme" if key.file_system == "a" else None for key in keys}
-    # all nvme are those of the file system a
+    # all nvme series are on the file system a
     assert {(group.shared, group.value) for group in groups_of(media)} == {
         *(("file_system", value) for value in "ab"),
         *(("transport", value) for value in ("ofi", "ucx")),

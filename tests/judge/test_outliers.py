@@ -14,7 +14,7 @@ from tests.sites import DAY, SiteFiles, only
 
 
 def values(low: Collection[int], runs: int, seed: int = 1) -> list[float]:
-    """Return values of which none is near the floor, and a fifth of them in runs `low`.
+    """Return values, none near the floor and a fifth of them in runs `low`.
 
     Their logarithms are even between -0.1 and 0.1: the floor is at -0.2.
     """

@@ -37,7 +37,7 @@ def test_what_is_learned_is_learned_at_the_beginning_of_each_month():
 
 
 def daily(values: np.ndarray) -> Measured:
-    """Return runs of which nobody asked for any."""
+    """Return runs that nobody asked for."""
     return Measured(DAYS[: len(values)], values, np.zeros(len(values), dtype=bool))
 
 
@@ -55,7 +55,7 @@ def test_outliers_are_counted_once_their_streak_has_ended():
     values = noise(100)
     values[[30, 50, 51]] -= 1
     found = [prior_of([values[:runs]]) for runs in (41, 42, 62, 63, 100)]
-    # ten runs after the first that is none
+    # ten runs after the first that is no outlier
     assert [(each.begun, each.continued) for each in found] == [
         (0, 0), (1, 0), (1, 0), (2, 1), (2, 1),
     ]  # fmt: skip

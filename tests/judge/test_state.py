@@ -437,7 +437,7 @@ def test_a_series_is_retired_until_it_is_run_again(files: SiteFiles) -> None:
 def test_a_sample_is_discarded(files: SiteFiles) -> None:
     files.write([*daily([*HISTORY, 0.1]), line(job_completion_time="2066-01-01T05:30:12+00:00")])
     assert [each.severity for each in files.read().alerts] == ["failed", "collapsed"]
-    action = files.act(DISCARD)  # the newest, which is that of 2066
+    action = files.act(DISCARD)  # the newest, which is from 2066
     assert action.since.year == 2066
     assert files.read().future == ()
     files.act(DISCARD, at=Span(NOW - DAY, NOW))

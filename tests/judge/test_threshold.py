@@ -54,7 +54,7 @@ def test_power_agrees_with_what_is_measured():
 
 
 def noise(kind: str, runs: int, random: np.random.Generator) -> np.ndarray:
-    """Return logarithms of healthy runs whose interquartile range is that of 0.15 normal ones."""
+    """Return logarithms of healthy runs with the interquartile range of a spread of 0.15."""
     if kind == "heavy tails":
         return 0.15 * 0.6745 / 0.7649 * random.standard_t(3, runs)
     if kind == "two modes":

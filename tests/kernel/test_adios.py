@@ -147,7 +147,7 @@ def test_bpls_finds_the_array(kept_directory):
 
 
 def test_other_processes_can_read_it(adios, kept):
-    # Blocks of (7, 10, 2), unlike those of the write.
+    # Blocks of (7, 10, 2), unlike the write's.
     done = read_back(adios, ranks=3)
     assert done.status == 0, done.err
     assert adios.records()[0]["verified_bytes"] == 7 * 10 * 6 * 8

@@ -238,7 +238,7 @@ def test_reads_that_cannot_come_from_memory(benchio, preloaded, cache):
 
 
 def test_a_round_that_writes_nothing_is_found(benchio):
-    """The files of the previous round are complete, but their data are not those of this round."""
+    """The files of the previous round are complete, but their data are not from this round."""
     path = str(benchio.cwd / "unstriped/aligned.dat")
     # The first round writes one piece; the second fakes its write.
     wrapper = injecting("pwrite64,pwritev", "retval=4096:when=2", "-P", path)

@@ -99,7 +99,7 @@ def test_a_file_that_an_earlier_run_kept_stays_where_time_is_up(benchio):
 
 @pytest.mark.parametrize("layer", ["serial", "proc", "node", "mpiio"])
 def test_no_run_that_would_leave_too_little(benchio, tiny_file_system, layer, says):
-    # 1 MiB, of which 256 KiB are written: 768 KiB stay, less what directories need.
+    # 1 MiB, 256 KiB of it written: 768 KiB stay, less what directories need.
     def run(floor):
         return benchio.run(
             *RUN, layer, f"--directory={tiny_file_system}", f"--min-free={floor}", "--keep",

@@ -51,7 +51,7 @@ def test_direct_moves_all_data_past_the_page_cache(on_disk):
                 moved += int(found[2])
     assert moved == sum(record["bytes"] for record in records)
 
-    # The files are those of a run through the page cache.
+    # The files are as after a run through the page cache.
     assert run(on_disk, *POSIX, "--keep", "--record=1024", where="striped").status == 0
     names = sorted(path.name for path in (on_disk.cwd / "striped").iterdir())
     same, _, _ = filecmp.cmpfiles(

@@ -41,7 +41,7 @@ class Pattern:
     #: How they are called, in each of the ways that differ in what the files hold.
     ways: tuple[Way, ...]
     #: A small one, whose files are damaged: a byte of the last file, by some of its bits, and the
-    #: rank that finds it; and into how many parts the data are cut, of which two are swapped.
+    #: rank that finds it; and into how many parts the data are cut; two parts are swapped.
     kept: Way
     byte: int
     bits: int
@@ -62,7 +62,7 @@ class Layer:
     #: What the records say.
     pattern: str
     interface: str
-    #: Whether its files are found and read as those of no row above are.
+    #: Whether its files are found and read as in no row above.
     is_first: bool = False
     #: MPI-IO libraries under which the file system fills up.
     full: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ BTIO = Pattern(
         Way((2, 2, 2, "global", "--steps=3"), 4, (stream(8 * 5 * 8 * 3, SEED),), "romio321"),
         Way((7, 11, 13, "global", "--steps=3"), 4, (stream(8 * 5 * 1001 * 3, SEED),)),
         Way((7, 11, 13, "global", "--steps=3"), 9, (stream(8 * 5 * 1001 * 3, SEED),), "romio321"),
-        # Five steps unless told otherwise.
+        # Five steps by default.
         Way((2, 3, 2, "local"), 4, (stream(8 * 5 * 48 * 5, SEED),)),
     ),
     kept=Way((4, 6, 5, "global", "--steps=3"), 4, (stream(8 * 5 * 120 * 3, SEED),)),
@@ -132,7 +132,7 @@ STRIDED = Pattern(
         *(Way((5, 6, 4, "local", f"--record={record}"), 3, (stream(72 * record, SEED),))
           for record in (1, 7, 1009)),
         Way((5, 6, 4, "local"), 3, (stream(72 * 5 * 8, SEED),)),
-        # Global sizes are those of the 3-D array, and the file is its file.
+        # Global sizes and the file are the 3-D array's.
         Way((8, 6, 4, "global"), 4, (whole_array((8, 6, 4), SEED).tobytes(order="F"),)),
     ),
     # Segment 2, rank 1.
@@ -151,7 +151,7 @@ SNAPSHOT = Pattern(
               (1, "block", (3, 5, 7)), (2, "slab", (2, 1, 13)), (3, "pencil", (3, 5, 7)),
               (4, "pencil", (3, 5, 7)), (4, "slab", (5, 3, 2)), (6, "block", (1, 1, 1)),
               (8, "block", (3, 5, 7)))),
-        # Sixteen snapshots unless told otherwise.
+        # Sixteen snapshots by default.
         Way((4, 4, 4, "global", *IDLE), 2, (stream(8 * 64 * 16, SEED),)),
         # What is exchanged changes nothing of what is written.
         Way((6, 4, 2, "local", *IDLE, "--steps=3", "--exchange"), 4, (stream(8 * 192 * 3, SEED),)),

@@ -87,7 +87,7 @@ def test_a_signal_leaves_no_file(benchio, in_memory, observed, number):
                 *("unstriped", "--repeats=1000000", "--files=3" if layer == "aligned" else "fsync"),
             ],
             cwd=benchio.cwd,
-            # It kills after so many seconds, of which a busy machine needs more than one.
+            # It kills after so long that a busy machine, which needs over a second, gets there.
             env={**os.environ, **MPI_SETTINGS, "OMPI_MCA_odls_base_sigkill_timeout": "4"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

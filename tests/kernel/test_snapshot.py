@@ -79,7 +79,7 @@ def test_a_time_step_is_timed_without_io_and_beside_it(benchio):
     assert blocking["seconds_step_beside"] is None
     assert min(blocking["seconds_step"], nonblocking["seconds_step"]) >= 0.01
     assert nonblocking["seconds_step_beside"] >= 0.01
-    # Of 30 steps: the mean of the slowest rank is at least that of any.
+    # Of 30 steps: no rank has a larger mean than the slowest.
     assert blocking["seconds_step"] >= blocking["seconds_compute"] / 30 * 0.999
     assert done.out.count("s without I/O, ") == 1
 

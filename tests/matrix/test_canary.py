@@ -21,7 +21,7 @@ PAGE = (ROOT / "docs" / "howto" / "check-a-node.md").read_text("utf-8")
 
 @pytest.fixture(scope="module")
 def measured(minisite: Minisite, tmp_path_factory: pytest.TempPathFactory) -> SiteCopy:
-    """A site of which a session has built benchio."""
+    """A site in which a session has built benchio."""
     copy = copy_suite(tmp_path_factory.mktemp("site"), *BENCHIO)
     suite = Suite(copy, minisite)
     chosen = ["-n", "BenchioFPP.*%scale=small", "-E", 'file_system == "fast"', "-p", "openmpi-ucx"]

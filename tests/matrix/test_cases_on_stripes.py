@@ -74,7 +74,7 @@ def test_accesses_are_aligned_with_the_osds_of_the_objects(session, minisite, tm
     rows = [row for row in session.rows("cases") if row["pattern"] == "aligned"]
     cases = {"bulk-lustre-large-file", "bulk-lustre-small-files"}
     assert {row["case"] for row in rows if row["perf_var"] == "write_bw"} == cases
-    # one scan of many files is a rate; of one file it is none
+    # one scan of many files is a rate; of one file it is nothing
     scans = [row for row in rows if row["perf_var"] == "scan_rate"]
     assert [row["case"] for row in scans] == ["bulk-lustre-small-files"]
     # of both sides, each with as many files as MiB

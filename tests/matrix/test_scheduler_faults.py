@@ -177,7 +177,7 @@ def test_faults_of_slurm(  # noqa: PLR0915  one fault after the other
         observed(fault, **each.cells(), next_run=last.returncode == 0)
 
 
-#: Takes the lock, says so, and gives it back when it is told to; the name of the host is given.
+#: Takes the lock, says so, and gives it back on request; the name of the host is given.
 HOLD = """\
 import socket, sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The clock of a machine beside that of the file system; test_lock.py has the rest."""
+"""The clock of a machine beside the file system's; test_lock.py has the rest."""
 
 from __future__ import annotations
 

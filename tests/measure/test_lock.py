@@ -276,7 +276,7 @@ def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(tmp_path.iterdir()) == []
 
 
-#: Takes the lock when it is told to, says whether it has, and holds it until standard input ends.
+#: Takes the lock on request, says whether it has, and holds it until standard input ends.
 #: Where it is, flock(2) is missing.
 CONTENDER = """\
 import errno, fcntl, sys

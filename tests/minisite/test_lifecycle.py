@@ -107,7 +107,7 @@ def test_nothing_is_left_of_a_second_site_with_a_job_running_and_a_shell_inside(
         until(lambda: len(list((fresh.root / "slow").glob("job.*"))) == 4)
         status, said = fresh.call("down")
         assert status == 0, said
-        # It is not the site's, and is told of.
+        # It is not the site's, and is named.
         assert f"{shell.pid} (sleep)" in said
         assert shell.poll() is None
     finally:

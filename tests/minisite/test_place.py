@@ -1,4 +1,4 @@
-"""One call at a time changes a site, also where there is none yet."""
+"""One call at a time changes a site, even before the site exists."""
 
 from contextlib import ExitStack
 

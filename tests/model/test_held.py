@@ -12,7 +12,7 @@ import pytest
 
 from iobands.model import held
 
-#: Adds lines to a file, of which none may be lost: each reads all and writes it again.
+#: Adds lines to a file; none may be lost: each reads all and writes it again.
 WRITER = """
 import errno, fcntl, sys
 from pathlib import Path

@@ -153,7 +153,7 @@ def test_a_site_needs_no_clone(installed: Mapping[str, str], tmp_path: Path) -> 
     assert "- BenchioFPP %" in listed
     assert f"{suite}/config/site.py" in listed  # ReFrame names its configuration
     assert not (site / "checks").exists()
-    # a ReFrame that would take another iobands than that of the checks
+    # a ReFrame that would take another iobands than the checks'
     done = subprocess.run(
         [Path(sys.executable).with_name("reframe"), "-C", f"{suite}/config/site.py", "-l"],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "IOBANDS_SITE": str(site)},

@@ -1,4 +1,4 @@
-"""Columns that are read one by one are those of the frame that holds them all."""
+"""Columns that are read one by one equal the ones of the whole frame."""
 
 from __future__ import annotations
 

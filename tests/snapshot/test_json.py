@@ -151,7 +151,7 @@ def test_the_site(site: Snapshot) -> None:
     assert found["rejected"][0]["line"] > 1
     assert found["skipped"][0]["reason"] == "not installed: ior: find it"
     file_systems = {each["name"]: each for each in found["file_systems"]}
-    # three series of 120, of which the first 20 have no band; two fell 15 runs ago
+    # three series of 120 samples; the first 20 have no band; two fell 15 runs ago
     assert file_systems["scratch"]["outliers"]["runs"] == 270
 
 

@@ -247,7 +247,7 @@ class Soak:
                 os.utime(path, (when.timestamp(), when.timestamp()))
 
     def end(self) -> None:
-        """Compare the samples with what was measured, and the memory with that of the start."""
+        """Compare the samples with what was measured, and the memory with the start's."""
         status, _ = self.iobands("status", "--format", "json")
         text = (self.root / "output").read_text(encoding="utf-8")
         found = json.loads(text)["series"] if text.startswith("{") else []

@@ -94,7 +94,7 @@ def soak(url: str, instants: int, seed: int) -> str:
             if (found := samples.frame.n_unique(CONTENT)) != rows:
                 return f"{place}: {found} rows instead of {rows}"
             if from_store(store) != from_files(Path()):
-                return f"{place}: another digest than that of the files"
+                return f"{place}: another digest than from the files"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Made-up sites of which it is known what moved and when."""
+"""Made-up sites in which it is known what moved and when."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def healthy(runs: int = RUNS, seed: int = 1, level: float = 1.5) -> list[float]:
 
 
 def dropped(factor: float = 0.7, seed: int = 1, after: int = SLOW, runs: int = RUNS) -> list[float]:
-    """Return healthy values, the last `after` of which are times `factor`."""
+    """Return healthy values, the last `after` of them times `factor`."""
     values = healthy(runs, seed)
     return values[:-after] + [value * factor for value in values[-after:]]
 

@@ -60,7 +60,7 @@ def test_a_column_that_somebody_edited_says_nothing(text: str) -> None:
     [
         (SHARED, {"stripe_count": 1}, "over all targets (ARCHER2): it has 1 stripe"),
         (SHARED, {"stripe_count": 1, "targets_active": 1}, ""),
-        # 100 GiB are 107.4 GB, of which the root is 10.4
+        # 100 GiB are 107.4 GB, and the root of that is 10.4
         (SHARED, {"stripe_count": 8}, "at least 10 stripes, the square root"),
         (SHARED, {"stripe_count": 8, "targets_active": 8}, ""),
         (SHARED, {"stripe_count": 16}, ""),

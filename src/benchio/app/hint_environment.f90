@@ -13,7 +13,7 @@ module benchio_hint_environment
 
 contains
 
-   !> Adds the hints of the environment to those of the command line. As in the libraries, the
+   !> Adds the environment's hints to the command line's. As in the libraries, the
    !> command line has precedence over ROMIO_HINTS, and MPICH_MPIIO_HINTS over the command
    !> line.
    subroutine add_hints_of_environment(hints, error)

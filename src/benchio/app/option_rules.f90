@@ -136,7 +136,7 @@ contains
 
    end subroutine apply_direct
 
-   !> Whether a layer's files can be those of a table of stripes.
+   !> Whether a layer's files can come from a table of stripes.
    pure function has_table(layer) result(res)
       character(len=*), intent(in) :: layer
       logical :: res

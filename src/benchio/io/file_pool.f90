@@ -14,7 +14,7 @@ module benchio_file_pool
 
    public :: file_pool_t
 
-   ! A common limit of open files is 1024 a process, with those of the MPI library.
+   ! A common limit of open files is 1024 a process, the MPI library's included.
    integer, parameter :: most_open = 256
 
    type :: file_pool_t

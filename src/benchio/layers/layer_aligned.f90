@@ -2,7 +2,7 @@
 !> many files; each call moves one stripe. They differ in the assignment of stripes to
 !> processes; see stripe_assignment.
 !>
-!> The files are those of a table, which must exist and are kept, or new ones with an assumed
+!> The files are named in a table, must exist and are kept, or they are new, with an assumed
 !> stripe size. Each repeat overwrites the files of the previous one. The first repeat
 !> differs from the others, since the file system has to allocate space.
 !>
@@ -201,7 +201,7 @@ contains
       self%longest = maxval([0_int64, self%list%bytes])
    end subroutine list_pieces
 
-   !> Whether a stripe comes after those of a file of the table; `file` is 0 before the
+   !> Whether a stripe comes after all stripes of a file of the table; `file` is 0 before the
    !> first one.
    pure function is_after(table, file, stripe) result(res)
       type(striped_file_t), intent(in) :: table(:)

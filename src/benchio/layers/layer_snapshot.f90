@@ -6,7 +6,7 @@
 !> Times: the seconds of a phase are those that a process waits for I/O: for open, write,
 !> sync and close. They exclude the computing and the generation of the data. For
 !> non-blocking calls they include the copy of the block and the calls that test for
-!> completion, since the I/O causes both. The computed seconds are those of the time steps.
+!> completion, since the I/O causes both. The computed seconds are in the time steps.
 !> The hidden seconds are the computed seconds with a write pending, that is not yet known
 !> to be complete; they are 0 for blocking calls. A pending write need not progress: how
 !> much of it the computing hides shows in the wait, compared with blocking calls. The rate

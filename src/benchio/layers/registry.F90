@@ -65,7 +65,7 @@ module benchio_registry
 contains
 
    !> Declares all layers, in the order in which they run: name, pattern, interface, object
-   !> and description. Rows without a description share that of the row before. To be called
+   !> and description. Rows without a description share the one of the row before. To be called
    !> once, before all else here.
    subroutine fill_table()
 

@@ -183,7 +183,7 @@ contains
       self%writers = team%size
       self%owns_path = team%rank == 0
       self%clears_cache = team%node_rank == 0
-      ! The system's error text says more than those of MPI or of an I/O library, and MPICH 4.0
+      ! The system's error text says more than the texts of MPI or of an I/O library, and MPICH 4.0
       ! may crash in an MPI_File_open that fails.
       self%tests_creation = team%rank == 0
    end subroutine plan_shared_file

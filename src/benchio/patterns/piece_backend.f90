@@ -5,7 +5,7 @@
 !>
 !> Memory: at most `buffer_bytes`, or one piece if that is larger. If the pieces of a
 !> process need more, they are moved in rounds: between the rounds of a write the next
-!> pieces are generated, and between those of a read the last ones are compared. Both are
+!> pieces are generated, and between the pieces of a read the last ones are compared. Both are
 !> untimed.
 module benchio_piece_backend
    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr
@@ -35,7 +35,7 @@ module benchio_piece_backend
 
    !> A contiguous part of a file that one call moves.
    type :: piece_t
-      !> The number of the file among those of this process, from 1.
+      !> The number of the file among this process's files, from 1.
       integer :: file = 1
       !> The offset in the file, and the length.
       integer(int64) :: offset = 0_int64, bytes = 0_int64

@@ -178,7 +178,7 @@ contains
       call team%share_text(res%slowest_host, res%slowest_rank, error)
    end subroutine collect_times
 
-   !> Collects the computed and hidden seconds, and those of a time step; collective.
+   !> Collects the computed and hidden seconds, also of a time step; collective.
    subroutine collect_computing(team, layer, res, error)
       type(team_t), intent(in) :: team
       class(backend_t), intent(in) :: layer

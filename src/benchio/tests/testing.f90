@@ -1,5 +1,5 @@
 !> What the tests of the modules share. A test program states what it expects, and ends with
-!> `finish`: with exit status 1 if an expectation was not met, each of which is on standard error.
+!> `finish`: with exit status 1 if an expectation was not met; each of these is on standard error.
 !> The texts of the errors that it provokes are its output.
 module benchio_testing
    use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit, real64

@@ -204,7 +204,7 @@ def report_of(found: list[Line], site: Path | None) -> str:
 
 
 _TEMPLATE: Final = (
-    "A site file to begin with: generic is filled in from this machine, the others are those of "
+    "A site file to begin with: generic is filled in from this machine, the others come from "
     "sites, such as archer2."
 )
 _CLONE: Final = "Copy a clone's site file, bands, actions and perflogs; it stays as it is."

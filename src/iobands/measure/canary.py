@@ -61,7 +61,7 @@ def take_build(site: Path, place: tuple[str, str, str], program: Path) -> dict[s
     """Copy the build for a place to `program`, proven by its checksums, and return its environment.
 
     Raises:
-        SessionError: there is none, others could have changed it, or it is damaged.
+        SessionError: it is missing or damaged, or others could have changed it.
         OSError: it cannot be copied.
     """
     builds, pointer = site / "builds", _pointer(site, *place)

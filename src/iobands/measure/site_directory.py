@@ -298,7 +298,7 @@ def files_of_clone(clone: Path) -> list[Path]:
     """Return the files of a site in a clone, by their paths in it.
 
     These are all perflogs, the record of the last session, the plan, the actions, and the settings
-    of messages with what was sent; of site files and bands those of systems with perflogs, and
+    of messages with what was sent; site files and bands of systems with perflogs, and
     those that the suite does not bring or has otherwise.
     """
     suite, perflogs = installed_suite(), clone / "perflogs"

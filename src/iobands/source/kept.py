@@ -97,7 +97,7 @@ def _frame(content: bytes) -> pl.LazyFrame:
 
 
 def parquet(frame: pl.DataFrame) -> bytes:
-    """Return a frame as a file of which `Columns` read single rows and columns."""
+    """Return a frame as a file from which `Columns` read single rows and columns."""
     stream = io.BytesIO()
     frame.write_parquet(stream, row_group_size=ROWS_TOGETHER)
     return stream.getvalue()

@@ -61,9 +61,9 @@ _SAME: Final = (TIME, VALUE, "jobid", "result", *SERIES_FIELDS, VARIABLE)
 class Parsed:
     """The lines of perflogs as typed rows, with their origin; what `Samples` are made of.
 
-    `rows` has the columns of `ROWS`, in `ORDER`, `said` those of `SAID`. `paths` has the files by
-    number, `rejected` the lines that are no rows; `unread` are files that could not be read, and
-    `reached` says how far the others were.
+    `rows` has the columns of `ROWS`, in `ORDER`, `said` the columns of `SAID`. `paths` has the
+    files by number, `rejected` the lines that are no rows; `unread` are files that could not be
+    read, and `reached` says how far the others were.
     """
 
     rows: Columns
@@ -112,7 +112,7 @@ def parse_perflogs(
     keeps: bool = False,
     after: Mapping[Path, Reach] | None = None,
 ) -> Parsed:
-    """Parse all perflogs below `directory`, or only those of `system`.
+    """Parse all perflogs below `directory`, or only the ones of `system`.
 
     Rotated files (`*.log.h0`, which ReFrame leaves when the columns change; `*.log.1`,
     `*.log-20261122.gz`, ... of logrotate) are read too. A file or directory that cannot be read

@@ -72,7 +72,7 @@ def other_designs(
 
 
 def shares_of(until: Array) -> Array:
-    """Return the probability of each of k cells; a row has that of all values below each edge."""
+    """Return the probability of each of k cells; a row has it for all values below each edge."""
     found = np.empty((len(until), until.shape[1] + 1))
     found[:, :-1], found[:, -1] = until, 1.0
     found[:, 1:] -= until
