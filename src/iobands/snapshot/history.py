@@ -272,7 +272,7 @@ class Change:
 
     `turns` say what it is if not a change of the level, and what later runs made of it. An
     unstable series `was` between two quartiles and is between two `now`; one that lost a mode
-    `was` in two, with these medians.
+    `was` in two, of which these are the medians.
     """
 
     direction: str
