@@ -9,7 +9,7 @@ import pytest
 
 from iobands.judge.detect.detector import follow
 from iobands.judge.detect.prior import DEGRADED, WATCH, runs_between_false_alarms, threshold_for
-from iobands.judge.detection import power
+from iobands.judge.detection import _run_length, power
 from iobands.snapshot import DOWN
 from tests.judge.series import healthy
 
@@ -39,6 +39,15 @@ def test_power_parts_the_series_that_can_see_from_those_that_cannot():
     assert power(wide) > 20
     assert power(narrow, 1.4) < 12
     assert power(follow([])) == math.inf
+
+
+def test_a_design_that_hardly_ever_sees_a_drop_hides_no_other():
+    # 120 nats a run are three runs to 300; one run of 128 up and the others down, as good as never
+    sees = np.full(128, 120.0)
+    never = np.full(128, -300.0)
+    never[0] = 300 / 9
+    assert _run_length(np.array([never]), 300.0) == math.inf
+    assert _run_length(np.array([never, sees]), 300.0) == pytest.approx(3)
 
 
 def test_power_agrees_with_what_is_measured():

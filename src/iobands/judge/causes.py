@@ -208,11 +208,12 @@ def _of_columns(onset: Onset, records: Records) -> Iterator[Cause]:
     for name in records.columns:
         kind, up = _COLUMNS[name]
         column = _Column(name, kind, up if onset.direction == DOWN else -up, records, onset)
-        moved = _changed_in(onset.members, column)
+        if not (moved := _changed_in(onset.members, column)):
+            continue
         most = int((1 - _MOST) * len(moved))
         unmoved = filter(onset.has_stayed, onset.others)
         contrary = (runs for runs in unmoved if (column.changed(runs) or 0) > 0)
-        if not moved or (against := len([*islice(contrary, most + 1)])) > most:
+        if (against := len([*islice(contrary, most + 1)])) > most:
             continue
         odds = _PRIOR[kind] / column.chance([runs for runs, _ in moved]) * _REFUTES**against
         since = min(moment(runs.series.history.times[place]) for runs, place in moved)

@@ -302,6 +302,14 @@ def _run_length(scores: Array, threshold: float) -> float:
     begins = np.arange(0, math.prod(shape), shape[-1]).reshape(designs, _STATES, 1)
     counts = np.bincount((begins + moves).ravel(), minlength=math.prod(shape))
     chains = counts.reshape(shape)[:, :, :_STATES] / runs
-    lengths = np.linalg.solve(np.eye(_STATES) - chains, np.ones((_STATES, 1)))[:, 0, 0]
-    known = lengths[(lengths >= 1) & (lengths <= 1e6)]  # noqa: PLR2004
-    return float(known.min(initial=math.inf))
+    return min(map(_steps_through, chains), default=math.inf)
+
+
+def _steps_through(chain: Array) -> float:
+    """Return the mean number of steps from the first state out of a chain, of shape (n, n)."""
+    try:
+        lengths = np.linalg.solve(np.eye(len(chain)) - chain, np.ones(len(chain)))
+    except np.linalg.LinAlgError:  # so long that no number tells
+        return math.inf
+    length = float(lengths[0])
+    return length if 1 <= length <= 1e6 else math.inf  # noqa: PLR2004

@@ -129,8 +129,8 @@ def normal_of(
     size = len(history)
     own, is_judged = np.full(size, -1), np.zeros(size, dtype=bool)
     rows = judged
-    if not len(judged) or judged[-1] != size - 1:  # it has a verdict even if it failed
-        rows = np.append(judged, size - 1)
+    if not len(judged) or judged[-1] != size - 1:
+        rows = np.append(judged, size - 1)  # the newest has a verdict even if it failed
     for first, baseline in baselines:
         if len(baseline.runs) >= FIRST_BASELINE and first < len(rows):
             own[rows[first if found else 0 :]] = len(found)

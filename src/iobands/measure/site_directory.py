@@ -298,8 +298,8 @@ def files_of_clone(clone: Path) -> list[Path]:
     """Return the files of a site in a clone, by their paths in it.
 
     These are all perflogs, the record of the last session, the plan, the actions, and the settings
-    of messages with what was sent; site files and bands of systems with perflogs, and
-    those that the suite does not bring or has otherwise.
+    of messages with what was sent; also the site files and bands of systems with perflogs, and the
+    ones that the suite does not bring or has otherwise.
     """
     suite, perflogs = installed_suite(), clone / "perflogs"
     measured = {path.name for path in perflogs.glob("*/") if path.is_dir()}
