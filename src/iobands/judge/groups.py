@@ -122,7 +122,14 @@ def group_drops(
 def _last_run(
     runs: Sequence[tuple[NDArray[np.int_], Times]], session: int | None
 ) -> datetime | None:
-    found = [times[numbers == session].max() for numbers, times in runs if session in numbers]
+    if session is None:
+        return None
+    lasts = (np.searchsorted(numbers, session, "right") - 1 for numbers, _ in runs)
+    found = [
+        times[last]
+        for last, (numbers, times) in zip(lasts, runs, strict=True)
+        if last >= 0 and numbers[last] == session
+    ]
     return moment(max(found)) if found else None
 
 
@@ -256,12 +263,14 @@ class _Evidence:
         """Collect it from the charts; months are judged by what was known before them."""
         old, size = max(len(sessions) - NEWEST, 0), len(members)
         columns, newest = SIDES[DOWN], len(sessions) - old
-        residuals = np.full((len(sessions), size), np.nan)
+        place_of = np.zeros(1 + sessions[-1], dtype=int)
+        place_of[sessions] = np.arange(len(sessions))
+        residuals = np.full((size, len(sessions)), np.nan).T  # one series behind the other
         self.increments = np.zeros((newest, columns.stop - columns.start, size))
         raises, is_own = np.zeros((2, newest, size), dtype=int)
         begins = []
         for place, member in enumerate(members):
-            rows = np.searchsorted(sessions, member.sessions)
+            rows = place_of[member.sessions]
             residuals[rows, place] = member.chart.residuals
             begins += rows[:1].tolist()
             first = max(int(np.searchsorted(rows, old)), len(rows) - USED)
@@ -376,11 +385,12 @@ def _correlations(residuals: Array, sessions: Iterable[int]) -> Iterator[tuple[f
     common; `_LEARNED` says how many.
     """
     ran = ~np.isnan(residuals)
-    runs = _before(ran.astype(int))
+    runs, counted = np.zeros(residuals.shape[1], dtype=int), 0
     in_common: dict[bytes, NDArray[np.int_]] = {}
     learned: dict[tuple[int, bytes], tuple[float, float]] = {}
     for session in sessions:
-        chosen = runs[session] >= _ENOUGH_SESSIONS
+        runs, counted = runs + ran[counted:session].sum(axis=0), session
+        chosen = runs >= _ENOUGH_SESSIONS
         name = chosen.tobytes()
         if name not in in_common:
             in_common[name] = np.flatnonzero(ran[:, chosen].all(axis=1))[: _LEARNED[0]]

@@ -258,7 +258,8 @@ def _checks(series: Collection[tuple[Series, Bands]]) -> list[_Check]:
         }
         failures = np.array([*said], "datetime64[ns]")
         runs = [each.history.times for each, _ in mine]
-        times = np.unique(np.concatenate([*runs, failures]))
+        times = np.sort(np.concatenate([*runs, failures]), kind="stable")  # of ordered parts
+        times = times[np.append(True, times[1:] != times[:-1])[: len(times)]]
         failed = np.isin(times, failures)
         counted = failed & ~np.concatenate(([False], failed[:-1]))
         names = tuple(slug(each.key) for each, _ in mine)

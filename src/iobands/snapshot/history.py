@@ -99,9 +99,9 @@ def in_utc(when: datetime) -> np.datetime64:
 
 
 def moment(time: np.datetime64) -> datetime:
-    """Return `time`, which is in UTC, to the second."""
-    seconds = int(time.astype("datetime64[s]").astype(np.int64))
-    return datetime.fromtimestamp(seconds, tz=timezone.utc)
+    """Return `time`, which is in UTC and counts nanoseconds, to the second."""
+    nanoseconds: int = time.item()  # type: ignore[assignment]
+    return datetime.fromtimestamp(nanoseconds // 10**9, timezone.utc)
 
 
 #: How often a series runs in a year, while it is too young to tell.
@@ -172,21 +172,23 @@ def sessions_of(
         return {key: np.empty(0, dtype=np.int64) for key in times}
     every, named = (np.concatenate([*each.values()]) for each in (times, codes))
     ends = np.cumsum([len(each) for each in times.values()])[:-1]
-    days = days_of(every)
-    nth = np.zeros(len(every), dtype=np.int64)
-    for place in np.split(np.arange(len(every)), ends):
-        mine = place[named[place] == UNNAMED]
-        nth[mine] = np.arange(len(mine)) - np.searchsorted(days[mine], days[mine])
-    guessed = days * (1 + nth.max()) + nth
-    # what is guessed is odd, so that no name is among it
-    labels = 2 * np.where(named == UNNAMED, guessed, named) + (named == UNNAMED)
-    runs = pl.DataFrame({"label": labels, "time": every})
-    begins = runs.group_by("label").agg(pl.col("time").min()).sort("time", "label")
-    number = begins.with_row_index("number")
-    joined = runs.join(number, on="label", how="left", maintain_order="left")
-    of_run = joined["number"].cast(pl.Int64).to_numpy()
+    labels = named
+    if (named == UNNAMED).any():
+        days = days_of(every)
+        nth = np.zeros(len(every), dtype=np.int64)
+        for place in np.split(np.arange(len(every)), ends):
+            mine = place[named[place] == UNNAMED]
+            nth[mine] = np.arange(len(mine)) - np.searchsorted(days[mine], days[mine])
+        guessed = days * (1 + nth.max()) + nth
+        # what is guessed is odd, so that no name is among it
+        odd = 2 * np.where(named == UNNAMED, guessed, named) + (named == UNNAMED)
+        labels = np.unique(odd, return_inverse=True)[1]
+    moments = every.view(np.int64)
+    begins = np.full(1 + labels.max(), np.iinfo(np.int64).max)
+    np.minimum.at(begins, labels, moments)
+    numbers = np.argsort(np.argsort(begins, kind="stable"))
     # a clock that was set back within a session would let the numbers of a series fall
-    found = map(np.maximum.accumulate, np.split(of_run, ends))
+    found = map(np.maximum.accumulate, np.split(numbers[labels], ends))
     return dict(zip(times, found, strict=True))
 
 
