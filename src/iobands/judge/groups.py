@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +18,7 @@ from iobands.judge.detect import (
     SIDES,
     USED,
     WATCH,
+    Baseline,
     Chart,
     Month,
     Months,
@@ -27,6 +30,7 @@ from iobands.snapshot import (
     DOWN,
     SHARED,
     Array,
+    Flags,
     History,
     Ratio,
     SeriesKey,
@@ -93,18 +97,21 @@ def group_drops(
 
     A session is judged by what was known at the beginning of its month.
     """
-    able = {key: each for key, each in detections.items() if each.chart.can_judge}
-    sessions = {key: histories[key].sessions[each.rows] for key, each in able.items()}
+    able = {
+        key: (GroupMember(each.routine_chart, histories[key].sessions[each.rows]), each.times)
+        for key, each in detections.items()
+        if each.chart.can_judge and len(each.times)
+    }
     found = []
     for group in groups:
-        keys = [key for key in group.keys if key in able and len(able[key].times)]
-        if len(keys) < 2:  # noqa: PLR2004
+        keys = [key for key in group.keys if key in able]
+        if len(keys) < _SEVERAL:
             continue
-        members = [GroupMember(able[key].routine_chart, sessions[key]) for key in keys]
-        runs = [(sessions[key], able[key].times) for key in keys]
-        begins = np.full(1 + max(int(each[-1]) for each, _ in runs), _NEVER)
-        for numbers, times in reversed(runs):  # the time of the first of the series counts
-            begins[numbers[::-1]] = times[::-1]
+        members = [able[key][0] for key in keys]
+        runs = [(member.sessions, times) for member, times in map(able.__getitem__, keys)]
+        numbers, times = (np.concatenate(each)[::-1] for each in zip(*runs, strict=True))
+        begins = np.full(1 + numbers.max(), _NEVER)
+        begins[numbers] = times  # the time of the first run of the first series counts
         for change in group_changes(members, months.of(begins[~np.isnat(begins)])):
             since = min(
                 times[np.searchsorted(numbers, change.onset)]
@@ -171,6 +178,27 @@ class GroupMember:
     chart: Chart
     sessions: NDArray[np.int_]
 
+    @cached_property
+    def ran(self) -> Flags:
+        """In which sessions up to its last it ran."""
+        found = np.zeros(1 + int(self.sessions.max(initial=-1)), dtype=bool)
+        found[self.sessions] = True
+        return found
+
+    @cached_property
+    def residuals(self) -> Array:
+        """The logarithm over the level at the time, by session up to its last, NaN without one."""
+        found = np.full(len(self.ran), np.nan)
+        found[self.sessions] = self.chart.residuals
+        return found
+
+    @cached_property
+    def judging(self) -> tuple[list[int], list[Baseline]]:
+        """The baselines that judge runs, and the session after which each was known."""
+        known = [each for each in self.chart.baselines if each[1].can_judge]
+        after = [int(self.sessions[first - 1]) if first else -1 for first, _ in known]
+        return after, [baseline for _, baseline in known]
+
 
 @dataclass(frozen=True)
 class GroupChange:
@@ -206,9 +234,9 @@ def group_changes(
     """
     if len(members) < _SEVERAL:
         raise ValueError(f"{len(members)} series are no group")
-    had = np.zeros(1 + max(int(each.sessions.max(initial=-1)) for each in members), dtype=bool)
+    had = np.zeros(max(len(each.ran) for each in members), dtype=bool)
     for each in members:
-        had[each.sessions] = True
+        had[: len(each.ran)] |= each.ran
     sessions = np.flatnonzero(had)
     if not len(sessions):
         return ()
@@ -263,34 +291,42 @@ class _Evidence:
         """Collect it from the charts; months are judged by what was known before them."""
         old, size = max(len(sessions) - NEWEST, 0), len(members)
         columns, newest = SIDES[DOWN], len(sessions) - old
+        table = np.full((size, 1 + sessions[-1]), np.nan)
+        for row, each in zip(table, members, strict=True):
+            row[: len(each.residuals)] = each.residuals
+        residuals = (table if len(sessions) == table.shape[1] else table[:, sessions]).T
         place_of = np.zeros(1 + sessions[-1], dtype=int)
         place_of[sessions] = np.arange(len(sessions))
-        residuals = np.full((size, len(sessions)), np.nan).T  # one series behind the other
         self.increments = np.zeros((newest, columns.stop - columns.start, size))
         raises, is_own = np.zeros((2, newest, size), dtype=int)
-        begins = []
-        for place, member in enumerate(members):
-            rows = place_of[member.sessions]
-            residuals[rows, place] = member.chart.residuals
-            begins += rows[:1].tolist()
-            first = max(int(np.searchsorted(rows, old)), len(rows) - USED)
-            rows = rows[first:] - old
-            self.increments[rows, :, place] = member.chart.increments[first:, columns]
+        used = [each.sessions[-USED:] for each in members]
+        ends, of = np.cumsum([*map(len, used)]), np.repeat(np.arange(size), [*map(len, used)])
+        rows = place_of[np.concatenate(used)] - old
+        is_new = rows >= 0
+        news = np.bincount(of[is_new], minlength=size).tolist()
+        increments = [
+            each.chart.increments[len(each.sessions) - new :, columns]
+            for each, new in zip(members, news, strict=True)
+        ]
+        self.increments[rows[is_new], :, of[is_new]] = np.concatenate(increments)
+        for place, (member, end, new) in enumerate(zip(members, ends.tolist(), news, strict=True)):
+            first, mine = len(member.sessions) - new, rows[end - new : end]
             for change in member.chart.changes:
-                end = None if change.ended is None else max(change.ended - first, 0)
-                is_own[rows[max(change.raised + 1 - first, 0) : end], place] = True
+                stop = None if change.ended is None else max(change.ended - first, 0)
+                is_own[mine[max(change.raised + 1 - first, 0) : stop], place] = True
                 if change.raised >= first:
-                    raises[rows[change.raised - first], place] += 1
+                    raises[mine[change.raised - first], place] += 1
         # without changes that series raised alone
         self._totals = _before(np.where(is_own[:, None], 0.0, self.increments))
         self._raises = _before(raises)
         places = np.arange(old, len(sessions))
         month_of = np.searchsorted([each.first for each in months], places, "right") - 1
-        used, month_of = np.unique(month_of, return_inverse=True)
-        months = [months[each] for each in used]
+        judging, month_of = np.unique(month_of, return_inverse=True)
+        months = [months[each] for each in judging]
         self.residuals = residuals[old:]
         self.thresholds = np.array([each.threshold for each in months])[month_of]
         self.discounts = _discounts(members, sessions, residuals, months)[month_of]
+        begins = place_of[[each.sessions[0] for each in members if len(each.sessions)]]
         known = np.searchsorted(np.sort(begins), places, "right")
         numbers, number_of = np.unique(known, return_inverse=True)
         self._ways = _ways(numbers, size)[number_of]
@@ -360,14 +396,12 @@ def _discounts(
     has of its own, their mean has the larger serial correlation, and it counts.
     """
     own: list[list[float]] = [[] for _ in months]
-    begins = sessions[[min(each.first, len(sessions) - 1) for each in months]]
+    begins = sessions[[min(each.first, len(sessions) - 1) for each in months]].tolist()
     for member in members:
-        judging = [each for each in member.chart.baselines if each[1].can_judge]
-        runs = np.searchsorted(member.sessions, begins)
-        known = np.searchsorted([first for first, _ in judging], runs, "right")
-        for scales, month, place in zip(own, months, known.tolist(), strict=True):
-            if place:
-                _, by = judging[place - 1]
+        after, baselines = member.judging
+        for scales, month, begin in zip(own, months, begins, strict=True):
+            if known := bisect_left(after, begin):
+                by = baselines[known - 1]
                 scales.append(scale_for(by.correlation, month.threshold, WATCH, by.youth))
     found = []
     correlations = _correlations(residuals, [each.first for each in months])

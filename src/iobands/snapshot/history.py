@@ -119,7 +119,9 @@ def runs_a_year_at(times: Times, ends: Times) -> Array:
     """
     found = np.full(len(ends), DAILY)
     every = times.astype("datetime64[D]")
-    first = np.flatnonzero(np.append(True, every[1:] != every[:-1])[: len(every)])
+    if not len(every) or every[-1] - every[0] < _ENOUGH_TIME:
+        return found
+    first = np.flatnonzero(np.append(True, every[1:] != every[:-1]))
     days = every[first]
     gaps = np.diff(days).astype(float)
     runs = np.searchsorted(times, ends)
@@ -128,9 +130,10 @@ def runs_a_year_at(times: Times, ends: Times) -> Array:
     begin = np.searchsorted(times, times[last] - _YEAR)
     since, until = np.searchsorted(first, (begin, last), side="right") - 1
     often = np.maximum(1, np.rint((last + 1 - begin) / (until - since + 1)))
-    gap = np.full(len(later), median_of(gaps))
+    middle = median_of(gaps)
+    gap = np.full(len(later), middle)
     # where more than half of the gaps are the usual one, so is their median
-    usual = np.append(0, np.cumsum(gaps == median_of(gaps)))
+    usual = np.append(0, np.cumsum(gaps == middle))
     odd = 2 * (usual[until] - usual[since]) <= until - since
     enough = days[until] - days[since] >= _ENOUGH_TIME
     for each in np.flatnonzero(odd & enough):

@@ -56,6 +56,8 @@ _USUAL_BLOCKS: Final = 5
 # not as many after them may belong to a change that is not found yet, and do not count.
 _AROUND: Final = 10
 _WINDOW: Final = 2 * _AROUND + 1
+# So many windows of runs are sorted at a time, as they take their memory 21 times.
+_AT_ONCE: Final = 2**16
 # A longer streak is no outlier.
 _LONGEST: Final = 3
 # As for `Baseline.deep`.
@@ -201,9 +203,11 @@ class _Close:
         spacing = Spacing.of(runs.times, runs.asked)
         if not (spacing.close | runs.asked).any():
             return cls()
-        routine = np.cumsum(~runs.asked)  # how many there are up to each run
+        routine: NDArray[np.int_] = np.cumsum(~runs.asked)  # how many there are up to each run
         fences, levels, spreads = np.pad(
-            _around(runs.values[~runs.asked]), ((0, 0), (1, 0)), constant_values=-np.inf
+            _around(runs.values[~runs.asked], routine[-1:]),
+            ((0, 0), (1, 0)),
+            constant_values=-np.inf,
         )[:, routine]
         ended = episodes(spacing.hours, runs.values < fences, runs.asked)
         # What is asked for depends on the first of a pair and not on the second: given the first,
@@ -221,57 +225,53 @@ class _Close:
 
 def _priors(series: Iterable[tuple[Array, NDArray[np.int_], _Close]]) -> list[Prior]:
     """Return a prior for each number of runs that is known, of shape (priors,) a series."""
-    counts: NDArray[np.int_] = np.zeros((3, 1), int)
-    correlations: list[list[Array]] = []
-    lived: list[list[Episode]] = []
-    pairs: list[list[Array]] = []
-    for values, known, close in series:
-        settled = np.maximum(known - _AROUND, 0)
-        since = np.maximum(settled - _NEWEST_RUNS, 0)
-        begun, continued = _outliers(values)
-        counts = counts + np.array(
-            [settled - since, begun[settled] - begun[since], continued[settled] - continued[since]]
-        )
-        blocks = _correlations(values)
-        if not lived:
-            correlations, pairs = [[] for _ in known], [[] for _ in known]
-            lived = [[] for _ in known]
-        for found, first, last in zip(
-            correlations, -(-since // _BLOCK), settled // _BLOCK, strict=True
-        ):
-            found.append(blocks[first:last])
-        for each, last in zip(lived, settled.tolist(), strict=True):
-            each += [one for one in close.episodes if one.end <= last]
-        within = np.searchsorted(close.pairs[0], (since, settled), "right").T
-        for near, span in zip(pairs, within.tolist(), strict=True):
-            near.append(close.pairs[1:, slice(*span)])
-    medians = [_shrunk(found) for found in correlations] or [None]
-    shares = [new_of(*each, _WINDOW) for each in zip(pairs or [[]], medians, strict=True)]
-    return [
-        Prior(int(runs), int(begun), int(continued), median, Life.of(seen), new)
-        for (runs, begun, continued), median, seen, new in zip(
-            counts.T, medians, lived or [[]], shares, strict=False
-        )
+    every = [*series]
+    if not every:
+        return [Prior()]
+    parts, known, close = zip(*every, strict=True)
+    values, ends = np.concatenate(parts), np.cumsum([len(each) for each in parts])
+    settled = np.maximum(np.array(known) - _AROUND, 0)
+    since = np.maximum(settled - _NEWEST_RUNS, 0)
+    begins = np.append(0, ends[:-1])[:, None]
+    outliers = _outliers(values, ends)
+    begun, continued = (outliers[:, begins + settled] - outliers[:, begins + since]).sum(axis=1)
+    correlations, block_of, series_of = _correlations(values, ends)
+    first, last = -(-since // _BLOCK), settled // _BLOCK
+    lived = [(each.episodes, ended) for each, ended in zip(close, settled, strict=True)]
+    lived = [each for each in lived if each[0]]
+    pairs = [
+        (each.pairs[1:], np.searchsorted(each.pairs[0], of_series, "right"))
+        for each, *of_series in zip(close, since, settled, strict=True)
+        if each.pairs.size
     ]
+    found = []
+    for place, runs in enumerate((settled - since).sum(axis=0).tolist()):
+        within = (first[:, place][series_of] <= block_of) & (block_of < last[:, place][series_of])
+        median = _shrunk(correlations[within])
+        near = [pair[:, slice(*span[:, place])] for pair, span in pairs]
+        seen = [one for each, ended in lived for one in each if one.end <= ended[place]]
+        counts = (runs, int(begun[place]), int(continued[place]))
+        found.append(Prior(*counts, median, Life.of(seen), new_of(near, median, _WINDOW)))
+    return found
 
 
-def _shrunk(parts: Sequence[Array]) -> float | None:
+def _shrunk(correlations: Array) -> float | None:
     """Return the median of the blocks' correlations, drawn towards the usual one of few blocks."""
-    together = np.concatenate(parts)
-    together = together[np.isfinite(together)]
-    if not len(together):
+    known = correlations[np.isfinite(correlations)]
+    if not len(known):
         return None
-    median, size = float(np.median(together)), len(together)
+    median, size = float(np.median(known)), len(known)
     return (size * median + _USUAL_BLOCKS * USUAL_CORRELATION) / (size + _USUAL_BLOCKS)
 
 
-def _outliers(values: Array) -> NDArray[np.int_]:
+def _outliers(values: Array, ends: NDArray[np.int_]) -> NDArray[np.int_]:
     """Return how many outliers began a streak and continued one, of shape (2, runs + 1).
 
     Counted are the streaks with an ordinary run after them before each run, and before the next.
+    The runs of one series end, and of the next begin, at each of `ends`.
     """
     counts = np.zeros((2, len(values) + 1), int)
-    flags = values < _around(values)[0]
+    flags = values < _around(values, ends)[0]
     edges = np.flatnonzero(np.diff(flags, prepend=False, append=False))
     first, after = edges[::2], edges[1::2]
     short = after - first <= _LONGEST
@@ -280,35 +280,47 @@ def _outliers(values: Array) -> NDArray[np.int_]:
     return counts.cumsum(axis=1)
 
 
-def _around(values: Array) -> Array:
+def _around(values: Array, ends: NDArray[np.int_]) -> Array:
     """Return of the runs around each run: the fence far below them, the level, and the spread.
 
-    Of shape (3, runs).
+    Of shape (3, runs); one series follows the other, with its last run before each of `ends`.
     """
     found = np.full((3, len(values)), -np.inf)
-    if len(values) >= _WINDOW:
-        places = (_WINDOW // 4, _WINDOW // 2, 3 * _WINDOW // 4)
+    if len(values) < _WINDOW:
+        return found
+    places = (_WINDOW // 4, _WINDOW // 2, 3 * _WINDOW // 4)
+    every = sliding_window_view(values, _WINDOW)
+    for begin in range(0, len(every), _AT_ONCE):
         # a quarter of the time that partition() takes, as sort() has vector instructions
-        windows = np.sort(sliding_window_view(values, _WINDOW), axis=1)
+        windows = np.sort(every[begin : begin + _AT_ONCE], axis=1)
         lower, level, upper = windows[:, places].T
         fence = np.minimum(lower - _FENCE * (upper - lower), level + math.log(_DEEP))
-        found[:, _AROUND:-_AROUND] = fence, level, (upper - lower) / _HALF
+        middle = slice(_AROUND + begin, _AROUND + begin + len(windows))
+        found[:, middle] = fence, level, (upper - lower) / _HALF
+    near = (np.append(0, ends)[:, None] + np.arange(-_AROUND, _AROUND)).ravel()
+    found[:, near[(near >= 0) & (near < len(values))]] = -np.inf
     return found
 
 
-def _correlations(values: Array) -> Array:
-    """Return the lag-1 rank correlation of each block of runs, of shape (blocks,), or NaN.
+def _correlations(
+    values: Array, ends: NDArray[np.int_]
+) -> tuple[Array, NDArray[np.int_], NDArray[np.int_]]:
+    """Return the lag-1 rank correlation of each block of runs, or NaN; its number; its series.
 
     As for `baseline.serial_correlation`, without the correction of what a change of the level
-    adds: the median of many blocks has no need of it.
+    adds: the median of many blocks has no need of it. Of shape (blocks,).
     """
-    blocks = values[: len(values) // _BLOCK * _BLOCK].reshape(-1, _BLOCK)
-    above = (blocks[:, :, None] > blocks[:, None, :]).view(np.int8)
-    ranks = above.sum(axis=2, dtype=float) - above.sum(axis=1, dtype=float)  # their mean is 0
+    sizes = np.diff(ends, prepend=0)
+    blocks = sizes // _BLOCK
+    series_of = np.repeat(np.arange(len(ends)), blocks)
+    block_of = np.arange(len(series_of)) - np.repeat(np.cumsum(blocks) - blocks, blocks)
+    begins = (ends - sizes)[series_of] + _BLOCK * block_of
+    runs = values[begins[:, None] + np.arange(_BLOCK)]
+    ranks = sum(np.sign(runs - each[:, None]) for each in runs.T)  # their mean is 0
     with np.errstate(invalid="ignore", divide="ignore"):
         found = (ranks[:, 1:] * ranks[:, :-1]).sum(axis=1) / (ranks**2).sum(axis=1)
     corrected: Array = (found * _BLOCK**2 / (_BLOCK - 1) + 1) / (_BLOCK - 3)
-    return corrected
+    return corrected, block_of, series_of
 
 
 @dataclass(frozen=True)
