@@ -104,11 +104,11 @@ def group_drops(
     }
     found = []
     for group in groups:
-        keys = [key for key in group.keys if key in able]
-        if len(keys) < _SEVERAL:
+        mine = [(key, *of_key) for key in group.keys if (of_key := able.get(key))]
+        if len(mine) < _SEVERAL:
             continue
-        members = [able[key][0] for key in keys]
-        runs = [(member.sessions, times) for member, times in map(able.__getitem__, keys)]
+        keys, members, _ = zip(*mine, strict=True)
+        runs = [(member.sessions, times) for _, member, times in mine]
         numbers, times = (np.concatenate(each)[::-1] for each in zip(*runs, strict=True))
         begins = np.full(1 + numbers.max(), _NEVER)
         begins[numbers] = times  # the time of the first run of the first series counts

@@ -83,7 +83,7 @@ def _declared(history: History) -> timedelta | None:
 def _learned(times: Times) -> timedelta | None:
     """Return the interval between visits, None if there are too few."""
     visits: list[int] = []
-    for time in times[::-1].astype("datetime64[s]").astype(int).tolist():
+    for time in map(int, times[::-1].astype("datetime64[s]").astype(int)):
         if not visits or visits[-1] - time >= _VISIT:
             visits.append(time)
         if len(visits) > _NEWEST_GAPS:

@@ -386,7 +386,11 @@ class _Detector:
         best = {name: sums[:, columns].max(axis=1) for name, columns in SIDES.items()}
         most = sums.max(axis=1)
         last = len(most) - 1
-        found = first_true(most >= self.thresholds[self.month_of[self.at : end]], last + 1)
+        is_over = most >= self.thresholds[self.month_of[self.at : end]]
+        if self.changes and (closed := self.changes[-1].closed) is not None:
+            # nobody knew that these runs are no longer part of it
+            is_over[: max(closed - self.at, 0)] = False
+        found = first_true(is_over, last + 1)
         grow = max(due - self.at, 0)
         grow += first_true(most[grow:] < WATCH, last + 1)
         event = min(found, grow, last)

@@ -155,13 +155,13 @@ class Spacing:
     @cached_property
     def gaps(self) -> Array:
         """The hours since the run before."""
-        return np.diff(self.hours, prepend=-np.inf)
+        return np.concatenate(([np.inf], self.hours[1:] - self.hours[:-1]))[: len(self.hours)]
 
     @cached_property
     def close(self) -> Flags:
         """Which runs follow another so closely that they say less."""
         # the median of nine gaps is wide only if five are: most series have none so narrow
-        wide = np.append(0, np.cumsum(self.gaps[1:] > self.gaps[1:].min(initial=np.inf) / _CLOSE))
+        wide = (self.gaps > self.gaps.min(initial=np.inf) / _CLOSE).cumsum()
         if (wide[_GAPS:] - wide[:-_GAPS] <= _GAPS // 2).all() and not self.asked.any():
             return np.zeros(len(self.hours), dtype=bool)
         return np.asarray(self.gaps < _CLOSE * self.usual)
