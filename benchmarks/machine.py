@@ -50,7 +50,7 @@ def first_line(command: list[object]) -> str:
         lines = run(command).strip().splitlines()
     except BenchmarkError:
         lines = []
-    return lines[0] if lines else "not told"
+    return lines[0] if lines else "unknown"
 
 
 def libraries(listing: str) -> list[str]:
@@ -77,4 +77,4 @@ def _processor() -> str:
 
 def _ior_version() -> str:
     found = re.search(r"IOR-(\S+?):", run_ranks(1, ["ior", "-a", "DUMMY", "-w"]))
-    return found[1] if found else "not told"
+    return found[1] if found else "unknown"

@@ -42,5 +42,5 @@ def _peak(program: Path, workload: Workload, layer: str, slab: bool, directory: 
         run_ranks(workload.ranks, [*wrapper, *base, f"--directory={scratch}", "--verify"])
         peaks = [int(path.read_text()) for path in Path(scratch).glob("*.bytes")]
     if len(peaks) != workload.ranks:
-        raise BenchmarkError(f"{len(peaks)} of {workload.ranks} ranks told their peak memory")
+        raise BenchmarkError(f"{len(peaks)} of {workload.ranks} ranks reported their peak memory")
     return max(peaks)

@@ -24,7 +24,7 @@ _MEMORY_OF_A_RUN: Final = 8
 
 @dataclass(frozen=True)
 class Row:
-    """A comparison: our contender, the others, the best of which it must match, and the aim.
+    """A comparison: our contender, the others, whose best it must match, and the aim.
 
     Without an aim it says what something costs. With `missing`, the reason why it cannot be made.
     """

@@ -61,7 +61,7 @@ NOW = datetime(2026, 11, 21, 1, 30, tzinfo=timezone.utc)
 
 
 def days_ago(days: float) -> str:
-    """Return the time so many days before NOW, as a perflog has it."""
+    """Return the time this many days before NOW, as a perflog has it."""
     return (NOW - timedelta(days=days)).isoformat()
 
 

@@ -42,7 +42,7 @@ Factor = Callable[[Mapping[str, str], int], float]
 
 
 def levels(*parts: tuple[int, float], seed: int = 1) -> list[float]:
-    """Return so many runs at each factor of 1.5 GiB/s with 8 % noise, one part after the other."""
+    """Return runs at each factor of 1.5 GiB/s with 8 % noise, one part after the other."""
     runs, factors = zip(*parts, strict=True)
     noise = np.random.default_rng(seed).normal(0, 0.08, sum(runs))
     return [float(value) for value in 1.5 * np.exp(noise) * np.repeat(factors, runs)]
@@ -154,7 +154,7 @@ class Growing(SiteFiles):
         self.now = NOW
 
     def after(self, days: int) -> Snapshot:
-        """Return the site on the evening of the day after so many runs."""
+        """Return the site on the evening of the day after this many runs."""
         most = max(len(values) for values in self.values.values())
         self.now = NOW - (most - days) * DAY
         rows = []

@@ -24,7 +24,7 @@ _SESSIONS, _RUNS, _RENAMED = 3, 12, 3
 
 
 @dataclass(frozen=True)
-class Told:
+class Answer:
     """How a mark was found first; `runs` has the runs of each series until an alert had it."""
 
     mark: Mark
@@ -33,7 +33,7 @@ class Told:
     runs: Mapping[str, int | None]
 
     @classmethod
-    def of(cls, mark: Mark, said: Sequence[Said], replay: Replay) -> Told:
+    def of(cls, mark: Mark, said: Sequence[Said], replay: Replay) -> Answer:
         """Return how the alerts `said` about a mark found it, in the order of time."""
         days = {
             name_of(each.key): np.unique(each.history.times.astype("datetime64[D]"))
@@ -93,10 +93,10 @@ class Score:
         return float(np.mean([self._explains(each) for each in alerts]))
 
     @cached_property
-    def told(self) -> list[Told]:
+    def answers(self) -> list[Answer]:
         """How each change that needs an alert was found."""
         changes = [mark for mark in self.marks if mark.is_must and mark.is_change]
-        return [Told.of(mark, self._about(mark), self.replay) for mark in changes]
+        return [Answer.of(mark, self._about(mark), self.replay) for mark in changes]
 
     def _about(self, mark: Mark) -> list[Said]:
         found = [
@@ -157,9 +157,9 @@ class Score:
 
 def summary(score: Score) -> str:
     """Return the table of all figures and their aims."""
-    told = [each for each in score.told if each.sessions]
-    fallen = [runs for each in told for runs in each.runs.values()]
-    sessions, runs = _known(each.sessions for each in told), _known(fallen)
+    found = [each for each in score.answers if each.sessions]
+    fallen = [runs for each in found for runs in each.runs.values()]
+    sessions, runs = _known(each.sessions for each in found), _known(fallen)
     false, again = score.unexplained(score.alarms), len(score.reopened)
     renamed = {after.day for _, after in score.renamed}
     same = {after.day for before, after in score.renamed if before.keys == after.keys}
@@ -172,9 +172,9 @@ def summary(score: Score) -> str:
     gaps, stopped = len(score.stopped), _known(score.stopped)
     statuses = [str(score.replay.statuses.count(each)) for each in range(4)]
     late, most = statistics.median(sessions or [math.inf]), max(runs, default=0)
-    every, is_all = len(told) == len(score.told), len(stopped) == gaps
+    every, is_all = len(found) == len(score.answers), len(stopped) == gaps
     rows: list[tuple[object, ...]] = [
-        ("changes that need an alert: found", _share(told, score.told), "all", every),
+        ("changes that need an alert: found", _share(found, score.answers), "all", every),
         (
             "sessions until the alert: median, most",
             _middle(sessions),
@@ -203,11 +203,13 @@ def summary(score: Score) -> str:
 def must_tell(score: Score) -> str:
     """Return the table of the changes that need an alert."""
     rows = []
-    for told in score.told:
-        mark, runs = told.mark, _known(told.runs.values())
+    for answer in score.answers:
+        mark, runs = answer.mark, _known(answer.runs.values())
         what = f"{mark.file_system} {mark.kind}, {mark.first} to {mark.last}"
-        within = _share(runs, told.runs) + (f", {max(runs)}" if runs else "")
-        rows.append([what, ", ".join(told.runs), told.sessions or "never", within, told.words])
+        within = _share(runs, answer.runs) + (f", {max(runs)}" if runs else "")
+        rows.append(
+            [what, ", ".join(answer.runs), answer.sessions or "never", within, answer.words]
+        )
     head = ["marked", "series", "sessions", "series in an alert, most runs", "in these words"]
     return table(head, rows)
 

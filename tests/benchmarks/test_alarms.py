@@ -239,7 +239,7 @@ def test_the_delay_of_a_peer_is_that_of_its_first_report_of_the_drop() -> None:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Replay:
+def small_year(tmp_path_factory: pytest.TempPathFactory) -> Replay:
     """Return what was said of a small year: steady reads, and writes that fall once."""
     random = np.random.default_rng(3)
     spread = np.exp(0.02 * random.standard_normal((_DAYS, 2)))
@@ -262,38 +262,38 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Replay:
     return replay(table)
 
 
-def test_a_drop_is_raised_once_and_in_words(told: Replay) -> None:
-    (event,) = [each for each in told.events if each.first.severity == "degraded"]
+def test_a_drop_is_raised_once_and_in_words(small_year: Replay) -> None:
+    (event,) = [each for each in small_year.events if each.first.severity == "degraded"]
     began = (_FIRST + timedelta(days=_DROP)).date()
     assert event.first.since == began
-    assert told.sessions(event) == (event.first.day - began).days + 1 <= 5
+    assert small_year.sessions(event) == (event.first.day - began).days + 1 <= 5
     assert event.last.day == (_FIRST + timedelta(days=_DAYS - 1)).date()
     assert event.first.ratio == pytest.approx(0.4, abs=0.03)
     assert event.first.line.startswith("degraded  1 fs shared write_bw  ")
 
 
-def test_incidents_of_the_shuffled_year_come_from_its_single_runs(told: Replay) -> None:
+def test_incidents_of_the_shuffled_year_come_from_its_single_runs(small_year: Replay) -> None:
     # the first 20 runs have no band, and the runs of the drop are in it
-    assert {runs.times.size for runs in told.transient.values()} == {_DAYS - 20, _DROP - 20}
-    assert together.shuffled_incidents(told.transient, (), 5, seed=1).alarms == 0
+    assert {runs.times.size for runs in small_year.transient.values()} == {_DAYS - 20, _DROP - 20}
+    assert together.shuffled_incidents(small_year.transient, (), 5, seed=1).alarms == 0
 
 
-def test_a_stretch_is_found_in_what_was_said(told: Replay) -> None:
-    (event,) = [each for each in told.events if each.first.severity == "degraded"]
+def test_a_stretch_is_found_in_what_was_said(small_year: Replay) -> None:
+    (event,) = [each for each in small_year.events if each.first.severity == "degraded"]
     begin = event.first.since
     stretch = real_page.Stretch("", "fs", "write_bw", begin, begin + timedelta(days=9), 3)
-    assert event in stretch.events(told)
-    assert stretch.sessions(told, event.first.day) == told.sessions(event)
+    assert event in stretch.events(small_year)
+    assert stretch.sessions(small_year, event.first.day) == small_year.sessions(event)
     other = real_page.Stretch("", "fs", "read_bw", begin, begin + timedelta(days=9), 3)
-    assert other.events(told) == []
+    assert other.events(small_year) == []
 
 
-def test_the_page_shows_and_draws_each_alert(told: Replay, tmp_path: Path) -> None:
-    text = real_page.page(told, Path("year.csv"), "2026-11-21")
-    numbers: dict[int, Event] = real_page.numbered(told)
+def test_the_page_shows_and_draws_each_alert(small_year: Replay, tmp_path: Path) -> None:
+    text = real_page.page(small_year, Path("year.csv"), "2026-11-21")
+    numbers: dict[int, Event] = real_page.numbered(small_year)
     assert all(f"`{event.first.line}`" in text for event in numbers.values())
-    assert real_page.unjudged(told) == [event.name for event in numbers.values()]
-    real_page.draw(told, tmp_path)
+    assert real_page.unjudged(small_year) == [event.name for event in numbers.values()]
+    real_page.draw(small_year, tmp_path)
     assert (tmp_path / "real-fs.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -307,11 +307,13 @@ def mark(kind: str, first: int, last: int, series: frozenset[str] = _WRITES) -> 
     return Mark("fs", kind, kind != "healthy", *days, series)
 
 
-def test_a_mark_that_must_be_told_is_told_by_its_alert(told: Replay) -> None:
-    (event,) = [each for each in told.events if each.first.severity == "degraded"]
-    score = Score(told, [mark("drop", 0, 14), mark("drop", 0, 14, _READS), mark("rise", 0, 14)])
-    fall, reads, rise = score.told
-    sessions = told.sessions(event)
+def test_a_mark_that_needs_an_alert_is_found_by_it(small_year: Replay) -> None:
+    (event,) = [each for each in small_year.events if each.first.severity == "degraded"]
+    score = Score(
+        small_year, [mark("drop", 0, 14), mark("drop", 0, 14, _READS), mark("rise", 0, 14)]
+    )
+    fall, reads, rise = score.answers
+    sessions = small_year.sessions(event)
     assert (fall.sessions, dict(fall.runs)) == (sessions, {"ior shared write": sessions})
     assert fall.words == f"`{event.first.line}`"
     assert (reads.sessions, dict(reads.runs)) == (None, {"ior shared read": None})
@@ -324,30 +326,30 @@ def test_a_mark_that_must_be_told_is_told_by_its_alert(told: Replay) -> None:
     ("first", "last", "is_about"), [(3, 9, True), (3, 4, False), (-9, -1, False)]
 )
 def test_an_alert_dates_a_change_too_early_by_the_length_of_its_mark(
-    told: Replay, first: int, last: int, is_about: bool
+    small_year: Replay, first: int, last: int, is_about: bool
 ) -> None:
-    score = Score(told, [mark("drop", first, last), mark("healthy", -5, 5)])
+    score = Score(small_year, [mark("drop", first, last), mark("healthy", -5, 5)])
     assert (score.unexplained(score.alarms) == []) == is_about
     assert f"| of these in a healthy stretch | {int(not is_about)} |" in summary(score)
 
 
-def test_the_statuses_of_all_evenings_are_counted(told: Replay) -> None:
-    (event,) = [each for each in told.events if each.first.severity == "degraded"]
-    assert len(told.statuses) == _DAYS
-    assert told.statuses.count(2) == len(event.days)
+def test_the_statuses_of_all_evenings_are_counted(small_year: Replay) -> None:
+    (event,) = [each for each in small_year.events if each.first.severity == "degraded"]
+    assert len(small_year.statuses) == _DAYS
+    assert small_year.statuses.count(2) == len(event.days)
 
 
-def test_an_alert_that_comes_back_without_new_evidence_opened_again(told: Replay) -> None:
+def test_an_alert_that_comes_back_without_new_evidence_opened_again(small_year: Replay) -> None:
     days = [said(1, "degraded", "a"), said(2, "degraded", "a"), said(5, "degraded", "a")]
-    score = Score(replace(told, said=tuple(days)), [])
+    score = Score(replace(small_year, said=tuple(days)), [])
     assert [event.first.day.day for event in score.reopened] == [5]
     new = replace(days[2], since=date(2026, 1, 3))
-    assert Score(replace(told, said=(*days[:2], new)), []).reopened == []
+    assert Score(replace(small_year, said=(*days[:2], new)), []).reopened == []
     daily = [*days[:2], replace(days[2], day=date(2026, 1, 3))]
-    assert Score(replace(told, said=tuple(daily)), []).reopened == []
+    assert Score(replace(small_year, said=tuple(daily)), []).reopened == []
 
 
-def test_what_happens_to_an_alert_tells_of_the_series_that_it_names(told: Replay) -> None:
+def test_what_happens_to_an_alert_tells_of_the_series_that_it_names(small_year: Replay) -> None:
     alert = replace(said(1, "degraded", "a", "b"), day=_BEGAN, number=1)
     when = datetime.combine(_BEGAN + timedelta(days=2), _FIRST.timetz())
     fell = AlertEvent(when, 1, "fell", names=(slug(key("b")),))
@@ -358,46 +360,50 @@ def test_what_happens_to_an_alert_tells_of_the_series_that_it_names(told: Replay
     assert other.tells(replace(alert, happened=(fell,), direction="up")) == frozenset()
     late = replace(fell, when=when + timedelta(days=20))
     assert other.tells(replace(alert, happened=(late,))) == frozenset()
-    assert Score(replace(told, said=(replace(alert, happened=(fell, late)),)), [other]).fell == [
+    assert Score(
+        replace(small_year, said=(replace(alert, happened=(fell, late)),)), [other]
+    ).fell == [
         True,
         False,
     ]
 
 
-def test_an_alert_is_known_by_its_number(told: Replay) -> None:
+def test_an_alert_is_known_by_its_number(small_year: Replay) -> None:
     days = [replace(said(day, "degraded", tool), number=1) for day, tool in ((1, "a"), (9, "b"))]
     (event,) = events_of(days)
     assert event.days == days
-    assert Score(replace(told, said=tuple(days)), []).reopened == [event]
+    assert Score(replace(small_year, said=tuple(days)), []).reopened == [event]
     others = [days[0], replace(days[1], number=2)]
     assert len(events_of(others)) == 2
-    assert Score(replace(told, said=tuple(others)), []).reopened == []
+    assert Score(replace(small_year, said=tuple(others)), []).reopened == []
 
 
-def test_a_changed_subject_is_told_from_changed_series(told: Replay) -> None:
+def test_a_changed_subject_is_not_one_of_changed_series(small_year: Replay) -> None:
     days = [said(1, "degraded", "a"), said(2, "degraded", "a"), said(3, "degraded", "a", "b")]
     days[1:] = [replace(each, subject=f"y{n}") for n, each in enumerate(days[1:])]
-    score = Score(replace(told, said=tuple(days)), [])
+    score = Score(replace(small_year, said=tuple(days)), [])
     assert [after.day.day for _, after in score.renamed] == [2, 3]
     assert "| of these over the same series | 1 | 0 | **missed** |" in summary(score)
 
 
-def test_a_test_that_stopped_is_told_by_no_data(told: Replay) -> None:
+def test_a_test_that_stopped_has_no_data(small_year: Replay) -> None:
     stopped = Mark("fs", "gap", True, date(2026, 1, 3), date(2026, 1, 9), _WRITES)
-    key = next(each.key for each in told.series if each.key.variable == "write_bw")
+    key = next(each.key for each in small_year.series if each.key.variable == "write_bw")
     days = [replace(said(day, "no data"), keys=frozenset([key])) for day in (2, 5, 6)]
-    assert Score(replace(told, said=tuple(days)), [stopped]).stopped == [3]
-    assert Score(replace(told, said=()), [stopped]).stopped == [None]
+    assert Score(replace(small_year, said=tuple(days)), [stopped]).stopped == [3]
+    assert Score(replace(small_year, said=()), [stopped]).stopped == [None]
 
 
-def test_the_marks_of_the_real_year_are_about_its_series(told: Replay) -> None:
+def test_the_marks_of_the_real_year_are_about_its_series(small_year: Replay) -> None:
     tools = {
         "ior": ("fpp", "shared"), "hacc_io_write": ("fpp",), "hacc_io_read": ("fpp",),
         "vpicio_uni": ("shared",), "dbscan_read": ("shared",),
     }  # fmt: skip
     ways = [("write_bw", "dbscan_read hacc_io_read"), ("read_bw", "vpicio_uni hacc_io_write")]
     every = [
-        replace(told.series[0], key=replace(key(tool, way), pattern=pattern, file_system=place))
+        replace(
+            small_year.series[0], key=replace(key(tool, way), pattern=pattern, file_system=place)
+        )
         for place in ("scratch1", "scratch2", "scratch3")
         for tool, patterns in tools.items()
         for pattern in patterns
@@ -405,7 +411,7 @@ def test_the_marks_of_the_real_year_are_about_its_series(told: Replay) -> None:
         if tool not in lacks
     ]
     assert len(every) == 24
-    found = read_marks(MARKS, replace(told, series=tuple(every)))
+    found = read_marks(MARKS, replace(small_year, series=tuple(every)))
     assert all(each.first <= each.last for each in found)
     # 54 marks, 29 of them with an alert due, and ten dips of three file systems each
     assert len([each for each in found if each.is_change]) == 54 + 30

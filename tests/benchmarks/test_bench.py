@@ -160,7 +160,7 @@ def ior_summary(**changes):
 
 def test_the_rate_of_ior_is_that_of_its_total_time():
     assert ior.rate_of(ior_summary(), "write", 128 * MIB, True) == 1019.1249 * MIB
-    # Twice the rate would be that of half the time: opening and closing left out.
+    # Twice the rate would mean half the time: opening and closing left out.
     with pytest.raises(BenchmarkError, match="total time"):
         ior.rate_of(ior_summary(bwMiB=2038.25), "write", 128 * MIB, True)
 

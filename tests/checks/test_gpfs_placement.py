@@ -88,7 +88,7 @@ def test_a_disk_that_takes_no_data(old, new, why):
     (fault,) = judged(f"pool data\n{sick}").stopping
     assert fault.startswith(f"of 2 disks data1 is {why}")
     assert judged(f"pool data\n{sick}", tolerated=1).stopping == ()
-    # That of another pool is in nobody's way.
+    # A target of another pool is in nobody's way.
     assert judged(f"pool nvme\n{sick}", needed_kib=1).stopping == ()
     assert GPFS.count_targets(sick) == Targets(active=3, inactive=1)
 

@@ -426,7 +426,7 @@ def test_the_stripes_of_a_case_are_read_from_the_entries_of_beegfs(node, command
 
 
 def stripes_on_ceph(node, layout, ceph, size=MIB):
-    """What before_run says of one file of so many bytes, and the table that it makes.
+    """What before_run says of one file of this many bytes, and the table that it makes.
 
     `ceph` is the script of a stand-in.
     """

@@ -10,7 +10,7 @@ from tests.left_behind import Ended
 
 
 def site(root: Path, ago: int = 0, **fields: object) -> Path:
-    """Make a healthy site of one series at `root`, whose newest sample is so many days old."""
+    """Make a healthy site of one series at `root`, whose newest sample is this many days old."""
     now = datetime.now(timezone.utc)
     rows = [
         line(job_completion_time=(now - timedelta(days=days + ago + 0.1)).isoformat(), **fields)

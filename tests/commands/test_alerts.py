@@ -120,9 +120,9 @@ def test_all_at_once_and_a_dry_run(site: Path) -> None:
     assert (found, LOG.parent.exists()) == (0, False)
     shown = [line for line in said.splitlines() if ": would be acknowledged until" in line]
     assert f"  in {LOG}, of 1 series: disk fpp write_bw\n" in said
-    done, told = call(*everything)
+    done, listed = call(*everything)
     assert done == 0
-    assert [line.replace("would be ", "") for line in shown] == told.splitlines()[:2]
+    assert [line.replace("would be ", "") for line in shown] == listed.splitlines()[:2]
     assert len(shown) == len(logged()) == 2
     assert status() == 1
 

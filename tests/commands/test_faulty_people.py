@@ -27,7 +27,7 @@ maintenance:
 
 
 def window(begin: float, end: float, more: str = "") -> str:
-    """A window from so many days from now to so many days from now."""
+    """A window from this many days from now to this many days from now."""
     times = (datetime.now(timezone.utc) + timedelta(days=days) for days in (begin, end))
     first, last = (f"{each:%Y-%m-%dT%H:%M:%SZ}" for each in times)
     return f"  - {{from: {first}, to: {last}, reason: new disks{more}}}"

@@ -25,7 +25,7 @@ NIGHTS = 6
 
 
 def at(days: float) -> str:
-    """Return the time so many days ago."""
+    """Return the time this many days ago."""
     return (datetime.now(timezone.utc) - timedelta(days=days)).isoformat(timespec="seconds")
 
 

@@ -22,7 +22,7 @@ NOTHING_LEARNED = Months(np.empty(0, "datetime64[ns]"), (), ())
 
 
 def at(hours: np.ndarray) -> np.ndarray:
-    """Return times so many hours after `BEGIN`."""
+    """Return times this many hours after `BEGIN`."""
     return np.datetime64(BEGIN.replace(tzinfo=None), "ns") + np.round(hours * 3600).astype(
         int
     ) * np.timedelta64(1, "s")
@@ -45,7 +45,7 @@ def doubt_after(*parts: tuple[int, float]) -> Doubt | None:
 
 
 def daily_then(low: float, hours: list[float], after: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return 200 healthy days, low runs so many hours after the last one, then healthy days."""
+    """Return 200 healthy days, low runs this many hours after the last one, then healthy days."""
     values = np.concatenate((levels((200, 1), spread=0.05), np.full(len(hours), 150 * low)))
     times = np.concatenate((24.0 * np.arange(200), 24.0 * 199 + np.array(hours)))
     later = 24.0 * (np.ceil(times[-1] / 24) + 1 + np.arange(after))
@@ -118,7 +118,7 @@ def test_trouble_that_ends_within_the_day_is_no_alert():
 
 
 def runs_of(values: list[float], hours: list[float]) -> Measured:
-    """Return 40 runs a day at 1, and more so many hours after the 20th."""
+    """Return 40 runs a day at 1, and more this many hours after the 20th."""
     days = 24.0 * np.arange(40)
     every = np.concatenate((days, 19 * 24.0 + np.array(hours)))
     order = np.argsort(every)

@@ -166,9 +166,9 @@ def test_told_evening_by_evening_or_at_once_it_is_the_same(tmp_path: Path) -> No
     for days in range(SLOW, -1, -1):
         append_events(tmp_path / "perflogs", "here", news(days))
     known = read_known(*places, now=NOW)
-    told = [*known.alert_log["here"]]
-    assert [each.kind for each in told].count(CAUSED) == 1
-    causes = [(each.when, each.cause) for each in told if each.kind == CAUSED]
+    logged = [*known.alert_log["here"]]
+    assert [each.kind for each in logged].count(CAUSED) == 1
+    causes = [(each.when, each.cause) for each in logged if each.kind == CAUSED]
     assert causes == [(each.when, each.cause) for each in at_once if each.kind == CAUSED]
     (alert,) = judge(known).snapshot.alerts
     assert alert.cause == causes[0][1]

@@ -12,7 +12,7 @@ from iobands.snapshot import runs_a_year_at, sessions_of
 
 
 def days(*numbers: float) -> np.ndarray:
-    """Return times so many days after the beginning of 2026."""
+    """Return times this many days after the beginning of 2026."""
     begin = np.datetime64("2026-01-01", "ns")
     return begin + (np.array(numbers) * 24 * 3600 * 1e9).astype("timedelta64[ns]")
 

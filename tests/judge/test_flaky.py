@@ -28,7 +28,7 @@ def write(
     others: Collection[int] = (),
     checks: Sequence[str] = CHECKS,
 ) -> SiteFiles:
-    """Write days of a site; the check of `fs0` fails so many days ago, `others` on these days."""
+    """Write days of a site; the check of `fs0` fails this many days ago, `others` on these days."""
     rows: list[str] = []
     for number, (name, variable) in enumerate(product(checks, ("write_bw", "read_bw"))):
         values: list[float | None] = [

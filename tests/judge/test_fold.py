@@ -46,7 +46,7 @@ def subject(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else letters.pop() if len(letters) == 1 else "p"
 
 
-def told(
+def folded(
     happenings: Sequence[Happening],
     logged: Sequence[AlertEvent] = (),
     traits: dict[str, dict[str, str]] = TRAITS,
@@ -72,7 +72,7 @@ def causes(story: Story, when: datetime, fall: AlertEvent | None) -> tuple[Cause
 def told_with_causes(
     happenings: Sequence[Happening], logged: Sequence[AlertEvent], now: int
 ) -> list[Story]:
-    stories = told(happenings, logged, now=now)
+    stories = folded(happenings, logged, now=now)
     for story in stories:
         tell_causes(story, FIRST + now * DAY, lambda when: when, causes)
     return stories
@@ -101,7 +101,7 @@ def events(stories: Sequence[Story]) -> list[tuple[int, int, str]]:
 
 def test_a_series_that_falls_with_others_joins_their_alert() -> None:
     parts = [found("a1", 10, 13), found("a2", 12, 20), found("b1", 11, 30), found("b2", 11, 31)]
-    (story,) = told(parts)
+    (story,) = folded(parts)
     assert (story.number, story.subject) == (1, "p")
     assert events([story]) == [
         (13, 1, "opened"),
@@ -114,16 +114,16 @@ def test_a_series_that_falls_with_others_joins_their_alert() -> None:
 
 
 def test_what_began_long_after_or_shares_nothing_is_another_alert() -> None:
-    later = told([found("a1", 10, 13), found("a2", 17, 20)])
+    later = folded([found("a1", 10, 13), found("a2", 17, 20)])
     assert [each.subject for each in later] == ["a1", "a2"]
-    apart = told([found("a1", 10, 13), found("a2", 10, 13)], traits=ALONE)
+    apart = folded([found("a1", 10, 13), found("a2", 10, 13)], traits=ALONE)
     assert [each.subject for each in apart] == ["a1", "a2"]
-    up = told([found("a1", 10, 13), found("a2", 10, 13, direction="up")])
+    up = folded([found("a1", 10, 13), found("a2", 10, 13, direction="up")])
     assert len(up) == 2
 
 
 def test_an_alert_closes_with_its_last_part_and_a_new_fall_has_a_new_number() -> None:
-    stories = told([found("a1", 10, 13, 40), found("a2", 11, 14, 30), found("a1", 45, 50)])
+    stories = folded([found("a1", 10, 13, 40), found("a2", 11, 14, 30), found("a1", 45, 50)])
     assert events(stories) == [
         (13, 1, "opened"),
         (14, 1, "grew"),
@@ -134,13 +134,13 @@ def test_an_alert_closes_with_its_last_part_and_a_new_fall_has_a_new_number() ->
 
 
 def test_a_member_that_falls_again_is_an_event_of_its_alert() -> None:
-    (story,) = told([found("a1+a2", 10, 13), found("a1", 60, 64)])
+    (story,) = folded([found("a1+a2", 10, 13), found("a1", 60, 64)])
     assert events([story]) == [(13, 1, "opened"), (64, 1, "fell")]
 
 
 def test_some_evidence_joins_and_opens_and_holds_nothing() -> None:
     some = [found("a2", 11, 15, 90, certain=False), found("b1", 200, 210, certain=False)]
-    stories = told([found("a1", 10, 13, 20), *some])
+    stories = folded([found("a1", 10, 13, 20), *some])
     assert events(stories) == [
         (13, 1, "opened"),
         (15, 1, "grew"),
@@ -150,14 +150,14 @@ def test_some_evidence_joins_and_opens_and_holds_nothing() -> None:
 
 
 def test_a_group_that_has_parts_of_two_alerts_merges_them() -> None:
-    stories = told([found("a1", 10, 13), found("b1", 10, 14), found("a1+b1", 11, 16)], traits={})
+    stories = folded([found("a1", 10, 13), found("b1", 10, 14), found("a1+b1", 11, 16)], traits={})
     assert [(each.number, each.closed is None) for each in stories] == [(1, True), (2, False)]
     assert stories[0].names == ["a1", "b1"]
     assert stories[1].events[-1].into == 1
 
 
 def test_most_of_a_group_that_falls_later_is_an_alert_without_those_that_fell_before() -> None:
-    stories = told([found("a1", 10, 13), found("a1+a2+a3", 60, 62)])
+    stories = folded([found("a1", 10, 13), found("a1+a2+a3", 60, 62)])
     assert [each.names for each in stories] == [["a1"], ["a2", "a3"]]
 
 
@@ -167,36 +167,36 @@ def test_two_slow_targets_are_two_alerts() -> None:
         for name in ("OST 1", "OST 2")
     ]
     traits = {**TRAITS, "OST 1": {"file_system": "a"}, "OST 2": {"file_system": "a"}}
-    stories = told([*slow, found("a1", 10, 14)], traits=traits)
+    stories = folded([*slow, found("a1", 10, 14)], traits=traits)
     assert [each.names for each in stories] == [["OST 1", "a1"], ["OST 2"]]
 
 
 def test_a_slow_target_that_joins_gives_the_alert_its_name() -> None:
     slow = found("OST 1", 10, 14, source=PeerName("target", "s", "a", "1"))
     traits = {**TRAITS, "OST 1": {"file_system": "a"}}
-    (story,) = told([found("a1+a2+a3", 10, 12), slow], traits=traits, named="OST 1")
+    (story,) = folded([found("a1+a2+a3", 10, 12), slow], traits=traits, named="OST 1")
     assert (story.subject, events([story])[-1]) == ("OST 1", (14, 1, "renamed"))
 
 
 def test_what_another_judgement_does_not_find_is_withdrawn_and_comes_back_by_its_number() -> None:
     drop = found("a1", 10, 13)
-    log = told([drop])[0].events
-    (gone,) = told([], log, now=20)
+    log = folded([drop])[0].events
+    (gone,) = folded([], log, now=20)
     assert events([gone])[1:] == [(20, 1, "closed")]
-    (back,) = told([drop], gone.events, now=21)
+    (back,) = folded([drop], gone.events, now=21)
     assert events([back])[2:] == [(21, 1, "reopened")]
     assert back.closed is None
 
 
 def test_a_number_is_not_given_again() -> None:
-    log = told([found("a1", 10, 13)])[0].events
-    stories = told([found("b1", 5, 7)], log, traits=ALONE, now=20)
+    log = folded([found("a1", 10, 13)])[0].events
+    stories = folded([found("b1", 5, 7)], log, traits=ALONE, now=20)
     assert [(each.number, each.subject) for each in stories] == [(1, "a1"), (2, "b1")]
 
 
 def test_a_kind_that_turns_into_another_is_an_event_of_the_same_alert() -> None:
     turns = (Turn(FIRST + 5 * DAY, State.UNSTABLE), Turn(FIRST + 20 * DAY, State.DEGRADED))
-    (story,) = told([found("a1", 1, 5, 40, turns=turns)])
+    (story,) = folded([found("a1", 1, 5, 40, turns=turns)])
     assert events([story]) == [(5, 1, "opened"), (20, 1, "turned"), (40, 1, "closed")]
     opened, turned, _ = story.events
     assert (opened.state, turned.state) == (State.UNSTABLE, State.DEGRADED)
@@ -236,17 +236,17 @@ def seen(every: Sequence[Happening], day: int) -> list[Happening]:
     ]
 
 
-def told_again(every: Sequence[Happening], day: int) -> list[Story]:
+def folded_again(every: Sequence[Happening], day: int) -> list[Story]:
     """Return what becomes of `every` after the log of a day."""
-    log = [event for story in told(seen(every, day)) for event in story.events]
-    return told(every, sorted(log, key=lambda each: (each.when, each.number)))
+    log = [event for story in folded(seen(every, day)) for event in story.events]
+    return folded(every, sorted(log, key=lambda each: (each.when, each.number)))
 
 
 def test_what_is_raised_as_an_alert_closes_is_not_part_of_it_when_told_again() -> None:
     turns = (Turn(FIRST + 61 * DAY, State.UNSTABLE),)
     every = [found("a1+a2", 1, 1, 61), found("a1", 41, 61, certain=False, turns=turns)]
-    assert events(told_again(every, 61)) == events(told(every))
-    assert events(told(every)) == [(1, 1, "opened"), (61, 1, "closed")]
+    assert events(folded_again(every, 61)) == events(folded(every))
+    assert events(folded(every)) == [(1, 1, "opened"), (61, 1, "closed")]
 
 
 def test_what_joined_one_alert_as_another_closed_does_not_reopen_that() -> None:
@@ -256,8 +256,8 @@ def test_what_joined_one_alert_as_another_closed_does_not_reopen_that() -> None:
         found("a1+a3+b1", 33, 33),
         found("a1+a2", 36, 56),
     ]
-    assert events(told_again(every, 56)) == events(told(every))
-    assert events(told(every)) == [
+    assert events(folded_again(every, 56)) == events(folded(every))
+    assert events(folded(every)) == [
         (0, 1, "opened"),
         (33, 2, "opened"),
         (56, 1, "closed"),
@@ -340,14 +340,14 @@ def test_what_joined_one_alert_as_another_closed_does_not_reopen_that() -> None:
     ],
 )
 def test_of_two_alerts_with_a_name_each_finds_its_own(every: list[Happening], day: int) -> None:
-    assert events(told_again(every, day)) == events(told(every))
+    assert events(folded_again(every, day)) == events(folded(every))
 
 
 def test_what_a_member_turns_into_after_the_alert_closed_is_not_told() -> None:
     turns = (Turn(FIRST + 2 * DAY, State.UNSTABLE),)
     every = [found("a1+a2", 0, 0, 1), found("a1", 0, 0, certain=False, turns=turns)]
-    assert events(told_again(every, 1)) == events(told(every))
-    assert events(told(every)) == [(0, 1, "opened"), (1, 1, "closed")]
+    assert events(folded_again(every, 1)) == events(folded(every))
+    assert events(folded(every)) == [(0, 1, "opened"), (1, 1, "closed")]
 
 
 @settings(max_examples=int(os.environ.get("IOBANDS_EXAMPLES", "100")), deadline=None)
@@ -364,9 +364,9 @@ def test_told_day_by_day_or_at_once_it_is_the_same(every: list[Happening], days:
 
 def test_what_left_an_alert_and_falls_again_later_is_another() -> None:
     parts = [found("a1+a2", 10, 12, 16), found("b1", 11, 15), found("a1+a2", 40, 41)]
-    first, later = told(parts)
+    first, later = folded(parts)
     assert (first.names, first.closed) == (["a1", "a2", "b1"], None)
     assert (later.names, later.number) == (["a1", "a2"], 2)
     # while it lasts, it falls again
-    (first,) = told([found("a1+a2", 10, 12), found("a1", 40, 41)])
+    (first,) = folded([found("a1+a2", 10, 12), found("a1", 40, 41)])
     assert events([first])[-1] == (41, 1, "fell")

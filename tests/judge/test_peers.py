@@ -29,7 +29,7 @@ def speeds(values, variables=("write_bw", "read_bw")):
 
 
 def with_targets(days, slow=None, since=0, targets=24, level=0.5, first=0, seed=1, fall=1):
-    """A line for each of so many days; the target `slow` is so since `since` days ago.
+    """A line for each of this many days; the target `slow` is so since `since` days ago.
 
     The rate is `fall` of what it was since then.
     """
@@ -450,7 +450,7 @@ def test_a_pool_that_grows_by_faster_targets_makes_none_slow(tmp_path):
 
 
 def pinned(target, rate, hours, **columns):
-    """A line of a run whose files all lie on one target, so many hours ago."""
+    """A line of a run whose files all lie on one target, this many hours ago."""
     about = {**LUSTRE, "case": f"target {target}", "purpose": "suspect", **columns}
     return line(job_completion_time=days_ago(hours / 24), perf_value=rate, **about)
 

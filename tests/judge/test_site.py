@@ -150,7 +150,7 @@ def test_a_site_as_of_an_earlier_time_is_what_it_was_then(tmp_path: Path) -> Non
 
 
 def adds(ago: float, purpose: str) -> Callable[[SiteFiles], object]:
-    """Return what adds a run of one series so many days ago."""
+    """Return what adds a run of one series this many days ago."""
     when, environ = days_ago(ago), EIGHT[0]["transport"]
     run = {"job_completion_time": when, "perf_value": 1.3, "purpose": purpose, "environ": environ}
     return lambda files: write_perflog(files.perflogs, [line(**run, **EIGHT[0])], "Later.log")

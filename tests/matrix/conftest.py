@@ -125,14 +125,14 @@ def minisite(tmp_path_factory) -> Iterator[Minisite]:
             [ROOT / "minisite" / "up"], env=env, capture_output=True, text=True, check=False
         )
         assert up.returncode == 0, up.stdout + up.stderr
-        told = subprocess.run(
+        printed = subprocess.run(
             [ROOT / "minisite" / "run", "env", "--null"],
             env=env,
             capture_output=True,
             text=True,
             check=True,
         ).stdout
-        yield Minisite(root, dict(item.split("=", 1) for item in told.split("\0") if item))
+        yield Minisite(root, dict(item.split("=", 1) for item in printed.split("\0") if item))
 
 
 @pytest.fixture

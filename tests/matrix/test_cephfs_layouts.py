@@ -66,8 +66,8 @@ def test_the_layout_in_effect_is_recorded(session):
 
 def test_the_osds_are_counted(session):
     rows = session.rows("striped")
-    told = {(row["targets_active"], row["targets_inactive"]) for row in rows if row["pattern"]}
-    assert ("4", "0") in told
+    counted = {(row["targets_active"], row["targets_inactive"]) for row in rows if row["pattern"]}
+    assert ("4", "0") in counted
 
 
 def test_what_cannot_be_had_is_named(session):

@@ -209,17 +209,17 @@ def test_what_becomes_known_of_a_cause_is_told_once(tmp_path: Path) -> None:
         (AlertEvent(NOW, 1, CAUSED),),
     ]
     topics: list[Topic] = []
-    told = []
+    said = []
     for more in steps:
         alert = replace(alert, events=(*alert.events, *more))
         site = replace(site, alerts=(alert,))
         topics, events = changes(topics, site, NOTIFIED)
         texts = [message_of(event, site, "https://here/").text for event in events]
         new = [line for text in texts for line in text.splitlines() if line.startswith("New: ")]
-        told.append(([event.kind for event in events], new))
+        said.append(([event.kind for event in events], new))
     known = "New: the cause: lustre 2.15.5 since 9 Nov (odds 96.6 to 1)"
     fell = "New: 1 series fell again, seen on 21 Nov: a fpp ofi write_bw"
-    assert told == [
+    assert said == [
         (["began"], []),
         (["cause"], [known]),
         ([], []),

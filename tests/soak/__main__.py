@@ -128,12 +128,12 @@ class Soak:
                     fields |= {"result": "fail", "fail_phase": "sanity", "perf_value": "null"}
                 lines.append(line(**fields, job_completion_time=moment))
                 values[f"here:local:{variable}"] = [value, 0, None, None, "GiB/s", "pass"]
-            told = {"result": "fail", "fail_phase": "sanity", "fail_reason": "a test"}
+            failure = {"result": "fail", "fail_phase": "sanity", "fail_reason": "a test"}
             passed = {"result": "pass", "fail_phase": None, "fail_reason": None}
             cases.append(
                 case(
                     **common,
-                    **(told if failed else {**passed, "perfvalues": values}),
+                    **(failure if failed else {**passed, "perfvalues": values}),
                     job_completion_time=moment,
                     job_completion_time_unix=when.timestamp(),
                 )

@@ -249,7 +249,7 @@ def test_a_truncated_file_keeps_all_lines_before(tmp_path: Path, cut: int) -> No
     assert len(logs.rejected) == int(begun or whole <= 1)
 
 
-def told(directory: Path) -> list[str]:
+def rejections(directory: Path) -> list[str]:
     return [str(rejected) for rejected in read_perflogs(directory).rejected]
 
 
@@ -257,7 +257,7 @@ def test_a_line_that_is_there_twice_counts_once_and_is_told(tmp_path: Path) -> N
     rows = daily([1.0, 2.0])
     path = write_perflog(tmp_path, [*rows, rows[0], *rows])
     assert read_perflogs(tmp_path).measured["perf_value"].to_list() == [1, 2]
-    assert told(tmp_path) == [
+    assert rejections(tmp_path) == [
         f"{path}:4: repeats {path}:2",
         f"{path}:5: repeats {path}:2",
         f"{path}:6: repeats {path}:3",
@@ -272,7 +272,7 @@ def test_a_copy_of_a_file_counts_once_and_is_told(tmp_path: Path) -> None:
     copy.write_text(f"new|{COLUMNS}\n" + "".join(f"x|{text}\n" for text in rows))
     logs = read_perflogs(tmp_path)
     assert (len(logs.measured), len(logs.missed)) == (2, 1)
-    assert told(tmp_path) == [f"{copy}:{n}: repeats {path}:{n}" for n in (2, 3, 4)]
+    assert rejections(tmp_path) == [f"{copy}:{n}: repeats {path}:{n}" for n in (2, 3, 4)]
 
 
 def test_runs_that_differ_in_anything_are_two(tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_a_series_that_changes_unit_keeps_the_samples_of_its_own(tmp_path: Path)
     )
     (history,) = read_perflogs(tmp_path).histories.values()
     assert history.values.tolist() == [1, 2]
-    assert told(tmp_path) == [f"{path}:3: perf_unit: 'MB/s'; the variable's unit is GiB/s"]
+    assert rejections(tmp_path) == [f"{path}:3: perf_unit: 'MB/s'; the variable's unit is GiB/s"]
 
 
 def test_values_that_are_no_rates_are_rejected_each_with_its_line(tmp_path: Path) -> None:

@@ -797,7 +797,7 @@ class Gone(Exception):
 
 
 def stopping_after(store: Store, calls: int, patch: pytest.MonkeyPatch) -> None:
-    """Let the engine end after so many of its own calls, as a killed process does."""
+    """Let the engine end after this many of its own calls, as a killed process does."""
     left = iter([True] * calls)
 
     def counted(work):

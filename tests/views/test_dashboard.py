@@ -182,7 +182,7 @@ def test_a_week_without_a_weekly_run_is_a_column_and_its_days_are_none(tmp_path:
 
 
 def of_session(name: str, hours: float, *patterns: str, **fields: object) -> list[str]:
-    """Return a run of each pattern in a session so many hours ago, a minute apart."""
+    """Return a run of each pattern in a session this many hours ago, a minute apart."""
     return [
         line(
             job_completion_time=(NOW - timedelta(hours=hours, minutes=-number)).isoformat(),
@@ -334,8 +334,8 @@ def test_the_headline_names_the_trouble(tmp_path: Path) -> None:
     assert re.fullmatch(r"scratch writes −\d\d % since 6 Nov; .+; \d more alerts", worst)
     (alert,) = (each for each in site.alerts if each.subject == "scratch writes")
     cause = Cause(CauseKind.TARGET_OUT, "OST 7 of 12 out of service", NOW, 100.0)
-    told = headline(replace(site, alerts=(replace(alert, cause=cause),)))
-    assert told.endswith("since 6 Nov: OST 7 of 12 out of service")
+    words = headline(replace(site, alerts=(replace(alert, cause=cause),)))
+    assert words.endswith("since 6 Nov: OST 7 of 12 out of service")
     assert headline(replace(site, alerts=())) == ""
 
 

@@ -22,7 +22,7 @@ OWN = replace(SHARED, pattern="fpp", interface="posix")
 COLLECTIVE = "write_bw=collective:64,independent:0;read_bw=collective:0,independent:9"
 
 
-def told(key: SeriesKey, **sample: Any) -> str:
+def sentence(key: SeriesKey, **sample: Any) -> str:
     return " / ".join(not_followed(key, {"targets_active": 16, **sample}))
 
 
@@ -88,7 +88,7 @@ def test_a_column_that_somebody_edited_says_nothing(text: str) -> None:
     ],
 )  # fmt: skip
 def test_advice_that_was_not_followed(key: SeriesKey, sample: dict[str, Any], words: str) -> None:
-    found = told(key, **sample)
+    found = sentence(key, **sample)
     assert words in found
     assert bool(words) == bool(found)
     assert " / " not in found

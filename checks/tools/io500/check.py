@@ -73,7 +73,7 @@ class Io500(IoBase, ProgramMixin):
 
     @property
     def default_time_limit(self) -> str:
-        """That of the scale, for what has its sizes."""
+        """The time limit of the scale, unless its sizes are limited."""
         return super().default_time_limit if self.is_limited else TIME_LIMIT
 
     @property

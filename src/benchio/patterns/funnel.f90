@@ -3,7 +3,7 @@
 !> pattern and measured.
 !>
 !> The leader processes its file in steps, each a contiguous part of the file that fits
-!> its buffer. A layer defines which planes of which block belong to a step, and where in
+!> its buffer. A layer defines the planes of each block that belong to a step, and where in
 !> the buffer they go.
 !>
 !> Memory: the leader's buffer of `buffer_bytes`, or of one plane if that is larger. Data

@@ -28,7 +28,7 @@ _FIRST: Final = 20
 _FEWEST: Final = 3
 # A peer may be slower than the others by nature by this many spreads of their levels.
 _BY_NATURE: Final = 3.0
-# So many standard errors of its level are in favour of a peer.
+# A peer is given the benefit of this many standard errors of its level.
 _DOUBT: Final = 1.0
 # Of fewer, a slow one would itself make the spread of its sessions, and hide in it.
 _FEWEST_OF_A_SPREAD: Final = 5

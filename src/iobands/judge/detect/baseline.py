@@ -66,8 +66,8 @@ class Baseline:
     def correlation_by(self, prior: float | None) -> float:
         """Return the serial correlation in the light of the other series, None if it is not known.
 
-        That of the runs is drawn towards it, or else to a usual one, while they are few. A young
-        baseline has it raised by up to one standard error.
+        While the runs are few, their own correlation is drawn towards it, or else to a usual one.
+        For a young baseline it is raised by up to one standard error.
         """
         size = len(self.runs)
         if size < FIRST_BASELINE:

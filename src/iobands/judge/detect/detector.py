@@ -89,7 +89,7 @@ _SURELY: Final = 0.8
 # then: what falls from it is a further drop.
 _LEVELS: Final = (8, 30)
 _QUIET: Final = 1.0
-# So many times as far from the level as the fence.
+# This many times as far from the level as the fence.
 _BEYOND: Final = 2.0
 # Outliers come together: of two at most this many runs apart, the later one says less.
 _TOGETHER: Final = 10

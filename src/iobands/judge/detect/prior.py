@@ -56,7 +56,7 @@ _USUAL_BLOCKS: Final = 5
 # not as many after them may belong to a change that is not found yet, and do not count.
 _AROUND: Final = 10
 _WINDOW: Final = 2 * _AROUND + 1
-# So many windows of runs are sorted at a time, as they take their memory 21 times.
+# This many windows are sorted at a time: all together take the memory of the runs 21 times.
 _AT_ONCE: Final = 2**16
 # A longer streak is no outlier.
 _LONGEST: Final = 3

@@ -179,8 +179,8 @@ class Spacing:
 
         `values` are of a standard normal distribution while nothing changes, `correlations` those
         at the usual gap, and `shares` of the variance are new in each run. A Kalman filter predicts
-        a run from those shortly before. What it takes for chance by then is `mean`, of which a
-        lasting change of the level would make the share `seen`; `left` is the variance of the
+        a run from those shortly before. What it takes for chance by then is `mean`; a lasting
+        change of the level would make up the share `seen` of it. `left` is the variance of the
         prediction. What is new in a run, divided by its deviation, is standard normal again, and of
         a change of the level it shows the share `shown`. A run counts as what it tells of the
         level, the square of that, over what one does in a long series at the usual gap.
