@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.snapshot import Columns, columns, is_constant
+from iobands.snapshot import Columns, Source, columns, is_constant
+from iobands.source import kept
+from iobands.source.kept import Packed
 
 SCHEMA = {"number": pl.Int64(), "text": pl.Categorical(), "rate": pl.Float64()}
 ROWS = st.lists(
@@ -21,10 +21,8 @@ ROWS = st.lists(
 )
 
 
-def parquet(frame: pl.DataFrame, together: int) -> pl.LazyFrame:
-    stream = io.BytesIO()
-    frame.write_parquet(stream, row_group_size=together)
-    return pl.scan_parquet(stream)
+def source(frame: pl.DataFrame, *, is_packed: bool) -> Source:
+    return Packed.of(frame).source if is_packed else Source(frame.lazy(), len(frame))
 
 
 def places_in(frame: pl.DataFrame) -> st.SearchStrategy[list[int]]:
@@ -38,8 +36,9 @@ def test_it_is_the_frame_however_it_is_asked(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columns, "ROWS_TOGETHER", together := data.draw(st.integers(1, 8)))
         frames = [pl.DataFrame(each, SCHEMA, orient="row") for each in (*parts, new)]
-        sources = [(parquet(each, together), len(each)) for each in frames[:-1]]
-        found = Columns([(pl.LazyFrame(schema=SCHEMA), 0), *sources], SCHEMA)
+        patch.setattr(kept, "ROWS_TOGETHER", together)
+        sources = [source(each, is_packed=data.draw(st.booleans())) for each in frames[:-1]]
+        found = Columns([Source(pl.LazyFrame(schema=SCHEMA), 0), *sources], SCHEMA)
         found, expected = found.followed_by(frames[-1]), pl.concat(frames)
         for step in data.draw(st.lists(st.sampled_from(["read", "at", "filter", "with", "drop"]))):
             if step == "read":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -21,16 +22,36 @@ def is_constant(column: pl.Series) -> bool:
     return missing == len(column) or (not missing and codes.min() == codes.max())
 
 
+@dataclass(frozen=True)
+class Source:
+    """Rows that are not read yet, `height` of them.
+
+    `frame` has numbers in a categorical column that has `texts`: the places of its cells among
+    them, or null.
+    """
+
+    frame: pl.LazyFrame
+    height: int
+    texts: Mapping[str, pl.Series] = field(default_factory=dict)
+
+    def rows(self, begin: int = 0, length: int | None = None) -> pl.LazyFrame:
+        """Return some rows, or all; those that nobody asks for are not read."""
+        some = self.frame if length is None else self.frame.slice(begin, length)
+        return some.with_columns(
+            pl.lit(each).gather(name).alias(name) for name, each in self.texts.items()
+        )
+
+
 class Columns:
     """A frame that is read column by column; what was read stays in memory. It never changes.
 
-    It has the columns of `schema`, and the rows of lazy `sources`, each with its height, one behind
-    the other; at `places` in their order, or all. A column in `instead` takes the place of theirs.
+    It has the columns of `schema`, and the rows of `sources`, one behind the other; at `places` in
+    their order, or all. A column in `instead` takes the place of theirs.
     """
 
     def __init__(
         self,
-        sources: Sequence[tuple[pl.LazyFrame, int]],
+        sources: Sequence[Source],
         schema: Mapping[str, pl.DataType],
         places: NDArray[np.int_] | None = None,
         instead: Mapping[str, pl.Series] | None = None,
@@ -38,13 +59,13 @@ class Columns:
         """Take the sources; nothing of them is read."""
         self.schema = dict(schema)
         self.sources, self._places = sources, places
-        self._height = sum(height for _, height in sources)
+        self._height = sum(each.height for each in sources)
         self._known = {name: each for name, each in (instead or {}).items() if name in schema}
 
     @classmethod
     def of(cls, frame: pl.DataFrame) -> Columns:
         """Return the columns of a frame."""
-        return cls([(frame.lazy(), len(frame))], frame.schema)
+        return cls([Source(frame.lazy(), len(frame))], frame.schema)
 
     def __len__(self) -> int:
         """Return how many rows there are."""
@@ -67,7 +88,7 @@ class Columns:
     def _read(self, names: Sequence[str]) -> pl.DataFrame:
         known = self._known
         if new := [name for name in names if name not in known]:
-            found = pl.concat([each for each, _ in self.sources]).select(new).collect()
+            found = pl.concat([each.rows() for each in self.sources]).select(new).collect()
             # one by one, as a copy of all of them takes their memory once more
             known = known | {each.name: self._shown(each) for each in found.iter_columns()}
         return pl.DataFrame([known[name] for name in names])
@@ -79,7 +100,7 @@ class Columns:
         """Return some rows of all columns, in the order of `places`."""
         wanted = np.asarray(places, dtype=np.int64)
         at = wanted if self._places is None else self._places[wanted]
-        starts = np.cumsum([0, *(height for _, height in self.sources)])
+        starts = np.cumsum([0, *(each.height for each in self.sources)])
         source_of = np.searchsorted(starts, at, "right") - 1
         within = at - starts[source_of]
         groups = source_of + len(starts) * (within // ROWS_TOGETHER)
@@ -89,7 +110,7 @@ class Columns:
         new = {name: each for name, each in self.schema.items() if name not in self._known}
         found, begins = [pl.DataFrame(schema=new)], [0]
         for group, source in zip(*divmod(groups, len(starts)), strict=True):
-            few = self.sources[source][0].slice(int(group) * ROWS_TOGETHER, ROWS_TOGETHER)
+            few = self.sources[source].rows(int(group) * ROWS_TOGETHER, ROWS_TOGETHER)
             found.append(few.select(*new).collect())
             begins.append(begins[-1] + len(found[-1]))
         rows = pl.concat(found)[np.array(begins)[group_of] + within % ROWS_TOGETHER]
@@ -104,7 +125,7 @@ class Columns:
 
     def followed_by(self, frame: pl.DataFrame) -> Columns:
         """Return it with the rows of a frame of its schema behind its own."""
-        sources, places = [*self.sources, (frame.lazy(), len(frame))], self._places
+        sources, places = [*self.sources, Source(frame.lazy(), len(frame))], self._places
         if places is not None:
             places = np.append(places, self._height + np.arange(len(frame)))
         known = {name: pl.concat([each, frame[name]]) for name, each in self._known.items()}

@@ -13,8 +13,8 @@ import os
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from iobands.model import __version__, read_regular, replace_file
-from iobands.snapshot import ROWS_TOGETHER, Columns
+from iobands.snapshot import ROWS_TOGETHER, Columns, Source
 from iobands.source.lines import FILE, ROWS, SAID
 
 _NAME: Final = "read.memory"
@@ -72,41 +72,55 @@ class _File:
 
 
 @dataclass(frozen=True)
+class Packed:
+    """The rows of a source as a Parquet file: numbers are read five times as fast as texts."""
+
+    content: bytes
+    height: int
+    texts: dict[str, list[str]]
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame) -> Packed:
+        """Return the rows of a frame."""
+        categorical = frame.select(pl.col(pl.Categorical)).iter_columns()
+        texts = {each.name: each.unique().drop_nulls().cast(pl.String) for each in categorical}
+        places = (pl.col(name).cast(pl.Enum(each)).to_physical() for name, each in texts.items())
+        stream = io.BytesIO()
+        frame.with_columns(*places).write_parquet(stream, row_group_size=ROWS_TOGETHER)
+        known = {name: each.to_list() for name, each in texts.items()}
+        return cls(stream.getvalue(), len(frame), known)
+
+    @cached_property
+    def source(self) -> Source:
+        """The rows, with the columns of the frame."""
+        texts = {name: pl.Series(each, dtype=pl.Categorical) for name, each in self.texts.items()}
+        return Source(pl.scan_parquet(io.BytesIO(self.content)), self.height, texts)
+
+
+@dataclass(frozen=True)
 class _Stored:
     """The content of a file of kept lines."""
 
     files: list[_File]
     rejected: list[tuple[int, int, str]]
-    rows: bytes
-    said: bytes
+    rows: Packed
+    said: Packed
 
 
 def _decoded(body: bytes) -> _Stored:
     found = msgspec.msgpack.decode(body, type=_Stored)
     numbers = [each.number for each in found.files]
-    for content, schema in ((found.rows, ROWS), (found.said, SAID)):
-        frame = _frame(content)
-        files = frame.select(FILE).collect()[FILE]
-        if frame.collect_schema() != schema or not files.is_in(numbers).all():
+    for each, schema in ((found.rows, ROWS), (found.said, SAID)):
+        rows = Columns([each.source], schema)
+        if each.source.rows().collect_schema() != schema or not rows[FILE].is_in(numbers).all():
             raise ValueError("other columns or files")
     return found
-
-
-def _frame(content: bytes) -> pl.LazyFrame:
-    return pl.scan_parquet(io.BytesIO(content))
-
-
-def parquet(frame: pl.DataFrame) -> bytes:
-    """Return a frame as a file from which `Columns` read single rows and columns."""
-    stream = io.BytesIO()
-    frame.write_parquet(stream, row_group_size=ROWS_TOGETHER)
-    return stream.getvalue()
 
 
 def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
     """Return what was kept of these perflogs below `directory`, as far as they begin so."""
     numbers = {path.relative_to(directory).as_posix(): n for n, path in enumerate(paths)}
-    found, sources = Kept(), [(pl.LazyFrame(schema=ROWS), 0)]
+    found, sources = Kept(), [Source(pl.LazyFrame(schema=ROWS), 0)]
     for place in sorted({directory / Path(name).parts[0] for name in numbers}):
         stored = read_sealed(place / _NAME, _decoded)
         if stored is None:
@@ -120,12 +134,13 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
         if not same:
             continue
         new = {each.number: numbers[each.path] for each in same}
-        frames = [_frame(stored.rows), _frame(stored.said)]
+        frames = [stored.rows.source.frame, stored.said.source.frame]
         if len(same) < len(stored.files):
             frames = [each.filter(pl.col(FILE).is_in([*new])) for each in frames]
         number = pl.col(FILE).replace_strict(new, return_dtype=pl.UInt32())
         rows, said = (each.with_columns(number) for each in frames)
-        sources.append((rows, rows.select(pl.len()).collect().item()))
+        height = rows.select(pl.len()).collect().item()
+        sources.append(replace(stored.rows.source, frame=rows, height=height))
         found = Kept(
             Columns([*sources], ROWS),
             pl.concat([found.said, said.collect()]),
@@ -163,7 +178,7 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
         rejected = [each for each in now.rejected if each[1] <= ends.get(each[0], -1)]
         rows = now.rows.filter(now.rows[FILE].is_in([*ends])).frame
         said = now.said.filter(pl.col(FILE).is_in([*ends]))
-        stored = _Stored(mine, rejected, parquet(rows), parquet(said))
+        stored = _Stored(mine, rejected, Packed.of(rows), Packed.of(said))
         write_sealed(place / _NAME, msgspec.msgpack.encode(stored))
 
 

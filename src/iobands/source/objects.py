@@ -28,7 +28,7 @@ from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
 
 from iobands.model import TIME, Rejected
-from iobands.source.kept import KEPT_FROM, parquet, read_sealed, user_cache, write_sealed
+from iobands.source.kept import KEPT_FROM, Packed, read_sealed, user_cache, write_sealed
 from iobands.source.store import (
     CONTENT,
     SAMPLES,
@@ -59,20 +59,15 @@ class _Damaged(Exception):
 
 @dataclass(frozen=True)
 class _Kept:
-    """The rows of files that were read, as Parquet, and by path what each file was."""
+    """The rows of files that were read, and by path what each file was."""
 
     files: dict[str, str]
-    rows: bytes
-
-    def sources(self) -> list[tuple[pl.LazyFrame, int]]:
-        """Return the rows, with their number."""
-        rows = pl.scan_parquet(io.BytesIO(self.rows))
-        return [(rows, rows.select(pl.len()).collect().item())] if self.files else []
+    packed: Packed
 
 
 def _decoded(body: bytes) -> _Kept:
     kept = msgspec.msgpack.decode(body, type=_Kept)
-    if any(rows.collect_schema() != SAMPLES for rows, _ in kept.sources()):
+    if kept.packed.source.rows().collect_schema() != SAMPLES:
         raise ValueError("other columns")
     return kept
 
@@ -145,16 +140,17 @@ class ObjectStore:
         top, cache = f"samples/system={quote(system)}/", user_cache(self._name, system)
         with self._errors():
             there = self._list(top)
-        kept = read_sealed(cache, _decoded) or _Kept({}, b"")
-        if not kept.files.items() <= there.items():
-            kept = _Kept({}, b"")  # files were joined, deleted or edited
-        found = self._each(top, read, kept.files)
+        kept = read_sealed(cache, _decoded)
+        if kept and not kept.files.items() <= there.items():
+            kept = None  # files were joined, deleted or edited
+        files, sources = (kept.files, [kept.packed.source]) if kept else ({}, [])
+        found = self._each(top, read, files)
         frames = {path: each for path, each in found.items() if isinstance(each, pl.DataFrame)}
         new = pl.concat([pl.DataFrame(schema=SAMPLES), *frames.values()])
-        rows = stored_columns([*kept.sources(), (new.lazy(), len(new))])
+        rows = stored_columns([new], sources)
         if len(new) > KEPT_FROM * len(rows) and frames.keys() <= there.keys():
-            read_now = {path: there[path] for path in (*kept.files, *frames)}
-            stored = _Kept(read_now, parquet(rows.frame))
+            read_now = {path: there[path] for path in (*files, *frames)}
+            stored = _Kept(read_now, Packed.of(rows.frame))
             with suppress(OSError):
                 write_sealed(cache, msgspec.msgpack.encode(stored))
         return rows, [each for each in found.values() if isinstance(each, Rejected)]

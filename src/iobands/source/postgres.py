@@ -159,7 +159,7 @@ class PostgresStore:
             )
             rejected += refused(rows.filter("edited"), why)
             found.append(typed(rows.filter(~pl.col("edited"))))
-        return stored_columns((each.lazy(), len(each)) for each in found), rejected
+        return stored_columns(found), rejected
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
         """Delete rows in one transaction; see `Store`."""

@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from iobands.model import SPEEDS, TIME, VALUE, Rejected, Rejections, path_part
-from iobands.snapshot import Columns
+from iobands.snapshot import Columns, Source
 from iobands.source.known import Known, read_known, recent_of
 from iobands.source.lines import FILE, LINE, ROWS, SAID
 from iobands.source.perflog import Parsed
@@ -164,9 +164,10 @@ def typed(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def stored_columns(sources: Iterable[tuple[pl.LazyFrame, int]]) -> Columns:
-    """Return the columns of `SAMPLES` of several sources, each with its height."""
-    return Columns([(pl.LazyFrame(schema=SAMPLES), 0), *sources], SAMPLES)
+def stored_columns(frames: Iterable[pl.DataFrame], sources: Iterable[Source] = ()) -> Columns:
+    """Return the columns of `SAMPLES` of several sources and frames."""
+    read = (Source(each.lazy(), len(each)) for each in (pl.DataFrame(schema=SAMPLES), *frames))
+    return Columns([*sources, *read], SAMPLES)
 
 
 def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
@@ -179,8 +180,8 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     found = [store.samples(name) for name in systems]
     rejected = [each for _, lines in found for each in lines]
     says = pl.any_horizontal(pl.col(SPEEDS).is_not_null()).alias("says")
-    every = stored_columns(source for each, _ in found for source in each.sources)
-    sources = [(each.with_columns(says), height) for each, height in every.sources]
+    every = stored_columns([], (source for each, _ in found for source in each.sources))
+    sources = [replace(each, frame=each.frame.with_columns(says)) for each in every.sources]
     rows = Columns(sources, {**SAMPLES, "says": pl.Boolean()})
     origin = rows.select(TIME, VALUE, "file", "line")
     possible = origin.select(_is_possible()).to_series()
