@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,24 @@ def lasting(found: list[GroupMember]) -> GroupChange | None:
 
 def change_in(values: np.ndarray) -> GroupChange | None:
     return lasting(members(values))
+
+
+def test_what_is_known_later_of_a_series_changes_nothing():
+    values = site(330, 4, seed=3)
+    values[60:90] *= 0.7
+    whole, cut = members(values), members(values[:75])
+    cut_later = [
+        replace(
+            each.chart,
+            logarithms=each.chart.logarithms[:75],
+            increments=each.chart.increments[:75],
+            changes=then.chart.changes,
+        )
+        for each, then in zip(whole, cut, strict=True)
+    ]
+    later = [GroupMember(each, np.arange(75)) for each in cut_later]
+    assert max(each.baselines[-1][0] for each in cut_later) > 75
+    assert group_changes(later, MONTHS) == group_changes(cut, MONTHS) != ()
 
 
 @pytest.mark.parametrize("number", [10, 4])

@@ -195,7 +195,8 @@ class GroupMember:
     @cached_property
     def judging(self) -> tuple[list[int], list[Baseline]]:
         """The baselines that judge runs, and the session after which each was known."""
-        known = [each for each in self.chart.baselines if each[1].can_judge]
+        runs = len(self.sessions)
+        known = [each for each in self.chart.baselines if each[1].can_judge and each[0] <= runs]
         after = [int(self.sessions[first - 1]) if first else -1 for first, _ in known]
         return after, [baseline for _, baseline in known]
 
