@@ -7,10 +7,13 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from iobands.judge.site import read_site
+from iobands.model import CRITICAL, OK, UNKNOWN, WARNING
 from iobands.snapshot import public
 from iobands.source.demo import write_demo
-from iobands.views.dashboard.overview import about_cluster, clusters_page
+from iobands.views.dashboard.overview import Cluster, about_cluster, clusters_page
 from iobands.views.dashboard.series import series_id
 from tests.factory import NOW, case, daily, write_perflog, write_report
 from tests.views.sites import look
@@ -56,3 +59,25 @@ def test_the_public_page_of_all_says_what_the_public_dashboard_says(tmp_path: Pa
         page = clusters_page([about_cluster("one", "one/", seen)], site.now)
         assert "OST 7 of fast" in page
         assert ("drain it" in page) == advice
+
+
+@pytest.mark.parametrize(
+    ("sites", "headline"),
+    [
+        ([(OK, False), (WARNING, False)], "None of 2 sites needs attention"),
+        ([(OK, False), (WARNING, True)], "1 of 2 sites needs attention"),
+        ([(CRITICAL, True), (UNKNOWN, False)], "2 of 2 sites need attention"),
+    ],
+)
+def test_what_is_acknowledged_needs_no_attention(
+    sites: list[tuple[int, bool]], headline: str
+) -> None:
+    alerts = [("7 home writes", "−31 %", "alert-7.html")]
+    page = clusters_page(
+        [
+            Cluster(f"site {n}", "", status, "", "never", alerts if has_alert else [], {})
+            for n, (status, has_alert) in enumerate(sites)
+        ],
+        NOW,
+    )
+    assert f"<h1>{headline}</h1>" in page

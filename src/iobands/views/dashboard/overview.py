@@ -225,6 +225,11 @@ class Cluster:
     rates: Mapping[tuple[str, str], Sequence[Rate]]
     maintenances: Sequence[tuple[str, str, str]] = ()
 
+    @property
+    def needs_attention(self) -> bool:
+        """Whether a person has to act: what is acknowledged needs nobody."""
+        return bool(self.alerts) or self.exit_status in (model.CRITICAL, model.UNKNOWN)
+
 
 def about_cluster(
     name: str, href: str, site: Snapshot, held: Sequence[BeforeAfter] = ()
