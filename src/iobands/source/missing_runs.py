@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
-from typing import Any, Final
+from operator import attrgetter
+from typing import Final
 
 import polars as pl
 
@@ -33,8 +34,10 @@ from iobands.source.samples import KEY, Samples
 
 #: The results of a check that did its task, which may be to stop.
 FINE: Final = frozenset({"pass", "skip", "xfail", "abort"})
-#: The series fields of the size of a run: a site changes them for all runs of a check.
-_ANY_SCALE: Final[Mapping[str, Any]] = {"nodes": None, "tasks": None, "gib": None}
+# The series fields but for the size of a run, which a site changes for all runs of a check.
+_OF_ANY_SIZE: Final = attrgetter(
+    *(name for name in SeriesKey.__dataclass_fields__ if name not in {"nodes", "tasks", "gib"})
+)
 
 _NEVER: Final = datetime(1, 1, 1, tzinfo=timezone.utc)
 
@@ -128,14 +131,14 @@ def superseded(sightings: Sequence[Sighting]) -> set[SeriesKey]:
     run, or line, ends no series.
     """
 
-    def at_any_scale(each: Sighting) -> tuple[_Identity, SeriesKey]:
-        return each.check, replace(each.key, **_ANY_SCALE)
+    def of_any_size(each: Sighting) -> tuple[_Identity, object]:
+        return each.check, _OF_ANY_SIZE(each.key)
 
-    newest = {at_any_scale(each): each for each in sorted(sightings, key=lambda each: each.last)}
+    newest = {of_any_size(each): each for each in sorted(sightings, key=lambda each: each.last)}
     kept = {
         each.key
         for each in sightings
-        for other in [newest[at_any_scale(each)]]
+        for other in [newest[of_any_size(each)]]
         if other.key == each.key or other.before is None or other.before <= each.last
     }
     return {sighting.key for sighting in sightings} - kept

@@ -174,12 +174,10 @@ class _Detector:
         self.months = months
         firsts = [month.first for month in months]
         self.month_of = np.searchsorted(firsts, np.arange(max(self.total, 1)), side="right") - 1
+        priors = [month.prior for month in months]
+        figures = [(each.again, each.rate, each.new, each.continued) for each in priors]
+        self.again, self.rates, self.new, self.continued = np.array(figures).T
         self.thresholds = np.array([month.threshold for month in months])
-        self.again = np.array([month.prior.again for month in months])
-        self.lasts = [month.prior.lasts for month in months]
-        self.rates = np.array([month.prior.rate for month in months])
-        self.new = np.array([month.prior.new for month in months])
-        self.continued = np.array([month.prior.continued > 0 for month in months])
         self.increments, self.alone = np.zeros((2, self.total, EVERY), dtype=np.float32)
         self.evidence = {DOWN: np.zeros(self.total), UP: np.zeros(self.total)}
         self.sums, self.starts = np.zeros(EVERY), np.zeros(EVERY, dtype=int)
@@ -336,7 +334,7 @@ class _Detector:
             # neither the correlation of the core nor its weights say how outliers depend on others
             weights[deep] = 1.0
             # where no streak of outliers is known, depth takes nothing from the evidence
-            known = (self.baseline.deep_runs > 0) | self.continued[month[deep], None]
+            known = (self.baseline.deep_runs > 0) | (self.continued[month[deep], None] > 0)
             for says, after in ((scores, streak & ~close), (alone, streak)):
                 found = self._deep_scores(measured[deep], month[deep], after[deep])
                 least = np.where(known, -np.inf, says[deep, SIDES[DOWN]])
@@ -344,7 +342,8 @@ class _Detector:
                 says[deep, SPREAD] = 0.0  # an outlier is no spread
         self.weights[runs], self.alone[runs] = weights, alone
         if close.any() and self.open is None:
-            down, lasts = scores[:, SIDES[DOWN]], [self.lasts[each] for each in month]
+            down = scores[:, SIDES[DOWN]]
+            lasts = [self.months[each].prior.lasts for each in month]
             ratios = np.exp(down.max(axis=1))
             after = streak & ~close
             lasting = self.spacing.lasting(runs, ratios, after, self.rates[month], lasts)
