@@ -127,6 +127,9 @@ def test_lower_runs_never_give_less_evidence(
     # a run that is low again soon after one came back may be of the same streak of outliers
     low = np.flatnonzero(higher - further < -2 * spread)
     assume(low.size == 0 or ((higher - further)[low[0] :] < -12 * spread).all())
+    # and so may a deep run that follows one which is now far out
+    lowered = np.flatnonzero((further > 0) & (higher - further < -2 * spread))
+    assume(lowered.size == 0 or (higher[lowered[0] + 1 :] >= -12 * spread).all())
     found = [
         follow(np.exp(np.append(before, each)), threshold=1000, prior=prior_of([before])).down[200:]
         for each in (higher, higher - further)

@@ -59,7 +59,7 @@ def row(line: bytes, columns: list[str] | None) -> Row:
     if any(found[name] is None for name in never_null):
         raise Bad
     if not all(
-        re.fullmatch(r"[^/\0.-][^/\0]*", str(found[name])) for name in ("system", "partition")
+        re.fullmatch(r"[^/. -][^/\x7f]{0,199}", str(found[name])) for name in ("system", "partition")
     ):
         raise Bad
     variable, rate = found["perf_var"], found["perf_value"]

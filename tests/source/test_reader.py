@@ -65,6 +65,7 @@ LINES = st.lists(
 @example([line(targets_active=cell).encode() for cell in CELLS], b"\n", False, 2**23)
 @example([line(load_per_node=cell).encode() for cell in CELLS], b"\n", False, 2**23)
 @example([line(job_completion_time=cell).encode() for cell in CELLS], b"\n", False, 2**23)
+@example([line(system=cell).encode() for cell in CELLS], b"\n", False, 2**23)
 def test_both_readers_agree(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
