@@ -58,9 +58,8 @@ def row(line: bytes, columns: list[str] | None) -> Row:
     never_null = ("job_completion_time", "system", "partition", "result")
     if any(found[name] is None for name in never_null):
         raise Bad
-    if not all(
-        re.fullmatch(r"[^/. -][^/\x7f]{0,199}", str(found[name])) for name in ("system", "partition")
-    ):
+    places = (str(found[name]) for name in ("system", "partition"))
+    if not all(re.fullmatch(r"[^/. -][^/\x7f]{0,199}", each) for each in places):
         raise Bad
     variable, rate = found["perf_var"], found["perf_value"]
     if variable is None and rate is not None:
