@@ -134,16 +134,13 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
         if not same:
             continue
         new = {each.number: numbers[each.path] for each in same}
-        frames = [stored.rows.source.frame, stored.said.source.frame]
-        if len(same) < len(stored.files):
-            frames = [each.filter(pl.col(FILE).is_in([*new])) for each in frames]
-        number = pl.col(FILE).replace_strict(new, return_dtype=pl.UInt32())
-        rows, said = (each.with_columns(number) for each in frames)
-        height = rows.select(pl.len()).collect().item()
-        sources.append(replace(stored.rows.source, frame=rows, height=height))
+        is_whole = len(same) == len(stored.files)
+        parts = (stored.rows.source, stored.said.source)
+        rows, said = (_numbered(each, new, is_whole=is_whole) for each in parts)
+        sources.append(rows)
         found = Kept(
             Columns([*sources], ROWS),
-            pl.concat([found.said, said.collect()]),
+            pl.concat([found.said, said.rows().collect()]),
             (
                 *found.rejected,
                 *((new[file], line, why) for file, line, why in stored.rejected if file in new),
@@ -151,6 +148,13 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
             {**found.reached, **{new[each.number]: each.reached for each in same}},
         )
     return found
+
+
+def _numbered(source: Source, new: Mapping[int, int], *, is_whole: bool) -> Source:
+    """Return the rows of the files that have a `new` number, with that; all of them if whole."""
+    rows = source.frame if is_whole else source.frame.filter(pl.col(FILE).is_in([*new]))
+    rows = rows.with_columns(pl.col(FILE).replace_strict(new, return_dtype=pl.UInt32()))
+    return replace(source, frame=rows, height=rows.select(pl.len()).collect().item())
 
 
 def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> None:
