@@ -466,6 +466,12 @@ def test_a_missing_bucket_is_named_in_one_line():
         pass
 
 
+def test_where_no_file_can_be_made_nothing_waits():
+    refused = pytest.raises(StoreError, match=r"^/proc/self/task: \S")
+    with refused, open_store("/proc/self/task", new=True):
+        pass
+
+
 def test_two_sites_with_one_name_are_told_apart(store, site):
     first = push(store)
     assert sites_of(store) == [["here"]]

@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryFile
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, unquote
 
@@ -90,6 +91,12 @@ class ObjectStore:
             self._files: Any = (
                 LocalStore(url, mkdir=True, automatic_cleanup=True) if is_local else from_url(url)
             )
+            if is_local and new:
+                # the library tries for ever where no file can be made, as in /proc
+                try:
+                    TemporaryFile(dir=url).close()
+                except FileNotFoundError:
+                    raise StoreError(f"{self._url}: no file can be made there") from None
             try:
                 # empty where a full disk or a power failure broke the first push off
                 said = self._get(_VERSION).decode(errors="replace").strip() or "0"
