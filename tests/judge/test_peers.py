@@ -286,6 +286,14 @@ def test_slow_targets_come_first_and_a_healthy_one_is_not_explained(tmp_path, io
     assert "OST 8 of work has no alert; list all with: iobands targets\n" in done.stderr
 
 
+@pytest.mark.parametrize("kind", ["target", "node"])
+def test_where_nothing_compares_the_answer_fits_a_terminal(tmp_path, kind):
+    site = SiteFiles(tmp_path).days(lambda fields, day: 1.0, days=3).read()
+    lines = peers_text(site, kind).splitlines()
+    assert lines[0].startswith(f"No run of the last 200 days compares {kind}s; this needs a file")
+    assert max(map(len, lines)) <= 80
+
+
 def test_the_heat_map_has_the_slowest_of_each_day(tmp_path):
     nodes = "write_bw=n0:1,n1:1,n2:0.2"
     lines = [*with_targets(50, 7, since=4), line(node_speeds=nodes, partition="login")]

@@ -31,7 +31,8 @@ def peers_text(site: Snapshot, kind: str, *, every: bool = False) -> str:
     places = [each for each in site.places if each.kind == kind]
     places.sort(key=lambda each: not each.slow())
     tables = [fitted(_place(each, site, every), MAIL_WIDTH) for each in places]
-    return "\n".join(tables) or f"No run of the last 200 days compares {_NOTHING[kind]}.\n"
+    none = f"No run of the last 200 days compares {_NOTHING[kind]}."
+    return "\n".join(tables) or fitted([none], MAIL_WIDTH)
 
 
 def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
