@@ -106,6 +106,8 @@ def test_begin_end_and_what_they_refuse(tmp_path: Path, now: datetime) -> None:
     status, said = at(root, "begin", "--reason", "new disks", "--file-systems", "disk")
     assert status == 0, said
     assert "The smallest loss that the report will show, with odds of 9 to 1" in said
+    assert all(len(line) <= 80 or str(tmp_path) in line for line in said.splitlines())
+    assert "?" not in said
     status, again = at(root, "begin", "--reason", "more")
     assert (status, "(new disks); end it first: iobands maintenance end" in again) == (3, True)
     assert "Maintenance" in call("status", "--site", str(root))[1]

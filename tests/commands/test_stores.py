@@ -8,8 +8,10 @@ import subprocess
 from datetime import datetime, timedelta, timezone
 
 import duckdb
+import polars as pl
 import pytest
 
+from iobands.source.push import open_store
 from iobands.source.store import read_stored
 from tests.commands.small_site import site, unknown
 from tests.site_copy import ROOT
@@ -184,6 +186,28 @@ def test_what_is_old_is_forgotten_after_a_dry_run(iobands, tmp_path):
     assert iobands(*words).stdout == "The store has no samples\n"
     assert iobands(*words, "--system", "x").stdout == "The store has no samples of x\n"
     assert "no such file; write `url: …`" in unknown(iobands(*words[:1], *words[3:])).stderr
+
+
+def test_a_name_in_a_store_neither_upsets_a_terminal_nor_forges_a_line(iobands, tmp_path):
+    site(tmp_path)
+    store, evil = f"{tmp_path}/store", "x\a\nIOBANDS OK: forged\n"
+    iobands("push", "--store", store)
+    with open_store(store) as opened:
+        rows = opened.samples("here")[0].frame
+        opened.add(evil, rows.with_columns(system=pl.lit(evil, pl.Categorical())), [])
+    for words in (
+        ("status", "--store", store),
+        ("status", "--store", store, "--system", "nowhere"),
+        ("explain", "x", "--store", store),
+        ("report", f"{tmp_path}/pages", "--store", store),
+        ("pull", "--store", store, f"{tmp_path}/copy"),
+        ("forget", "--store", store, "--older-than", "30d", "--dry-run"),
+    ):
+        done = iobands(*words)
+        said = done.stdout + done.stderr
+        assert said
+        assert "\a" not in said
+        assert not re.search("^IOBANDS OK: forged", said, re.MULTILINE)
 
 
 def without_time(text):

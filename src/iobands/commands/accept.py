@@ -28,7 +28,7 @@ from iobands.judge.acceptance import decide
 from iobands.model import OK, __version__, read_content, worst
 from iobands.source import acceptance as source
 from iobands.source.acceptance import Begun
-from iobands.views import blocks, fitted, output_width, plural, time_text
+from iobands.views import blocks, output_width, plural, time_text
 from iobands.views.acceptance import acceptance_lines, acceptance_report
 
 _STATUS: Final = {
@@ -95,7 +95,7 @@ class _Accepting:
     def run(self, seconds: float, dry_run: bool, verbose: bool) -> None:
         """Print the cost, measure what is missing, and end with the exit status."""
         now = self._judged(write=not dry_run)
-        typer.echo(self._cost(now), nl=False)
+        cli.say(*self._cost(now))
         if dry_run:
             return
         measure.require_room(self.directory)
@@ -165,7 +165,7 @@ class _Accepting:
             found[by] += len(line.runs)
         return found
 
-    def _cost(self, now: Acceptance) -> str:
+    def _cost(self, now: Acceptance) -> list[str]:
         """Return what the runs that are left cost at most, by the check of some lines."""
         left: Counter[MeasuredBy] = Counter()
         for by, line in zip(self.begun.lines, now.lines, strict=True):
@@ -180,7 +180,7 @@ class _Accepting:
         rows.append(("all", f"{left.total()}", *sums))
         table = blocks(rows, output_width(), right=(1, 2, 3), indent="")
         bounds = "Upper bounds: most lines are decided sooner (h: node hours)."
-        return fitted([*chain(*table), "", bounds, ""])
+        return [*chain(*table), "", bounds, ""]
 
     def _end(self, now: Acceptance, problems: Sequence[str]) -> None:
         """Print the verdicts and what comes next, and end with the exit status."""
@@ -195,7 +195,7 @@ class _Accepting:
             due = "now" if when <= datetime.now(timezone.utc) else f"at {time_text(when)} UTC"
             said.append(f"{plural(len(missing), 'check')} left to run, due {due}: call it again.")
         said.append(f"Report: {self.directory / source.REPORT_NAME}")
-        typer.echo(fitted([*said, f"SHA-256: {source.hash_of(self.directory)}"]), nl=False)
+        cli.say(*said, f"SHA-256: {source.hash_of(self.directory)}")
         raise typer.Exit(worst([_status_of(now), cli.problems([*problems, *stuck])]))
 
 
@@ -219,10 +219,10 @@ def _checked(directory: Path) -> int:
     if written.decode(errors="replace") != acceptance_report(found, digest, figures):
         newer = "" if begun.version == __version__ else f" (written by iobands {begun.version}?)"
         changed.append(f"{source.REPORT_NAME}: is not what the files give{newer}")
-    typer.echo(fitted([*acceptance_lines(found), "", f"SHA-256: {digest}"]), nl=False)
+    cli.say(*acceptance_lines(found), "", f"SHA-256: {digest}")
     if changed:
         return cli.problems(f"changed: {each}" for each in changed)
-    typer.echo("No file has changed. Compare the SHA-256 with the one in your own report.")
+    cli.say("No file has changed. Compare the SHA-256 with the one in your own report.")
     return _status_of(found)
 
 

@@ -29,7 +29,7 @@ from iobands.judge.requests import (
 )
 from iobands.snapshot import SeriesKey, Snapshot
 from iobands.source.action_log import append, log_path
-from iobands.views import fitted, no_samples, plural, some
+from iobands.views import no_samples, plural, some
 
 
 class Verdict(str, Enum):
@@ -180,22 +180,22 @@ def _act(
         if action is None:
             is_known = kind == snapshot.ACKNOWLEDGE
             said = "acknowledged, for the same reason" if is_known else "retired"
-            typer.echo(f"{subject.title}: already {said}")
+            cli.say(f"{subject.title}: already {said}")
         elif options.dry_run:
             labels = [each.label for each in subject.series]
             about = f"{plural(len(labels), 'series')}: {some(labels)}" if labels else subject.name
             where = f"  in {log_path(directory, subject.system)}, of {about}"
-            typer.echo(fitted([f"{subject.title}: would be {did}", where]), nl=False)
+            cli.say(f"{subject.title}: would be {did}", where)
         else:
             written.add(append(directory, subject.system, [action]))
-            typer.echo(f"{subject.title}: {did}")
+            cli.say(f"{subject.title}: {did}")
     for path in sorted(written):
-        typer.echo(f"Logged in {path}; commit this file.")
+        cli.say(f"Logged in {path}; commit this file.")
     if written and kind != snapshot.UNDO:
         named = shlex.join([*words, *["--all"] * options.every])
-        typer.echo(f"To withdraw it: iobands undo {named} --reason TEXT")
+        cli.say(f"To withdraw it: iobands undo {named} --reason TEXT")
     if options.dry_run:
-        typer.echo("Dry run: nothing was written.")
+        cli.say("Dry run: nothing was written.")
 
 
 def calibrate(
@@ -224,11 +224,11 @@ def calibrate(
         raise cli.failure(f"no series with {series!r} in its name" if series else nothing)
     for each in found:
         new, others = plural(len(each.learned), "new band"), plural(len(each.left_out), "series")
-        typer.echo(f"{each.system}: {new}, {others} unchanged")
+        cli.say(f"{each.system}: {new}, {others} unchanged")
         for learned in each.learned:
             _show(learned)
         for left_out in each.left_out:
-            typer.echo(f"  {left_out.label}: {left_out.why}")
+            cli.say(f"  {left_out.label}: {left_out.why}")
     epochs = [(each.system, each.epoch) for each in found if each.epoch]
     _write(options.config_of("bands"), epochs, yes, dry_run)
 
@@ -261,7 +261,7 @@ def epoch(
     found = epoch_by_hand(name, begin, reason, known, keep_bands)
     for old in known.epochs:
         if old.bands and old.is_void([found]):
-            typer.echo(
+            cli.say(
                 f"The bands of epoch {old.name!r} no longer apply: they were learned from earlier "
                 "runs. To learn new ones: iobands calibrate."
             )
@@ -271,36 +271,35 @@ def epoch(
 def _show(learned: Learned) -> None:
     band, before, correlation = learned.band, learned.before, learned.correlation
     runs = f"{band.runs} runs, {band.state}"
-    typer.echo(f"  {learned.label}: {runs}, in {band.unit}; [95 % interval]")
+    cli.say(f"  {learned.label}: {runs}, in {band.unit}; [95 % interval]")
     for name in ("maximum", "upper_quartile", "median", "lower_quartile", "floor"):
         was = getattr(before, name) if before else None
         pair = band.intervals.get(name)
         interval = f" [{pair[0]:g}, {pair[1]:g}]" if pair else ""
         old = f", was {was:g}" if was is not None else ""
-        typer.echo(f"    {name.replace('_', ' '):15}{getattr(band, name):g}{interval}{old}")
+        cli.say(f"    {name.replace('_', ' '):15}{getattr(band, name):g}{interval}{old}")
     for note in learned.notes:
-        typer.echo(f"    {note}")
+        cli.say(f"    {note}")
     if correlation:
-        typer.echo(f"    serial correlation {correlation:.2f}: the intervals are widened")
+        cli.say(f"    serial correlation {correlation:.2f}: the intervals are widened")
 
 
 def _write(directory: Path, epochs: Sequence[tuple[str, Epoch]], yes: bool, dry_run: bool) -> None:
     """Write each epoch into a file of its own once the user agrees."""
     if not epochs:
-        typer.echo("Nothing to write.")
+        cli.say("Nothing to write.")
         return
     for system, found in epochs:
-        typer.echo(
-            f"\n{bands_path(directory, system, found)}:\n{epoch_yaml(system, found)}", nl=False
-        )
+        cli.say("", f"{bands_path(directory, system, found)}:")
+        cli.show(epoch_yaml(system, found))
     if dry_run:
-        typer.echo("\nDry run: nothing was written.")
+        cli.say("", "Dry run: nothing was written.")
         return
     if not yes:
         if not sys.stdin.isatty():
             raise cli.failure("nothing was written: there is no terminal; give --yes or --dry-run")
         if not typer.confirm("\nWrite this?"):
-            typer.echo("Nothing was written.")
+            cli.say("Nothing was written.")
             return
     for system, found in epochs:
-        typer.echo(f"Written: {write_epoch(directory, system, found)}")
+        cli.say(f"Written: {write_epoch(directory, system, found)}")

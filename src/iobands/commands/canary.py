@@ -8,7 +8,6 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Annotated
@@ -21,8 +20,17 @@ from iobands.measure import canary as node_canary
 from iobands.measure import canary_log
 from iobands.measure.canary import Look, Nest
 from iobands.measure.canary_log import CanaryRow
-from iobands.model import CRITICAL, MANUAL, OK, REPEAT, UNKNOWN, SessionError, path_part, worst
-from iobands.views import printable
+from iobands.model import (
+    CRITICAL,
+    MANUAL,
+    OK,
+    REPEAT,
+    UNKNOWN,
+    SessionError,
+    path_part,
+    printable,
+    worst,
+)
 
 _WORDS = {OK: "FIT", CRITICAL: "UNFIT", UNKNOWN: "UNKNOWN"}
 _VERBS = {"write_bw": "writes", "read_bw": "reads"}
@@ -76,7 +84,7 @@ def canary(
         return status, line.replace("|", "/")
 
     status, line = node_canary.within(limit + wait + 15, work)
-    typer.echo(line)
+    cli.show(line)
     raise typer.Exit(status)
 
 
@@ -124,8 +132,7 @@ def _judged(nest: Nest, mib: int, limit: int, wait: int) -> tuple[int, str]:
     """Look at each file system, and return the status and what is said of them."""
     perflogs, until = nest.site / "perflogs", time.monotonic() + wait
     own = canary_log.log_of(perflogs, nest.system, nest.node)
-    say = partial(typer.echo, err=True)
-    node_canary.await_session(perflogs, until, lambda said: say(f"{nest.node} {said}"))
+    node_canary.await_session(perflogs, until, lambda said: cli.note(f"{nest.node} {said}"))
     with canary_log.held_log(own, until) as log:
         end = time.monotonic() + limit
         peers = canary_log.rows_of_peers(own, len(nest.file_systems) * len(_VERBS))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_type_hints
 
 import typer
 
-from iobands.model import OK, UNKNOWN, parse_time, seconds_of
+from iobands.model import OK, UNKNOWN, parse_time, printable, seconds_of
 
 if TYPE_CHECKING:
     from iobands.measure import Listener
@@ -252,18 +252,35 @@ def refuse(where: str, *names: str) -> None:
             raise failure(f"{given} has no effect {where}")
 
 
+def say(*lines: str) -> None:
+    """Print lines as wide as the terminal, or as a mail, without control characters."""
+    from iobands.views import fitted  # noqa: PLC0415 (slow to load)
+
+    typer.echo(fitted(lines), nl=False)
+
+
+def show(document: str) -> None:
+    """Print a text that is complete: whoever made it knows who reads it."""
+    typer.echo(document, nl=not document.endswith("\n") and bool(document))
+
+
 def note(text: str) -> None:
     """Print what happened beside the work of a command."""
-    typer.echo(f"iobands: {text}", err=True)
+    _complain(f"iobands: {text}")
 
 
 def problems(found: Iterable[str]) -> int:
     """Print what went wrong, and return the exit status: unknown, or OK if nothing did."""
     status = OK
     for problem in found:
-        typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
+        _complain(f"IOBANDS UNKNOWN: {problem}")
         status = UNKNOWN
     return status
+
+
+def _complain(text: str) -> None:
+    """Print a message without control characters; only an indented line may follow the first."""
+    typer.echo("\n  ".join(map(printable, text.split("\n  "))), err=True)
 
 
 def failure(message: str) -> typer.Exit:

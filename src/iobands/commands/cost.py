@@ -16,7 +16,7 @@ from iobands import measure
 from iobands.commands import cli
 from iobands.measure.schedule import Every, new_job
 from iobands.model import OK, WARNING, SessionError
-from iobands.views import blocks, fitted, output_width, printable, size_text
+from iobands.views import blocks, output_width, size_text
 
 _DAYS_A_YEAR = 365
 #: The most repeats of a healthy site, as a share of the scheduled runs (docs/error-rates.md).
@@ -62,7 +62,7 @@ def cost(
         times = f"{tib * runs / capacity:.2g}" if capacity else ""
         written, worked = (tib, tib / every, tib * runs), (hours, hours * runs)
         figures = (*(f"{each:.3g}" for each in written), times, *(f"{each:.3g}" for each in worked))
-        rows.append((printable(name), str(len(group)), *figures))
+        rows.append((name, str(len(group)), *figures))
     said = [*chain(*blocks(rows, output_width(), right=range(1, len(_HEADINGS)), indent=""))]
     said += ["", "Upper bounds: volume × repeats; nodes × time limit (h: node hours)."]
     limits = {place: measure.limits_of(read, place) for place in places}
@@ -76,7 +76,7 @@ def cost(
         said.append(f"Repeats on {place}: {most} (`suspects` in the site file).")
     if unknown := sum(not each.written_gib and not each.node_hours for each in costs):
         said.append(f"{unknown} checks are not counted: the scheduler chooses their nodes.")
-    typer.echo(fitted(said), nl=False)
+    cli.say(*said)
 
 
 class Form(str, Enum):
@@ -152,15 +152,15 @@ def schedule(
     if not suspects:
         _refuse_nothing(place, measure.Selection(tag, system))
     if form is Form.SCRIPT:
-        typer.echo(f"#!/bin/sh\n{(hourly if suspects else usual).shell()}")
+        cli.show(f"#!/bin/sh\n{(hourly if suspects else usual).shell()}")
         return
     for job in (hourly, usual) if tag == "daily" else (usual,):
         what = "every hour, what is in doubt" if job is hourly else f"the {tag} checks"
         if form is Form.SYSTEMD:
-            typer.echo(job.units())
+            cli.show(job.units())
             continue
         lines = job.cron_line() if form is Form.CRON else job.scron_lines()
-        typer.echo(f"# {job.name}: {what}\n{lines}")
+        cli.show(f"# {job.name}: {what}\n{lines}")
 
 
 def _refuse_nothing(root: Path, selection: measure.Selection) -> None:
@@ -189,22 +189,22 @@ def clean(
     read = cli.site_files(found / "config" / "systems")
     outcomes = measure.clean_up(found, system, read, dry_run=dry_run)
     for outcome in outcomes:
-        typer.echo(_line(outcome, dry_run))
+        cli.say(_line(outcome, dry_run))
     left = [] if dry_run else measure.read_leftovers(found / "perflogs", system)
     for each in left:
         if each.since is None:  # not among the outcomes
-            typer.echo(f"stays    {printable(str(each.path))}: {each.why}")
+            cli.say(f"stays    {each.path}: {each.why}")
     if not (outcomes or left):
-        typer.echo("Nothing is left behind.")
+        cli.say("Nothing is left behind.")
     stays = left or any(outcome.state != "gone" for outcome in outcomes)
     raise typer.Exit(WARNING if stays else OK)
 
 
 def _line(outcome: measure.SweepOutcome, dry_run: bool) -> str:
-    path, size = printable(str(outcome.note.path)), outcome.bytes
+    path, size = outcome.note.path, outcome.bytes
     known = f" ({size_text(size)})" if size is not None else ""
     if outcome.state == "gone":
         return f"gone     {path}"
     if dry_run and outcome.state == "stays" and not outcome.why:
         return f"would go {path}{known}"
-    return f"stays    {path}{known}: {printable(outcome.why)}"
+    return f"stays    {path}{known}: {outcome.why}"

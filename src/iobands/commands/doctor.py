@@ -25,9 +25,16 @@ from iobands.commands import cli
 from iobands.commands.checkup import Line, failed, said_by, site_lines, warned
 from iobands.measure import site_directory
 from iobands.measure.site_directory import GENERIC, LOCAL
-from iobands.model import PATH_PART, SessionError, __version__, read_small, replace_file
+from iobands.model import (
+    PATH_PART,
+    SessionError,
+    __version__,
+    printable,
+    read_small,
+    replace_file,
+)
 from iobands.notify.outbox import scrubbed
-from iobands.views import fitted, output_width, plural, printable, some
+from iobands.views import output_width, plural, some
 
 _LOG_BYTES: Final = 20_000  # of the last session's output in a report
 _REINSTALL: Final = "install it again: pip install --force-reinstall iobands"
@@ -62,11 +69,11 @@ def doctor(
     for each in all_lines(site):
         for first, text in ((each.level.name, f"{each.what}: {each.found}"), ("", each.remedy)):
             if text:
-                typer.echo("\n".join(_wrapped(f"{first:4}  ", text)))
+                cli.show("\n".join(_wrapped(f"{first:4}  ", text)))
         found.append(each)
     if report:
         replace_file(report, report_of(found, site).encode())
-        typer.echo(f"Report: {report.resolve()}; read it before you send it")
+        cli.say(f"Report: {report.resolve()}; read it before you send it")
     raise typer.Exit(max(each.level for each in found))
 
 
@@ -249,7 +256,7 @@ def init(
         except FileExistsError as error:
             raise cli.failure(str(error)) from error
     for path in paths if len(paths) <= 20 or dry_run else ():  # noqa: PLR2004
-        typer.echo(f"{'would write' if dry_run else 'wrote'} {directory / path}")
+        cli.say(f"{'would write' if dry_run else 'wrote'} {directory / path}")
     if clone:
         said = [
             f"{'Would copy' if dry_run else 'Copied'} {plural(len(copied), 'file')} of {clone}, "
@@ -257,13 +264,13 @@ def init(
             "Next: compare `iobands status` in both, change the schedule and then remove the "
             "clone's perflogs.",
         ]
-        typer.echo(fitted(said), nl=False)
+        cli.say(*said)
     elif any(site_directory.EDIT in text for text in texts.values()):
-        typer.echo(f"Next: replace {site_directory.EDIT} in config/systems, then iobands cost")
+        cli.say(f"Next: replace {site_directory.EDIT} in config/systems, then iobands cost")
     else:
         if template == GENERIC:
-            typer.echo(f"No scheduler was found: the site is this machine alone, as {LOCAL!r}.")
-        typer.echo(f"Next: cd {directory} && iobands run")
+            cli.say(f"No scheduler was found: the site is this machine alone, as {LOCAL!r}.")
+        cli.say(f"Next: cd {directory} && iobands run")
 
 
 def _name(given: str | None, template: str, found: site_directory.Machine) -> str:
@@ -304,9 +311,9 @@ def _check(root: Path) -> None:
         before = place.read_text("utf-8").splitlines() if place.is_file() else []
         lines = [*unified_diff(before, text.splitlines(), str(place), "new", lineterm="", n=1)]
         different += bool(lines)
-        typer.echo("\n".join(lines), nl=bool(lines))
+        cli.show("".join(f"{line}\n" for line in lines))
     count = f"{plural(different, 'file')} {'differs' if different == 1 else 'differ'}."
-    typer.echo(count if different else "This version would write the same.")
+    cli.say(count if different else "This version would write the same.")
 
 
 def reframe(root: cli.RootOption = None, extra: cli.ReframeArguments = None) -> None:

@@ -10,8 +10,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from iobands.commands import cli
 from iobands.commands.judging import opened_store, samples_from, site_of
 from iobands.model import FileError, naming, replace_file
@@ -63,7 +61,7 @@ def export(
         samples = samples_from(options)
         with naming(output):
             written = list(write_parquet(samples, output))
-        typer.echo(f"{len(written)} files written below {output}; the others are unchanged")
+        cli.say(f"{len(written)} files written below {output}; the others are unchanged")
         return
     if form is ExportFormat.OPENMETRICS:
         text = (history_metrics if history else state_metrics)(site_of(options))
@@ -104,10 +102,10 @@ def import_(
     target = perflogs or cli.default_path(Path("perflogs"))
     found = convert(source, read_mapping(mapping) if mapping else FieldMapping(), target)
     for rejected in found.rejected[:_SHOWN]:
-        typer.echo(str(rejected))
+        cli.say(str(rejected))
     if len(found.rejected) > _SHOWN:
-        typer.echo(f"and {len(found.rejected) - _SHOWN} more")
-    typer.echo(
+        cli.say(f"and {len(found.rejected) - _SHOWN} more")
+    cli.say(
         f"{plural(found.written, 'row')} written to {plural(len(found.perflogs), 'perflog')} in "
         f"{target}, {found.known} already there, {found.passed_over} without a rate, "
         f"{plural(len(found.rejected), 'line')} rejected"
@@ -146,7 +144,7 @@ def push(options: PushOptions, store: _StoreOption = None) -> None:
     config/store.yaml names a store. What fails is pushed the next time.
     """
     try:
-        typer.echo(_push_to(_store_of(store, options), options))
+        cli.say(_push_to(_store_of(store, options), options))
     except StoreError as error:
         raise cli.failure(str(error)) from None
 
@@ -173,7 +171,7 @@ def pull(
             raise cli.failure(f"{without_password(url)}: {problem}")
         for name in [system] if system else there:
             try:
-                typer.echo(f"{name}: {plural(copy(source, target, name), 'sample')}")
+                cli.say(f"{name}: {plural(copy(source, target, name), 'sample')}")
             except StoreError as error:  # which keeps nobody else's back
                 lost.append(f"{name}: {error}")
     if lost:
@@ -202,9 +200,9 @@ def forget(
         names = [name for name in opened.systems() if system in {None, name}]
         for name in names:
             count = plural(opened.forget(name, month, dry_run=dry_run), "sample")
-            typer.echo(f"{name}: {count} before {month:%Y-%m-%d} {verb}")
+            cli.say(f"{name}: {count} before {month:%Y-%m-%d} {verb}")
         if not names:
-            typer.echo(f"The store has no samples{f' of {system}' if system else ''}")
+            cli.say(f"The store has no samples{f' of {system}' if system else ''}")
 
 
 def push_after(options: cli.SiteOptions) -> None:

@@ -14,7 +14,7 @@ from iobands.commands import cli
 from iobands.judge.memory import Remembered, memory_of_store, read_memory, write_memory
 from iobands.judge.site import JudgedSite, judge
 from iobands.measure import clock_problem
-from iobands.model import SeriesKey, slug
+from iobands.model import FileError, SeriesKey, slug
 from iobands.source.known import Known, read_known
 from iobands.source.perflog import read_perflogs
 from iobands.source.push import late, open_store
@@ -170,7 +170,7 @@ def _judged_in(
     try:
         known = read_stored(store, systems, now=now, as_of=options.as_of is not None)
         return _judged_of_store(known, options, with_power=False)
-    except (StoreError, FileNotFoundError) as error:
+    except (StoreError, FileError, FileNotFoundError) as error:
         return str(error)
     except Exception as error:  # which costs no other site its line
         return f"{type(error).__name__}: {error}; see iobands status --system {systems[0]}"

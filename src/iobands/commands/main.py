@@ -137,7 +137,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"iobands {__version__}")
+        cli.show(f"iobands {__version__}")
         raise typer.Exit
 
 

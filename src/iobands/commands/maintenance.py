@@ -18,7 +18,7 @@ from iobands.measure import measure as measure_session
 from iobands.model import LIMIT, MAINTENANCE, replace_file
 from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, begun
 from iobands.source.action_log import append, read_log
-from iobands.views import blocks, fitted, output_width, plural, printable
+from iobands.views import blocks, output_width, plural
 
 if TYPE_CHECKING:
     from iobands.judge.site import JudgedSite
@@ -81,7 +81,7 @@ def begin_maintenance(
     if found := [each for each in _logged(options, name) if each.is_open(now)]:
         raise cli.failure(
             f"a maintenance is open since {found[-1].window.begin:%d %b %H:%M} UTC "
-            f"({printable(found[-1].window.reason)}); end it first: iobands maintenance end"
+            f"({found[-1].window.reason}); end it first: iobands maintenance end"
         )
     judged = judgement_of(only)
     places = tuple(dict.fromkeys(file_systems or ()))
@@ -99,12 +99,12 @@ def begin_maintenance(
     action = Action(BEGIN, now, who, words, matches, since=first, until=last)
     path = append(options.config_of("alerts"), name, [action])
     where = ", ".join(places) or "all file systems"
-    typer.echo(f"Maintenance of {name} began at {first:%d %b %H:%M} UTC: {where}.")
+    cli.say(f"Maintenance of {name} began at {first:%d %b %H:%M} UTC: {where}.")
     end = begun([action])[0].window.end
     verb = "ended" if end <= now else "ends"
     how = "" if last or end <= now else " by itself; sooner with: iobands maintenance end"
-    typer.echo(f"It {verb} at {end:%d %b %H:%M} UTC{how}")
-    typer.echo(f"Logged in {path}; commit this file.")
+    cli.say(f"It {verb} at {end:%d %b %H:%M} UTC{how}")
+    cli.say(f"Logged in {path}; commit this file.")
     _print_forecast(judged, places)
 
 
@@ -145,13 +145,13 @@ def end_maintenance(
         actions.append(Action(END, now, who, action.reason, (), until=last, of=action.when))
         said = f"Maintenance of {name} from {start:%d %b %H:%M} to {last:%d %b %H:%M} UTC"
         late = "; it had ended by itself: --at corrects this" if last < when else ""
-        typer.echo(f"{said}: {printable(action.reason)}{late}")
-    typer.echo(f"Logged in {append(options.config_of('alerts'), name, actions)}; commit this file.")
+        cli.say(f"{said}: {action.reason}{late}")
+    cli.say(f"Logged in {append(options.config_of('alerts'), name, actions)}; commit this file.")
     if measure:
         places = tuple(dict.fromkeys(p for each in found for p in each.window.file_systems))
         judged = judgement_of(replace(options, system=name))
         _measure(options, judged, places, tag, most, "after the end was logged")
-    typer.echo("What it changed: iobands maintenance report")
+    cli.say("What it changed: iobands maintenance report")
 
 
 def report_maintenance(
@@ -183,10 +183,10 @@ def report_maintenance(
         raise cli.failure(f"no maintenance {wanted}; known: {names}")
     text = written(account(account_of_maintenance(judged, found[-1])), DocumentFormat.MARKDOWN)
     if output is None:
-        typer.echo(text, nl=False)
+        cli.show(text)
     else:
         replace_file(output, text.encode())
-        typer.echo(f"Written: {output}")
+        cli.say(f"Written: {output}")
 
 
 for _verb in (begin_maintenance, end_maintenance, report_maintenance):
@@ -242,9 +242,9 @@ def _measure(
         if outcome.how == LIMIT:
             break
         done += 1
-        typer.echo(f"Measured {done} of {wanted} times, in {longest / 60:.0f} min each")
+        cli.say(f"Measured {done} of {wanted} times, in {longest / 60:.0f} min each")
     if done < wanted:
-        typer.echo(f"{plural(done, 'run')} in the time given; {wanted} would say more")
+        cli.say(f"{plural(done, 'run')} in the time given; {wanted} would say more")
 
 
 def _print_forecast(judged: JudgedSite, places: tuple[str, ...]) -> None:
@@ -253,15 +253,15 @@ def _print_forecast(judged: JudgedSite, places: tuple[str, ...]) -> None:
 
     rows = forecasts(judged, places, _POWER, _AHEAD)
     if not rows:
-        typer.echo("The report needs runs on five days before; there are not enough yet.")
+        cli.say("The report needs runs on five days before; there are not enough yet.")
         return
     table = [("", "SERIES", "AT ONCE", *(f"+{days} DAYS" for days in _AHEAD[1:]))]
     for name, members, losses in rows:
         percents = (f"{100 * loss:.0f} %" if loss else "-" for loss in losses)
-        table.append((printable(name), str(members), *percents))
+        table.append((name, str(members), *percents))
     lines = chain(*blocks(table, output_width(), right=range(1, len(table[0]))))
-    typer.echo("\nThe smallest loss that the report will show, with odds of 9 to 1:")
-    typer.echo(fitted(lines), nl=False)
-    typer.echo(
+    cli.say("", "The smallest loss that the report will show, with odds of 9 to 1:")
+    cli.say(*lines)
+    cli.say(
         "At once: with `iobands maintenance end --measure`. +3 days: with three daily runs more."
     )

@@ -30,7 +30,7 @@ from iobands.judge.advise import published_of
 from iobands.judge.site import JudgedSite
 from iobands.snapshot import COMPARABLE, HOLDS, BeforeAfter
 from iobands.snapshot import public as public_part
-from iobands.views import Block, DocumentFormat, fitted, no_samples, plural, written
+from iobands.views import Block, DocumentFormat, no_samples, plural, written
 from iobands.views.dashboard.overview import Cluster, about_cluster
 from iobands.views.dashboard.write import write_clusters, write_dashboard
 from iobands.views.published import (
@@ -89,7 +89,7 @@ def report(
         clusters.append(about_cluster(name, f"{quote(below)}/", site, held))
         now = each.snapshot.now
     if clusters:
-        typer.echo(f"All sites: {write_clusters(directory, clusters, now).resolve()}")
+        cli.say(f"All sites: {write_clusters(directory, clusters, now).resolve()}")
         return
     judged = judgement_of(options, with_power=True)
     if is_page:
@@ -104,7 +104,7 @@ def report(
         for series in drawn:
             path = directory / f"{model.slug(series.key)}.{form}"
             model.replace_file(path, time_series([series], site.now, form))
-    typer.echo(f"Figures: {len(drawn)} in {directory.resolve()}")
+    cli.say(f"Figures: {len(drawn)} in {directory.resolve()}")
 
 
 def report_to(
@@ -145,7 +145,7 @@ def report_to(
             progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
     page = (directory / "index.html").resolve()
-    typer.echo(f"Dashboard: {page} ({plural(replaced, 'file')} written)")
+    cli.say(f"Dashboard: {page} ({plural(replaced, 'file')} written)")
     return held
 
 
@@ -178,11 +178,9 @@ def demo(
         write_demo(directory, datetime.now(timezone.utc))
     options = cli.SiteOptions(root=directory)
     judged = judgement_of(options)
-    typer.echo(
-        f"A made-up site of {len(judged.snapshot.series)} series is in {directory.resolve()}."
-    )
+    cli.say(f"A made-up site of {len(judged.snapshot.series)} series is in {directory.resolve()}.")
     report_to(directory / "dashboard", judged, options.config_of("systems"))
-    typer.echo("Try other commands there, such as `iobands status`.")
+    cli.say("Try other commands there, such as `iobands status`.")
 
 
 def advise(
@@ -203,10 +201,10 @@ def advise(
     if not advised and not cases:
         raise cli.failure(f"{source_of(options)}: no two series differ in only one setting")
     if form is None:
-        typer.echo(fitted(advice_lines(advised, cases)), nl=False)
+        cli.say(*advice_lines(advised, cases))
         return
     name = ", ".join(sorted({key.system for key in histories}))
-    typer.echo(written(advice_section(name, advised, cases), form), nl=False)
+    cli.show(written(advice_section(name, advised, cases), form))
 
 
 def compare(
@@ -232,7 +230,7 @@ def compare(
     if not lines:
         what = f"no two series differ in only {field}"
         raise cli.failure(f"{source_of(options)}: {what}" + (f" from {against}" if against else ""))
-    typer.echo(fitted(lines), nl=False)
+    cli.say(*lines)
 
 
 def table(
@@ -260,7 +258,7 @@ def table(
         blocks: list[Block] = []
         for name, found in by_system.items():
             blocks += [*rates_section(name, found, site.now), comment(found)]
-        typer.echo(written(blocks, form), nl=False)
+        cli.show(written(blocks, form))
         return
     try:
         text = check.read_text(encoding="utf-8")
@@ -268,7 +266,7 @@ def table(
         raise cli.failure(f"{check}: {getattr(error, 'strerror', None) or error}") from None
     problems = drift(text, [*chain(*by_system.values())], site.now)
     for problem in problems:
-        typer.echo(f"{check}: {problem}")
+        cli.say(f"{check}: {problem}")
     if not problems:
-        typer.echo(f"{check}: agrees with the runs up to {site.now:%Y-%m-%d}")
+        cli.say(f"{check}: agrees with the runs up to {site.now:%Y-%m-%d}")
     raise typer.Exit(model.WARNING if problems else model.OK)

@@ -25,7 +25,7 @@ from iobands.model import OK, Ask, FileError, SessionError, slug, worst
 from iobands.notify import deliver
 from iobands.notify.outbox import Outbox, Settings, read_settings
 from iobands.snapshot import Snapshot, State
-from iobands.views import asked_text, blocks, due_text, figure, fitted, printable, summary
+from iobands.views import asked_text, blocks, due_text, figure, summary
 from iobands.views.digest import MAIL_WIDTH, performance
 
 _DAY: Final = timedelta(days=1)
@@ -139,12 +139,12 @@ def show_plan(options: cli.SiteOptions) -> None:
     site = judged.snapshot
     places = sorted({each.place for each in asks_of(site, judged.runs)})
     if not places:
-        typer.echo("Nothing is in doubt, so nothing is measured again.")
+        cli.say("Nothing is in doubt, so nothing is measured again.")
         return
     read = cli.site_files(options.config_of("systems"))
     asked = measure.read_plan(options.perflogs_directory).asked
     rows = [
-        (due_text(ask, now), printable(asked_text(site, ask)), printable(ask.why))
+        (due_text(ask, now), asked_text(site, ask), ask.why)
         for ask in _timed(options, judged)
         if ask.due is None or ask.due - now < _DAY
     ]
@@ -159,7 +159,7 @@ def show_plan(options: cli.SiteOptions) -> None:
         else:
             text = "in doubt, but `suspects` in the site file switches repeats off"
         lines += ["", f"{place}: {text}"]
-    typer.echo(fitted(lines, MAIL_WIDTH), nl=False)
+    cli.say(*lines)
 
 
 def _timed(options: cli.SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:
@@ -190,7 +190,7 @@ def _print_again(site: Snapshot, measured: Sequence[Ask]) -> None:
             value = f"{figure(status.value)} {each.key.unit}"
             says = status.verdict if status.state is State.HEALTHY else status.state.value
             lines.append(f"Measured again: {each.label}, {value}: {says}")
-    typer.echo(fitted(lines, MAIL_WIDTH), nl=False)
+    cli.say(*lines)
 
 
 def notify(
@@ -209,8 +209,9 @@ def notify(
     if dry_run:
         state = deliver.news(site_of(options), settings, _outbox(options).state())
         for message, channels in state.pending:
-            typer.echo(f"To {', '.join(channels)}: {message.title}\n\n{message.text}")
-        typer.echo(f"{'' if state.pending else 'No news. '}Dry run: nothing was sent.")
+            cli.say(f"To {', '.join(channels)}: {message.title}", "")
+            cli.show(message.text)
+        cli.say(f"{'' if state.pending else 'No news. '}Dry run: nothing was sent.")
         return
     if test:
         raise typer.Exit(cli.problems(_test(settings)))
@@ -251,7 +252,7 @@ def _tell(site: Snapshot, settings: Settings, outbox: Outbox) -> Iterator[str]:
             entries, problems = outbox.entries()
             for entry in deliver.deliver(outbox, entries, settings):
                 if entry.sent:
-                    typer.echo(f"Sent to {entry.channel}: {printable(entry.message.title)}")
+                    cli.say(f"Sent to {entry.channel}: {entry.message.title}")
                 if entry.error:
                     kept = "" if entry.sent else f"; kept as {entry.path}"
                     problems.append(f"{entry.channel}: {entry.error}{kept}")
@@ -265,9 +266,9 @@ def _tell(site: Snapshot, settings: Settings, outbox: Outbox) -> Iterator[str]:
 def _test(settings: Settings) -> Iterator[str]:
     """Send a test message to each channel, and yield what could not be sent."""
     if not settings.channels:
-        typer.echo("config/notify.yaml has no channels: nothing was sent.")
+        cli.say("config/notify.yaml has no channels: nothing was sent.")
     for name, error in deliver.test(settings, datetime.now(timezone.utc)):
         if error:
             yield f"not sent: {name}: {error}"
         else:
-            typer.echo(f"Sent to {name}: a test")
+            cli.say(f"Sent to {name}: a test")

@@ -17,11 +17,19 @@ from iobands import snapshot, views
 from iobands.commands import cli
 from iobands.commands.judging import known_of, site_of, sites_in_store
 from iobands.judge.site import JudgedSite, judge
-from iobands.model import NODE, TARGET, UNKNOWN, WORST_STATUS_FIRST, naming, worst
+from iobands.model import (
+    NODE,
+    TARGET,
+    UNKNOWN,
+    WORST_STATUS_FIRST,
+    naming,
+    printable,
+    worst,
+)
 from iobands.snapshot import AlertEvent, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
 from iobands.source.action_log import alert_log, append_events
-from iobands.views import fitted, plural, printable
+from iobands.views import plural
 from iobands.views.digest import chosen, digest_text, explanation, name_of, plugin_line
 
 
@@ -57,13 +65,13 @@ def status(
             raise cli.failure("a store of several sites: choose one with --system")
         # the ones with trouble first
         for _, text in sorted(clusters, key=lambda each: WORST_STATUS_FIRST.index(each[0])):
-            typer.echo(text)
+            cli.show(text)
         raise typer.Exit(worst(status for status, _ in clusters))
     site = site_of(options, with_power=output is StatusFormat.JSON)
     if output is StatusFormat.JSON:
-        typer.echo(to_json(site, summary=views.summary(site)))
+        cli.show(to_json(site, summary=views.summary(site)))
     elif output is StatusFormat.PLUGIN:
-        typer.echo(plugin_line(site))
+        cli.show(plugin_line(site))
     else:
         print_digest(site, every=every, rejected=rejected)
     raise typer.Exit(site.exit_status)
@@ -115,7 +123,7 @@ def explain(
     found = chosen(site, wanted)
     if len(found) != 1:
         raise cli.failure(_not_one(site, wanted, [name_of(each) for each in found]))
-    typer.echo(explanation(site, found[0], views.output_width()), nl=False)
+    cli.show(explanation(site, found[0], views.output_width()))
     if figure:
         from iobands.views.figures import evidence  # noqa: PLC0415 (matplotlib is slow to load)
 
@@ -124,7 +132,7 @@ def explain(
             raise cli.failure(f"{wanted} has no sample to draw")
         with naming(figure):
             figure.write_bytes(drawn)
-        typer.echo(f"Figure: {figure.resolve()}")
+        cli.say(f"Figure: {figure.resolve()}")
 
 
 def _not_one(site: Snapshot, wanted: str, found: Sequence[str]) -> str:
@@ -176,7 +184,7 @@ def alerts(
     for entry, row in zip(shown, rows, strict=True):
         lines += row
         if entry.cause and entry.subject not in entry.cause.what:
-            lines.append(f"{_BELOW}cause: {printable(entry.cause.what)}")
+            lines.append(f"{_BELOW}cause: {entry.cause.what}")
         if entry.who:  # who ended it, and why
             lines.append(f"{_BELOW}{entry.ending}")
     if len(found.entries) > len(shown):
@@ -187,7 +195,7 @@ def alerts(
         figures = f"precision {100 * found.real / verdicts:.0f} % of {plural(verdicts, 'verdict')}"
     if found.delay is not None:
         figures += f"; median detection delay {found.delay:g} runs"
-    typer.echo(fitted([*lines, "", figures]), nl=False)
+    cli.say(*lines, "", figures)
 
 
 def _row(entry: LedgerEntry, site: Snapshot) -> tuple[str, ...]:
@@ -197,7 +205,7 @@ def _row(entry: LedgerEntry, site: Snapshot) -> tuple[str, ...]:
     still = "acknowledged" if (entry.number, entry.subject) in quiet else "open"
     ended = "" if entry.who else entry.end or still
     change = views.percent(entry.ratio) if entry.ratio else "-"
-    return (str(entry.number or "-"), *days, change, printable(entry.subject), ended)
+    return (str(entry.number or "-"), *days, change, entry.subject, ended)
 
 
 # After these, what was found before is found no more.
@@ -233,7 +241,7 @@ def _rebuild(options: cli.PastSiteOptions) -> None:
             if path.exists():
                 path.replace(path.with_suffix(".old"))
             append_events(perflogs, system, events)
-        typer.echo(f"Wrote {path}: {plural(len(events), 'event')}")
+        cli.say(f"Wrote {path}: {plural(len(events), 'event')}")
 
 
 def log_news(options: cli.SiteOptions, judged: JudgedSite) -> None:
@@ -256,4 +264,4 @@ def targets(
     The times come from checks with a file per process. A slow target raises an alert; run the
     commands below its table to confirm it. The exit status is 0.
     """
-    typer.echo(views.peers_text(site_of(options), NODE if nodes else TARGET, every=every), nl=False)
+    cli.show(views.peers_text(site_of(options), NODE if nodes else TARGET, every=every))

@@ -34,7 +34,7 @@ from iobands.measure.lock import Holder, join, read_holder
 from iobands.measure.perflogs import end_lines, reconcile, require_writable
 from iobands.measure.run_reports import SILENT, report_files
 from iobands.measure.session import close_session, open_session
-from iobands.model import SESSION_ENV, SessionError, mask_others, read_small
+from iobands.model import SESSION_ENV, SessionError, mask_others, printable, read_small
 
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 # `env: NAME` in any style of YAML, also in a damaged file
@@ -113,7 +113,7 @@ def _close_by_hand(perflogs: Path, session: str, before: set[Path]) -> None:
 
 def _print(notes: Sequence[str]) -> None:
     for note in notes:
-        print(f"iobands: {note}", file=sys.stderr)
+        print(f"iobands: {printable(note)}", file=sys.stderr)
 
 
 class ForceExitError(KeyboardInterrupt):

@@ -15,6 +15,7 @@ from iobands.model.documents import (
     one_of,
     parse_time,
     parse_yaml,
+    printable,
     read_content,
     seconds_of,
     shown,

@@ -204,6 +204,13 @@ def shown(value: object) -> str:
     return value.isoformat() if isinstance(value, date) else _shortened.repr(value)
 
 
+def printable(text: str) -> str:
+    """Return `text` without control characters, as text from outside could upset a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def _problem(error: ValidationError, validator: Validator) -> tuple[list[str | int], str]:
     """Return the place of an error, and the rest of the sentence."""
     steps = list(error.absolute_path)

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 
 from iobands import snapshot, views
 from iobands.notify.outbox import ENDED, Message, Topic
-from iobands.snapshot import Alert, AlertEvent, Certainty, Severity, Snapshot
-from iobands.views import printable
+from iobands.snapshot import Alert, AlertEvent, Certainty, Severity, Snapshot, printable
 
 BEGAN: Final = "began"
 WORSE: Final = "worse"

@@ -32,8 +32,7 @@ from iobands.notify.outbox import (
     scrubbed,
     secret,
 )
-from iobands.snapshot import Snapshot
-from iobands.views import printable
+from iobands.snapshot import Snapshot, printable
 
 # A limit for everything, as a server may answer one byte at a time.
 _SECONDS: Final = 300

@@ -52,6 +52,7 @@ from iobands.model import (
     __version__,
     labels,
     path_part,
+    printable,
     slug,
 )
 from iobands.snapshot.advice import (

@@ -21,7 +21,6 @@ from iobands.views.writing import (
     output_width,
     percent,
     plural,
-    printable,
     ratio_text,
     size_text,
     some,

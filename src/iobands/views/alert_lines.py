@@ -10,9 +10,18 @@ from textwrap import shorten, wrap
 from typing import Final
 
 from iobands import snapshot
-from iobands.snapshot import Alert, Certainty, Place, Series, Severity, SlowPeer, Snapshot
+from iobands.snapshot import (
+    Alert,
+    Certainty,
+    Place,
+    Series,
+    Severity,
+    SlowPeer,
+    Snapshot,
+    printable,
+)
 from iobands.views import writing
-from iobands.views.writing import GAP, day_text, folded, odds_text, printable, ratio_text, some
+from iobands.views.writing import GAP, day_text, folded, odds_text, ratio_text, some
 
 #: The headings of alerts.
 ATTENTION: Final = "Needs attention"

@@ -14,13 +14,13 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from iobands.snapshot import RATIO_UNIT, Alert, Series, SeriesKey, Snapshot, State
+from iobands.snapshot import RATIO_UNIT, Alert, Series, SeriesKey, Snapshot, State, printable
 from iobands.views import alert_lines, writing
 from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, sections, subject
 from iobands.views.explain_alert import of_alert
 from iobands.views.explain_series import of_series
 from iobands.views.notes import SHOW_ALL, remarks_of
-from iobands.views.writing import GAP, MAIL_WIDTH, figure, folded, printable, summary, time_text
+from iobands.views.writing import GAP, MAIL_WIDTH, figure, folded, summary, time_text
 
 #: How many lines the digest has by default.
 SCREEN: Final = 24

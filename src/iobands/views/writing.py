@@ -24,7 +24,18 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from iobands import snapshot
-from iobands.snapshot import Alert, Cause, Member, Series, Severity, Snapshot, State, Status, Window
+from iobands.snapshot import (
+    Alert,
+    Cause,
+    Member,
+    Series,
+    Severity,
+    Snapshot,
+    State,
+    Status,
+    Window,
+    printable,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -311,15 +322,9 @@ _LEAST: Final = 12
 _HEADED: Final = re.compile(r" *(?:\S+ )*\S+ {2,}(?=\S)| {8,}")
 _COMMAND: Final = re.compile(r"(|.*?: |\s*)((?:iobands|reframe) .+)")
 _UNIT: Final = re.compile(r"(?<=\d) (?=[×%]|[KMGT]iB|1/s)")
+_PATH: Final = re.compile(r"/\S*/")
 _NO_BREAK: Final = "\u00a0"
 _SHELL_WORD: Final = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")
-
-
-def printable(text: str) -> str:
-    """Return `text` without control characters, as text from outside could upset a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def output_width() -> int:
@@ -336,8 +341,8 @@ def fitted(lines: Iterable[str], width: int | None = None) -> str:
 def folded(line: str, width: int) -> list[str]:
     r"""Return a line as lines of at most `width` columns.
 
-    Only a word that is longer than a line is broken. A command continues after a backslash, as a
-    shell reads it, so it can be pasted; its words are never broken.
+    Only a word that is longer than a line is broken, and no path. A command continues after a
+    backslash, as a shell reads it, so it can be pasted; its words are never broken.
     """
     if len(line) <= width:
         return [line.rstrip()]
@@ -363,9 +368,11 @@ def folded(line: str, width: int) -> list[str]:
 
 
 def _wrapped(text: str, width: int, hang: str) -> list[str]:
-    """Return wrapped text; a number stays with its unit."""
-    glued = _UNIT.sub(_NO_BREAK, text)
-    lines = wrap(glued, width, subsequent_indent=hang, break_on_hyphens=False)
+    """Return wrapped text; a number stays with its unit, and a path in one line."""
+    glued, breaks = _UNIT.sub(_NO_BREAK, text), not _PATH.search(text)
+    lines = wrap(
+        glued, width, subsequent_indent=hang, break_on_hyphens=False, break_long_words=breaks
+    )
     return [line.replace(_NO_BREAK, " ") for line in lines]
 
 

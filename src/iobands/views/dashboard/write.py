@@ -40,7 +40,7 @@ from iobands.views.dashboard.alert_page import alert_pages
 from iobands.views.dashboard.overview import Cluster, clusters_page, overview
 from iobands.views.dashboard.series import details_of, job_id, seconds
 from iobands.views.maintenance import page_about, page_of_maintenance
-from iobands.views.writing import Block, printable
+from iobands.views.writing import Block
 
 # Independent of the umask, as a web server reads them as another user.
 _READABLE: Final = 0o644
@@ -206,7 +206,7 @@ def _plain(value: object) -> object:
     """Return data without characters that could break a page, times as seconds since 1970."""
     match value:
         case str():
-            return printable(value)
+            return model.printable(value)
         case datetime():
             return seconds(value)
         case Mapping():
