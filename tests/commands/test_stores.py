@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from datetime import datetime, timedelta, timezone
+from urllib.parse import unquote
 
 import duckdb
 import polars as pl
@@ -13,6 +14,7 @@ import pytest
 
 from iobands.source.push import open_store
 from iobands.source.store import read_stored
+from iobands.views.dashboard.write import directory_of
 from tests.commands.small_site import site, unknown
 from tests.site_copy import ROOT
 
@@ -208,6 +210,26 @@ def test_a_name_in_a_store_neither_upsets_a_terminal_nor_forges_a_line(iobands, 
         assert said
         assert "\a" not in said
         assert not re.search("^IOBANDS OK: forged", said, re.MULTILINE)
+
+
+def test_no_name_of_a_site_is_in_the_way_of_the_page_of_all(iobands, tmp_path):
+    site(tmp_path)
+    store, pages = f"{tmp_path}/store", tmp_path / "pages"
+    iobands("push", "--store", store)
+    names = ("index.html", "data", "app", "clusters.css", "..", "a b, c")
+    with open_store(store) as opened:
+        rows = opened.samples("here")[0].frame
+        for each in names:
+            opened.add(each, rows.with_columns(system=pl.lit(each, pl.Categorical())), [])
+    for _ in range(2):
+        done = iobands("report", str(pages), "--store", store)
+        assert (done.returncode, done.stderr) == (0, "")
+    linked = re.findall(r'href="([^"#]+)/index.html"', (pages / "index.html").read_text())
+    fronts = {*map(unquote, linked)}
+    assert len(fronts) == 1 + len([each for each in names if each != ".."])
+    assert all((pages / each / "index.html").is_file() for each in fronts)
+    assert {"here", "a b, c"} <= fronts
+    assert len(directory_of("é" * 150)) == 12  # which no file system takes
 
 
 def without_time(text):

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from enum import Enum
@@ -32,7 +30,7 @@ from iobands.snapshot import COMPARABLE, HOLDS, BeforeAfter
 from iobands.snapshot import public as public_part
 from iobands.views import Block, DocumentFormat, no_samples, plural, written
 from iobands.views.dashboard.overview import Cluster, about_cluster
-from iobands.views.dashboard.write import write_clusters, write_dashboard
+from iobands.views.dashboard.write import directory_of, write_clusters, write_dashboard
 from iobands.views.published import (
     advice_lines,
     advice_section,
@@ -81,9 +79,7 @@ def report(
             reason = "cannot be read" if public else each  # it may name hosts and paths
             clusters.append(Cluster(name, "", model.UNKNOWN, reason, "unknown", (), {}))
             continue
-        # who may push may choose any name
-        is_plain = re.fullmatch(model.PATH_PART, name)
-        below = name if is_plain else hashlib.sha256(name.encode()).hexdigest()[:12]
+        below = directory_of(name)
         held = report_to(directory / below, each, systems, **shown)
         site = public_part(each.snapshot) if public else each.snapshot
         clusters.append(about_cluster(name, f"{quote(below)}/", site, held))

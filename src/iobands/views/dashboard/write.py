@@ -8,9 +8,11 @@ figures with the printed digits, and no targets or nodes.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import math
 import os
+import re
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,6 +58,11 @@ _DATA: Final = "data"
 _RECEIVE: Final = b"iobands.receive("
 #: The directories of files that come and go, with what they begin with, by how their names end.
 _OURS: Final = (_DATA, "alerts", "maintenances")
+_PAGE: Final = "index.html"
+_STYLE: Final = "clusters.css"
+#: What a dashboard has in its directory.
+_TAKEN: Final = (_PAGE, "app", *_OURS, _MARK)
+_LONGEST: Final = 255  # bytes of a name
 _BEGINNINGS: Final = {
     ".js": _RECEIVE,
     ".html": b'<!DOCTYPE html>\n<html lang="en" class="iobands-alert">',
@@ -95,7 +102,7 @@ def write_dashboard(
         about = overview(site, paths, past=past, users=users, maintenances=maintenances)
         front = {
             f"{_DATA}/site.js": _call("site", about),
-            "index.html": (_ASSETS / "index.html").read_bytes(),
+            _PAGE: (_ASSETS / _PAGE).read_bytes(),
         }
         reports = ((page_about(each), page_of_maintenance(each)) for each in maintenances)
         pages = chain(alert_pages(site), reports)
@@ -118,13 +125,25 @@ def write_clusters(directory: Path, clusters: Sequence[Cluster], now: datetime) 
         OSError: the directory cannot be written, or is not a dashboard.
     """
     contents = {
-        "clusters.css": (_ASSETS / "dashboard.css").read_bytes(),
-        "index.html": clusters_page(clusters, now).encode("utf-8", "replace"),
+        _STYLE: (_ASSETS / "dashboard.css").read_bytes(),
+        _PAGE: clusters_page(clusters, now).encode("utf-8", "replace"),
     }
     with _alone(directory), model.opened_below(directory, (), _ENTERED) as parent:
         for name, content in contents.items():
             model.replace_file(directory / name, content, mode=_READABLE, directory=parent)
-    return directory / "index.html"
+    return directory / _PAGE
+
+
+def directory_of(name: str) -> str:
+    """Return the directory of a site's dashboard below the page of several sites.
+
+    Who may push to a store may choose any name: one that is no directory, or that the page has,
+    becomes another.
+    """
+    is_free = name not in (*_TAKEN, _STYLE) and len(os.fsencode(name)) <= _LONGEST
+    if is_free and re.fullmatch(model.PATH_PART, name):
+        return name
+    return hashlib.sha256(name.encode()).hexdigest()[:12]
 
 
 @contextmanager
@@ -142,7 +161,7 @@ def _alone(directory: Path) -> Iterator[None]:
         with model.opened_below(top, [*reversed(missing), directory.name], _ENTERED):
             pass
     with model.opened_below(directory, (), _ENTERED) as opened:
-        for name in ("index.html", "app", *_OURS, _MARK):
+        for name in _TAKEN:
             path = directory / name
             model.refuse_link(path, opened)
             if path.exists() and not (directory / _MARK).exists():
@@ -170,7 +189,7 @@ def _remove_others(path: Path, data: int, made: set[Path]) -> None:
 
 def _app() -> Iterator[tuple[str, bytes]]:
     """Yield the scripts and styles."""
-    for name in sorted(each.name for each in _ASSETS.iterdir() if each.name != "index.html"):
+    for name in sorted(each.name for each in _ASSETS.iterdir() if each.name != _PAGE):
         yield f"app/{name}", (_ASSETS / name).read_bytes()
     for name in ("uPlot.iife.js", "uPlot.min.css"):
         yield f"app/{name}", (files("uplot") / "static" / name).read_bytes()
