@@ -68,6 +68,7 @@ _EXPECTED: Final[Mapping[Type, str]] = {
 _BLOCK: Final = 2**24  # bytes that are parsed at once
 # All but bars and control characters.
 _NO_MARKS: Final = bytes(range(ord(" "), 2**8)).replace(b"|", b"")
+_MARKS: Final = r"[\x00-\x1f|]"
 
 
 @dataclass
@@ -204,6 +205,18 @@ def _possible(name: str) -> pl.Expr:
         return pl.when(value.is_finite()).then(value)
     whole = (value == value.floor()) & (value.abs() < _EXACT_BELOW)
     return pl.when(whole).then(value).cast(pl.Int64)
+
+
+def possible(rows: pl.DataFrame) -> pl.Series:
+    """Return which typed rows, with all columns but their origin, a perflog can have."""
+    cells = rows.with_columns(pl.col(VARIABLE, UNIT).cast(pl.String)).select(*READ, *SPEEDS)
+    good = _good(cells.select(READ), cells.select(_possible(name) for name in READ))
+    for column in rows.select(pl.col(pl.Categorical, pl.String)).iter_columns():
+        texts = column.unique().drop_nulls()
+        text = texts.cast(pl.String)
+        if (odd := texts.filter(text.str.contains(_MARKS) | text.is_in([*NULLS]))).len():
+            good &= ~column.is_in(odd.implode()).fill_null(value=False)
+    return good
 
 
 def _good(cells: pl.DataFrame, rows: pl.DataFrame) -> pl.Series:

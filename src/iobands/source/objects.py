@@ -39,7 +39,7 @@ from iobands.source.store import (
     StoreError,
     nothing_there,
     refuse_newer,
-    stored_columns,
+    stored_rows,
     typed,
     unusable,
     without_password,
@@ -154,13 +154,16 @@ class ObjectStore:
         found = self._each(top, read, files)
         frames = {path: each for path, each in found.items() if isinstance(each, pl.DataFrame)}
         new = pl.concat([pl.DataFrame(schema=SAMPLES), *frames.values()])
-        rows = stored_columns([new], sources)
-        if len(new) > KEPT_FROM * len(rows) and frames.keys() <= there.keys():
+        damaged = [each for each in found.values() if isinstance(each, Rejected)]
+        rows, rejected = stored_rows([new], damaged, sources)
+        # what is rejected is read, and said, each time
+        is_whole = len(rejected) == len(damaged) and frames.keys() <= there.keys()
+        if len(new) > KEPT_FROM * len(rows) and is_whole:
             read_now = {path: there[path] for path in (*files, *frames)}
             stored = _Kept(read_now, Packed.of(rows.frame))
             with suppress(OSError):
                 write_sealed(cache, msgspec.msgpack.encode(stored))
-        return rows, [each for each in found.values() if isinstance(each, Rejected)]
+        return rows, rejected
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
         """Delete whole months, and the run reports that changed before; see `Store`."""

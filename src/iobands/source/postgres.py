@@ -26,7 +26,7 @@ from iobands.source.store import (
     nothing_there,
     refuse_newer,
     refused,
-    stored_columns,
+    stored_rows,
     typed,
     unusable,
     without_password,
@@ -159,7 +159,7 @@ class PostgresStore:
             )
             rejected += refused(rows.filter("edited"), why)
             found.append(typed(rows.filter(~pl.col("edited"))))
-        return stored_columns(found), rejected
+        return stored_rows(found, rejected)
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
         """Delete rows in one transaction; see `Store`."""

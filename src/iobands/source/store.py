@@ -26,7 +26,7 @@ import polars as pl
 from iobands.model import SPEEDS, TIME, VALUE, Rejected, Rejections, path_part
 from iobands.snapshot import Columns, Source
 from iobands.source.known import Known, read_known, recent_of
-from iobands.source.lines import FILE, LINE, ROWS, SAID
+from iobands.source.lines import FILE, LINE, ROWS, SAID, possible
 from iobands.source.perflog import Parsed
 from iobands.source.samples import Samples
 
@@ -38,6 +38,7 @@ SAMPLES: Final[Mapping[str, Any]] = {
     "file": pl.Categorical(),
     "line": pl.Int64(),
 }
+_HAS_ORIGIN: Final = pl.all_horizontal(pl.col("file", "line").is_not_null())
 #: What makes a row what it is.
 CONTENT: Final = tuple(name for name in SAMPLES if name not in {"file", "line"})
 #: The document with the rejected lines.
@@ -52,18 +53,6 @@ EVER: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 class StoreError(Exception):
     """A store cannot be used; the message says which, why, and what to do."""
-
-
-def _is_possible() -> pl.Expr:
-    """Return what the reader of perflogs ensures; whoever may write to a store need not.
-
-    Made for each use: a literal time starts the threads of polars, which no fork survives.
-    """
-    return (
-        pl.col(TIME).is_between(EVER, datetime(2200, 1, 1, tzinfo=timezone.utc))
-        & ((pl.col(VALUE) > 0) & pl.col(VALUE).is_finite()).fill_null(value=True)
-        & pl.all_horizontal(pl.col("file", "line").is_not_null())
-    ).fill_null(value=False)
 
 
 @dataclass(frozen=True)
@@ -164,10 +153,23 @@ def typed(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def stored_columns(frames: Iterable[pl.DataFrame], sources: Iterable[Source] = ()) -> Columns:
-    """Return the columns of `SAMPLES` of several sources and frames."""
-    read = (Source(each.lazy(), len(each)) for each in (pl.DataFrame(schema=SAMPLES), *frames))
-    return Columns([*sources, *read], SAMPLES)
+def stored_rows(
+    frames: Iterable[pl.DataFrame],
+    rejected: Iterable[Rejected] = (),
+    sources: Iterable[Source] = (),
+) -> Stored:
+    """Return the rows that an engine has, and what is rejected, with what no perflog can have.
+
+    Whoever may write to a store need not be the reader of a perflog, which ensures that. Of
+    `sources` that is known.
+    """
+    read, refused_rows = [*sources, Source(pl.LazyFrame(schema=SAMPLES), 0)], [*rejected]
+    for frame in frames:
+        good = possible(frame) & frame.select(_HAS_ORIGIN).to_series()
+        refused_rows += refused(frame.filter(~good), "not a sample that a perflog can have")
+        rows = frame.filter(good)
+        read.append(Source(rows.lazy(), len(rows)))
+    return Columns(read, SAMPLES), refused_rows
 
 
 def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
@@ -180,13 +182,12 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     found = [store.samples(name) for name in systems]
     rejected = [each for _, lines in found for each in lines]
     says = pl.any_horizontal(pl.col(SPEEDS).is_not_null()).alias("says")
-    every = stored_columns([], (source for each, _ in found for source in each.sources))
-    sources = [replace(each, frame=each.frame.with_columns(says)) for each in every.sources]
+    sources = [
+        replace(source, frame=source.frame.with_columns(says))
+        for each, _ in found
+        for source in each.sources
+    ]
     rows = Columns(sources, {**SAMPLES, "says": pl.Boolean()})
-    origin = rows.select(TIME, VALUE, "file", "line")
-    possible = origin.select(_is_possible()).to_series()
-    rejected += refused(origin.filter(~possible), "not a sample that a perflog can have")
-    rows = rows.filter(possible)
     if not len(rows):
         if not (there := ", ".join(store.systems())):
             raise FileNotFoundError("the store is empty; push first")
