@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from iobands.bands import Band, Bands, Epoch, Span
+from iobands.bands import Band, Bands, Epoch, Span, Spans
 from iobands.judge.state import bands_after
 from iobands.snapshot import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO, Action, in_force
 from tests.factory import NOW
@@ -84,10 +84,10 @@ def test_a_rebaseline_ends_what_was_in_force() -> None:
 
 
 def test_a_resolve_leaves_its_span_out() -> None:
-    bands = Bands("here", (epoch(0, 5),), left_out=(Span(NOW, NOW + DAY),))
+    bands = Bands("here", (epoch(0, 5),), left_out=(Spans((Span(NOW, NOW + DAY),)),))
     done = replace(ONE, kind=RESOLVE, since=NOW + 2 * DAY, until=NOW + 3 * DAY)
     found = bands_after(bands, [done])
-    assert [(each.begin, each.end) for each in found.left_out] == [
+    assert [(each.begin, each.end) for spans in found.left_out for each in spans.every] == [
         (NOW, NOW + DAY),
         (NOW + 2 * DAY, NOW + 3 * DAY),
     ]

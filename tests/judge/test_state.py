@@ -416,8 +416,10 @@ maintenance:
     assert window.following(NOW).begin.isoformat() == "2026-12-02T07:00:00+00:00"
     with pytest.raises(FileError, match="write a time zone, such as Europe/Paris"):
         parse_bands(text.replace("Europe/Paris", "Here").encode(), Path("here.yaml"))
-    with pytest.raises(FileError, match="FREQ=HOURLY"):
-        parse_bands(text.replace("MONTHLY", "HOURLY").encode(), Path("here.yaml"))
+    # by hours, no page could show it; every 0 days, it would never end
+    for rule in ("FREQ=HOURLY", "FREQ=DAILY;INTERVAL=0", "FREQ=DAILY;INTERVAL=-1"):
+        with pytest.raises(FileError, match=rule):
+            parse_bands(text.replace("FREQ=MONTHLY;BYDAY=1WE", rule).encode(), Path("here.yaml"))
 
 
 def test_a_series_is_retired_until_it_is_run_again(files: SiteFiles) -> None:

@@ -17,8 +17,8 @@ from iobands.bands.band import (
     Epoch,
     Limit,
     Span,
+    Spans,
     Window,
-    covered,
     log_fence,
 )
 from iobands.bands.file import bands_path, epoch_yaml, load_bands, parse_bands, write_epoch

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -208,7 +209,7 @@ class Epoch:
 class Bands:
     """The bands of one system, its epochs in the order of time.
 
-    Samples in one of the spans `left_out` are kept and not judged. `maintenance` are the windows
+    Samples in the spans `left_out` are kept and not judged. `maintenance` are the windows
     in the file; the judge adds them to the spans of a series. `least_change` is the smallest change
     that raises an alert, as a share of the level before, None if the file does not set it.
     `warnings` name entries of the files that are probably not intended.
@@ -216,14 +217,14 @@ class Bands:
 
     system: str
     epochs: tuple[Epoch, ...]
-    left_out: tuple[Span, ...] = ()
+    left_out: tuple[Spans, ...] = ()
     least_change: float | None = None
     maintenance: tuple[Window, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def leaving_out(self, *spans: Span) -> Bands:
+    def leaving_out(self, spans: Spans) -> Bands:
         """Return the bands with further spans that are not judged."""
-        return replace(self, left_out=(*self.left_out, *spans))
+        return replace(self, left_out=(*self.left_out, spans))
 
     def epoch_at(self, when: datetime) -> Epoch | None:
         """Return the epoch in force at `when`: the last that began by then, or None.
@@ -285,14 +286,20 @@ class Window:
 
     def spans(self, until: datetime) -> tuple[Span, ...]:
         """Return the occurrences that began by `until`, in the order of time."""
-        if not self.repeat:
-            return (self._span(self.begin),) if self.begin <= until else ()
-        return tuple(map(self._span, self._rule().between(self.begin, until, inc=True)))
+        return _around(self, until)[0]
 
     def following(self, now: datetime) -> Span | None:
         """Return the first occurrence that begins after `now`, or None."""
-        begin = self._rule().after(now) if self.repeat else self.begin
-        return self._span(begin) if begin and begin > now else None
+        return _around(self, now)[1]
+
+    def around(self, when: datetime) -> tuple[tuple[Span, ...], Span | None]:
+        """Return the occurrences that began by then, and the next."""
+        begins: Sequence[datetime] = [self.begin] if self.begin <= when else []
+        following = self.begin if self.begin > when else None
+        if self.repeat:
+            rule = self._rule()
+            begins, following = rule.between(self.begin, when, inc=True), rule.after(when)
+        return tuple(map(self._span, begins)), self._span(following) if following else None
 
     def _span(self, begin: datetime) -> Span:
         begin = begin.astimezone(timezone.utc)
@@ -311,6 +318,10 @@ class Window:
         return rrulestr(self.repeat, dtstart=start)
 
 
+# years of a daily window take a while, and each series asks for them
+_around: Final = lru_cache(256)(Window.around)
+
+
 @dataclass(frozen=True)
 class Span:
     """The time from `begin` to `end`, both included; `why` its samples are left out."""
@@ -324,12 +335,39 @@ class Span:
         return self.begin <= when <= self.end
 
 
-def covered(spans: Iterable[Span], begin: datetime, end: datetime) -> timedelta:
-    """Return how much of the time from `begin` to `end` is in `spans`, overlaps counted once."""
-    found, reached = timedelta(), begin
-    for span in sorted(spans, key=lambda each: each.begin):
-        start, stop = max(span.begin, reached), min(span.end, end)
-        if stop > start:
-            found += stop - start
-            reached = stop
-    return found
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Several spans, which may overlap; of years of a daily window, few are looked at."""
+
+    every: tuple[Span, ...] = ()
+
+    @cached_property
+    def edges(self) -> tuple[list[datetime], list[datetime]]:
+        """Where the time in one of them begins and ends, in order."""
+        begins: list[datetime] = []
+        ends: list[datetime] = []
+        for span in sorted(self.every, key=lambda each: each.begin):
+            if ends and span.begin <= ends[-1]:
+                ends[-1] = max(span.end, ends[-1])
+            else:
+                begins.append(span.begin)
+                ends.append(span.end)
+        return begins, ends
+
+    def __contains__(self, when: datetime) -> bool:
+        """Return whether `when` is in one of them."""
+        begins, ends = self.edges
+        place = bisect_right(begins, when)
+        return place > 0 and when <= ends[place - 1]
+
+    def why(self, when: datetime) -> str:
+        """Return why a sample of `when` is left out; empty if it is not."""
+        return next((each.why for each in self.every if when in each), "") if when in self else ""
+
+    def covered(self, begin: datetime, end: datetime) -> timedelta:
+        """Return how much of the time from `begin` to `end` is in them."""
+        begins, ends = self.edges
+        near = slice(bisect_left(ends, begin), bisect_right(begins, end))
+        inside = zip(begins[near], ends[near], strict=True)
+        parts = (max(min(last, end) - max(first, begin), timedelta()) for first, last in inside)
+        return sum(parts, timedelta())

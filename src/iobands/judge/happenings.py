@@ -254,7 +254,7 @@ def _checks(series: Collection[tuple[Series, Bands]]) -> list[_Check]:
             in_utc(miss.when): miss.what
             for each, bands in mine
             for miss in each.missing
-            if miss.is_failure and not any(miss.when in span for span in bands.left_out)
+            if miss.is_failure and not any(miss.when in each for each in bands.left_out)
         }
         failures = np.array([*said], "datetime64[ns]")
         runs = [each.history.times for each, _ in mine]

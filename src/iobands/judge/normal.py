@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Bands, Limit, log_fence
+from iobands.bands import (
+    ABOVE,
+    BELOW,
+    COLLAPSED,
+    NO_BAND,
+    WITHIN,
+    Band,
+    Bands,
+    Limit,
+    Spans,
+    log_fence,
+)
 from iobands.judge.detect import FIRST_BASELINE, Baseline
 from iobands.snapshot import (
     VERDICTS,
@@ -69,9 +80,24 @@ def judged(history: History, bands: Bands) -> NDArray[np.int_]:
 def left_out(history: History, bands: Bands) -> NDArray[np.bool_]:
     """Return which samples are kept but not judged: resolved, discarded or in maintenance."""
     found = np.zeros(len(history), dtype=bool)
-    for span in bands.left_out:
-        found |= (history.times >= in_utc(span.begin)) & (history.times <= in_utc(span.end))
+    for spans in bands.left_out:
+        found |= inside(spans, history.times)
     return found
+
+
+def inside(spans: Spans, times: Times) -> NDArray[np.bool_]:
+    """Return which of `times`, in UTC, are in one of the spans."""
+    begins, ends = _edges(spans)
+    if not len(begins):
+        return np.zeros(len(times), dtype=bool)
+    place = np.searchsorted(begins, times, "right") - 1
+    return np.asarray((place >= 0) & (times <= ends[place]))
+
+
+@lru_cache(256)  # those of a maintenance are asked for by each series
+def _edges(spans: Spans) -> tuple[Times, Times]:
+    begins, ends = (np.array([*map(in_utc, each)], "datetime64[ns]") for each in spans.edges)
+    return begins, ends
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from iobands.judge.detect import Budget
+from iobands.judge.normal import inside
 from iobands.judge.peer_scan import compare_peers, comparisons_a_year, looks, over_others
 from iobands.snapshot import (
     CHECK,
@@ -27,7 +28,7 @@ from iobands.snapshot import (
     Columns,
     PeerName,
     Place,
-    Span,
+    Spans,
     Speeds,
     session_codes,
     sessions_of,
@@ -46,7 +47,7 @@ _RUN: Final = (*CHECK, TIME)
 def places_of(
     speeds: pl.DataFrame,
     samples: Columns,
-    not_judged: Callable[[str, str, str], Sequence[tuple[Span, str | None]]],
+    not_judged: Callable[[str, str, str], Sequence[tuple[Spans, str | None]]],
     now: datetime,
     false_alarms: float,
 ) -> tuple[Place, ...]:
@@ -69,7 +70,7 @@ def places_of(
             of_target = pinned.filter(own) if kind == TARGET else pinned.clear()
             by_variable = dict(_matrices(_without(rows, spans), _without(of_target, spans)))
             every = [*by_variable.values()]
-            accepted = [peer for span, peer in spans if span.begin == LONG_AGO]
+            accepted = [peer for each, peer in spans if LONG_AGO in each]
             newest = max((each.times[-1:] for each in every), default=np.empty(0, "datetime64[ns]"))
             a_year = float(comparisons_a_year(every, newest).sum())
             peers = {
@@ -101,10 +102,11 @@ def _pinned(samples: Columns) -> pl.DataFrame:
     )
 
 
-def _without(rows: pl.DataFrame, spans: Sequence[tuple[Span, str | None]]) -> pl.DataFrame:
-    for span, peer in spans:
+def _without(rows: pl.DataFrame, spans: Sequence[tuple[Spans, str | None]]) -> pl.DataFrame:
+    for each, peer in spans:
         of_peer = pl.lit(value=True) if peer is None else pl.col("peer") == peer
-        rows = rows.filter(~(pl.col(TIME).is_between(span.begin, span.end) & of_peer))
+        times = rows[TIME].cast(pl.Datetime("ns")).to_numpy()
+        rows = rows.filter(~(pl.Series(inside(each, times)) & of_peer))
     return rows
 
 

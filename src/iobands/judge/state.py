@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from iobands.bands import NO_BAND, Band, Bands, Epoch, Span, covered
+from iobands.bands import NO_BAND, Band, Bands, Epoch, Span, Spans
 from iobands.judge.detect import Months
 from iobands.judge.detection import Detection, detect
 from iobands.judge.memory import Remembered
@@ -124,7 +125,7 @@ class Stage:
         Nor does a run that was made again make a sample missing.
         """
         spans = self.known.maintenance[run.system].of(run.fields.get("file_system"))
-        return run.purpose not in ASKED and not any(run.when in span for span in spans)
+        return run.purpose not in ASKED and run.when not in spans
 
     @property
     def measured(self) -> dict[SeriesKey, History]:
@@ -154,7 +155,8 @@ class Stage:
     def missed_schedule(self) -> timedelta | None:
         """The shortest declared interval if no session ran for two of them, else None."""
         last, now = self.known.last_session, self.known.now
-        spans = [span for each in self.known.maintenance.values() for span in each.of(None)]
+        every = (each.of(None).every for each in self.known.maintenance.values())
+        spans = Spans(tuple(chain.from_iterable(every)))
         # dated by a wrong clock: only the samples tell when a session ran
         began = last.began if last and last.began <= now + AHEAD else LONG_AGO
         rows = self.known.samples.values.select("purpose", TIME)
@@ -176,25 +178,26 @@ def spans_of_peers(
     kind: str,
     system: str,
     where: str,
-) -> list[tuple[Span, str | None]]:
-    """Return when runs do not count for targets or nodes: spans, each with a peer or None for all.
+) -> list[tuple[Spans, str | None]]:
+    """Return when runs do not count for targets or nodes: spans, with their peer or None for all.
 
     They are maintenance, the time before the epoch, before the level of a peer that a person called
     normal, and while a peer was slow for a reason that a person resolved.
     """
-    every = [*windows[system].of(where if kind == TARGET else None)]
+    every = windows[system].of(where if kind == TARGET else None).every
     just_before = timedelta(microseconds=1)
     if begin := bands_of[system].compares_since(now):
-        every.append(Span(LONG_AGO, begin - just_before, "before the epoch"))
-    found: list[tuple[Span, str | None]] = [(span, None) for span in every]
+        every = (*every, Span(LONG_AGO, begin - just_before, "before the epoch"))
+    found: list[tuple[Spans, str | None]] = [(Spans(every), None)]
     for action in in_force(logs[system].actions, now):
         peer, since, until = getattr(action, kind), action.since, action.until
         if not peer or not since or not action.names(PeerName(kind, system, where, peer)):
             continue
         if action.kind == RESOLVE and until:
-            found.append((Span(since, until, action.reason), peer))
+            found.append((Spans((Span(since, until, action.reason),)), peer))
         elif action.kind == REBASELINE:
-            found.append((Span(LONG_AGO, since - just_before, action.reason), peer))
+            before = Span(LONG_AGO, since - just_before, action.reason)
+            found.append((Spans((before,)), peer))
     return found
 
 
@@ -229,10 +232,10 @@ def judged_series(
     for key in stage.keys:
         history = known.histories.get(key, NOTHING)
         spans = known.maintenance[key.system].of(key.file_system)
-        bands = bands_after(known.bands[key.system], stage.standing[key]).leaving_out(*spans)
+        bands = bands_after(known.bands[key.system], stage.standing[key]).leaving_out(spans)
         # of two runs at the same time max() takes the first, and reports have more details
         missing = [*missing_in_reports(key, stage.runs.get(key, ())), *stage.missing.get(key, ())]
-        missing = [each for each in missing if not any(each.when in span for span in spans)]
+        missing = [each for each in missing if each.when not in spans]
         newest = max(missing, key=lambda miss: miss.when, default=None)
         status = _unjudged(history, newest.what if newest else "no sample")
         normal, detection = nothing_known(len(history)), None
@@ -283,7 +286,7 @@ def _status(
     usable = (comparing(history, bands) & history.passed & ~history.asked)[:-1].sum()
     healthy = State.WATCH if detection.suspicion else State.HEALTHY
     state, why = change.kind if change else healthy, ""
-    out = next((span.why for span in bands.left_out if when in span), "")
+    out = next(filter(None, (each.why(when) for each in bands.left_out)), "")
     if out:
         why = f"its newest sample is not judged: {out}"
     if band is None:
@@ -309,7 +312,7 @@ def _unjudged(history: History, why: str) -> Status:
 
 
 def _missing(
-    key: SeriesKey, history: History, miss: MissingRun | None, now: datetime, spans: Sequence[Span]
+    key: SeriesKey, history: History, miss: MissingRun | None, now: datetime, spans: Spans
 ) -> str | None:
     """Return why the newest sample is not the expected one, or None.
 
@@ -320,7 +323,7 @@ def _missing(
         return miss.what
     on_demand = key.case is not None and not history.is_scheduled
     overdue = None if on_demand else overdue_after(history)
-    if overdue is not None and now - newest - covered(spans, newest, now) > overdue:
+    if overdue is not None and now - newest - spans.covered(newest, now) > overdue:
         return f"the newest sample is {(now - newest) / timedelta(days=1):.0f} days old"
     return None
 
@@ -350,7 +353,7 @@ def bands_after(bands: Bands, actions: Iterable[Action]) -> Bands:
             bands = _rebaselined(bands, action, action.since)
         if action.kind in _LEFT_OUT and action.since is not None and action.until is not None:
             why = _LEFT_OUT[action.kind].format(action.reason)
-            bands = bands.leaving_out(Span(action.since, action.until, why))
+            bands = bands.leaving_out(Spans((Span(action.since, action.until, why),)))
     return bands
 
 

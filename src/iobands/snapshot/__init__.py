@@ -17,6 +17,7 @@ from iobands.bands.band import (
     Epoch,
     Limit,
     Span,
+    Spans,
     Window,
 )
 from iobands.model import (

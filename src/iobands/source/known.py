@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 import polars as pl
 
-from iobands.bands import Bands, Span, Window, load_bands
+from iobands.bands import Bands, Span, Spans, Window, load_bands
 from iobands.measure import read_last_session, read_leftovers, read_plan, read_run_reports
 from iobands.model import (
     ACCEPTANCE,
@@ -200,15 +200,20 @@ def _with_begun(bands: Bands, log: Log, now: datetime) -> tuple[Bands, Maintenan
     return found, maintenance_of(found, now)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Maintenance:
     """The maintenances of one system that began by now, each with its window."""
 
     spans: tuple[tuple[Span, Window], ...] = ()
 
-    def of(self, file_system: object) -> tuple[Span, ...]:
+    def of(self, file_system: object) -> Spans:
         """Return the maintenances of a file system."""
-        return tuple(span for span, window in self.spans if window.is_of(file_system))
+        return _spans_of(self, file_system)
+
+
+@lru_cache(256)  # each series asks
+def _spans_of(of: Maintenance, file_system: object) -> Spans:
+    return Spans(tuple(span for span, window in of.spans if window.is_of(file_system)))
 
 
 def maintenance_of(bands: Bands, now: datetime) -> Maintenance:

@@ -17,7 +17,7 @@ from typing import Final
 
 import polars as pl
 
-from iobands.bands import Span, covered
+from iobands.bands import Spans
 from iobands.model import (
     LATER_FIELDS,
     SERIES_FIELDS,
@@ -66,7 +66,7 @@ def overdue_after(history: History) -> timedelta | None:
 
 
 def missed_schedule(
-    began: datetime, histories: Collection[History], spans: Iterable[Span], now: datetime
+    began: datetime, histories: Collection[History], spans: Spans, now: datetime
 ) -> timedelta | None:
     """Return the shortest declared interval if no session ran for two of them, else None.
 
@@ -75,7 +75,7 @@ def missed_schedule(
     interval = min(filter(None, map(_declared, histories)), default=None)
     if interval is None:
         return None
-    return interval if now - began - covered(spans, began, now) > 2 * interval else None
+    return interval if now - began - spans.covered(began, now) > 2 * interval else None
 
 
 def _declared(history: History) -> timedelta | None:

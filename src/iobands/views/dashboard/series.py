@@ -26,6 +26,8 @@ _MOST_SESSIONS: Final = 42
 _RECENT: Final = slice(-2 * _MOST_SESSIONS, None)
 # The most rows of a map of peers; the slow ones come first.
 _MOST_ROWS: Final = 400
+# The newest occurrences of a window that are shown: of a daily one, older ones are too narrow.
+_MOST_SPANS: Final = 200
 _DIGITS: Final = 10
 _DAY: Final = 86_400
 # A character for each cell: the verdicts by their codes, and why a verdict is missing.
@@ -205,12 +207,12 @@ def seconds(when: datetime) -> int:
 
 
 def _maintenances(site: Snapshot, series: Series) -> list[Span]:
-    """Return the windows between the first run of the series and now, in order, with reasons."""
+    """Return the newest windows since the first run of the series, in order, with reasons."""
     spans = (
         replace(span, why=window.reason)
         for window in site.maintenance.get(series.key.system, ())
         if window.is_of(series.key.file_system)
-        for span in window.spans(site.now)
+        for span in window.spans(site.now)[-_MOST_SPANS:]
         if len(series.history) and span.end >= series.history.first
     )
     return sorted(spans, key=lambda each: each.begin)
