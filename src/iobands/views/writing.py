@@ -165,7 +165,7 @@ def age_text(age: timedelta) -> str:
     minutes, hours = (round(age / timedelta(**{unit: 1})) for unit in ("minutes", "hours"))
     if minutes < 60:  # noqa: PLR2004
         return f"{plural(max(0, minutes), 'minute')} ago"
-    return f"{plural(hours, 'hour')} ago" if hours < 48 else f"{age.days} days ago"  # noqa: PLR2004
+    return f"{plural(hours, 'hour')} ago" if hours < 48 else f"{max(age.days, 2)} days ago"  # noqa: PLR2004
 
 
 def plural(count: int, noun: str) -> str:
