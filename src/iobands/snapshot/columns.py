@@ -118,7 +118,9 @@ class Columns:
         return rows.with_columns(known).select(*self.schema)
 
     def at(self, places: NDArray[np.int_]) -> Columns:
-        """Return the rows at `places`, in their order."""
+        """Return the rows at `places`, in their order; itself if they are all, as they are."""
+        if len(places) == len(self) and (places == np.arange(len(self))).all():
+            return self
         within = places if self._places is None else self._places[places]
         known = {name: each[places] for name, each in self._known.items()}
         return Columns(self.sources, self.schema, within, known)

@@ -26,7 +26,7 @@ import polars as pl
 from iobands.model import SPEEDS, TIME, VALUE, Rejected, Rejections, path_part
 from iobands.snapshot import Columns, Source
 from iobands.source.known import Known, read_known, recent_of
-from iobands.source.lines import FILE, LINE, ROWS, SAID, possible
+from iobands.source.lines import FILE, LINE, ROWS, SAID, alike, possible
 from iobands.source.perflog import Parsed
 from iobands.source.samples import Samples
 
@@ -202,10 +202,9 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     # numbered anew, as a perflog that is rotated has another first line under the same name
     ordered = ordered.with_columns(pl.Series(LINE, range(len(rows)), pl.UInt32))
     # what is equal has one time and one value, which is quick to see
-    alike = ordered.select(TIME, VALUE).is_duplicated().arg_true()
-    rest = ordered.rows(alike.to_numpy()).select(~pl.struct(CONTENT).is_first_distinct())
-    if len(again := alike.filter(rest.to_series())):
-        ordered = ordered.filter(~ordered[LINE].is_in(again.implode()))
+    places = alike(ordered.select(TIME, VALUE))
+    is_new = ordered.rows(places).select(pl.struct(CONTENT).is_first_distinct()).to_series()
+    ordered = ordered.at(np.delete(np.arange(len(ordered)), places[~is_new.to_numpy()]))
     said = ordered.filter(ordered["says"]).select(*SAID)
     paths = [Path(name) for name in names]
     parsed = Parsed(ordered.drop("file", "line", "says", *SPEEDS), said, paths, Rejections(), [])
