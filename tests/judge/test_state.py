@@ -12,6 +12,7 @@ from iobands.judge.normal import OWN_HISTORY
 from iobands.judge.requests import RequestError
 from iobands.model import FileError
 from iobands.snapshot import DISCARD, RETIRE, VERDICTS, Snapshot, State
+from iobands.source.known import maintenance_of
 from tests.factory import (
     NOW,
     case,
@@ -420,6 +421,13 @@ maintenance:
     for rule in ("FREQ=HOURLY", "FREQ=DAILY;INTERVAL=0", "FREQ=DAILY;INTERVAL=-1"):
         with pytest.raises(FileError, match=rule):
             parse_bands(text.replace("FREQ=MONTHLY;BYDAY=1WE", rule).encode(), Path("here.yaml"))
+    # no month has 53 Mondays, and no 30 February comes
+    odd = parse_bands(text.replace("1WE", "53MO").encode(), Path("here.yaml"))
+    with pytest.raises(FileError, match=r"BYDAY=53MO': .*; write a rule such as"):
+        maintenance_of(odd, NOW)
+    rule = "MONTH=2;BYMONTHDAY=30"
+    never = parse_bands(text.replace("DAY=1WE", rule).encode(), Path("here.yaml"))
+    assert maintenance_of(never, NOW).spans == ()
 
 
 def test_a_series_is_retired_until_it_is_run_again(files: SiteFiles) -> None:

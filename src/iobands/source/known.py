@@ -227,7 +227,7 @@ def maintenance_of(bands: Bands, now: datetime) -> Maintenance:
         try:
             found += [(span, window) for span in window.spans(now)]
             window.following(now)  # which pages show
-        except (ValueError, OverflowError) as error:
+        except (ValueError, OverflowError, LookupError) as error:
             raise FileError(
                 f"maintenance of {bands.system}, {window.reason!r}: repeat is "
                 f"{window.repeat!r}: {error}; write a rule such as FREQ=MONTHLY;BYDAY=1WE"
