@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from datetime import datetime, timedelta, timezone
 from urllib.parse import unquote
@@ -230,6 +231,23 @@ def test_no_name_of_a_site_is_in_the_way_of_the_page_of_all(iobands, tmp_path):
     assert all((pages / each / "index.html").is_file() for each in fronts)
     assert {"here", "a b, c"} <= fronts
     assert len(directory_of("é" * 150)) == 12  # which no file system takes
+
+
+def test_a_site_whose_dashboard_cannot_be_written_costs_its_line_alone(iobands, tmp_path):
+    store, pages = f"{tmp_path}/store", tmp_path / "pages"
+    for name in ("one", "two"):
+        root = site(tmp_path / name, system=name)
+        shutil.move(root / "perflogs" / "here", root / "perflogs" / name)
+        iobands("push", "--store", store, cwd=root)
+    pages.mkdir()
+    (pages / "one").write_text("not a directory")
+    done = iobands("report", str(pages), "--store", store)
+    assert done.returncode == 3
+    assert re.search("^IOBANDS UNKNOWN: one: .*pages/one", done.stderr)
+    assert done.stderr.count("\n") == 1
+    page = (pages / "index.html").read_text()
+    assert 'href="two/index.html"' in page
+    assert 'href="one/index.html"' not in page
 
 
 def without_time(text):

@@ -70,23 +70,29 @@ def report(
     """
     shown = {"public": public, "past": options.as_of is not None}
     systems = options.config_of("systems")
-    clusters, now = [], datetime.now(timezone.utc)
+    clusters, unwritten, now = [], [], datetime.now(timezone.utc)
     is_page = output is ReportFormat.HTML
     if not is_page:
         cli.refuse(f"with --format {output.value}", "public")
     for name, each in sites_in_store(options) if is_page else ():
-        if isinstance(each, str):
-            reason = "cannot be read" if public else each  # it may name hosts and paths
-            clusters.append(Cluster(name, "", model.UNKNOWN, reason, "unknown", (), {}))
-            continue
-        below = directory_of(name)
-        held = report_to(directory / below, each, systems, **shown)
-        site = public_part(each.snapshot) if public else each.snapshot
-        clusters.append(about_cluster(name, f"{quote(below)}/", site, held))
-        now = each.snapshot.now
+        below, why = directory_of(name), ""
+        try:
+            if isinstance(each, str):
+                why = each
+            else:
+                held = report_to(directory / below, each, systems, **shown)
+                site = public_part(each.snapshot) if public else each.snapshot
+                clusters.append(about_cluster(name, f"{quote(below)}/", site, held))
+                now = each.snapshot.now
+                continue
+        except Exception as error:  # which costs no other site its page
+            why = str(error) or type(error).__name__
+            unwritten.append(f"{name}: {why}")
+        reason = "cannot be read" if public else why  # it may name hosts and paths
+        clusters.append(Cluster(name, "", model.UNKNOWN, reason, "unknown", (), {}))
     if clusters:
         cli.say(f"All sites: {write_clusters(directory, clusters, now).resolve()}")
-        return
+        raise typer.Exit(cli.problems(unwritten))
     judged = judgement_of(options, with_power=True)
     if is_page:
         report_to(directory, judged, systems, **shown)
