@@ -130,7 +130,8 @@ def test_a_name_is_a_part_of_a_path(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".", "..", "../evil", "/etc", "a/b", ".hidden", "-rf", "a\n", "a\0", "x" * 201]
+    "name",
+    ["", ".", "..", "../evil", "/etc", "a/b", ".hidden", "-rf", "a\n", "a\0", "\x7f", "x" * 201],
 )
 def test_what_leads_elsewhere_is_none(name):
     with pytest.raises(FileError, match="part of a path"):

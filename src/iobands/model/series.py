@@ -25,7 +25,7 @@ MADE_UP: Final = "made-up-site"
 ALL_TARGETS: Final = -1
 _SLUG_LENGTH: Final = 120  # file systems allow 255
 #: Data that may be one part of a path: files are found, and site files run, by these names.
-PATH_PART: Final = r"^[^./\x00-\x20-][^/\x00-\x1f\x7f]{0,199}$"
+PATH_PART: Final = r"^[^./\x00-\x20\x7f-][^/\x00-\x1f\x7f]{0,199}$"
 
 
 @dataclass(frozen=True)
