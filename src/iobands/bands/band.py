@@ -292,20 +292,12 @@ class Window:
         """Return the first occurrence that begins after `now`, or None."""
         return _around(self, now)[1]
 
-    def around(self, when: datetime) -> tuple[tuple[Span, ...], Span | None]:
-        """Return the occurrences that began by then, and the next."""
-        begins: Sequence[datetime] = [self.begin] if self.begin <= when else []
-        following = self.begin if self.begin > when else None
-        if self.repeat:
-            rule = self._rule()
-            begins, following = rule.between(self.begin, when, inc=True), rule.after(when)
-        return tuple(map(self._span, begins)), self._span(following) if following else None
-
-    def _span(self, begin: datetime) -> Span:
+    def span(self, begin: datetime) -> Span:
+        """Return the occurrence that begins then."""
         begin = begin.astimezone(timezone.utc)
         return Span(begin, begin + (self.end - self.begin), f"maintenance: {self.reason}")
 
-    def _rule(self) -> rrule | rruleset:
+    def rule(self) -> rrule | rruleset:
         """Return the rule.
 
         Raises:
@@ -318,8 +310,15 @@ class Window:
         return rrulestr(self.repeat, dtstart=start)
 
 
-# years of a daily window take a while, and each series asks for them
-_around: Final = lru_cache(256)(Window.around)
+@lru_cache(256)  # years of a daily window take a while, and each series asks for them
+def _around(window: Window, when: datetime) -> tuple[tuple[Span, ...], Span | None]:
+    """Return the occurrences that began by then, and the next."""
+    begins: Sequence[datetime] = [window.begin] if window.begin <= when else []
+    following = window.begin if window.begin > when else None
+    if window.repeat:
+        rule = window.rule()
+        begins, following = rule.between(window.begin, when, inc=True), rule.after(when)
+    return tuple(map(window.span, begins)), window.span(following) if following else None
 
 
 @dataclass(frozen=True)

@@ -160,8 +160,8 @@ def stored_rows(
 ) -> Stored:
     """Return the rows that an engine has, and what is rejected, with what no perflog can have.
 
-    Whoever may write to a store need not be the reader of a perflog, which ensures that. Of
-    `sources` that is known.
+    A perflog's reader refuses such rows; others who write to a store may not. The rows of
+    `sources` were looked at before.
     """
     read, refused_rows = [*sources, Source(pl.LazyFrame(schema=SAMPLES), 0)], [*rejected]
     for frame in frames:
