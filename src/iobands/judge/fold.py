@@ -195,10 +195,15 @@ def fold(
     logged_until = max((each.when for each in logged), default=LONG_AGO)
     next_number = 1 + max((each.number for each in stories), default=0)
     merged = [story for story in stories if story.into is not None]
-    current = stories
+    later = sorted(stories, key=lambda each: each.opened, reverse=True)
+    begun: list[Story] = []
     for each in sorted(happenings, key=lambda each: (each.raised, not each.certain, each.names)):
         merged = _merge_again(merged, stories, each.raised)
-        current = [s for s in current if s.closed is None or s.closed >= each.raised]
+        while later and later[-1].opened <= each.raised:
+            begun.append(later.pop())
+        begun = [s for s in begun if s.closed is None or s.closed >= each.raised]
+        # what is uncertain joins no alert that opened later
+        current = [*begun, *later] if each.certain else begun
         here = [story for story in current if story.is_at(each)]
         fresh = _fresh(each, here)
         known = _known(fresh, current) if each.raised <= logged_until else None
@@ -218,7 +223,7 @@ def fold(
         elif fresh.certain:
             opened = _opened(next_number, fresh, subject_of)
             stories.append(opened)
-            current.append(opened)
+            begun.append(opened)
             next_number += 1
     _merge_again(merged, stories, now)
     for story in stories:
