@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from iobands.commands.cli import SiteOptions
-from iobands.commands.judging import site_of
-from iobands.snapshot import Action
-from iobands.source.action_log import log_path, read_log
+from iobands.commands.judging import judgement_of, site_of
+from iobands.commands.status import log_news
+from iobands.judge.requests import Request, RequestError, action_of, subjects_of
+from iobands.snapshot import ACKNOWLEDGE, OPENED, RESOLVE, Action
+from iobands.source.action_log import append, log_path, read_alert_log, read_log, rewrite_events
 from tests.commands.calling import call
 from tests.factory import NOW, daily, write_perflog
-from tests.sites import levels
+from tests.sites import DAY, SiteFiles, levels, slow
 
 RAN = timedelta(hours=6)
 LOG = log_path(Path("config/alerts"), "here")
@@ -182,3 +187,75 @@ def test_a_sample_is_discarded_by_its_day_or_minute(site: Path) -> None:
     assert {each.kind for each in logged()} == {"discard", "retire", "undo"}
     lengths = [each.until - each.since for each in logged() if each.kind == "discard"]
     assert [round(each.total_seconds()) for each in lengths] == [1, 60, 60, 86_400]
+
+
+def test_an_undo_withdraws_one_of_several_answers(site: Path) -> None:
+    assert call("acknowledge", "disk", "--all", "--reason", "known")[0] == 0
+    assert len({each.when for each in logged()}) == 2
+    reads, writes = (f"disk fpp {name}" for name in ("read_bw", "write_bw"))
+    assert call("undo", writes, "--reason", "wrong")[0] == 0
+    quiet = {
+        each.subject: each.acknowledgement is not None
+        for each in site_of(SiteOptions()).alerts
+        if each.number
+    }
+    assert quiet == {reads: True, writes: False}
+    # as one wrote them at one time, each counts as one verdict
+    now = datetime.now(timezone.utc)
+    resolved = [replace(each, kind=RESOLVE, verdict="real", when=now) for each in logged()[:2]]
+    LOG.unlink()
+    append(LOG.parent, "here", [replace(e, since=NOW - 9 * DAY, until=now) for e in resolved])
+    assert site_of(SiteOptions()).ledger.real == 2
+
+
+def test_two_answers_at_once_are_one_after_the_other(site: Path) -> None:
+    command = [sys.executable, "-m", "iobands", "acknowledge", "disk", "write_bw", "--reason", "x"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = sorted(each.communicate()[0] for each in both)
+    assert "already acknowledged" in said[0] + said[1]
+    assert len(logged()) == 1
+    events = [*map(json.loads, Path("perflogs/here/alerts.jsonl").read_text().splitlines())]
+    assert len([each for each in events if each["event"] == "opened"]) == 2
+
+
+def test_one_number_is_given_to_one_alert(site: Path) -> None:
+    """Though a session ends while somebody who knows less has judged the site."""
+    options, late = SiteOptions(), Path("perflogs/here/local/Late.log")
+    log = late.with_name("BenchioFPP.log")
+    header, *lines = log.read_text().splitlines()
+    mine = [each for each in lines if "|read_bw|" in each]
+    log.write_text("\n".join([header, *(e for e in lines if e not in mine), ""]))
+    before = judgement_of(options)
+    late.write_text("\n".join([header, *mine, ""]))
+    log_news(options, judgement_of(options), partial(pytest.fail, "nobody was in between"))
+    assert log_news(options, before, partial(judgement_of, options)).news == {"here": []}
+    found = read_alert_log(Path("perflogs"), "here", datetime.now(timezone.utc))[0]
+    opened = [each for each in found if each.kind == OPENED]
+    assert sorted(each.number for each in opened) == [1, 2]
+
+
+def test_a_log_of_alerts_that_cannot_be_rebuilt_stays(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call("acknowledge", "disk", "write_bw", "--reason", "x")[0] == 0
+    log = Path("perflogs/here/alerts.jsonl")
+    before = log.read_bytes()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, resource.RLIM_INFINITY))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            rewrite_events(Path("perflogs"), "here", [])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    assert log.read_bytes() == before
+    assert call("alerts", "--rebuild")[0] == 0
+    assert log.with_suffix(".old").read_bytes() == before
+    monkeypatch.undo()
+
+
+def test_a_member_of_an_alert_of_several_is_not_acknowledged_alone(tmp_path: Path) -> None:
+    series = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read().alerts[0]
+    subjects = subjects_of([each.series for each in series.members], [series])
+    member = next(each for each in subjects if not each.number)
+    request = Request(ACKNOWLEDGE, "jane", "x")
+    with pytest.raises(RequestError, match=r"belongs to alert 1, a writes, .* acknowledge 1 --"):
+        action_of(member, request, member.series, {}, NOW)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -28,7 +30,7 @@ from iobands.judge.requests import (
     subjects_of,
 )
 from iobands.snapshot import SeriesKey, Snapshot
-from iobands.source.action_log import append, log_path
+from iobands.source.action_log import append, deciding, log_path
 from iobands.views import no_samples, plural, some
 
 
@@ -140,8 +142,8 @@ def _recorded(options: cli.SiteOptions) -> Snapshot:
 
     All systems are judged, as the numbers do not depend on what somebody looks at.
     """
-    judged = judgement_of(replace(options, system=None))
-    log_news(options, judged)
+    judge = partial(judgement_of, replace(options, system=None))
+    judged = log_news(options, judge(), judge)
     if options.system is not None:
         judged = judgement_of(options, memory=judged.memory)
     return judged.snapshot
@@ -161,34 +163,40 @@ def _act(
             raise cli.failure(f"{name} is empty; the log needs it")
     time = cli.time_of(since) if since else None
     request = Request(kind, " ".join(who.split()), reason, time, **more)
-    site = site_of(options) if options.dry_run else _recorded(options)
-    known, done = (*site.series, *site.retired), site.actions
-    subjects = subjects_of(known, site.alerts, site.past)
-    future: dict[SeriesKey, list[datetime]] = {}
-    for sample in site.future:
-        future.setdefault(sample.key, []).append(sample.when)
-    try:
-        chosen = selected(subjects, " ".join(words), request, every=options.every, log=done)
-        # to the microsecond, as an undo names its action by time
-        now = datetime.now(timezone.utc)
-        actions = [(each, action_of(each, request, known, done, now, future)) for each in chosen]
-    except RequestError as error:
-        raise cli.failure(str(error)) from error
-    directory, did = options.config_of("alerts"), _DONE[kind]
-    written: set[Path] = set()
-    for subject, action in actions:
-        if action is None:
-            is_known = kind == snapshot.ACKNOWLEDGE
-            said = "acknowledged, for the same reason" if is_known else "retired"
-            cli.say(f"{subject.title}: already {said}")
-        elif options.dry_run:
-            labels = [each.label for each in subject.series]
-            about = f"{plural(len(labels), 'series')}: {some(labels)}" if labels else subject.name
-            where = f"  in {log_path(directory, subject.system)}, of {about}"
-            cli.say(f"{subject.title}: would be {did}", where)
-        else:
-            written.add(append(directory, subject.system, [action]))
-            cli.say(f"{subject.title}: {did}")
+    directory, did, written = options.config_of("alerts"), _DONE[kind], set[Path]()
+    with nullcontext() if options.dry_run else deciding(options.perflogs_directory):
+        site = site_of(options) if options.dry_run else _recorded(options)
+        known, done = (*site.series, *site.retired), site.actions
+        subjects = subjects_of(known, site.alerts, site.past)
+        future: dict[SeriesKey, list[datetime]] = {}
+        for sample in site.future:
+            future.setdefault(sample.key, []).append(sample.when)
+        try:
+            chosen = selected(subjects, " ".join(words), request, every=options.every, log=done)
+            # each at a time of its own, to the microsecond, as an undo names its action by time
+            now = datetime.now(timezone.utc)
+            tick = timedelta(microseconds=1)
+            actions = [
+                (each, action_of(each, request, known, done, now + place * tick, future))
+                for place, each in enumerate(chosen)
+            ]
+        except RequestError as error:
+            raise cli.failure(str(error)) from error
+        for subject, action in actions:
+            if action is None:
+                is_known = kind == snapshot.ACKNOWLEDGE
+                said = "acknowledged, for the same reason" if is_known else "retired"
+                cli.say(f"{subject.title}: already {said}")
+            elif options.dry_run:
+                labels = [each.label for each in subject.series]
+                about = (
+                    f"{plural(len(labels), 'series')}: {some(labels)}" if labels else subject.name
+                )
+                where = f"  in {log_path(directory, subject.system)}, of {about}"
+                cli.say(f"{subject.title}: would be {did}", where)
+            else:
+                written.add(append(directory, subject.system, [action]))
+                cli.say(f"{subject.title}: {did}")
     for path in sorted(written):
         cli.say(f"Logged in {path}; commit this file.")
     if written and kind != snapshot.UNDO:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import chain
@@ -17,7 +18,7 @@ from iobands.measure import Listener, Selection, SessionError, Workplace, exactl
 from iobands.measure import measure as measure_session
 from iobands.model import LIMIT, MAINTENANCE, replace_file
 from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, begun
-from iobands.source.action_log import append, read_log
+from iobands.source.action_log import append, deciding, read_log
 from iobands.views import blocks, output_width, plural
 
 if TYPE_CHECKING:
@@ -78,11 +79,7 @@ def begin_maintenance(
     who, words = by or cli.login_name(), " ".join(reason.split())
     if not words:
         raise cli.failure("--reason is empty; the log needs it")
-    if found := [each for each in _logged(options, name) if each.is_open(now)]:
-        raise cli.failure(
-            f"a maintenance is open since {found[-1].window.begin:%d %b %H:%M} UTC "
-            f"({found[-1].window.reason}); end it first: iobands maintenance end"
-        )
+    _refuse_if_open(_logged(options, name))
     judged = judgement_of(only)
     places = tuple(dict.fromkeys(file_systems or ()))
     known = {str(each.key.file_system) for each in judged.snapshot.series}
@@ -97,7 +94,10 @@ def begin_maintenance(
     matches = tuple({"file_system": each} for each in places)
     first = first.replace(microsecond=0)  # so that it has begun for who looks in this second
     action = Action(BEGIN, now, who, words, matches, since=first, until=last)
-    path = append(options.config_of("alerts"), name, [action])
+    directory = options.config_of("alerts")
+    with deciding(options.perflogs_directory):
+        _refuse_if_open(begun(read_log(directory, name, now).actions))
+        path = append(directory, name, [action])
     where = ", ".join(places) or "all file systems"
     cli.say(f"Maintenance of {name} began at {first:%d %b %H:%M} UTC: {where}.")
     end = begun([action])[0].window.end
@@ -106,6 +106,16 @@ def begin_maintenance(
     cli.say(f"It {verb} at {end:%d %b %H:%M} UTC{how}")
     cli.say(f"Logged in {path}; commit this file.")
     _print_forecast(judged, places)
+
+
+def _refuse_if_open(maintenances: Iterable[BegunMaintenance]) -> None:
+    """End with a message if one is open."""
+    now = datetime.now(timezone.utc)
+    if found := [each for each in maintenances if each.is_open(now)]:
+        raise cli.failure(
+            f"a maintenance is open since {found[-1].window.begin:%d %b %H:%M} UTC "
+            f"({found[-1].window.reason}); end it first: iobands maintenance end"
+        )
 
 
 def end_maintenance(

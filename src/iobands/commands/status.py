@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from enum import Enum
@@ -22,13 +22,13 @@ from iobands.model import (
     TARGET,
     UNKNOWN,
     WORST_STATUS_FIRST,
-    naming,
     printable,
+    replace_file,
     worst,
 )
 from iobands.snapshot import AlertEvent, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
-from iobands.source.action_log import alert_log, append_events
+from iobands.source.action_log import OutdatedError, append_events, rewrite_events
 from iobands.views import plural
 from iobands.views.digest import chosen, digest_text, explanation, name_of, plugin_line
 
@@ -130,8 +130,7 @@ def explain(
         drawn = evidence(site, found[0], form)
         if drawn is None:
             raise cli.failure(f"{wanted} has no sample to draw")
-        with naming(figure):
-            figure.write_bytes(drawn)
+        replace_file(figure, drawn)
         cli.say(f"Figure: {figure.resolve()}")
 
 
@@ -217,6 +216,7 @@ _FORGETTING: Final = (
     snapshot.UNDO,
 )
 _BEFORE: Final = timedelta(microseconds=1)
+_ATTEMPTS: Final = 5
 
 
 def _rebuild(options: cli.PastSiteOptions) -> None:
@@ -236,22 +236,33 @@ def _rebuild(options: cli.PastSiteOptions) -> None:
         for system, events in judged.news.items():
             logged[system] = (*logged.get(system, ()), *events)
     for system, events in logged.items():
-        path = alert_log(perflogs, system)
-        with naming(path):
-            if path.exists():
-                path.replace(path.with_suffix(".old"))
-            append_events(perflogs, system, events)
+        path = rewrite_events(perflogs, system, events)
         cli.say(f"Wrote {path}: {plural(len(events), 'event')}")
 
 
-def log_news(options: cli.SiteOptions, judged: JudgedSite) -> None:
-    """Append what happened to alerts to their log; if that fails, say so and go on."""
-    for system, events in judged.news.items():
-        if events:
-            try:
-                append_events(options.perflogs_directory, system, events)
-            except OSError as error:
-                cli.note(f"alerts are not logged: {error}")
+def log_news(
+    options: cli.SiteOptions, judged: JudgedSite, again: Callable[[], JudgedSite]
+) -> JudgedSite:
+    """Append what happened to alerts to their log; if that fails, say so and go on.
+
+    If another process has logged something since it was read, the site is judged `again`, as both
+    may have given one number to two alerts. The judgement that was logged is returned.
+    """
+    for _ in range(_ATTEMPTS):
+        try:
+            for system, events in judged.news.items():
+                if events:
+                    known = judged.logged.get(system, ())
+                    append_events(options.perflogs_directory, system, events, known)
+        except OutdatedError:
+            judged = again()
+        except OSError as error:
+            cli.note(f"alerts are not logged: {error.filename}: {error.strerror}")
+            return judged
+        else:
+            return judged
+    cli.note("alerts are not logged: other processes log without end")
+    return judged
 
 
 def targets(

@@ -240,7 +240,13 @@ def ledger_of(
 
     `actions` are all that are in force about each series, target or node.
     """
-    done = {action.when: action for each in actions for action in each if action.kind == RESOLVE}
+    # of several alerts that were resolved together, each has its action
+    done = {
+        (action.when, action.alert): action
+        for each in actions
+        for action in each
+        if action.kind == RESOLVE
+    }
     entries = [_entry(each, done) for each in alerts if each.number is not None]
     ended = {each.ended for each in entries}
     # resolved before there was a log of alerts
@@ -256,9 +262,10 @@ def ledger_of(
     )
 
 
-def _entry(alert: Alert, done: Mapping[datetime, Action]) -> LedgerEntry:
+def _entry(alert: Alert, done: Mapping[tuple[datetime, int | None], Action]) -> LedgerEntry:
     assert alert.since is not None
-    by = done.get(alert.ended) if alert.ended else None
+    ways = [(alert.ended, number) for number in (alert.number, None) if alert.ended]
+    by = next((done[each] for each in ways if each in done), None)
     ratio = alert.peer.ratio.value if alert.peer else alert.ratio
     return LedgerEntry(
         *(alert.subject, alert.since, alert.raised, alert.ended),

@@ -69,13 +69,14 @@ _Place = tuple[str, str | None] | None
 class JudgedSite:
     """The snapshot, and the basis of each of its series.
 
-    `news` has, by system and in the order of time, the events of alerts that are not logged yet.
-    `runs` come from the newest run reports.
+    `news` has, by system and in the order of time, the events of alerts that are not logged yet,
+    `logged` those that are. `runs` come from the newest run reports.
     """
 
     snapshot: Snapshot
     judged: Mapping[SeriesKey, Judged]
     news: Mapping[str, Sequence[AlertEvent]]
+    logged: Mapping[str, Sequence[AlertEvent]]
     runs: Sequence[CheckRun] = ()
 
     @property
@@ -196,7 +197,8 @@ def judge(
         clock=clock,
         planned=known.planned,
     )
-    return JudgedSite(snapshot, judged, _news(numbered, known.alert_log), known.reports.runs)
+    news = _news(numbered, known.alert_log)
+    return JudgedSite(snapshot, judged, news, known.alert_log, known.reports.runs)
 
 
 def _groups(histories: Mapping[SeriesKey, History]) -> tuple[Group, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from functools import partial
@@ -26,12 +27,14 @@ from iobands.model import (
     parse_time,
     path_part,
     read_small,
+    replace_file,
     shown,
     utc_text,
 )
 from iobands.snapshot import Action, AlertEvent, Cause
 
 _LOCK_SECONDS: Final = 10
+_DECISION_SECONDS: Final = 60  # a site of years is judged within
 _MATCHES: Final = frozenset((*SERIES_FIELDS, "variable")) - {"system"}
 _Match = Annotated[dict[str, bool | float | str | None], Meta(min_length=1)]
 _Item = TypeVar("_Item", Action, AlertEvent)
@@ -73,6 +76,27 @@ _VALUES: Final[Mapping[str, _Value]] = {
     "series": (_series, "a list of objects that name series fields"),
     "cause": (_cause, "a cause"),
 }
+
+
+class OutdatedError(Exception):
+    """Another process has appended to a log what a judgement should have known."""
+
+
+@contextmanager
+def deciding(perflogs: Path) -> Iterator[None]:
+    """Let no other process decide on an action before what this one decided is logged.
+
+    Raises:
+        TimeoutError: another one takes long.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(held(perflogs / ".deciding.lock", _DECISION_SECONDS))
+        except TimeoutError:
+            raise
+        except OSError:
+            pass  # who cannot write there may write to the log of actions all the same
+        yield
 
 
 @dataclass(frozen=True)
@@ -140,15 +164,22 @@ class LogForm(Generic[_Item]):
             rejected += [Rejected(path, number, left)] if left else []
         return items, rejected
 
-    def append(self, path: Path, items: Sequence[_Item]) -> Path:
-        """Append `items` to a file and return its path.
+    def append(
+        self, path: Path, items: Sequence[_Item], known: Sequence[_Item] | None = None
+    ) -> Path:
+        """Append `items`, which follow from what was `known` of a file, and return its path.
 
         Raises:
+            OutdatedError: the file has more than was known, unless that is None.
             OSError: the file cannot be written, and is unchanged.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = held(path.with_name(f"{path.name}.lock"), _LOCK_SECONDS)
         with naming(path), lock, path.open("a+b", buffering=0) as stream:
+            if known is not None:
+                before = {self.line(item) for item in known}
+                if any(self.line(item) not in before for _, item in self.read(path)[0]):
+                    raise OutdatedError
             size = stream.seek(0, os.SEEK_END)
             rest = "".join(f"{self.line(item)}\n" for item in items).encode(errors="replace")
             if size:
@@ -162,6 +193,18 @@ class LogForm(Generic[_Item]):
             except OSError:
                 stream.truncate(size)  # what was not logged must not count
                 raise
+        return path
+
+    def rewrite(self, path: Path, items: Sequence[_Item]) -> Path:
+        """Write `items` into a file in place of its own, which are kept as `.old` beside it.
+
+        Raises:
+            OSError: one of both cannot be written, and the file is unchanged.
+        """
+        with held(path.with_name(f"{path.name}.lock"), _LOCK_SECONDS):
+            if path.exists():
+                replace_file(path.with_suffix(".old"), read_small(path))
+            replace_file(path, "".join(f"{self.line(item)}\n" for item in items).encode())
         return path
 
 
@@ -267,7 +310,10 @@ def read_log(directory: Path, system: str, now: datetime, *, as_of: bool = False
         return Log(tuple(each for _, each in found if each.when <= now), tuple(rejected))
     for number, action in found:
         if snapshot.is_future(action, now):
-            why = f"{action.when.isoformat()} is in the future and does not count yet"
+            why = (
+                f"{action.when.isoformat()} is in the future and does not count yet; if a clock "
+                "was wrong, delete this line"
+            )
             rejected.append(Rejected(path, number, why))
     actions = tuple(each for _, each in found if not snapshot.is_future(each, now))
     return Log(actions, tuple(sorted(rejected, key=lambda each: each.line)))
@@ -295,6 +341,16 @@ def read_alert_log(
     return tuple(each for _, each in events if each.when <= now), tuple(rejected)
 
 
-def append_events(perflogs: Path, system: str, events: Sequence[AlertEvent]) -> Path:
+def rewrite_events(perflogs: Path, system: str, events: Sequence[AlertEvent]) -> Path:
+    """Write the log of a system anew and return its path; see `LogForm.rewrite`."""
+    return ALERT_LOG.rewrite(alert_log(perflogs, system), events)
+
+
+def append_events(
+    perflogs: Path,
+    system: str,
+    events: Sequence[AlertEvent],
+    known: Sequence[AlertEvent] | None = None,
+) -> Path:
     """Append `events` to the log of a system and return its path; see `LogForm.append`."""
-    return ALERT_LOG.append(alert_log(perflogs, system), events)
+    return ALERT_LOG.append(alert_log(perflogs, system), events, known)
