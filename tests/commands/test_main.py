@@ -277,13 +277,17 @@ def test_as_of_a_day_in_the_past(tmp_path: Path, iobands: Command) -> None:
     for day in ("2026-11-01", "2026-11-20"):
         done = iobands("status", "--as-of", day, "--format", "json")
         found = json.loads(done.stdout)
-        assert found["now"] == f"{day}T00:00:00+00:00"
+        assert found["now"] == f"{day}T23:59:59+00:00"
         states[day] = (done.returncode, found["series"][0]["status"]["state"])
     assert states == {"2026-11-01": (0, "healthy"), "2026-11-20": (2, "degraded")}
     assert iobands("explain", "a fpp", "--as-of", "2026-11-01").stdout.startswith(
         "a fpp write_bw: h"
     )
     assert iobands("status", "--as-of", "yesterday").returncode == 3
+    for text in ("2026-11-20T09:00:00+05:30", "2026-11-20 03:30", "2026-11-20T03:30:00Z"):
+        said = json.loads(iobands("status", "--as-of", text, "--format", "json").stdout)
+        assert said["now"] == "2026-11-20T03:30:00+00:00"
+    assert iobands("status", "--as-of", "0d").stdout == iobands("status").stdout
     for command in (("status",), ("explain", "a fpp"), ("report", "page")):
         done = iobands(*command, "--as-of", "2099-01-01")
         said = "IOBANDS UNKNOWN: --as-of 2099-01-01: in the future; nothing is known then\n"

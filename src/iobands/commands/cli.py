@@ -7,8 +7,9 @@ import inspect
 import os
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import partial, wraps
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,8 +50,8 @@ def _not_empty(words: list[str]) -> list[str]:
 
 
 def _not_in_future(text: str | None) -> str | None:
-    if text and time_of(text, "--as-of") > datetime.now(timezone.utc):
-        raise failure(f"--as-of {text}: in the future; nothing is known then")
+    if text:
+        past_time(text)
     return text
 
 
@@ -60,7 +61,10 @@ _CONFIG: Final = (
     "site]"
 )
 _ROOT: Final = "The site's directory. [default: the one around the working directory]"
-_AS_OF: Final = "Show what was known then, without later runs and actions. [default: now]"
+_AS_OF: Final = (
+    "Show what was known then, without later runs and actions: at the end of a date, at a time, "
+    "in UTC unless it has an offset, or so long ago, such as 7d. [default: now]"
+)
 _ALARMS: Final = "False alarms a year to accept, over all series together."
 
 SeriesArgument = Annotated[
@@ -302,9 +306,24 @@ def require_report(what: str) -> None:
 def time_of(text: str, option: str = "--since") -> datetime:
     """Return the moment in `text`; a date alone means 00:00 UTC, as in contract 3."""
     try:
-        return parse_time(text)
+        return parse_time(text).astimezone(timezone.utc)
     except ValueError as error:
         raise failure(f"{option} {error}") from None
+
+
+def past_time(text: str) -> datetime:
+    """Return the moment that the `text` of `--as-of` means, or end with a message."""
+    now, said = datetime.now(timezone.utc).replace(microsecond=0), text.strip()
+    with suppress(ValueError, OverflowError):
+        return now - timedelta(seconds=seconds_of(said))
+    try:
+        when = parse_time(f"{said}Z")  # a time without an offset
+    except ValueError:
+        when = time_of(said, "--as-of")
+    if when > now:
+        raise failure(f"--as-of {text}: in the future; nothing is known then")
+    is_date = len(said) == len("2023-10-09")
+    return min(when + timedelta(days=1, seconds=-1), now) if is_date else when
 
 
 def system_of(wanted: str | None, perflogs: Path, bands: Path) -> str:

@@ -105,7 +105,7 @@ def _judged_of_store(known: Known, options: cli.SiteOptions, *, with_power: bool
 def _moment(options: cli.SiteOptions) -> tuple[datetime, bool]:
     """Return the time that is shown, and whether it is in the past."""
     if options.as_of is not None:
-        return cli.time_of(options.as_of, "--as-of"), True
+        return cli.past_time(options.as_of), True
     return datetime.now(timezone.utc).replace(microsecond=0), False
 
 
