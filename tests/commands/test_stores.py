@@ -278,6 +278,8 @@ def test_what_cannot_be_pushed_is_said_once_with_its_age(iobands, tmp_path):
     settings.write_text(f"url: {tmp_path}/store\n")
     assert "Not pushed" not in iobands("status").stdout
     put_back(pushed, timedelta(days=3, hours=2))
+    assert "Not pushed" not in iobands("status").stdout  # there is nothing new
+    next((tmp_path / "perflogs").rglob("*.log")).touch()
     said = "Not pushed to the store for 3 days\n  no push ended\n"
     assert said in iobands("status").stdout
     secret = "postgresql://me:very-secret@localhost:1/io?connect_timeout=1"

@@ -199,6 +199,7 @@ def test_a_later_session_adds_what_is_new(store, site):
 
 def test_whatever_happens_to_perflogs_only_new_lines_are_read_where_that_suffices(site):
     log = site / "perflogs" / "here" / "local" / "BenchioFPP.log"
+    (site / "perflogs" / ".snapshot" / "hourly").mkdir(parents=True)  # of a file server
     old = log.with_name("BenchioFPP.log.1")
     fresh = (NOW + timedelta(minutes=n) for n in range(1, 99))
     header = log.read_text().splitlines()[0]
@@ -213,6 +214,11 @@ def test_whatever_happens_to_perflogs_only_new_lines_are_read_where_that_suffice
     def rotated() -> None:
         log.rename(old)
         log.write_text(f"{header}\n{new()}")
+
+    def edited() -> None:
+        text = log.read_text()
+        log.write_text(text.replace("|vm|", "|wm|", 1))
+        assert len(log.read_text()) == len(text)
 
     def packed() -> None:
         Path(f"{old}.gz").write_bytes(gzip.compress(old.read_bytes()))
@@ -236,6 +242,7 @@ def test_whatever_happens_to_perflogs_only_new_lines_are_read_where_that_suffice
         (lambda: add(f"{header}\n", new(), to=log.with_name("Another.log")), 1, True),
         (lambda: log.write_text(f"{header}\n"), 0, False),
         (lambda: add(new()), 1, False),  # there was only a header
+        (edited, 1, False),
     ]
     with directory() as url, open_store(url, new=True) as store:
         before, now = push(store), NOW + timedelta(days=1)
@@ -373,10 +380,23 @@ def test_a_reader_takes_files_of_others_and_vanishing_files_as_they_are(name, si
         frame = store._rows(next(iter(store._list("samples/system=here/"))))
         store._put_rows("samples/system=here/month=2026-01", frame.with_columns(system=pl.lit("x")))
         assert str(store.samples("here")[1][0]).endswith("has rows of another system")
-        store._put("samples/system=here/month=2026-01/cut-off.parquet", b"PAR1")
-        with pytest.raises(StoreError, match="parquet"):
-            store.forget("here", NOW, dry_run=True)
-        store._remove([*store._list("samples/system=here/month=2026-01/")])
+        rows = store.forget("here", NOW, dry_run=True)
+        for foreign in ("month=2026-01/cut-off", f"month=2026-01/{'0' * 64}", "backup"):
+            store._put(f"samples/system=here/{foreign}.parquet", b"PAR1")
+        store._put("samples/lost+found/x", b"")
+        assert store.systems() == ["here"]
+        assert store.forget("here", NOW, dry_run=True) == rows
+        gone = [*store._list("samples/system=here/month=2026-01/")]
+        store.forget("here", datetime(2026, 2, 1, tzinfo=timezone.utc), dry_run=False)
+        left = {*store._list("samples/system=here/")}.intersection(gone)
+        assert left == {"samples/system=here/month=2026-01/cut-off.parquet"}
+        store._remove([*left, "samples/system=here/backup.parquet"])
+        strange = [
+            f"documents/system=here/config/bands/here.yaml%00/0000000001.000000-{'0' * 64}",
+            f"documents/system=here/config/bands/here.yaml/{'9' * 120}.0-{'0' * 64}",
+        ]
+        for path in strange:
+            store._put(path, b"")
         listed = store._list
 
         def replaced(prefix: str) -> dict[str, str]:
@@ -572,7 +592,7 @@ def test_old_months_are_forgotten_after_a_dry_run(store, site):
 def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):
     url = "postgresql://host/database"
     cursors, seen = (
-        {"a.log": Cursor(Reach(9, 2, ("a", "b"), 5, whole=False), "e", is_open=True)},
+        {"a.log": Cursor(Reach(9, 2, ("a", "b"), 5, whole=False), "e", 7, is_open=True)},
         {"here": {"b": Seen("c", 1, 2, 3)}},
     )
     whole = Pushed(cursors, NOW, seen, NOW)

@@ -129,7 +129,7 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
             each
             for each in stored.files
             if each.path in numbers
-            and _checksum(paths[numbers[each.path]], each.reached) == each.checksum
+            and checksum(paths[numbers[each.path]], each.reached) == each.checksum
         ]
         if not same:
             continue
@@ -169,12 +169,12 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
     for number, reached in now.reached.items():
         path = paths[number]
         name = path.relative_to(directory)
-        checksum = _checksum(path, reached)
+        found = checksum(path, reached)
         # a lone header is rejected until a line comes
-        if checksum is None or reached.lines <= 1:
+        if found is None or reached.lines <= 1:
             continue
         if path.stat().st_mtime_ns == reached.changed:
-            file = _File(name.as_posix(), number, reached, checksum)
+            file = _File(name.as_posix(), number, reached, found)
             files[directory / name.parts[0]].append(file)
     for place, mine in files.items():
         # a cut-off line may get its end, unless the file is packed
@@ -186,7 +186,7 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
         write_sealed(place / _NAME, msgspec.msgpack.encode(stored))
 
 
-def _checksum(path: Path, reached: Reach) -> int | None:
+def checksum(path: Path, reached: Reach) -> int | None:
     """Return the checksum of a perflog as far as it was read, None if it does not reach so far.
 
     It shows an edit. Whoever wants to deceive may as well write another perflog.

@@ -50,7 +50,12 @@ _TOGETHER: Final = 16  # files of a month that are made one
 _ATTEMPTS: Final = 20
 _AT_ONCE: Final = 8  # files that are read: a bucket answers each after a while
 #: The place, the time and the hash of a document.
-_DOCUMENT: Final = re.compile(r"documents/system=[^/]*/(.+)/(\d+\.\d+)-([0-9a-f]{64})")
+_DOCUMENT: Final = re.compile(
+    r"documents/system=[^/]*/(.+)/(\d{10}\.\d{6})-([0-9a-f]{64})", re.ASCII
+)
+_MONTH: Final = re.compile(
+    r"samples/system=[^/]*/(month=\d{4}-\d{2})/[0-9a-f]{64}\.parquet", re.ASCII
+)
 _T = TypeVar("_T")
 
 
@@ -115,7 +120,8 @@ class ObjectStore:
         """Return the systems that have samples."""
         with self._errors():
             found = obstore.list_with_delimiter(self._files, "samples")["common_prefixes"]
-        return sorted(unquote(path.partition("system=")[2]) for path in found)
+        named = (path.partition("samples/system=")[2].rstrip("/") for path in found)
+        return sorted(unquote(name) for name in named if name)
 
     def add(self, system: str, samples: pl.DataFrame, documents: Sequence[StoredDocument]) -> None:
         """Put a file for each month, and one for each document; see `Store`."""
@@ -169,8 +175,9 @@ class ObjectStore:
         """Delete whole months, and the run reports that changed before; see `Store`."""
         top, first = f"samples/system={quote(system)}/", f"month={before:%Y-%m}"
         with self._errors():
-            gone = [path for path in self._list(top) if path.removeprefix(top) < first]
-            count = sum(pl.read_parquet(self._get(path), columns=[TIME]).height for path in gone)
+            months = {path: _MONTH.fullmatch(path) for path in self._list(top)}
+            gone = [path for path, month in months.items() if month and month[1] < first]
+            count = sum(map(self._height, gone))
             for path in self._list(f"documents/system={quote(system)}/"):
                 named = _DOCUMENT.fullmatch(path)
                 if named and "/reports/" in unquote(path) and float(named[2]) < before.timestamp():
@@ -240,6 +247,13 @@ class ObjectStore:
             return typed(pl.read_parquet(content))
         except pl.exceptions.PolarsError as error:
             raise _Damaged(f"not a file of samples: {error}".splitlines()[0]) from None
+
+    def _height(self, path: str) -> int:
+        """Return how many rows a file has, 0 if it is damaged."""
+        try:
+            return pl.read_parquet(self._get(path), columns=[TIME]).height
+        except pl.exceptions.PolarsError:
+            return 0
 
     def _list(self, prefix: str) -> dict[str, str]:
         """Return the files below a prefix, in order, each with what an edit of it changes."""

@@ -26,6 +26,7 @@ import polars as pl
 
 from iobands.measure import reduced_report, report_files
 from iobands.model import (
+    PATH_PART,
     TIME,
     FileError,
     Rejected,
@@ -36,7 +37,7 @@ from iobands.model import (
     read_small,
     replace_file,
 )
-from iobands.source.kept import Reach
+from iobands.source.kept import Reach, checksum
 from iobands.source.lines import FILE, LINE
 from iobands.source.perflog import Parsed, parse_perflogs, perflog_files
 from iobands.source.store import (
@@ -71,7 +72,9 @@ _SETTINGS: Final[dict[str, Any]] = {
     "type": "object",
     "additionalProperties": False,
     "required": ["url"],
-    "properties": {"url": {"description": "a directory or a URL", "type": "string"}},
+    "properties": {
+        "url": {"description": "a directory or a URL", "type": "string", "minLength": 1}
+    },
 }
 
 
@@ -91,8 +94,17 @@ def store_of(settings: Path) -> str | None:
 
 
 def located(url: str, below: Path) -> str:
-    """Return a URL; a directory by the one name that does not depend on where one is."""
-    return url if "://" in url else str((below / url).resolve())
+    """Return a URL; a directory by the one name that does not depend on where one is.
+
+    Raises:
+        FileError: it is in the home of a user who is not known.
+    """
+    if "://" in url and not url.startswith("file://"):
+        return url
+    try:
+        return str((below / Path(url.removeprefix("file://")).expanduser()).resolve())
+    except RuntimeError as error:
+        raise FileError(f"{url}: {error}") from error
 
 
 @contextmanager
@@ -120,13 +132,14 @@ def open_store(url: str, *, new: bool = False) -> Iterator[Store]:
 
 @dataclass(frozen=True)
 class Cursor:
-    """How far a perflog was read; `tail` is the hash of the last bytes.
+    """How far a perflog was read; `tail` is the hash of the last bytes, `checksum` of all.
 
     `is_open` means that more lines may change what was said of its end.
     """
 
     reached: Reach
     tail: str
+    checksum: int | None
     is_open: bool
 
 
@@ -158,7 +171,7 @@ class Pushed:
     documents: Mapping[str, Mapping[str, Seen]] = field(default_factory=dict)
     when: _Moment | None = None
     failed: str | None = None
-    schema: Literal[4] = 4
+    schema: Literal[5] = 5
 
 
 def _stores(perflogs: Path) -> dict[str, Pushed]:
@@ -197,12 +210,16 @@ def late(perflogs: Path, settings: Path, now: datetime) -> str | None:
         pushed = read_pushed(perflogs, url)
         if pushed.when is None:
             return pushed.failed and f"yet: {pushed.failed}"
-        changes = (path.stat().st_mtime for path in perflog_files(perflogs))
-        waits = pushed.failed or max(changes, default=0) > pushed.when.timestamp()
+        known = {name: each.reached.changed for name, each in pushed.perflogs.items()}
+        changed = {
+            path.relative_to(perflogs.parent).as_posix(): path.stat().st_mtime_ns
+            for path in perflog_files(perflogs)
+        }
+        waits = pushed.failed or not changed.items() <= known.items()
     except (FileError, OSError) as error:
         return f"yet: {error}"
     days = (now - pushed.when) // timedelta(days=1)
-    if not waits or not days:
+    if not waits or days < 1:
         return None
     return f"for {days} day{'s' * (days > 1)}: {pushed.failed or 'no push ended'}"
 
@@ -330,6 +347,8 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
     documents, seen = {}, {}
     # a directory may have another name than the system of its lines
     systems = {each.name for each in perflogs.iterdir() if each.is_dir()} | {*new["system"]}
+    # such as the `.snapshot` of a file server
+    systems = {name for name in systems if re.fullmatch(PATH_PART, name)}
     for system in sorted(systems):
         known = before.documents.get(system, {})
         read, mine = [], {}
@@ -363,7 +382,12 @@ def _former(path: Path, name: str, before: Pushed) -> Cursor | None:
         for each in filter(None, (own, *before.perflogs.values())):
             end = each.reached.end
             fits = end == size if each.reached.whole else 0 < end <= size
-            if fits and _tail(path, end) == each.tail:
+            # the end tells whose it is, sooner than all does
+            if (
+                fits
+                and _tail(path, end) == each.tail
+                and checksum(path, each.reached) == each.checksum
+            ):
                 return each
     return None
 
@@ -382,7 +406,8 @@ def _cursor(parsed: Parsed, file: int) -> Cursor:
     reached, rejected = parsed.reached[file], parsed.rejected
     is_open = reached.lines <= 1 or rejected.is_full
     is_open |= any(n == file and line > reached.lines for n, line, _ in rejected.listed)
-    return Cursor(reached, _tail(parsed.paths[file], reached.end), is_open)
+    path = parsed.paths[file]
+    return Cursor(reached, _tail(path, reached.end), checksum(path, reached), is_open)
 
 
 def _added(

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from iobands.model import SPEEDS, TIME, VALUE, Rejected, Rejections, path_part
+from iobands.model import SPEEDS, TIME, VALUE, Rejected, Rejections, path_part, printable
 from iobands.snapshot import Columns, Source
 from iobands.source.known import Known, read_known, recent_of
 from iobands.source.lines import FILE, LINE, ROWS, SAID, alike, possible
@@ -297,6 +297,8 @@ def _newest(documents: Iterable[StoredDocument]) -> Iterable[StoredDocument]:
 def _is_of(document: StoredDocument, system: str) -> bool:
     """Whether a document is one that a system may have: no cluster writes another's."""
     parts, name = PurePosixPath(document.path).parts, path_part(system)
+    if printable(document.path) != document.path:
+        return False  # nothing that a push names so
     own = {*SITE_WIDE, f"config/bands/{name}.yaml", f"config/alerts/{name}.jsonl"}
     return document.path in own or (parts[:2] == ("perflogs", system) and ".." not in parts)
 
