@@ -241,3 +241,20 @@ def test_a_message_of_the_past_still_leads_to_its_alert(tmp_path: Path) -> None:
         ("began", 1, "https://here/alerts/here-1.html"),
         ("recovered", 1, "https://here/alerts/here-1.html"),
     ]
+
+
+def test_how_an_alert_ended_is_of_its_own_system(tmp_path: Path) -> None:
+    """Each system counts its alerts from 1."""
+    values, sent = levels((105, 1), (15, 0.6)), Sent()
+    files = SiteFiles(tmp_path)
+    systems = ("here", "there")
+    files.write([row for name in systems for row in daily(values, system=name)])
+    site = files.read()
+    assert [each.number for each in site.alerts] == [1, 1]
+    sent.of(site)
+    healthy = files.write(
+        [row for name in systems for row in daily([*values, *levels((30, 1))], system=name)]
+    ).read()
+    _, events = changes(sent.causes, healthy, NOTIFIED)
+    texts = [message_of(event, healthy, None).text for event in events]
+    assert [text.count("How it ended") for text in texts] == [1, 1]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import stat
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -239,11 +242,14 @@ def test_a_name_with_a_line_break_is_no_header_of_a_mail(mails: Mails) -> None:
         "from": "io@a.example",
         "to": ["t@b.example"],
     }
-    broken = replace(HOSTILE, title="began: x\nBcc: all@b.example")
-    assert "linefeed" in attempt(lambda: send(channel("mail", **options), broken))
-    assert mails.taken == []
-    send(channel("mail", **options), HOSTILE)
-    assert mails.taken[0]["Subject"] == f"iobands: {HOSTILE.title}"
+    # nor does it hold up the mails that follow
+    broken = replace(HOSTILE, title="began: x\nBcc: all@b.example", system="a\u2028b")
+    for message in (broken, HOSTILE):
+        assert attempt(partial(send, channel("mail", **options), message)) == ""
+    first, second = mails.taken
+    assert first["Subject"] == "iobands a?b: began: x?Bcc: all@b.example"
+    assert (first["Bcc"], first["X-Iobands-System"]) == (None, "a?b")
+    assert second["Subject"] == f"iobands: {HOSTILE.title}"
 
 
 def test_what_a_server_says_upsets_no_terminal_and_shows_no_secret(web: Web) -> None:
@@ -373,3 +379,21 @@ def test_the_documented_files_are_right(tmp_path: Path) -> None:
     assert [each.type for each in found.channels] == ["mail", "webhook", "gitlab", "command"]
     assert [each.type for each in found.monitors] == ["icinga", "nrdp"]
     assert found.severities == NOTIFIED
+
+
+def test_an_answer_of_a_mail_server_without_end_fills_no_memory() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def talk() -> None:
+        link, _ = listener.accept()
+        with link, suppress(OSError):
+            while True:
+                link.sendall(b"220-" + b"x" * 4000 + b"\r\n")
+
+    talker = threading.Thread(target=talk, daemon=True)
+    talker.start()
+    options = {"server": "127.0.0.1", "port": listener.getsockname()[1]}
+    mail = channel("mail", **options, **{"from": "a@b.example", "to": ["c@d.example"]})
+    assert attempt(partial(send, mail, MESSAGE)) == "the answer of the server has no end"
+    talker.join()
+    listener.close()

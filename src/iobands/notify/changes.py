@@ -308,6 +308,9 @@ def _recovered(cause: Topic, site: Snapshot) -> Iterator[str]:
     """Yield since when a cause was known, and how it ended."""
     since = views.day_text(cause.began, site.now)
     yield f"{cause.title} is no longer {cause.severity}; known since {since}"
+    # each system has its own numbers
+    mine = [each for each in site.past if _numbered(each) in cause.members]
+    names = [(each.number, each.subject, each.since) for each in mine]
     for entry in site.ledger.entries:
-        if entry.number is not None and cause.title.split()[0] == str(entry.number):
+        if (entry.number, entry.subject, entry.since) in names:
             yield printable(f"How it ended: {entry.ending}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
-from typing import Any, Final, TypeVar
+from typing import Any, BinaryIO, Final, TypeVar
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -22,7 +22,7 @@ import requests
 import urllib3
 from msgspec.structs import asdict
 
-from iobands.model import naming
+from iobands.model import naming, printable
 from iobands.notify.outbox import ENDED, Message, PartlySentError, SendError, secret
 
 _SECONDS: Final = 30
@@ -164,7 +164,8 @@ def as_mail(message: Message, options: Mapping[str, Any]) -> EmailMessage:
     mail = EmailMessage()
     mail["From"] = options["from"]
     mail["To"] = ", ".join(options["to"])
-    mail["Subject"] = f"{' '.join(filter(None, ('iobands', message.system)))}: {message.title}"
+    subject = f"{' '.join(filter(None, ('iobands', message.system)))}: {message.title}"
+    mail["Subject"] = printable(subject)
     mail["Date"] = format_datetime(datetime.fromisoformat(message.when))
     mail["Message-ID"] = f"<{message.id}@{domain}>"
     first = f"<{message.cause}-0@{domain}>"
@@ -174,7 +175,7 @@ def as_mail(message: Message, options: Mapping[str, Any]) -> EmailMessage:
     names = ("schema", "kind", "severity", "system", "alert", "subject", "found", "since", "page")
     for name in names:  # for programs, as contract 9 defines them
         if (value := getattr(message, name)) not in ("", None):
-            mail[f"X-Iobands-{name.capitalize()}"] = str(value)
+            mail[f"X-Iobands-{name.capitalize()}"] = printable(str(value))
     mail.set_content(message.text)
     return mail
 
@@ -197,6 +198,40 @@ def hand_to(command: Sequence[str], content: bytes) -> None:
         raise SendError(f"{program} ended with status {done.returncode}: {said}")
 
 
+class _Answers:
+    """What a server says: smtplib would keep each line of an answer without end."""
+
+    def __init__(self, lines: BinaryIO) -> None:
+        self._lines, self._left = lines, _MOST_BYTES
+
+    def readline(self, most: int) -> bytes:
+        line = self._lines.readline(most)
+        self._left -= len(line)
+        if self._left < 0:
+            raise SendError("the answer of the server has no end")
+        return line
+
+    def close(self) -> None:
+        self._lines.close()
+
+
+class _Server(smtplib.SMTP):
+    file: Any = None
+
+    def getreply(self) -> tuple[int, bytes]:
+        if self.file is None:
+            self.file = _Answers(self.sock.makefile("rb"))  # type: ignore[union-attr]
+        try:
+            return super().getreply()
+        except SendError:
+            self.close()
+            raise
+
+
+class _ServerByTLS(_Server, smtplib.SMTP_SSL):
+    pass
+
+
 def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
     security = options.get("security", "none")
     if "password" in options and "security" not in options:
@@ -208,9 +243,9 @@ def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
     link: smtplib.SMTP
     try:
         if security == "tls":
-            link = smtplib.SMTP_SSL(server, port, timeout=_MAIL_SECONDS, context=context)
+            link = _ServerByTLS(server, port, timeout=_MAIL_SECONDS, context=context)
         else:
-            link = smtplib.SMTP(server, port, timeout=_MAIL_SECONDS)
+            link = _Server(server, port, timeout=_MAIL_SECONDS)
     except smtplib.SMTPResponseException:
         raise
     except OSError as error:
