@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from iobands.measure import SessionError
 from iobands.measure.lock import refusal
-from iobands.measure.perflogs import end_lines, open_to_all, require_writable
+from iobands.measure.perflogs import end_lines, open_to_all, reconcile, require_writable
 
 
 @pytest.fixture
@@ -89,4 +90,33 @@ def test_what_all_users_may_write_is_named(perflog: Path, tmp_path: Path) -> Non
     perflog.parent.chmod(0o755)
     perflog.chmod(0o664)
     tmp_path.chmod(0o1777)
+    assert open_to_all(tmp_path) == []
+
+
+def test_a_value_of_an_odd_case_is_no_line(tmp_path: Path) -> None:
+    good = {"system": "here", "partition": "p", "name": "A %x", "display_name": "A %x"}
+    values = {"here:p:write_bw": [1.5, 0, None, None, "GiB/s"]}
+    said = {"job_completion_time": "2026-11-20T01:29:12+00:00", "jobid": "1"}
+    odd = [
+        {**said, "perfvalues": values},
+        {**said, **good, "system": "../x", "perfvalues": values},
+        {**said, **good, "name": " ", "perfvalues": values},
+        {**said, **good, "name": 3, "perfvalues": [1]},
+        {**said, **good, "perfvalues": {"a": [], "b": 3, "c": [None]}},
+        {**said, **good, "perfvalues": values},
+    ]
+    report = tmp_path / "report.json"
+    runs = [{"testcases": odd}]
+    report.write_text(json.dumps({"session_info": {"time_end_unix": 1}, "runs": runs}))
+    notes, lost = reconcile([report], tmp_path / "perflogs")
+    assert lost == []
+    assert notes == ["A %x write_bw 1.5 GiB/s: missing in its perflog, written from the report"]
+    assert [path.name for path in (tmp_path / "perflogs").rglob("*.log")] == ["A.log"]
+
+
+def test_a_file_that_vanishes_is_not_open_to_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    monkeypatch.setattr(Path, "glob", lambda _self, _pattern: [gone])
     assert open_to_all(tmp_path) == []

@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,13 +18,14 @@ from iobands.measure.plan import (
     Plan,
     affordable,
     inputs_of,
+    limits_of,
     note_asked,
     read_plan,
     timed,
     within_hours,
     write_plan,
 )
-from iobands.model import Ask
+from iobands.model import Ask, FileError
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=timezone.utc)
 ASK = Ask(
@@ -222,3 +224,10 @@ def test_what_is_measured_is_noted_and_due_again_later(tmp_path: Path) -> None:
     # and forgotten after a day
     note_asked(tmp_path, {ASK: Limits()}, hours(4))
     assert read_plan(tmp_path).asked == tuple(asked(-1, -4))
+
+
+@pytest.mark.parametrize("said", ["4 hours", 4])
+def test_a_limit_that_is_no_duration_is_named(said: object) -> None:
+    site = SimpleNamespace(partitions={"local": {"suspects": {"every": said}}})
+    with pytest.raises(FileError, match=r"config/systems/here\.py: suspects of local: "):
+        limits_of(lambda _system: site, "here:local")

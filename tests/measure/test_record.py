@@ -19,7 +19,7 @@ from iobands.measure.lock import (
     release,
 )
 from iobands.measure.processes import Process
-from iobands.model import COMPLETED, KILLED, LIMIT, RUNNING, UNKNOWN, LastSession
+from iobands.model import COMPLETED, FAILED, KILLED, LIMIT, RUNNING, UNKNOWN, LastSession
 from tests.factory import NOW, daily, write_session
 from tests.sites import DAY, SiteFiles
 
@@ -120,3 +120,14 @@ def write_rows(files: SiteFiles, age: float, interval: int | None) -> None:
 def test_a_damaged_record_is_none(tmp_path: Path, content: bytes) -> None:
     (tmp_path / RECORD_NAME).write_bytes(content)
     assert read_last_session(tmp_path) is None
+
+
+def test_an_end_that_could_not_be_recorded_is_no_kill(tmp_path: Path) -> None:
+    holder = new_holder("iobands run")
+    acquire(tmp_path, holder)
+    begin_record(tmp_path, holder, "daily", None)
+    release(tmp_path, holder.session)
+    last = read(tmp_path)
+    assert (last.how, last.ended) == (FAILED, None)
+    assert last.reason is not None
+    assert last.reason.startswith("its end could not be recorded")

@@ -168,3 +168,37 @@ def test_any_test_case_is_read(tmp_path: Path, fields: dict[str, object]) -> Non
     write_report(tmp_path, [case(**fields)])
     reports = read_run_reports(tmp_path)
     assert (len(reports.runs), reports.rejected) == (1, ())
+
+
+def test_why_a_case_did_not_run_is_found_through_any_dependencies(tmp_path: Path) -> None:
+    """Each case needs two others that need the next two, or one, for a long way."""
+
+    def needing(name: str, *others: str) -> dict[str, object]:
+        needed = [[other, "here:local", "builtin"] for other in others]
+        said = {"result": "fail_deps", "fail_phase": None, "fail_reason": None}
+        return case(unique_name=name, display_name=name, dependencies_actual=needed, **said)
+
+    wide = [needing(f"{side}{n}", f"a{n + 1}", f"b{n + 1}") for n in range(40) for side in "ab"]
+    deep = [needing(f"c{n}", f"c{n + 1}") for n in range(3000)]
+    unfit = case(
+        unique_name="c3000", display_name="probe", result="fail", examines="file system",
+        file_system="disk", fail_reason="sanity error: not mounted",
+    )  # fmt: skip
+    write_report(tmp_path, [*wide, *deep, unfit])
+    found = {each.name: each for each in read_run_reports(tmp_path).runs}
+    assert found["a0"].lacks is None
+    assert (found["c0"].lacks, found["c0"].reason) == ("disk", "not mounted")
+
+
+def test_a_long_reason_and_a_blank_name_are_read(tmp_path: Path) -> None:
+    reason = "command '" * 20_000 + " exit code 1:" * 20_000 + "--- stderr ---\n" * 20_000
+    write_report(tmp_path, [case(name=" ", display_name=" ", fail_reason=reason)])
+    (found,) = read_run_reports(tmp_path).runs
+    assert found.name == "unnamed"
+
+
+def test_a_report_without_end_is_not_read(tmp_path: Path) -> None:
+    path = write_report(tmp_path, [case()])
+    os.truncate(path, 2**36)
+    (rejected,) = read_run_reports(tmp_path).rejected
+    assert "File too large" in rejected.reason

@@ -4,11 +4,20 @@ import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from iobands.measure.processes import Process, cluster_of, has_ended
-from iobands.measure.run_directories import Note, Stays, new_note, read_leftovers, read_notes, sweep
+from iobands.measure.run_directories import (
+    Note,
+    Stays,
+    clean_up,
+    new_note,
+    read_leftovers,
+    read_notes,
+    sweep,
+)
 
 #: A process of this host before its last restart.
 GONE = replace(Process.this(), boot="00000000-0000-0000-0000-000000000000")
@@ -271,3 +280,11 @@ def test_a_note_is_read_as_it_was_written(notes, disk):
     )
     ((path, read),) = read_notes(notes)
     assert (path.name, read) == (note.name, note)
+
+
+def test_of_a_partition_the_notes_of_its_system_are_swept(notes, disk, tmp_path):
+    noted(notes, disk)
+    site = SimpleNamespace(
+        partitions={"local": {"filesystems": {"disk": {"path": str(disk), "type": "posix"}}}}
+    )
+    assert [each.state for each in clean_up(tmp_path, "here:local", lambda _name: site)] == ["gone"]

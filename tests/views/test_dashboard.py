@@ -120,9 +120,12 @@ def test_series_that_are_gone_leave_no_file(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.0]))
     theirs = tmp_path / "page" / "data" / "theirs.js"
     theirs.write_text("let x;")
+    # of a report that was killed
+    half = theirs.with_name(".series.js.0123456789abcdef")
+    half.write_text("")
     write_dashboard(look(tmp_path), tmp_path / "page")
     assert len(list((tmp_path / "page" / "data").glob("*/series.js"))) == 1
-    assert theirs.exists()
+    assert (theirs.exists(), half.exists()) == (True, False)
 
 
 def test_runs_keep_their_order_and_digits(tmp_path: Path) -> None:

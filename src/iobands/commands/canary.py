@@ -100,7 +100,7 @@ def _nest(
     if not cli.is_site(site):
         raise SessionError(f"{site}: no config/systems there")
     systems = site / "config" / "systems"
-    names = [system] if system else sorted({each.name for each in (site / "perflogs").glob("*/")})
+    names = [system] if system else sorted(each.name for each in (site / "perflogs").glob("[!.]*/"))
     found: dict[str, Nest] = {}
     for name in names:
         if not (systems / f"{path_part(name)}.py").is_file():

@@ -127,7 +127,11 @@ def samples_of_peers(
     """
     series = _series(row)
     same = {
-        node: [each for each in reversed(rows) if _series(each) == series and number(each[VALUE])]
+        node: [
+            each
+            for each in reversed(rows)
+            if _series(each) == series and number(each.get(VALUE, ""))
+        ]
         for node, rows in peers.items()
     }
     slow = tuple(

@@ -33,6 +33,7 @@ from typing import Final
 from iobands.measure.documents import decoded, encoded, read_object, write_document
 from iobands.measure.processes import Process
 from iobands.model import (
+    FAILED,
     KILLED,
     LastSession,
     Rejected,
@@ -383,7 +384,8 @@ def restore_record(perflogs: Path, former: LastSession | None) -> None:
 def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) -> LastSession | None:
     """Return the record, None if it does not exist or is damaged; `rejected` gets the reason.
 
-    A session without an end whose processes have ended, as far as is known here, was `killed`.
+    A session without an end whose processes have ended, as far as is known here, was `killed`. If
+    it gave its lock back, it could not record its end.
     """
     path = perflogs / RECORD_NAME
     failed = [] if rejected is None else rejected
@@ -397,6 +399,9 @@ def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) ->
         failed.append(Rejected(path, 0, why))
         return None
     if record and record.ended is None and not _is_held(perflogs, record):
+        if not lock_path(perflogs).exists():
+            why = "its end could not be recorded; was the disk full, or the lock removed by hand?"
+            return replace(record, how=FAILED, reason=why)
         return replace(record, how=KILLED, reason=f"by a signal, or {record.host} restarted")
     return record
 

@@ -30,6 +30,7 @@ from iobands.model import (
     TIME,
     VALUE,
     VARIABLE,
+    FileError,
     SessionError,
     Unusable,
     naming,
@@ -96,7 +97,10 @@ def open_to_all(perflogs: Path) -> list[str]:
     found = []
     below = [path for pattern in ("*", "*/*", "*/*/*.log") for path in perflogs.glob(pattern)]
     for path in (perflogs, *sorted(below)):
-        mode = path.lstat().st_mode
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:  # a note of somebody who tried the lock
+            continue
         sticky = stat.S_ISDIR(mode) and mode & stat.S_ISVTX
         if mode & stat.S_IWOTH and not (sticky or stat.S_ISLNK(mode)):
             found.append(str(path))
@@ -144,8 +148,8 @@ def _refuse_root(paths: list[Path]) -> None:
 def reconcile(reports: Iterable[Path], perflogs: Path) -> tuple[list[str], list[str]]:
     """Look for each value of `reports` in `perflogs`, and append the lines that are missing.
 
-    Return notes on values that were written, and on those that are lost. A report that cannot be
-    read has no values; it is reported elsewhere.
+    Return notes on values that were written, and on those that are lost. A report or a case of one
+    that cannot be used has no values; it is reported elsewhere.
     """
     wanted: dict[Path, list[_Cells]] = {}
     for report in reports:
@@ -180,14 +184,19 @@ def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
     if "RFM_PERFLOG_DIR" in os.environ or any(word.startswith(_ELSEWHERE) for word in command):
         return
     for case in (case for case in cases if case.get(TIME)):
-        for key, figures in (case.get("perfvalues") or {}).items():
-            if figures[0] is None:
+        names = [str(case.get(name, "")).split(" ")[0] for name in ("system", "partition", "name")]
+        try:
+            path = perflogs.joinpath(*map(path_part, names))
+        except FileError:
+            continue
+        measured = case.get("perfvalues")
+        for key, figures in measured.items() if isinstance(measured, dict) else ():
+            if not isinstance(figures, list) or [*figures, None][0] is None:
                 continue
             values = {**case, "version": session.get("version"), VARIABLE: key.rpartition(":")[2]}
             values |= dict(zip(_FIGURES, figures, strict=False))
-            places = (case["system"], case["partition"], f"{case['name'].split()[0]}.log")
-            path = perflogs.joinpath(*map(path_part, places))
-            yield path, {name: _text(value) for name, value in values.items()}
+            line = {name: _text(value) for name, value in values.items()}
+            yield path.with_name(f"{names[-1]}.log"), line
 
 
 def _append(path: Path, samples: Sequence[_Cells]) -> list[str]:

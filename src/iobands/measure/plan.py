@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from iobands.measure.documents import decoded, read_object, write_document
 from iobands.measure.reframe import ReadSiteFile, Selection, describe
-from iobands.model import REPEAT, Ask, SessionError, Unusable, seconds_of
+from iobands.model import REPEAT, Ask, FileError, SessionError, Unusable, seconds_of
 
 PLAN_NAME: Final = "plan.json"
 _SCHEMA: Final = 2
@@ -87,7 +87,10 @@ def limits_of(read_site_file: ReadSiteFile, place: str) -> Limits:
     said = read_site_file(system).partitions.get(name, {}).get("suspects", {})
     named = {"repeat" if key == "repeat_after" else key: value for key, value in said.items()}
     known = {each.name: named[each.name] for each in fields(Limits) if each.name in named}
-    hours = {name: seconds_of(known[name]) / 3600 for name in {"every", "repeat"} & {*known}}
+    try:
+        hours = {name: seconds_of(known[name]) / 3600 for name in {"every", "repeat"} & {*known}}
+    except (ValueError, TypeError) as error:
+        raise FileError(f"config/systems/{system}.py: suspects of {name}: {error}") from error
     return Limits(**{**known, **hours})
 
 

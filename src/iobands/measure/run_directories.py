@@ -240,9 +240,9 @@ def sweep(
 def clean_up(
     root: Path, system: str | None, read_site_file: ReadSiteFile, *, dry_run: bool = False
 ) -> list[SweepOutcome]:
-    """Sweep the notes of `system`, or of all systems that have some."""
+    """Sweep the notes of `system`, which may name a partition, or of all systems that have some."""
     outcomes = []
-    for notes in _all_notes(root / "perflogs", system):
+    for notes in _all_notes(root / "perflogs", (system or "").partition(":")[0] or None):
         roots = _roots(root, read_site_file(notes.parent.name).partitions)
         outcomes += sweep(notes, roots, dry_run=dry_run)
     return outcomes

@@ -27,6 +27,7 @@ from iobands.model import (
     from_unix,
     interval_of,
     not_read,
+    read_small,
 )
 
 _Type = TypeVar("_Type")
@@ -36,12 +37,10 @@ _NOT_RUN: Final = frozenset({"skip", "fail_deps"})
 #: Where a case has the name of what it examines, by what kind of thing that is.
 _NAMES: Final = {"file system": "file_system", "environment": "environ", "partition": "partition"}
 
-# As SpawnedProcessError of ReFrame 4.10 has it.
-_QUOTED: Final = re.compile(
-    r"command '(?P<command>[^']*)'.*? exit code \d+:.*?"
-    r"--- stderr ---\n(?P<said>.*?)\n?--- stderr ---",
-    re.DOTALL,
-)
+# What SpawnedProcessError of ReFrame 4.10 has around the words of a command.
+_QUOTED: Final = "--- stderr ---"
+#: The largest report that is read, in bytes: a session of 3,000 cases needs a tenth of it.
+_LARGEST: Final = 2**28
 #: The entries of a site file that a scheduler may refuse, with their variables.
 _REFUSED: Final = {name: f"IOBANDS_{name.upper()}" for name in ("account", "reservation", "qos")}
 #: The parts of a report that are read here, beside the fields of a series.
@@ -140,7 +139,7 @@ def _run(case: Part, end: datetime, path: Path, cases: Mapping[_Key, Part]) -> C
     seconds = (_number(case, "nodes") or 0) * (_number(case, "time_limit") or 0)
     values = case.get("perfvalues")
     return CheckRun(
-        name=text("display_name") or text("name"),
+        name=text("display_name").strip() or text("name").strip() or "unnamed",
         system=place("system"),
         partition=place("partition"),
         environ=text("environ"),
@@ -191,13 +190,15 @@ def _words_of_command(reason: str) -> str | None:
 
     The words come first, as the digest cuts long reasons off.
     """
-    found = _QUOTED.search(reason)
-    if found is None:
+    before, _, rest = reason.partition(f"{_QUOTED}\n")
+    words, is_quoted, _ = rest.partition(_QUOTED)
+    command, _, ended = before.partition("command '")[2].partition("'")
+    if not (is_quoted and re.search(r" exit code \d+:", ended)):
         return None
-    said = " ".join(found["said"].split()) or "it said nothing"
+    said = " ".join(words.split()) or "it said nothing"
     entry = next((name for name in _REFUSED if name in said.lower()), None)
     remedy = f"; set {entry} in the site file, or {_REFUSED[entry]}" if entry else ""
-    program = found["command"].partition(" ")[0]
+    program = command.partition(" ")[0]
     return f"{program}: {said.removeprefix(f'{program}: error: ')}{remedy}"
 
 
@@ -207,28 +208,29 @@ def _examined(case: Part) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _lacks(
-    case: Part, cases: Mapping[_Key, Part], seen: frozenset[_Key] = frozenset()
-) -> tuple[str, str] | None:
+def _lacks(case: Part, cases: Mapping[_Key, Part]) -> tuple[str, str] | None:
     """Return what a failed preflight check found unfit, or kept a check from running, and why.
 
-    ReFrame says only that a dependency failed. `seen` are the cases that led here: a damaged report
-    may have a cycle.
+    ReFrame says only that a dependency failed, which may have depended on another one.
     """
-    subject, result, not_run = _examined(case), str(case.get("result")), case.get("not_run")
-    if subject and result == "fail":
-        reason = str(case.get("fail_reason"))
-        first = (reason.splitlines() or [""])[0].removeprefix("sanity error: ")
-        return subject, _words_of_command(reason) or first
-    if result not in _NOT_RUN:
-        return None
-    if isinstance(not_run, str) and isinstance(case.get("file_system"), str):
-        return case["file_system"], not_run
-    needed = case.get("dependencies_actual")
-    for names in needed if isinstance(needed, list) else ():
-        key = tuple(map(str, names)) if isinstance(names, list) else ()
-        if key in cases and key not in seen and (lack := _lacks(cases[key], cases, seen | {key})):
-            return lack
+    waiting, seen = [case], set[_Key]()
+    while waiting:
+        each = waiting.pop()
+        subject, result, not_run = _examined(each), str(each.get("result")), each.get("not_run")
+        if subject and result == "fail":
+            reason = str(each.get("fail_reason"))
+            first = (reason.splitlines() or [""])[0].removeprefix("sanity error: ")
+            return subject, _words_of_command(reason) or first
+        if result not in _NOT_RUN:
+            continue
+        if isinstance(not_run, str) and isinstance(each.get("file_system"), str):
+            return each["file_system"], not_run
+        needed = each.get("dependencies_actual")
+        for names in reversed(needed) if isinstance(needed, list) else ():
+            key = tuple(map(str, names)) if isinstance(names, list) else ()
+            if key in cases and key not in seen:
+                seen.add(key)
+                waiting.append(cases[key])
     return None
 
 
@@ -271,7 +273,7 @@ def load_report(path: Path) -> Report:
     """
     try:  # reading a pipe waits for a writer, and some devices never end
         is_endless = path.is_fifo() or path.is_char_device()
-        report = None if is_endless else json.loads(path.read_bytes())
+        report = None if is_endless else json.loads(read_small(path, _LARGEST))
     except OSError as error:
         raise Unusable(not_read(path, error).reason) from error
     except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8

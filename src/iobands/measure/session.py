@@ -105,7 +105,7 @@ def measure(
                 problems=outcome.problems + again.problems,
                 notes=outcome.notes + again.notes,
             )
-            _end(perflogs, begun, outcome)
+            outcome = _end(perflogs, begun, outcome)
             judge()
     return outcome
 
@@ -146,19 +146,25 @@ def _recorded(
         lock.restore_record(perflogs, former)
         raise
     except SessionError as error:
-        lock.end_record(perflogs, begun, FAILED, {}, str(error))
+        _end(perflogs, begun, SessionOutcome(FAILED, problems=(str(error),)))
         raise
     if clock:
         outcome = replace(outcome, problems=(clock, *outcome.problems))
-    _end(perflogs, begun, outcome)
+    outcome = _end(perflogs, begun, outcome)
     if not clock:
         prune(at.root)
     return begun, outcome
 
 
-def _end(perflogs: Path, begun: LastSession, outcome: SessionOutcome) -> None:
+def _end(perflogs: Path, begun: LastSession, outcome: SessionOutcome) -> SessionOutcome:
+    """Record how a session ended; that it could not be recorded is one of its problems."""
     reason = "; ".join(outcome.problems) or None
-    lock.end_record(perflogs, begun, outcome.how, outcome.counts, reason, outcome.seconds)
+    try:
+        lock.end_record(perflogs, begun, outcome.how, outcome.counts, reason, outcome.seconds)
+    except OSError as error:
+        problem = f"the end of the session is not recorded: {error.filename}: {error.strerror}"
+        return replace(outcome, problems=(*outcome.problems, problem))
+    return outcome
 
 
 def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome | None:
@@ -211,7 +217,7 @@ def measure_apart(
                 break
     if outcomes and outcomes[-1].how == INTERRUPTED:
         raise SessionError("; ".join(outcomes[-1].problems))
-    clean_up(at.root, (selections[0].system or "").partition(":")[0] or None, at.read_site_file)
+    clean_up(at.root, selections[0].system, at.read_site_file)
     return outcomes
 
 
@@ -381,11 +387,14 @@ def open_session(perflogs: Path, command: str) -> tuple[lock.Holder, list[str]]:
         perflogs.mkdir(exist_ok=True)
     holder = lock.new_holder(command)
     former = lock.acquire(perflogs, holder)
-
     _stop_beating[holder.session] = lock.start_beating(perflogs, holder)
-    notes = open_to_all(perflogs)
-    if former:
-        notes += [f"a session was killed: {former}", *end_rest(perflogs, former.session)]
+    try:
+        notes = open_to_all(perflogs)
+        if former:
+            notes += [f"a session was killed: {former}", *end_rest(perflogs, former.session)]
+    except BaseException:
+        close_session(perflogs, holder.session)
+        raise
     return holder, notes
 
 

@@ -19,7 +19,7 @@ from shutil import copy2, copymode
 from typing import Any, Final
 
 from iobands.measure.reframe import installed_suite
-from iobands.model import FileError, mounts
+from iobands.model import FileError, mounts, replace_file
 
 #: What a person has to replace; ReFrame does not start before.
 EDIT: Final = "EDIT"
@@ -334,7 +334,7 @@ def write_site(directory: Path, texts: Mapping[Path, str], clone: Path | None) -
     for name in ("config/bands", "config/alerts", "config/systems", "perflogs"):
         (directory / name).mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
-        (directory / path).write_text(text, encoding="utf-8")
+        replace_file(directory / path, text.encode())
     for path, own in copied.items():
         place = directory / path
         if not place.parent.exists():

@@ -246,7 +246,8 @@ def _parts(sample: Mapping[str, Any], column: str, variable: str) -> dict[str, f
     of_variable = _by_name(sample.get(column), ";").get(variable)
     pairs = (each.partition(":") for each in of_variable.split(",")) if of_variable else ()
     try:
-        return {what: float(number) for what, _, number in pairs}
+        found = {what: float(number) for what, _, number in pairs}
+        return {what: number for what, number in found.items() if math.isfinite(number)}
     except ValueError:  # the perflog was edited by hand
         return {}
 

@@ -67,6 +67,8 @@ _BEGINNINGS: Final = {
     ".js": _RECEIVE,
     ".html": b'<!DOCTYPE html>\n<html lang="en" class="iobands-alert">',
 }
+#: What a killed report leaves of a file.
+_UNFINISHED: Final = re.compile(r"\..+\.[0-9a-f]{16}")
 _PATIENCE_SECONDS: Final = 60
 _ASSETS: Final = files("iobands.views.dashboard") / "assets"
 _json: Final = partial(json.dumps, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -176,7 +178,8 @@ def _remove_others(path: Path, data: int, made: set[Path]) -> None:
     """Remove our files that are not in `made`; `data` is open at `path`."""
     for where, _, names, parent in os.fwalk(dir_fd=data, topdown=False):
         for name in names:
-            begins = _BEGINNINGS.get(PurePath(name).suffix)
+            is_unfinished = _UNFINISHED.fullmatch(name)
+            begins = b"" if is_unfinished else _BEGINNINGS.get(PurePath(name).suffix)
             if path / where / name in made or begins is None:
                 continue
             with suppress(FileNotFoundError):
