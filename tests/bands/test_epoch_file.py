@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -173,3 +174,16 @@ def test_a_file_of_another_system_is_an_error(tmp_path: Path) -> None:
     path.write_text(epoch_yaml("there", EPOCH))
     with pytest.raises(FileError, match="there"):
         load_bands(tmp_path, "here")
+
+
+def test_a_full_disk_leaves_no_half_of_an_epoch(tmp_path: Path) -> None:
+    write_epoch(tmp_path, "here", EPOCH)
+    other = replace(EPOCH, name="other")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, resource.RLIM_INFINITY))
+    try:
+        with pytest.raises(FileError, match="File too large"):
+            write_epoch(tmp_path, "here", other)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    assert load_bands(tmp_path, "here").epochs == (EPOCH,)
+    assert write_epoch(tmp_path, "here", other).name == "other.yaml"

@@ -5,11 +5,15 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from iobands.bands import Span, Spans, Window
+from iobands.bands import Bands, Span, Spans, Window
 from iobands.judge.normal import inside
+from iobands.model import FileError
+from iobands.source.known import maintenance_of
+from tests.factory import NOW
 
 BEGIN = datetime(2026, 1, 1, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)
@@ -50,3 +54,23 @@ def test_a_window_knows_the_next_occurrence_as_well():
     once = Window(BEGIN, BEGIN + HOUR, "upgrade")
     assert (once.spans(BEGIN - HOUR), once.following(BEGIN - HOUR).begin) == ((), BEGIN)
     assert (len(once.spans(now)), once.following(now)) == (1, None)
+
+
+@pytest.mark.parametrize("rule", ["FREQ=DAILY;BYSETPOS=2", "FREQ=WEEKLY;BYMONTH=13"])
+def test_a_rule_of_days_that_no_calendar_has_is_named(rule: str) -> None:
+    window = Window(NOW - timedelta(days=400), NOW - timedelta(days=399), "disks", rule)
+    with pytest.raises(FileError, match="no day of the next ten years"):
+        maintenance_of(Bands("here", (), maintenance=(window,)), NOW)
+
+
+def test_the_next_occurrence_by_count_and_by_a_last_day() -> None:
+    begin = datetime(2026, 11, 1, 6, tzinfo=timezone.utc)
+    for rule, last in (("COUNT=30", 30), ("UNTIL=20261125T060000Z", 25)):
+        window = Window(begin, begin + timedelta(hours=1), "disks", f"FREQ=DAILY;{rule}")
+        assert len(window.spans(NOW)) == 21 - (begin.replace(day=21) > NOW)
+        following = window.following(NOW)
+        assert following is not None
+        assert len(window.spans(NOW + timedelta(days=99))) == last
+        assert window.following(begin + timedelta(days=last - 1)) is None
+    with pytest.raises(ValueError, match="COUNT is not above 0"):
+        Window(begin, begin, "disks", "FREQ=DAILY;COUNT=-1").spans(NOW)

@@ -197,6 +197,14 @@ def test_a_text_that_is_no_speeds_costs_itself_alone(tmp_path, text):
     assert found(site)[1]["0"].runs == 30
 
 
+def test_a_name_of_thousands_of_digits_is_a_name(tmp_path):
+    odd = ",".join(f"{name}:1" for name in ("1" * 5000, "2", "10"))
+    bad = line(target_bandwidths=f"write_bw={odd}", **LUSTRE)
+    place = found(SiteFiles(tmp_path).write([*with_targets(30), bad]).read())[1]
+    assert [*place][:3] == ["0", "1", "2"]
+    assert place["0"].runs == 30
+
+
 def test_a_perflog_without_the_columns(tmp_path):
     assert SiteFiles(tmp_path).write(daily([1, 2, 3])).read().places == ()
 

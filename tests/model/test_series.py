@@ -99,3 +99,20 @@ def test_slugs_stay_as_they_were_when_the_column_of_cases_came() -> None:
         "here-local-builtin-benchio-fpp-posix-disk-none-default-default-1-4-0.5-write_bw-294da33a"
     )
     assert slug(KEY) != slug(replace(KEY, case="csc-aggregators 2"))
+
+
+def test_series_whose_fields_run_together_have_names_of_their_own() -> None:
+    pairs = [
+        (
+            {"partition": "cpu", "environ": "large-gnu"},
+            {"partition": "cpu-large", "environ": "gnu"},
+        ),
+        ({"hints": None}, {"hints": "none"}),
+        ({"gib": 2.0**20}, {"gib": 2.0**20 + 1}),
+    ]
+    for one, other in pairs:
+        both = [replace(KEY, **one), replace(KEY, **other)]
+        assert len({*map(slug, both)}) == 2
+        assert len({*labels(both).values()}) == 2
+    # names are in logs: this one is of an earlier version
+    assert slug(KEY).endswith("-1-4-0.5-write_bw-294da33a")

@@ -5,8 +5,10 @@ The lines are in the forms that ReFrame's documentation and EPCC's public config
 
 from __future__ import annotations
 
+import gzip
+import os
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -307,3 +309,54 @@ def test_perflogs_that_cannot_be_added_to(source: Path) -> None:
 def test_what_is_wrong_with_a_mapping(source: Path, said: str, why: str) -> None:
     with pytest.raises(FileError, match=why):
         read(source, said)
+
+
+HEADER = "job_completion_time,perf_var,perf_value,perf_unit,system,partition,file_system"
+
+
+def csv_row(second: int, value: float, partition: str = "p", file_system: str = "disk") -> str:
+    when = datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=second)
+    return f"{when.isoformat()},write_bw,{value},GiB/s,s,{partition},{file_system}"
+
+
+def test_of_thousands_of_bad_rows_each_is_rejected_and_no_other(tmp_path: Path) -> None:
+    rows = [csv_row(n, -1 - n) for n in range(1500)] + [csv_row(n, 5 + n) for n in range(10)]
+    found = read(write(tmp_path / "results", HEADER, *rows, place="x.csv"))
+    assert (found.converted.written, len(found.reasons)) == (10, 1500)
+    assert len(found.samples.measured) == 10
+    assert found.samples.rejected == ()
+
+
+def test_what_is_imported_again_is_there_once(tmp_path: Path) -> None:
+    rows = [csv_row(0, 5.0, file_system="di\u2028sk"), csv_row(1, 6.0, partition="reports")]
+    source = write(tmp_path / "results", HEADER, *rows, place="x.csv")
+    first, second = (convert(source, FieldMapping(), tmp_path / "perflogs") for _ in range(2))
+    assert [(each.written, each.known) for each in (first, second)] == [(2, 0), (0, 2)]
+    assert len(read_perflogs(tmp_path / "perflogs").values) == 2
+    # after a full disk
+    torn = tmp_path / "perflogs" / "s" / "p" / "imported-x.log"
+    torn.write_bytes(torn.read_bytes()[:-20])
+    assert convert(source, FieldMapping(), tmp_path / "perflogs").written == 1
+    assert len(read_perflogs(tmp_path / "perflogs").values) == 2
+
+
+def test_a_value_of_a_mapping_breaks_no_line(tmp_path: Path) -> None:
+    source = write(tmp_path / "results", HEADER, csv_row(0, 5.0), place="x.csv")
+    found = read(source, 'fields: {tool: "a\\nb|c"}\n')
+    assert found.fields("tool") == [("a b c",)]
+
+
+def test_packed_results_are_read_and_pipes_are_not(tmp_path: Path) -> None:
+    place = tmp_path / "results" / "s" / "p"
+    place.mkdir(parents=True)
+    lines = "job_completion_time|perf_var|perf_value|perf_unit|file_system\n"
+    lines += "2026-01-01T00:00:00+00:00|write_bw|5|GiB/s|disk\n"
+    (place / "x.log.1.gz").write_bytes(gzip.compress(lines.encode()))
+    (place / "y.log.2.gz").write_bytes(gzip.compress(lines.encode())[:-9])
+    os.mkfifo(place / "x.csv")
+    found = read(tmp_path / "results")
+    assert found.converted.written == 1
+    assert [each.partition(":")[0] for _, each in found.reasons] == [
+        "cannot be read",
+        "cannot be unpacked",
+    ]

@@ -62,7 +62,9 @@ WRONG = {
     "underscore": ({"perf_value": "1_5"}, "perf_value: '1_5' is not a finite number"),
     "zero": ({"perf_value": "0.0"}, "perf_value: '0.0' is not above 0"),
     "half a node": ({"nodes": "1.5"}, "nodes: '1.5' is not a whole number"),
-    "huge": ({"tasks": "1e300"}, "tasks: '1e300' is not a whole number"),
+    "huge": ({"tasks": "1e300"}, "tasks: '1e300' is not a possible size"),
+    "less than nothing": ({"gib": "-1"}, "gib: '-1' is not a possible size"),
+    "more than all disks": ({"gib": "1e308"}, "gib: '1e308' is not a possible size"),
     "no offset": (
         {"job_completion_time": "2026-11-20T01:29:12"},
         "job_completion_time: '2026-11-20T01:29:12' is not a time with UTC offset",

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from itertools import islice
+from typing import Any, Final, Literal, TypeVar
 from zoneinfo import ZoneInfo
 
 from iobands.model.fields import VARIABLE_UNITS, canonical
-
-if TYPE_CHECKING:
-    from dateutil.rrule import rrule, rruleset
 
 ABOVE: Final = "above"
 WITHIN: Final = "within"
@@ -297,28 +295,40 @@ class Window:
         begin = begin.astimezone(timezone.utc)
         return Span(begin, begin + (self.end - self.begin), f"maintenance: {self.reason}")
 
-    def rule(self) -> rrule | rruleset:
-        """Return the rule.
+    def begins(self, until: datetime) -> Iterator[datetime]:
+        """Yield when its occurrences begin, in order, `until` a time at the latest.
 
         Raises:
             ValueError: `repeat` is not a rule.
         """
+        if not self.repeat:
+            yield self.begin
+            return
         # imported here, as the checks need no windows and a site's own ReFrame may lack it
         from dateutil.rrule import rrulestr  # noqa: PLC0415
 
         start = self.begin.astimezone(ZoneInfo(self.zone)) if self.zone else self.begin
-        return rrulestr(self.repeat, dtstart=start)
+        rule: Any = rrulestr(self.repeat, dtstart=start)
+        # dateutil looks for days that no calendar has up to the year 9999, and takes COUNT=-1
+        if rule._count is not None and rule._count < 1:
+            raise ValueError("COUNT is not above 0")
+        ends = [each for each in (rule._until, max(until, start)) if each]
+        yield from islice(rule.replace(until=min(ends), count=None), rule._count)
+
+
+#: How far ahead the next occurrence is looked for.
+_AHEAD: Final = timedelta(days=3653)
 
 
 @lru_cache(256)  # years of a daily window take a while, and each series asks for them
 def _around(window: Window, when: datetime) -> tuple[tuple[Span, ...], Span | None]:
     """Return the occurrences that began by then, and the next."""
-    begins: Sequence[datetime] = [window.begin] if window.begin <= when else []
-    following = window.begin if window.begin > when else None
-    if window.repeat:
-        rule = window.rule()
-        begins, following = rule.between(window.begin, when, inc=True), rule.after(when)
-    return tuple(map(window.span, begins)), window.span(following) if following else None
+    found: list[Span] = []
+    for begin in window.begins(when + _AHEAD):
+        if begin > when:
+            return tuple(found), window.span(begin)
+        found.append(window.span(begin))
+    return tuple(found), None
 
 
 @dataclass(frozen=True)

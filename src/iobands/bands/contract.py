@@ -1,4 +1,4 @@
-"""A contract (contract 10): the promises, the rule that decides them, and what is known of each."""
+"""A contract (contract 11): the promises, the rule that decides them, and what is known of each."""
 
 from __future__ import annotations
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from errno import EEXIST
 from itertools import combinations, combinations_with_replacement, pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +31,7 @@ from iobands.model import (
     parse_yaml,
     path_part,
     read_content,
+    replace_file,
     unknown,
     utc_text,
 )
@@ -279,8 +282,9 @@ def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
     parse_bands(text.encode(), path, system)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as stream:
-            stream.write(text)
+        if path.exists():
+            raise FileExistsError(EEXIST, os.strerror(EEXIST))
+        replace_file(path, text.encode())
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}") from error
     return path

@@ -167,7 +167,8 @@ def _medians(rows: pl.DataFrame, alike: Sequence[str]) -> pl.DataFrame:
 
 
 def _order(peer: str) -> tuple[int, str]:
-    return (int(peer), "") if peer.isdecimal() else (0, peer)
+    """Return what sorts numbers by size, however long one is; 0 is not written before them."""
+    return (len(peer), peer) if peer.isdecimal() else (0, peer)
 
 
 def actions_on_peers(

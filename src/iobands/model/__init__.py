@@ -58,6 +58,7 @@ from iobands.model.fields import (
     perflog_line,
 )
 from iobands.model.files import (
+    MOST_KEPT,
     FileError,
     Rejected,
     Rejections,

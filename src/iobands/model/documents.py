@@ -74,12 +74,14 @@ class Document:
         """
         class_ = _validator_class()
         validator = class_(schema, format_checker=class_.FORMAT_CHECKER)
+        if errors := self._errors(validator):
+            raise self.error(*_problem(min(errors, key=_depth), validator))
+
+    def _errors(self, validator: Validator) -> list[ValidationError]:
         try:
-            errors = list(validator.iter_errors(self.value))
+            return list(validator.iter_errors(self.value))
         except ValueError as error:  # from a number of thousands of digits
             raise FileError(f"{self.source}: {error}") from None
-        if errors:
-            raise self.error(*_problem(min(errors, key=_depth), validator))
 
     def at(self, steps: Steps) -> Any:  # noqa: ANN401
         """Return the value at the end of the steps."""
@@ -104,12 +106,12 @@ class Document:
             del known.at(steps[:-1])[steps[-1]]
 
         known.value["schema"], validator = newest, _validator_class()(schema)
-        for error in sorted(validator.iter_errors(known.value), key=_depth):
+        for error in sorted(known._errors(validator), key=_depth):
             for steps in _unknown_keys(error):
                 leave_out(steps)
         broken = {
             tuple(steps[: place + 2])
-            for steps in (list(error.absolute_path) for error in validator.iter_errors(known.value))
+            for steps in (list(error.absolute_path) for error in known._errors(validator))
             for place, step in enumerate(steps[:-1])
             if step in parts
         }

@@ -216,8 +216,12 @@ _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII
 
 
 def perflog_line(values: Mapping[str, object]) -> str:
-    """Return a line of a perflog; a field without a value is null."""
-    return "|".join(str(values.get(field.name, "null")) for field in FIELDS)
+    """Return a line of a perflog; a field without a value is null.
+
+    What would break the line, in a value of elsewhere, is a blank.
+    """
+    cells = (str(values.get(field.name, "null")) for field in FIELDS)
+    return "|".join(re.sub(r"[\x00-\x1f|]", " ", cell) for cell in cells)
 
 
 def number(text: str) -> float | None:

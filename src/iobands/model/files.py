@@ -182,8 +182,8 @@ def read_regular(name: str | Path, directory: int | None, most: int) -> bytes | 
         return stream.read(most)
 
 
-# The number of rejected lines that are kept with their reasons; more are counted for each file.
-_MOST_KEPT: Final = 1000
+#: The number of rejected lines that are kept with their reasons; more are counted for each file.
+MOST_KEPT: Final = 1000
 
 # Errors for things that are not our files, or are gone again: no sample was in them.
 _NO_FILE: Final = (errno.ENOENT, errno.EISDIR)
@@ -210,15 +210,16 @@ class Rejected:
 
 @dataclass
 class Rejections:
-    """Rejected lines with their reasons, by the number of their file: a thousand at most."""
+    """Rejected lines with their reasons, by the number of their file: `most` of them."""
 
+    most: int = MOST_KEPT
     _found: list[tuple[int, int, str]] = field(default_factory=list)
     _more: Counter[int] = field(default_factory=Counter)
 
     @property
     def is_full(self) -> bool:
         """Whether more lines are only counted, without a reason."""
-        return len(self._found) >= _MOST_KEPT
+        return len(self._found) >= self.most
 
     @property
     def listed(self) -> Sequence[tuple[int, int, str]]:

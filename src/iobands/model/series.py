@@ -104,11 +104,14 @@ def path_part(name: str) -> str:
 
 @lru_cache(2**14)
 def slug(key: SeriesKey) -> str:
-    """Return a file name for the series, independent of other series."""
+    """Return a file name for the series, which does not depend on what other series there are."""
     *values, case = (getattr(key, name) for name in SeriesKey.__dataclass_fields__)
     values += [case] if case else []  # a field that came later: older names stay as they were
     text = "-".join("none" if value is None else _number(value) for value in values)
     readable = re.sub(r"[^A-Za-z0-9._-]", "_", text)
+    # another series might give the same text; all other names stay as they were
+    if "-" in key.partition or "none" in values:
+        text = repr(values)
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
     return f"{readable[:_SLUG_LENGTH]}-{digest[:8]}"
 
@@ -143,7 +146,10 @@ def _word(name: str, value: object) -> str:
 
 
 def _number(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    # a million is the first number of which the short form has too few digits
+    if isinstance(value, float):
+        return f"{value:g}" if abs(value) < 10**6 else f"{value:.17g}"
+    return str(value)
 
 
 def _padded(value: object) -> str:

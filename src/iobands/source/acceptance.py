@@ -1,4 +1,4 @@
-"""The directory of an acceptance (contract 10): its raw results, and the checksums of all of it.
+"""The directory of an acceptance (contract 11): its raw results, and the checksums of all of it.
 
 The runs are in the site's perflogs too. Here is a copy that goes from hand to hand: lines and run
 reports as they were written, the contract, and `SHA256SUMS`, which `sha256sum -c` reads.
@@ -7,6 +7,7 @@ reports as they were written, the contract, and `SHA256SUMS`, which `sha256sum -
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -184,7 +185,7 @@ def collect(perflogs: Path, directory: Path, begun: Begun) -> None:
 def _lines_of(path: Path, begun: Begun, checks: Collection[str]) -> Iterator[str]:
     """Yield the lines of an acceptance in a perflog, each after its header."""
     header, columns = "", list[str]()
-    for line in read_small(path, _LARGEST).decode(errors="replace").splitlines(keepends=True):
+    for line in io.StringIO(read_small(path, _LARGEST).decode(errors="replace"), newline="\n"):
         cells = line.rstrip("\n").split("|")
         if TIME in cells and VALUE in cells:
             header, columns = line, cells

@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,7 +43,7 @@ from iobands.model import (
     perflog_line,
     read_content,
 )
-from iobands.source.perflog import perflog_files, read_perflogs
+from iobands.source.perflog import DAMAGED, NO_PERFLOGS, opened, perflog_files, read_perflogs
 
 #: The B/s of each unit. M and Mi differ, as in the programs that print them.
 _BYTES: Final = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
@@ -213,7 +214,10 @@ def _with_offset(text: str, zone: ZoneInfo) -> str:
 def _place(row: Said, path: Path) -> Path:
     """Return the perflog for the row of a file, below the directory of perflogs."""
     names = (row.get("system", ""), row.get("partition", ""))
-    directories = (name if re.fullmatch(PATH_PART, name) else "unnamed" for name in names)
+    directories = (
+        name if re.fullmatch(PATH_PART, name) and name not in NO_PERFLOGS else "unnamed"
+        for name in names
+    )
     return Path(*directories, f"imported-{path.name.split('.')[0]}.log")
 
 
@@ -222,7 +226,7 @@ def _unreadable(found: Mapping[Path, Sequence[str]]) -> Iterator[tuple[Path, str
     with TemporaryDirectory(prefix="iobands-") as scratch:
         for place, lines in found.items():
             _append(scratch / place, lines)
-        for each in read_perflogs(Path(scratch)).rejected:
+        for each in read_perflogs(Path(scratch), most=sys.maxsize).rejected:
             place = each.path.relative_to(scratch)
             repeats = each.reason.startswith("repeats ")
             reason = "repeats another line" if repeats else each.reason
@@ -231,15 +235,16 @@ def _unreadable(found: Mapping[Path, Sequence[str]]) -> Iterator[tuple[Path, str
 
 def _append(path: Path, lines: Sequence[str]) -> int:
     """Append the lines that a perflog lacks, under its header, and return their number."""
-    before = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    if before and before[0] != PERFLOG_HEADER:
+    *before, torn = (path.read_text("utf-8") if path.exists() else "").split("\n")
+    if (before or torn) and before[:1] != [PERFLOG_HEADER]:
         raise FileExistsError(f"{path}: has other columns; remove it, and import it again")
     known = set(before)
     new = [line for line in lines if line not in known]
     if new:
         path.parent.mkdir(parents=True, exist_ok=True)
+        begin = "\n" if torn else "" if before else f"{PERFLOG_HEADER}\n"
         with path.open("a", encoding="utf-8") as perflog:
-            perflog.writelines(f"{line}\n" for line in ([] if before else [PERFLOG_HEADER]) + new)
+            perflog.writelines([begin, *(f"{line}\n" for line in new)])
     return len(new)
 
 
@@ -300,9 +305,13 @@ def _samples_below(
         yield Path(error.filename), 0, _not_read(error)
     for path in sorted([*perflog_files(source), *tables]):
         try:
-            text = path.read_text(encoding="utf-8", errors="replace")
+            with opened(path) as stream:
+                text = stream.read().decode(errors="replace").replace("\r\n", "\n")
         except OSError as error:
             yield path, 0, _not_read(error)
+            continue
+        except DAMAGED as error:
+            yield path, 0, Unusable(f"cannot be unpacked: {error}")
             continue
         columns: Sequence[str] = () if path.suffix == ".csv" else _EPCC
         for place, line in enumerate(text.removesuffix("\n").split("\n"), 1):

@@ -15,7 +15,7 @@ from zlib import crc32
 
 import numpy as np
 
-from iobands.model import MADE_UP, PERFLOG_HEADER, VARIABLE_UNITS, perflog_line
+from iobands.model import MADE_UP, PERFLOG_HEADER, VARIABLE_UNITS, perflog_line, replace_file
 from iobands.snapshot import ACKNOWLEDGE, DOWN, REAL, RESOLVE, Action
 from iobands.source.action_log import ACTION_LOG
 
@@ -109,7 +109,7 @@ def write_demo(directory: Path, now: datetime) -> None:
         files[f"perflogs/{MADE_UP}/compute/{name}.log"] = "".join([*lines, "\n"])
     for name, text in files.items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        (directory / name).write_text(text, encoding="utf-8")
+        replace_file(directory / name, text.encode())
 
 
 def _lines(end: datetime) -> Iterator[tuple[str, str]]:

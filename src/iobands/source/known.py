@@ -225,8 +225,10 @@ def maintenance_of(bands: Bands, now: datetime) -> Maintenance:
     found = []
     for window in bands.maintenance:
         try:
-            found += [(span, window) for span in window.spans(now)]
-            window.following(now)  # which pages show
+            spans = window.spans(now)
+            if not spans and not window.following(now):
+                raise ValueError("no day of the next ten years")
+            found += [(span, window) for span in spans]
         except (ValueError, OverflowError, LookupError) as error:
             raise FileError(
                 f"maintenance of {bands.system}, {window.reason!r}: repeat is "

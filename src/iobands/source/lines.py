@@ -29,6 +29,7 @@ from iobands.model import (
     VARIABLE_UNITS,
     Rejections,
     Type,
+    number,
 )
 
 #: The longest line, in bytes: a run on 30,000 nodes needs a quarter of it.
@@ -52,6 +53,9 @@ SAID: Final = {**dict.fromkeys(SPEEDS, pl.String()), **_ORIGIN}
 _RATES: Final = (2.0**-30, 2.0**30)
 _NEVER_NULL: Final = frozenset({TIME, "system", "partition", "result"})
 _PLACE: Final = frozenset({"system", "partition"})  # they name files
+#: The sizes of a run, and what is more than any machine has.
+_SIZES: Final = frozenset({"nodes", "tasks", "gib"})
+_MOST: Final = 2**40
 _EXACT_BELOW: Final = 2**53  # the integers that a double holds exactly
 # `%+` of polars accepts more, such as an hour of one digit.
 _RFC_3339: Final = (
@@ -204,6 +208,8 @@ def _possible(name: str) -> pl.Expr:
         return value
     if type_ == "time":
         return pl.when((value >= _TIMES[0]) & (value < _TIMES[1])).then(value)
+    if name in _SIZES:
+        value = pl.when(value.is_between(0, _MOST)).then(value)
     if type_ == "number":
         return pl.when(value.is_finite()).then(value)
     whole = (value == value.floor()) & (value.abs() < _EXACT_BELOW)
@@ -253,7 +259,10 @@ def _reason(cells: Mapping[str, Any], row: Mapping[str, Any]) -> str:
         if cell is None and name in _NEVER_NULL:
             return f"{name}: missing"
         if cell is not None and row[name] is None:
-            return f"{name}: {cell!r} is not {_EXPECTED[FIELD[name].type]}"
+            found = number(cell) if name in _SIZES else None
+            is_size = found is None or 0 <= found <= _MOST
+            expected = _EXPECTED[FIELD[name].type] if is_size else "a possible size"
+            return f"{name}: {cell!r} is not {expected}"
     rate, variable, unit = row[VALUE], cells[VARIABLE], cells[UNIT]
     if rate is not None and not _RATES[0] <= rate <= _RATES[1]:
         why = "not above 0" if rate <= 0 else "not a possible rate of a file system"

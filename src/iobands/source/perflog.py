@@ -22,6 +22,7 @@ import polars as pl
 
 from iobands.model import (
     FIELD,
+    MOST_KEPT,
     SCHEDULED,
     SERIES_FIELDS,
     TIME,
@@ -48,8 +49,10 @@ _OPEN: Final = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _NOT_UNPACKED: Final = frozenset({".zst", ".Z"})
 #: The endings of compressed files.
 PACKED: Final = frozenset({*_OPEN, *_NOT_UNPACKED})
-_DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError)
-_NO_PERFLOGS: Final = frozenset({"canaries", "leftovers", "reports"})
+#: What unpacking a damaged file raises.
+DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError)
+#: The directories beside those of partitions.
+NO_PERFLOGS: Final = frozenset({"canaries", "leftovers", "reports"})
 _FORMER: Final = frozenset({"target_speeds"})
 #: In which order rows are: of two equal ones the first counts.
 ORDER: Final = (TIME, FILE, LINE)
@@ -96,13 +99,15 @@ class Parsed:
         )
 
 
-def read_perflogs(directory: Path, system: str | None = None, *, keeps: bool = False) -> Samples:
+def read_perflogs(
+    directory: Path, system: str | None = None, *, keeps: bool = False, most: int = MOST_KEPT
+) -> Samples:
     """Return the samples in the perflogs below `directory`, as `parse_perflogs` reads them.
 
     Raises:
-        FileNotFoundError: there is no such directory. Bad content never raises.
+        FileNotFoundError: there is no such directory. Bad content of a perflog never raises.
     """
-    return parse_perflogs(directory, system, keeps=keeps).samples()
+    return parse_perflogs(directory, system, keeps=keeps, most=most).samples()
 
 
 def parse_perflogs(
@@ -111,16 +116,18 @@ def parse_perflogs(
     *,
     keeps: bool = False,
     after: Mapping[Path, Reach] | None = None,
+    most: int = MOST_KEPT,
 ) -> Parsed:
     """Parse all perflogs below `directory`, or only the ones of `system`.
 
     Rotated files (`*.log.h0`, which ReFrame leaves when the columns change; `*.log.1`,
     `*.log-20261122.gz`, ... of logrotate) are read too. A file or directory that cannot be read
     is rejected as unread. What was kept of a perflog is not parsed again; `keeps` keeps the rest.
-    With `after` only the lines are returned that follow what is reached.
+    With `after` only the lines are returned that follow what is reached. Of rejected lines, `most`
+    are listed with their reasons.
 
     Raises:
-        FileNotFoundError: there is no such directory. Bad content never raises.
+        FileNotFoundError: there is no such directory. Bad content of a perflog never raises.
     """
     if not directory.is_dir():
         raise FileNotFoundError(
@@ -134,7 +141,7 @@ def parse_perflogs(
     else:
         kept = Kept(reached={n: after[path] for n, path in enumerate(paths) if path in after})
     layouts: dict[tuple[str, ...], Layout] = {}
-    rejected = Rejections()
+    rejected = Rejections(most)
     for each in kept.rejected:
         rejected.add(*each)
     reached: dict[int, Reach] = {}
@@ -143,7 +150,7 @@ def parse_perflogs(
             reached[file] = _read(path, file, layouts, rejected, kept.reached.get(file))
         except OSError as error:
             unread.append(not_read(path, error))
-        except _DAMAGED as error:
+        except DAMAGED as error:
             unread.append(Rejected(path, 0, f"cannot be unpacked: {error}"))
     new = pl.concat([pl.DataFrame(schema=ROWS), *(each.rows() for each in layouts.values())])
     many = len(kept.rows)
@@ -180,7 +187,7 @@ def perflog_files(
         for place in entries(directory, failed)
         if system in {None, place.name}
         for partition in entries(place, failed)
-        if partition.name not in _NO_PERFLOGS
+        if partition.name not in NO_PERFLOGS
         for found in entries(partition, failed)
         for path in ([found] if _NAME.search(found.name) else entries(found, failed))
         if _NAME.search(path.name)
@@ -191,11 +198,23 @@ def unknown_columns(directory: Path) -> list[str]:
     """Return the columns in the first lines of perflogs that this version does not know."""
     found = set()
     for path in perflog_files(directory):
-        opened: Any = _OPEN.get(path.suffix, open)
-        if path.is_file():  # opening a pipe waits for a writer
-            with suppress(OSError, *_DAMAGED), opened(path, "rb") as stream:
-                found |= {*(columns_of(stream.readline(LONGEST)) or ())} - FIELD.keys() - _FORMER
+        with suppress(OSError, *DAMAGED), opened(path) as stream:
+            found |= {*(columns_of(stream.readline(LONGEST)) or ())} - FIELD.keys() - _FORMER
     return sorted(found)
+
+
+def opened(path: Path) -> Any:  # noqa: ANN401 (of a module of its own for each packer)
+    """Open a perflog for reading bytes, packed or not.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    if path.is_fifo() or path.is_char_device():  # opening one waits for a writer, or never ends
+        raise OSError("not a regular file")
+    if path.suffix in _NOT_UNPACKED:
+        raise OSError(errno.ENOTSUP, f"{path.suffix} files are not supported; unpack it")
+    packer: Any = _OPEN.get(path.suffix, open)
+    return packer(path, "rb")
 
 
 def _read(
@@ -249,12 +268,7 @@ def _blocks(path: Path, begin: int) -> Iterator[tuple[bytes, int]]:
     The last one may lack its end. Of a line longer than `LONGEST`, the beginning is kept with a
     character that no line may have.
     """
-    if path.is_fifo() or path.is_char_device():  # opening one waits for a writer, or never ends
-        raise OSError("not a regular file")
-    if path.suffix in _NOT_UNPACKED:
-        raise OSError(errno.ENOTSUP, f"{path.suffix} files are not supported; unpack it")
-    opened: Any = _OPEN.get(path.suffix, open)
-    with opened(path, "rb") as stream:
+    with opened(path) as stream:
         stream.seek(begin)
         while block := stream.read(_BLOCK) + stream.readline(LONGEST):
             size = len(block)
