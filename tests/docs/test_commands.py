@@ -90,6 +90,7 @@ def environment(home: Path) -> dict[str, str]:
 LACKS = {
     "table --check docs/user-guide/io.md": "no such file",
     "calibrate": "there is no terminal",
+    "status --as-of": "no samples",
     "discard": "no sample",
     "compare": "no two series",
     "maintenance end": "is open",

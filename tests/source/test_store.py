@@ -628,10 +628,9 @@ def test_a_cluster_may_only_push_and_a_page_only_read(database, site):
     with open_store(database, new=True) as owner:
         push(owner)
         howto = (ROOT / "docs" / "howto" / "keep-in-a-store.md").read_text()
-        grants = re.search(r"```sql\n(GRANT .*?)```", howto, re.DOTALL)[1]
-        owner._do("CREATE ROLE cluster", "CREATE ROLE reader LOGIN PASSWORD 'right'")
+        rights = re.search(r"```sql\n(CREATE ROLE .*?)```", howto, re.DOTALL)[1]
+        owner._do(*rights.replace("DATABASE io", "DATABASE postgres").strip().split("\n"))
         owner._do(*(f"CREATE ROLE {name} LOGIN IN ROLE cluster" for name in ("here", "other")))
-        owner._do(*grants.replace("DATABASE io", "DATABASE postgres").strip().split("\n"))
     as_cluster, as_other, as_reader = (
         database.replace("iobands@", f"{name}@") for name in ("here", "other", "reader")
     )
