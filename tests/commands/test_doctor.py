@@ -378,10 +378,20 @@ def test_ranges(version: str, requirement: str, wanted: bool) -> None:
     assert is_within(version, requirement) is wanted
 
 
+def test_a_directory_of_the_root_file_system_is_warned_of(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = site / "config" / "systems" / "local.py"
+    file.write_text(file.read_text().replace("**_mounted_as(_disk),", '"path": "/var/tmp",'))
+    is_there = Path("/var/tmp").stat().st_dev == Path("/").stat().st_dev
+    said = "WARN file system disk: /var/tmp is on the root file system; iobands canary calls it"
+    assert (said in doctor_here(site, monkeypatch)[1]) == is_there
+
+
 def test_the_last_session_has_an_age(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    began = (datetime.now(timezone.utc) - timedelta(minutes=5)).isoformat()
+    began = (datetime.now(timezone.utc) - timedelta(hours=5, minutes=5)).isoformat()
     last = {"schema": 1, "session": "a", "tag": "daily", "system": "local", "host": "login1"}
     last |= {"began": began, "ended": began, "how": "completed"}
     (site / "perflogs" / "last-session.json").write_text(json.dumps(last))
     _, said = doctor_here(site, monkeypatch)
-    assert "OK session: the last one began 5 minutes ago: completed" in said
+    assert "OK session: the last one began 5 hours ago: completed" in said

@@ -65,6 +65,18 @@ def test_what_an_import_does_not_know_is_left_out(tmp_path: Path) -> None:
     assert "- Stripe count: all targets\n- MPI transport" in said
 
 
+def test_a_few_runs_promise_nothing_and_each_cache_is_named(tmp_path: Path) -> None:
+    read = {**LUSTRE, "perf_var": "read_bw"}
+    rows = [*daily([2.0], **read), *daily([3.0], **{**read, "file_system": "m", "cache": "none"})]
+    write_perflog(tmp_path / "perflogs", rows)
+    found = published(look(tmp_path).series, SETTINGS, [])
+    said = written(rates_section("here", found, NOW), DocumentFormat.MARKDOWN)
+    assert "page cache before reads: dropped on disk, none on m." in said
+    (row,) = (each for each in said.splitlines() if each.startswith("| ") and "GiB/s" in each)
+    figures = [cell.strip() for cell in row.strip("|").split("|")][4:9]
+    assert sorted(figures) == ["2.5", "–", "–", "–", "–"]
+
+
 def test_a_shell_runs_the_commands(found: list[Recommended], tmp_path: Path) -> None:
     lines = (*found[0].commands[("disk",)], "env")
     calls = tmp_path / "calls"

@@ -146,6 +146,13 @@ def _file_systems(file: SiteFile) -> Iterator[Line]:
                 yield failed(what, f"{path}: not writable", remedy)
             elif free < least:
                 yield failed(what, text, f"its checks are skipped: min_free_gib is {least}")
+            elif (
+                place["type"] == "posix"
+                and "mounted_as" not in place
+                and path.stat().st_dev == Path("/").stat().st_dev
+            ):
+                text = f"{path} is on the root file system; iobands canary calls it unmounted"
+                yield warned(what, text, "if it belongs there, add 'mounted_as' in the site file")
             else:
                 yield Line(what, text)
 

@@ -362,10 +362,11 @@ def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
     ordered = np.concatenate(values)[np.argsort(all_times, kind="stable")]
     correlation = correlation_of(ordered)
     one, first, last = members[0], moment(all_times.min()), moment(all_times.max())
+    caches = {str(e.key.file_system): e.history.newest.get("cache") or "unknown" for e in members}
     return Rates(
         pattern=str(one.key.pattern),
         medium=str(one.history.newest.get("medium")),
-        file_systems=tuple(dict.fromkeys(str(each.key.file_system) for each in members)),
+        file_systems=tuple(caches),
         variable=one.key.variable,
         unit=one.key.unit,
         figures={
@@ -382,4 +383,5 @@ def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
         epoch=one.epoch.name if one.epoch else "",
         holds=min([last + holds, *(each.since for each in changed)]),
         changed=tuple(changed),
+        caches=tuple(caches.values()),
     )

@@ -154,7 +154,8 @@ class Rates:
 
     They come from comparable runs, from `first` to `last`: one epoch, one level, outliers included.
     `intervals` has the 95 % interval of each quartile, None with too few runs. They are valid until
-    `holds`: the first of `changed`, else some time after the newest run.
+    `holds`: the first of `changed`, else some time after the newest run. `caches` has the state of
+    the page cache before reads on each of `file_systems`.
     """
 
     pattern: str
@@ -170,6 +171,7 @@ class Rates:
     epoch: str
     holds: datetime
     changed: tuple[Changed, ...] = ()
+    caches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -111,12 +111,16 @@ def _interval(interval: tuple[float, float] | None) -> str:
 
 
 def _row(rates: Rates) -> tuple[str, ...]:
+    is_young = rates.runs < snapshot.ENOUGH_RUNS  # a few runs say nothing of the rates to expect
     return (
         rates.pattern,
         rates.medium,
         _direction(rates.variable),
         rates.unit,
-        *(figure(rates.figures[name]) for name in snapshot.FIGURES),
+        *(
+            figure(rates.figures[name]) if name == "median" or not is_young else "–"
+            for name in snapshot.FIGURES
+        ),
         _interval(rates.intervals["median"]),
         str(rates.runs),
         f"{rates.first:%Y-%m-%d}",
@@ -159,8 +163,15 @@ def _settings_section(each: Recommended) -> Iterator[Block]:
         f"environment {key.environ}",
         "writes end with fsync" if newest.get("fsync") == "true" else "writes without fsync",
     ]
-    if any(rates.variable.startswith("read") for rates in each.rates):
-        words.append(f"page cache before reads: {newest.get('cache') or 'unknown'}")
+    caches: dict[str, list[str]] = {}
+    for rates in each.rates:
+        if rates.variable.startswith("read"):
+            for name, cache in zip(rates.file_systems, rates.caches, strict=False):
+                caches.setdefault(cache, []).append(name)
+    if caches:
+        where = [f"{cache} on {listed(names)}" for cache, names in caches.items()]
+        said = ", ".join(where if len(where) > 1 else caches)
+        words.append(f"page cache before reads: {said}")
     yield Paragraph(f"Measured with: {', '.join(words)}.")
 
 
