@@ -154,7 +154,6 @@ class SampleOptions(StoredSiteOptions):
 
     config: Path | None = None
     false_alarms: float = 1
-    root: Path | None = None
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
