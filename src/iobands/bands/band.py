@@ -346,7 +346,7 @@ class Span:
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Several spans, which may overlap; of years of a daily window, few are looked at."""
+    """Spans that may overlap; in years of a daily window, a time is found by a binary search."""
 
     every: tuple[Span, ...] = ()
 

@@ -71,7 +71,7 @@ class Job:
     def shell(self) -> str:
         """Return it as a command of a POSIX shell."""
         settings = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
-        if self.modules:  # which the profile put on PATH as well
+        if self.modules:  # the login shell's PATH has those that its profile loads
             settings = [f'{each}:"$PATH"' if each[:5] == "PATH=" else each for each in settings]
         command = " ".join([*settings, shlex.join(self.arguments)])
         command = f"cd {shlex.quote(str(self.root))} && {command}"

@@ -49,7 +49,7 @@ class SeriesKey:
     case: str | None = None
 
     def __hash__(self) -> int:
-        """Return the hash of its fields; it is asked for a hundred times."""
+        """Return the hash of its fields, which is kept, as each key is hashed many times."""
         found = vars(self).get("_hash")
         if found is None:
             found = hash(tuple(vars(self).values()))

@@ -158,8 +158,9 @@ class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Topic(_Written, frozen=True):
-    """A cause that was sent. `members` are series, or other subjects of the alerts.
+    """What messages are about: one alert, or several that belong together.
 
+    It is recognised by its `members`, series or other subjects, as the name of an alert changes.
     `severity`, `number` (of members) and the interval `low` to `high` of the worst level over its
     baseline are as last sent. `sent` is false for a cause that was acknowledged before the first
     message. `events` counts the messages, `falls` how often its alerts fell again. `certain` is

@@ -140,7 +140,7 @@ class Columns:
         return self.at(chosen.arg_true().to_numpy().astype(np.int64))
 
     def with_columns(self, *columns: pl.Series) -> Columns:
-        """Return it with others, some in the place of columns of their names."""
+        """Return it with these columns; one of the same name is replaced."""
         schema = self.schema | {each.name: each.dtype for each in columns}
         known = self._known | {each.name: each for each in columns}
         return Columns(self.sources, schema, self._places, known)

@@ -104,7 +104,7 @@ class Store(Protocol):
         """Add rows of `SAMPLES` and documents; of two with one path, the last changed counts."""
 
     def samples(self, system: str) -> Stored:
-        """Return the rows of a system, in any order, and what is not what it was."""
+        """Return the rows of a system, in any order, and those that were edited since a push."""
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
         """Delete samples and run reports from before a month begins; return how many samples."""
