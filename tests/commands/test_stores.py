@@ -13,11 +13,13 @@ import duckdb
 import polars as pl
 import pytest
 
+from iobands.commands import export
 from iobands.source.push import open_store
 from iobands.source.store import read_stored
 from iobands.views.dashboard.write import directory_of
 from tests.commands.small_site import site, unknown
 from tests.site_copy import ROOT
+from tests.source.engines import ENGINES
 
 
 @pytest.fixture(autouse=True)
@@ -288,6 +290,22 @@ def test_what_cannot_be_pushed_is_said_once_with_its_age(iobands, tmp_path):
     assert "secret" not in said.stderr + pushed.read_text()
     settings.write_text("uri: x\n")
     assert "store.yaml, line 1" in unknown(iobands("push")).stderr
+
+
+def test_a_server_that_takes_no_end_holds_no_push_for_ever(iobands, tmp_path, monkeypatch):
+    site(tmp_path)
+    with ENGINES["postgres"]() as url:
+        with open_store(url, new=True) as store:
+            store._do(
+                "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS "
+                "$$ BEGIN PERFORM pg_sleep(1000); RETURN NEW; END $$",
+                "CREATE TRIGGER wait BEFORE INSERT ON iobands.samples EXECUTE FUNCTION wait()",
+            )
+        monkeypatch.setattr(export, "_LONGEST_PUSH", 2.0)
+        said = unknown(iobands("push", "--store", url)).stderr
+        assert "the store has not taken a push within 2 s; never pushed" in said
+        with open_store(url) as store:
+            assert store.systems() == []
 
 
 @pytest.mark.machine

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 from iobands.commands import cli
 from iobands.commands.judging import opened_store, samples_from, site_of
 from iobands.model import FileError, naming, replace_file
 from iobands.source.push import (
+    Pushed,
     copy,
     located,
     open_store,
@@ -114,6 +117,9 @@ def import_(
         raise cli.failure("some results could not be read; see above")
 
 
+#: Seconds that a push may take: ten years of a site take some minutes.
+_LONGEST_PUSH: Final = 3600.0
+_T = TypeVar("_T")
 _SETTINGS: Final = "store.yaml"
 
 _StoreOption = Annotated[str | None, "URL", "The store. [default: url in config/store.yaml]"]
@@ -211,6 +217,31 @@ def push_after(options: cli.SiteOptions) -> None:
         cli.note(f"not pushed: {error}")
 
 
+def _within(seconds: float, work: Callable[[], _T]) -> _T:
+    """Return what `work` returns; an engine that answers nothing would hold a session for ever.
+
+    Raises:
+        StoreError: it takes longer. It is left behind, and ends with this process.
+    """
+    found: list[_T] = []
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            found.append(work())
+        except Exception as error:
+            failed.append(error)
+
+    worker = threading.Thread(target=run, daemon=True)
+    worker.start()
+    worker.join(seconds)
+    for error in failed:
+        raise error
+    if not found:
+        raise StoreError(f"the store has not taken a push within {seconds:g} s")
+    return found[0]
+
+
 def _push_to(url: str, options: cli.SiteOptions) -> str:
     """Push what is new to the store at `url`, and return what was done.
 
@@ -219,11 +250,14 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
             a file beside the perflogs cannot be written.
     """
     perflogs, now = options.perflogs_directory, datetime.now(timezone.utc).replace(microsecond=0)
-    before = read_pushed(perflogs, url)
-    try:
+    before, config = read_pushed(perflogs, url), options.config_of("bands").parent
+
+    def work() -> tuple[Pushed, int, int]:
         with open_store(url, new=True) as store:
-            config = options.config_of("bands").parent
-            after, rows, documents = push_new(store, perflogs, config, before, now)
+            return push_new(store, perflogs, config, before, now)
+
+    try:
+        after, rows, documents = _within(_LONGEST_PUSH, work)
         write_pushed(perflogs, url, after)
     except StoreError as error:
         last = f"the last push was {age_text(now - before.when)}" if before.when else "never pushed"
