@@ -39,7 +39,8 @@ def test_what_the_log_says() -> None:
 def test_a_cause_is_told_with_its_odds_and_may_be_withdrawn() -> None:
     known, unknown = (each for each in EVENTS if each.kind == "caused")
     since = datetime(2026, 11, 13, 3, 34, 41, tzinfo=timezone.utc)
-    assert known.cause == Cause(CauseKind.TARGET_OUT, "OST 7 of 12 out of service", since, 420.0)
+    what = "OST 7 out of service (1 of 12)"
+    assert known.cause == Cause(CauseKind.TARGET_OUT, what, since, 420.0)
     assert unknown.cause is None
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from iobands.judge.causes import tell_causes
 from iobands.judge.fold import Happening, Story, fold
 from iobands.model import PeerName
-from iobands.snapshot import AlertEvent, Cause, CauseKind, State, Turn
+from iobands.snapshot import CAUSED, AlertEvent, Cause, CauseKind, State, Turn
 
 DAY = timedelta(days=1)
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -91,6 +91,20 @@ def test_a_cause_is_told_once_and_then_only_if_it_is_another() -> None:
     ]
     again = told_with_causes(drops, story.events, 1000)[0]
     assert again.events == story.events
+
+
+def test_a_logged_cause_in_the_words_of_an_older_release_is_not_told_again() -> None:
+    drops = [found("a1+a2+a3", 10, 13)]
+    (story,) = folded(drops)
+    for older, newer in (("OST 7 of 12", "OST 7"), ("OST 3, 7 of 12", "OSTs 3, 7")):
+        was = Cause(CauseKind.TARGET_OUT, f"{older} out of service", FIRST, 98)
+        now = replace(was, what=f"{newer} out of service (1 of 12)")
+        logged = [*story.events, AlertEvent(FIRST + 14 * DAY, 1, CAUSED, cause=was)]
+        other = replace(now, what="OST 8 out of service (1 of 12)")
+        for cause, number in ((now, 1), (other, 2)):
+            (again,) = folded(drops, logged)
+            tell_causes(again, FIRST + 40 * DAY, lambda when: when, lambda *_, c=cause: (c,))
+            assert [each.kind for each in again.events].count(CAUSED) == number
 
 
 def events(stories: Sequence[Story]) -> list[tuple[int, int, str]]:

@@ -55,7 +55,7 @@ def test_the_lost_target_is_the_cause_and_empty_ones_explain_last_night_s_low_ru
     assert drop.cause is not None
     assert (drop.cause.kind, drop.cause.what) == (
         CauseKind.TARGET_OUT,
-        "OST 11 of 12 out of service",
+        "OST 11 out of service (1 of 12)",
     )
     assert drop.cause.odds > 30
     assert "OST0003 97 % full" in drop.candidates[1].what  # that night, too

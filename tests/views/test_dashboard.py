@@ -336,9 +336,9 @@ def test_the_headline_names_the_trouble(tmp_path: Path) -> None:
     worst = headline(site)
     assert re.fullmatch(r"scratch writes −\d\d % since 6 Nov; .+; \d more alerts", worst)
     (alert,) = (each for each in site.alerts if each.subject == "scratch writes")
-    cause = Cause(CauseKind.TARGET_OUT, "OST 7 of 12 out of service", NOW, 100.0)
+    cause = Cause(CauseKind.TARGET_OUT, "OST 7 out of service (1 of 12)", NOW, 100.0)
     words = headline(replace(site, alerts=(replace(alert, cause=cause),)))
-    assert words.endswith("since 6 Nov: OST 7 of 12 out of service")
+    assert words.endswith("since 6 Nov: OST 7 out of service (1 of 12)")
     assert headline(replace(site, alerts=())) == ""
 
 

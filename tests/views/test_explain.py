@@ -267,9 +267,25 @@ def test_who_did_what_about_an_alert_stands_among_its_events(tmp_path: Path) -> 
 
 def test_a_cause_is_told_before_all_else(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).days(slow(0.6, since=20, file_system="a")).read()
-    cause = Cause(CauseKind.TARGET_OUT, "OST 7 of 12 out of service", NOW - 20 * DAY, 412.3)
+    cause = Cause(CauseKind.TARGET_OUT, "OST 7 out of service (1 of 12)", NOW - 20 * DAY, 412.3)
     shown = explanation(site, replace(site.alerts[0], cause=cause)).splitlines()
-    assert shown[2] == "Cause: OST 7 of 12 out of service since 1 Nov (odds 412 to 1)"
+    assert shown[2] == "Cause: OST 7 out of service (1 of 12) since 1 Nov (odds 412 to 1)"
+
+
+@pytest.mark.parametrize(
+    ("what", "named"),
+    [
+        ("OST 7 out of service (1 of 12)", "OST 7"),
+        ("OST 7 of 12 out of service", "OST 7"),  # as older logs say it
+        ("OSTs 3, 7 out of service (2 of 12)", "OSTs 3, 7"),
+        ("2 of 12 targets out of service", "the targets"),
+    ],
+)
+def test_the_next_step_names_the_target_that_is_out(tmp_path: Path, what: str, named: str) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.6, since=20, file_system="a")).read()
+    cause = Cause(CauseKind.TARGET_OUT, what, NOW - 20 * DAY, 412.3)
+    shown = explanation(site, replace(site.alerts[0], cause=cause))
+    assert f"Next step: bring {named} back into service\n" in shown
 
 
 def test_the_first_line_of_an_alert_has_its_median_and_its_cause(tmp_path: Path) -> None:
@@ -279,9 +295,9 @@ def test_the_first_line_of_an_alert_has_its_median_and_its_cause(tmp_path: Path)
     assert alert.ratio == pytest.approx(middle)
     size = f"−{100 * (1 - middle):.0f} %"
     assert details(alert, found)[0] == size
-    cause = Cause(CauseKind.TARGET_OUT, "OST 7 of 12 out of service", NOW - 20 * DAY, 412.3)
+    cause = Cause(CauseKind.TARGET_OUT, "OST 7 out of service (1 of 12)", NOW - 20 * DAY, 412.3)
     assert details(replace(alert, cause=cause), found) == [
-        f"{size}: OST 7 of 12 out of service since 1 Nov"
+        f"{size}: OST 7 out of service since 1 Nov"
     ]
 
 

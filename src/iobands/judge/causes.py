@@ -6,6 +6,7 @@ of the same series. docs/decisions/0021 has the rule.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -93,6 +94,8 @@ _FEW: Final = 2
 # What a series that stayed adds to the odds of its partition, and of how many.
 _STAYED: Final = 3.0
 _MOST_STAYED: Final = 6
+# The number of targets stands behind their names, and before `out` in older logs.
+_AROUND_NAMES: Final = re.compile(r"s\b| (of|out) .*")
 # The cause is looked for when an alert opens or grows, and so long after it opened.
 _AGAIN: Final = (timedelta(days=3), timedelta(days=7), timedelta(days=14))
 
@@ -176,6 +179,8 @@ def tell_causes(
 def _is_same(one: Cause, other: Cause) -> bool:
     """Return whether both are one cause; the figures of some change with each run."""
     by_name = one.kind in (CauseKind.TARGET_OUT, CauseKind.TARGET, CauseKind.NODE)
+    if one.kind is other.kind is CauseKind.TARGET_OUT:
+        return _AROUND_NAMES.sub("", one.what) == _AROUND_NAMES.sub("", other.what)
     return one.kind == other.kind and (one.what == other.what or not by_name)
 
 
@@ -355,7 +360,8 @@ def _targets_text(onset: Onset, records: Records, sample: Mapping[str, object]) 
             gone = np.flatnonzero((before.mean(0) >= _MOST) & ~used)
             if 0 < len(gone) == out:
                 names = ", ".join(speeds.peers[each] for each in gone)
-                return f"{place.noun} {names} of {every} out of service"
+                number = f" ({out} of {every})" if active else ""
+                return f"{place.noun}{'s' * (out > 1)} {names} out of service{number}"
     return f"{out} of {every} targets out of service"
 
 

@@ -126,8 +126,8 @@ class CauseKind(str, Enum):
 class Cause:
     """What began with an alert, in its series and in no other; judge/causes.py finds it.
 
-    `what` says it in a few words, such as `OST 7 of 12 out of service`, and holds since `since`.
-    `odds` are to one, against a change that has nothing to do with the alert.
+    `what` says it in a few words, such as `OST 7 out of service (1 of 12)`, and holds since
+    `since`. `odds` are to one, against a change that has nothing to do with the alert.
     """
 
     kind: CauseKind

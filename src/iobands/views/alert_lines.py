@@ -89,7 +89,7 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
     elif alert.members:
         level = writing.level_text(alert.members[0], short=short)
     if alert.cause and not alert.peer:
-        since = writing.cause_since(alert.cause, site.now)
+        since = writing.cause_since(alert.cause, site.now, short=True)
     elif alert.since:
         word = "on" if alert.severity is Severity.COLLAPSED else "since"
         changes = [each.series.status.change for each in alert.members]

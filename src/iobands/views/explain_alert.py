@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +36,7 @@ _WHERE: Final = {
     "medium": "check the devices of this kind",
 }
 _ANSWERS: Final = {
-    CauseKind.TARGET_OUT: "bring the targets back into service",
+    CauseKind.TARGET_OUT: "bring {} back into service",
     CauseKind.TARGET: "drain the target, then repair it",
     CauseKind.NODE: "drain the node, then repair it",
     CauseKind.VERSION: "run the version of before once more, and compare",
@@ -48,6 +49,8 @@ _ANSWERS: Final = {
     CauseKind.NODES: "check the nodes: the runs use others",
     CauseKind.PARTITION: _WHERE["partition"],
 }
+# The targets that a cause names, such as `OST 7`; older logs have their number before `out`.
+_TARGETS: Final = re.compile(r"\D+ .+?(?= (of|out) )")
 _PEER: Final = ("drain it, then repair it", "confirm it before it is drained")
 _NEAR: Final = 12  # runs before and since the onset that a trend shows
 
@@ -272,7 +275,8 @@ def _advice(alert: Alert, field: str) -> str:
     if alert.peer and alert.peer.is_slow:
         return _PEER[alert.certainty is snapshot.Certainty.POSSIBLE]
     if alert.cause:
-        return _ANSWERS[alert.cause.kind]
+        named = _TARGETS.match(alert.cause.what)
+        return _ANSWERS[alert.cause.kind].format(named[0] if named else "the targets")
     return "check what changed at the same time" if alert.candidates else _WHERE.get(field, "")
 
 

@@ -27,6 +27,7 @@ from iobands import snapshot
 from iobands.snapshot import (
     Alert,
     Cause,
+    CauseKind,
     Member,
     Series,
     Severity,
@@ -115,9 +116,14 @@ def odds_text(cause: Cause, now: datetime) -> str:
     return f"{cause_since(cause, now)} (odds {odds})"
 
 
-def cause_since(cause: Cause, now: datetime) -> str:
-    """Return a cause and since when it holds: `transport tcp since 13 Nov, was ucx`."""
+def cause_since(cause: Cause, now: datetime, *, short: bool = False) -> str:
+    """Return a cause and since when it holds: `transport tcp since 13 Nov, was ucx`.
+
+    A `short` one does not say of how many targets those are that are out of service.
+    """
     what, was, before = cause.what.partition(", was ")
+    if short and cause.kind is CauseKind.TARGET_OUT:
+        what = what.partition(" (")[0]
     return f"{what} since {day_text(cause.since, now)}{was}{before}"
 
 
