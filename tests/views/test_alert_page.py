@@ -77,17 +77,21 @@ def test_what_did_not_move_is_drawn_beside_it(tmp_path: Path) -> None:
     assert still.count("<svg") == still.count("stayed at ") == min(6, 8 - drawn)
 
 
-def test_what_fell_earlier_stayed_at_the_level_that_it_had_since(tmp_path: Path) -> None:
+def test_what_was_down_already_is_named_with_its_alert_and_not_drawn(tmp_path: Path) -> None:
     early = slow(0.5, since=30, pattern="fpp", variable="read_bw")
     late = slow(0.5, since=12, pattern="fpp", variable="write_bw")
     files = SiteFiles(tmp_path).days(
         lambda fields, day: early(fields, day) * late(fields, day),
         variables=("write_bw", "read_bw"),
     )
-    _, page = pages(files.read()).values()
-    levels = [float(each) for each in re.findall(r"stayed at (\S+)", page)]
-    assert len(levels) == 4
-    assert all(0.9 < each < 1.1 for each in levels)  # 2, halved
+    site = files.read()
+    first, second = (pages(site)[f"alerts/here-{number}.html"] for number in (1, 2))
+    (alert,) = [each for each in site.alerts if each.number == 1]
+    early_ones = [each.series.label for each in alert.members]
+    (said,) = re.findall(r"<li>Already down, alert 1: (.+?)</li>", second)
+    assert sorted(said.split(", ")) == sorted(early_ones)
+    assert "Already" not in first
+    assert "stayed at" not in second  # nothing else shares its name
 
 
 def test_a_picture_has_the_levels_before_and_since_and_the_onset() -> None:

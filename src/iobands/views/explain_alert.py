@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -52,6 +52,7 @@ _ANSWERS: Final = {
 # The targets that a cause names, such as `OST 7`; older logs have their number before `out`.
 _TARGETS: Final = re.compile(r"\D+ .+?(?= (of|out) )")
 _PEER: Final = ("drain it, then repair it", "confirm it before it is drained")
+_FEW: Final = 6  # series that are named
 _NEAR: Final = 12  # runs before and since the onset that a trend shows
 
 
@@ -80,8 +81,8 @@ class Account:
     confirm: Sequence[str]
 
 
-def account_given_of(site: Snapshot, alert: Alert) -> Account:
-    """Return what is known of an alert."""
+def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Account:
+    """Return what is known of an alert; `every` names all series, not only a few."""
     field, alike = sharing(site, alert)
     keys = {each.key for each in alike}
     others: list[Related] = []
@@ -89,13 +90,18 @@ def account_given_of(site: Snapshot, alert: Alert) -> Account:
     unmoved: list[Series] = []
     if alert.members and alert.since and alert.has_level:
         low, high = alert.since_low or alert.since, alert.since_high or alert.since
-        every = relations_of(site, alert.members[0].series, Start(alert.since, low, high))
-        others = [each for each in every if each.series.key not in alert.keys]
+        related = relations_of(site, alert.members[0].series, Start(alert.since, low, high))
+        others = [each for each in related if each.series.key not in alert.keys]
         known = [each.series for each in others if not each.direction and each.series.key in keys]
-        unmoved = [s for s in known if len(s.history) and s.history.first < alert.since]
-        names = [each.label for each in unmoved]
-        still = [f"{plural(len(names), 'series')}: {writing.some(names)}"] if names else []
-        still += _elsewhere(others, field, alert)
+        known = [s for s in known if len(s.history) and s.history.first < alert.since]
+        before, most = _before(site, alert), len(others) if every else _FEW
+        unmoved = [s for s in known if not any(s.key in other.keys for other in before)]
+        stayed = {plural(len(unmoved), "series"): unmoved}
+        for other in before:
+            name = f"Already {_direction(other)}, alert {other.number}"
+            stayed[name] = [each for each in known if each.key in other.keys]
+        still = [f"{n}: {writing.some([s.label for s in a], most)}" for n, a in stayed.items() if a]
+        still += _elsewhere(others, field, alert, most)
     is_open = alert.ended is None and not site.is_public
     return Account(
         title=subject(alert),
@@ -121,9 +127,9 @@ def account_given_of(site: Snapshot, alert: Alert) -> Account:
     )
 
 
-def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
-    """Yield the explanation of an alert, line by line."""
-    story = account_given_of(site, alert)
+def of_alert(site: Snapshot, alert: Alert, *, every: bool = False) -> Iterator[str]:
+    """Yield the explanation of an alert, line by line; `every` names all series."""
+    story = account_given_of(site, alert, every=every)
     yield f"{story.title}: {story.state}"
     yield f"at {time_text(site.now)} UTC; all times are UTC"
     yield from story.facts
@@ -297,15 +303,32 @@ def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield from confirmation(place, alert.peer.name.name)
 
 
-def _elsewhere(others: Sequence[Related], field: str, alert: Alert) -> Iterator[str]:
-    """Yield how many series with another value of `field` moved."""
-    direction = alert.direction or snapshot.DOWN
-    found: defaultdict[str, list[bool]] = defaultdict(list)
+def _direction(alert: Alert) -> str:
+    return alert.direction or snapshot.DOWN
+
+
+def _before(site: Snapshot, alert: Alert) -> list[Alert]:
+    """Return the alerts that had begun when another one began, and lasted."""
+    begin = alert.since or site.now
+    alerts = [
+        each for each in (*site.alerts, *site.past) if each.number not in (None, alert.number)
+    ]
+    return [e for e in alerts if e.since and e.since < begin < (e.ended or site.now)]
+
+
+def _elsewhere(others: Sequence[Related], field: str, alert: Alert, most: int) -> Iterator[str]:
+    """Yield how many series with another value of `field` moved, and name up to `most`."""
+    direction = _direction(alert)
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    number: Counter[str] = Counter()
     own = alert.members[0].series.trait(field) if field else None
     for each in others:
         value = each.series.trait(field) if field else None
         if value is not None and value != own:
-            found[value].append(each.has_change and each.direction == direction)
-    for value, moved in sorted(found.items()):
-        number = plural(len(moved), "series")
-        yield f"{value}: {sum(moved) or 'none'} of {number} went {direction}"
+            number[value] += 1
+            if each.has_change and each.direction == direction:
+                found[value].append(each.series.label)
+    for value, every in sorted(number.items()):
+        names = found[value]
+        said = f"{value}: {len(names) or 'none'} of {plural(every, 'series')} went {direction}"
+        yield f"{said}: {writing.some(names, most)}" if names else said

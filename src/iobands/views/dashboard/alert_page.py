@@ -68,7 +68,7 @@ def alert_pages(site: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _page(site: Snapshot, alert: Alert) -> str:
-    story = account_given_of(site, alert)
+    story = account_given_of(site, alert, every=True)
     every = (each.series.history.times for each in alert.members)
     frame = frame_of(alert, max(every, key=len, default=np.empty(0, "datetime64[ns]")))
     return rendered(
@@ -98,10 +98,7 @@ def _of_member(member: Member, frame: Frame) -> _Picture:
 
 def _of_other(series: Series, frame: Frame) -> _Picture:
     times, values = frame.shown(series.history)
-    change = series.status.change  # an alert of its own may have begun earlier
-    began = snapshot.in_utc(change.since) if change else frame.since
-    first = began if began < frame.since else frame.low
-    before = values[(first <= times) & (times < frame.since)]
+    before = values[times < frame.since]
     level = float(np.median(before)) if len(before) else None
     says = "no run before" if level is None else f"stayed at {figure(level)} {series.key.unit}"
     return _of_series(series, frame, says, (level, None))
