@@ -60,7 +60,7 @@ def test_a_time_without_measuring_is_refused(
 
 
 def test_a_loss_after_an_upgrade_is_said_with_what_changed_and_an_epoch(
-    tmp_path: Path, now: datetime
+    tmp_path: Path, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = site(tmp_path, now, 0.8)
     past(root, now)
@@ -72,7 +72,12 @@ def test_a_loss_after_an_upgrade_is_said_with_what_changed_and_an_epoch(
     assert "said slower on" in said and "confirmed on" in said
     (day,) = (f"{now - timedelta(days=8.5, hours=6):%Y-%m-%d}",)
     assert at(root, "report", day)[1] == said
-    page = tmp_path / "page.md"
+    monkeypatch.setattr("iobands.views.maintenance._MOST_CLAIMS", 1)
+    monkeypatch.setattr("iobands.views.maintenance._MOST_QUIET", 1)
+    page, short = tmp_path / "page.md", at(root, "report")[1]
+    assert "5 more rows: iobands maintenance report --all." in short
+    assert at(root, "report", "--all")[1].count("\n|") == short.count("\n|") + 5
+    monkeypatch.undo()
     assert at(root, "report", "--output", str(page))[0] == 0
     assert page.read_text("utf-8").splitlines()[0] == said.splitlines()[0]
     done = call("epoch", *_epoch(said), "--perflogs", str(root / "perflogs"),
@@ -184,7 +189,7 @@ def test_the_dashboard_has_a_page_of_it(tmp_path: Path, now: datetime) -> None:
 
 
 def test_of_one_file_system_it_proposes_what_leaves_the_others_alone(
-    tmp_path: Path, now: datetime
+    tmp_path: Path, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = site(tmp_path, now, 0.8)
     begin, end = (utc(now - timedelta(days=8.5, hours=each)) for each in (6, 0))

@@ -104,6 +104,19 @@ def test_a_series_that_leans_the_same_way_did_not_stand_still(tmp_path: Path) ->
     assert still.direction is None
 
 
+def test_all_that_did_not_move_is_named_on_demand(tmp_path: Path) -> None:
+    patterns = "abcdefgh"
+    names = ("x fpp", *(f"{place} {each}" for each in patterns for place in "xy"))
+    found = site(tmp_path, *names, factors={"x fpp": 0.5, "x a": 0.5})
+    for wanted in ("1", "x fpp"):
+        one = only(found, wanted)
+        short, full = (explanation(found, one, 1000, every=every) for every in (False, True))
+        assert "more" in short.split("Did not move")[1].split("Next step")[0]
+        still = full.split("Did not move")[1].split("Next step")[0]
+        assert "more" not in still
+        assert all(f"x {each}" in still for each in patterns[1:])
+
+
 def test_what_moved_the_other_way_is_no_common_cause(tmp_path: Path) -> None:
     found = site(tmp_path, "a fpp", "b fpp", factors={"a fpp": 0.6, "b fpp": 1.6})
     assert moved(found, "a fpp") == {"b fpp write_bw": "up"}

@@ -168,6 +168,7 @@ def report_maintenance(
     options: cli.StoredSiteOptions,
     wanted: Annotated[str, cli.argument("[ID]", "The day it began. [default: the newest]")] = "",
     output: Annotated[Path | None, "FILE", "Write the page to FILE."] = None,
+    every: Annotated[bool, cli.option("--all", "Give every series a row.")] = False,
 ) -> None:
     """Print what a maintenance changed, as a page in Markdown.
 
@@ -191,7 +192,8 @@ def report_maintenance(
     if not found:
         names = ", ".join(each.name for each in known[-10:])
         raise cli.failure(f"no maintenance {wanted}; known: {names}")
-    text = written(account(account_of_maintenance(judged, found[-1])), DocumentFormat.MARKDOWN)
+    blocks = account(account_of_maintenance(judged, found[-1]), every=every)
+    text = written(blocks, DocumentFormat.MARKDOWN)
     if output is None:
         cli.show(text)
     else:

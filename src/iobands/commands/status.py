@@ -102,6 +102,7 @@ def explain(
     options: cli.PastSiteOptions,
     words: cli.SeriesArgument,
     figure: Annotated[Path | None, "FILE", "Also draw a figure, .svg or .png."] = None,
+    every: Annotated[bool, cli.option("--all", "Name every series that did not move.")] = False,
 ) -> None:
     """Explain the state of a series or an alert: since when, how certain, what else moved.
 
@@ -123,7 +124,7 @@ def explain(
     found = chosen(site, wanted)
     if len(found) != 1:
         raise cli.failure(_not_one(site, wanted, [name_of(each) for each in found]))
-    cli.show(explanation(site, found[0], views.output_width()))
+    cli.show(explanation(site, found[0], views.output_width(), every=every))
     if figure:
         from iobands.views.figures import evidence  # noqa: PLC0415 (matplotlib is slow to load)
 

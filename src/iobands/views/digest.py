@@ -314,7 +314,10 @@ def name_of(found: Alert | Series) -> str:
     return subject(found) if isinstance(found, Alert) else found.label
 
 
-def explanation(site: Snapshot, found: Alert | Series, width: int = MAIL_WIDTH) -> str:
-    """Return an explanation as text."""
-    lines = of_alert(site, found) if isinstance(found, Alert) else of_series(site, found)
-    return writing.fitted(lines, width)
+def explanation(
+    site: Snapshot, found: Alert | Series, width: int = MAIL_WIDTH, *, every: bool = False
+) -> str:
+    """Return an explanation as text; `every` names all series, not only a few."""
+    if isinstance(found, Alert):
+        return writing.fitted(of_alert(site, found, every=every), width)
+    return writing.fitted(of_series(site, found, every=every), width)

@@ -21,6 +21,7 @@ Fact = tuple[str, str]
 
 _HEADING: Final = 13
 _MOST_MOVED: Final = 12
+_FEW: Final = 6  # series that are named of those that did not move
 _MOST_INCIDENTS: Final = 5
 _TRANSIENTS: Final = 3
 # Runs before a change, as many as the largest baseline has, and runs since. Later runs may have
@@ -126,8 +127,8 @@ def section(heading: str, lines: Iterable[str]) -> Iterator[str]:
     yield from ("", heading, *(f"  {line}" for line in list(lines) or ["nothing recorded"]))
 
 
-def of_series(site: Snapshot, series: Series) -> Iterator[str]:
-    """Yield the explanation of a series, line by line."""
+def of_series(site: Snapshot, series: Series, *, every: bool = False) -> Iterator[str]:
+    """Yield the explanation of a series, line by line; `every` names all others, not only a few."""
     onset, status = start_of(series), series.status
     others = relations_of(site, series, onset)
     is_missing = status.state is State.NO_DATA
@@ -139,8 +140,10 @@ def of_series(site: Snapshot, series: Series) -> Iterator[str]:
         yield f"{heading:{_HEADING}}{text}"
     if onset:
         heading = f"Moved at the same time, about {day_text(onset.since, site.now)}"
-        yield from section(heading, _others_moved(site, series, others))
-        yield from section("Did not move", _still([each for each in others if not each.direction]))
+        most = len(others) if every else None
+        yield from section(heading, _others_moved(site, series, others, most or _MOST_MOVED))
+        still = [each for each in others if not each.direction]
+        yield from section("Did not move", _still(still, most or _FEW))
     yield from ("", f"Next step: {_advice(site, series, others)}")
     if status.runs:
         cells = [(snapshot.TIME, series.history.last), *series.history.newest.items()]
@@ -158,14 +161,16 @@ def moved(site: Snapshot, series: Series) -> Iterator[str]:
         yield from _others_moved(site, series, relations_of(site, series, onset))
 
 
-def _others_moved(site: Snapshot, series: Series, others: Sequence[Related]) -> Iterator[str]:
+def _others_moved(
+    site: Snapshot, series: Series, others: Sequence[Related], most: int = _MOST_MOVED
+) -> Iterator[str]:
     for alert in site.alerts_on(series.key):
         yield from (writing.odds_text(each, site.now) for each in alert.candidates)
     near = [each for each in others if each.direction]
     near.sort(key=lambda each: not each.has_change)
-    yield from (f"{each.series.label}: {each.says}" for each in near[:_MOST_MOVED])
-    if len(near) > _MOST_MOVED:
-        yield f"and {len(near) - _MOST_MOVED} more that moved without an alert"
+    yield from (f"{each.series.label}: {each.says}" for each in near[:most])
+    if len(near) > most:
+        yield f"and {len(near) - most} more that moved without an alert"
 
 
 def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
@@ -327,11 +332,11 @@ def _outliers(site: Snapshot, found: Outliers) -> str:
     return f"{found.outliers} of {plural(found.runs, 'run')}{newest}"
 
 
-def _still(others: Sequence[Related]) -> Iterator[str]:
+def _still(others: Sequence[Related], most: int) -> Iterator[str]:
     for is_near, where in ((True, "the same file system"), (False, "other file systems")):
         alike = [e.series.label for e in others if ("file_system" in e.shared) is is_near]
         if alike:
-            yield f"{plural(len(alike), 'series')} of {where}: {writing.some(alike)}"
+            yield f"{plural(len(alike), 'series')} of {where}: {writing.some(alike, most)}"
 
 
 def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:

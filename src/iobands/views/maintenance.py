@@ -27,8 +27,8 @@ _NAMED: Final = 3
 _WHOLE: Final = 0.5
 
 
-def account(of: BeforeAfter) -> list[Block]:
-    """Return the account as a page."""
+def account(of: BeforeAfter, *, every: bool = False) -> list[Block]:
+    """Return the account as a page; `every` gives each series a row."""
     times = f"{of.begin:%d %b %Y %H:%M} to {of.end:%d %b %H:%M} UTC"
     blocks: list[Block] = [
         Heading(title_of_maintenance(of), 1),
@@ -36,7 +36,7 @@ def account(of: BeforeAfter) -> list[Block]:
         Paragraph(in_short(of)),
     ]
     if of.groups or of.series:
-        blocks += [*_rows(of), *_stories(of), Paragraph(_TOGETHER)]
+        blocks += [*_rows(of, every), *_stories(of), Paragraph(_TOGETHER)]
     if of.left_out:
         alike: defaultdict[str, list[str]] = defaultdict(list)
         for label, why in of.left_out:
@@ -50,7 +50,7 @@ def account(of: BeforeAfter) -> list[Block]:
         )
         blocks += [Heading("What else changed, by the samples' records", 2), Bullets(lines)]
     elif of.series:
-        blocks += [Paragraph("Nothing else that the samples record has changed beside it.")]
+        blocks += [Paragraph("The samples show no other change at that time.")]
     return [*blocks, *_next(of)]
 
 
@@ -109,20 +109,21 @@ def _urgency(each: Shift) -> tuple[int, float]:
     return [*ShiftVerdict].index(each.outcome), each.ratio.value
 
 
-def _rows(of: BeforeAfter) -> Iterator[Block]:
-    """Yield the table of one page: the groups, the claims, and some other series."""
+def _rows(of: BeforeAfter, every: bool) -> Iterator[Block]:
+    """Yield the table of one page: the groups, the claims, and some or `every` other series."""
     parts = sorted((each for each in of.groups if each.kind == "part"), key=_urgency)[:_MOST_PARTS]
     groups = [each for each in of.groups if each.kind != "part" or each in parts]
     series = sorted(of.series, key=_urgency)
     claims = _claims(series)[:_MOST_CLAIMS]
     quiet = [each for each in series if not each.is_claim][: max(0, _MOST_QUIET - len(claims))]
-    shown = [*groups, *claims, *quiet]
+    shown = [*of.groups, *series] if every else [*groups, *claims, *quiet]
     yield Table(_HEADINGS, tuple(map(_row, shown)))
     hidden = len(of.groups) + len(of.series) - len(shown)
     if hidden > 0:
         found = Counter(each.outcome.value for each in of.series)
         counts = ", ".join(f"{number} {name}" for name, number in found.items())
-        yield Paragraph(f"{writing.plural(hidden, 'more series')} not shown. All series: {counts}.")
+        more = f"{hidden} more rows: iobands maintenance report --all."
+        yield Paragraph(f"{more} All series: {counts}.")
 
 
 def _row(each: Shift) -> tuple[str, ...]:
