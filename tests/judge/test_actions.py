@@ -106,6 +106,14 @@ def test_only_an_alert_of_a_change_can_be_acted_on(tmp_path: Path) -> None:
     assert not log_path(site.alerts, "here").exists()
 
 
+def test_one_collapsed_run_needs_no_answer(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=[*levels((105, 1)), 0.3])
+    site.after(106)
+    wanted = "is one collapsed run and needs no answer; to ignore it: iobands discard 'disk fpp"
+    with pytest.raises(RequestError, match=wanted):
+        site.does(ACKNOWLEDGE, "disk fpp write_bw")
+
+
 def test_what_was_resolved_does_not_count(tmp_path: Path) -> None:
     site = Growing(tmp_path, disk=levels((105, 1), (15, 0.7), (40, 1)))
     site.after(120)

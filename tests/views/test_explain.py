@@ -19,6 +19,7 @@ from iobands.snapshot import (
     OPENED,
     Alert,
     AlertEvent,
+    Ask,
     Cause,
     CauseKind,
     Member,
@@ -30,7 +31,7 @@ from iobands.snapshot import (
 from iobands.snapshot.stored import from_json, to_json
 from iobands.views.alert_lines import details
 from iobands.views.digest import chosen, explanation, name_of
-from iobands.views.explain_series import relations_of, start_of
+from iobands.views.explain_series import missed_text, relations_of, start_of
 from tests.conftest import Command
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import DAY, SiteFiles, slow
@@ -374,3 +375,29 @@ def test_each_event_is_told(tmp_path: Path, event: AlertEvent, says: str) -> Non
     write_perflog(tmp_path / "perflogs", daily([2.0] * 30))
     alert = Alert(Severity.DEGRADED, "a", number=1, system="here", events=(event,))
     assert f"  21 Nov: {says}\n" in explanation(look(tmp_path), alert)
+
+
+def test_a_collapsed_run_waits_for_the_next(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([*healthy(100), 0.3]))
+    found = look(tmp_path)
+    (series,) = found.series
+    shown = flat(found, series.label)
+    assert shown.startswith(f"{series.label}: healthy; its newest run collapsed at")
+    assert "Alert" not in shown
+    assert "Next step: wait for the next run; one run below the floor is no alert" in shown
+    where = ("here", "compute", "gnu", "BenchioFPP", "disk")
+    ask = Ask(*where, "suspect", "collapsed", (slug(series.key),), NOW)
+    again = flat(replace(found, planned=(ask,)), series.label)
+    assert "Next step: wait for its next repeat, " in again
+
+
+def test_failed_runs_are_counted_with_the_newest_message(tmp_path: Path) -> None:
+    values: list[float | None] = [*healthy(60)]
+    values[3] = values[40] = values[50] = None
+    write_perflog(tmp_path / "perflogs", daily(values))
+    found = look(tmp_path)
+    (series,) = found.series
+    assert "Failed 2 of the last 40 sessions, newest 11 Nov 19:30 in sanity" in flat(
+        found, series.label
+    )
+    assert [missed_text(each) for each in series.missing] == ["Run failed in sanity"] * 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -177,7 +178,7 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     if alert is None:
         if request.kind == REBASELINE and request.since:
             return replace(action, since=request.since)
-        raise RequestError(f"{subject.title} has no open alert: {_why_not(subject, last)}")
+        raise RequestError(f"{subject.title} {_why_not(subject, last)}")
     if request.kind == ACKNOWLEDGE and alert.number and not subject.number and alert.members[1:]:
         raise RequestError(
             f"{subject.title} belongs to alert {alert.number}, {alert.subject}, which stays open; "
@@ -212,10 +213,14 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
 def _why_not(subject: Subject, last: Action | None) -> str:
     """Return why a subject has no open alert."""
     if subject.number:
-        return f"it is over; see `iobands explain {subject.number}`"
+        return f"has no open alert: it is over; see `iobands explain {subject.number}`"
+    if not subject.peer and subject.series[0].status.is_low_once:
+        command = f"iobands discard {shlex.quote(subject.name)} --reason TEXT"
+        return f"is one collapsed run and needs no answer; to ignore it: {command}"
     own = "" if subject.peer else subject.series[0].status.state.value
     done = f"; the last action was {last.kind} on {last.when:%Y-%m-%d}" if last else ""
-    return f"{f'its state is {own}' if own else 'it is as fast as the others'}{done}"
+    why = f"its state is {own}" if own else "it is as fast as the others"
+    return f"has no open alert: {why}{done}"
 
 
 def _about(subject: Subject, request: Request, every: Sequence[Series], now: datetime) -> Action:

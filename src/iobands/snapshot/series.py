@@ -274,6 +274,12 @@ class Status:
         """The change that lasts, or None."""
         return self.evidence.open_change if self.evidence else None
 
+    @property
+    def is_low_once(self) -> bool:
+        """Whether its newest run collapsed, and that is all."""
+        is_low = self.verdict == COLLAPSED and not self.left_out
+        return is_low and self.state is State.HEALTHY
+
 
 @dataclass(frozen=True)
 class Verdicts:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from textwrap import shorten
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -32,6 +34,9 @@ _LEAST_BEFORE: Final = 20
 _LEAST_SINCE: Final = 3
 _LEANS: Final = 0.97  # or its inverse: a level that differs by less has not moved
 _NEAR: Final = timedelta(days=3)
+_SESSIONS: Final = 40  # in which failed runs are counted
+_MESSAGE: Final = 100
+_DATED: Final = re.compile(r"^the (run|check) of .*? \d\d:\d\d ")
 # The fields that one series may share with another, and their names in a sentence.
 _SHARED: Final = {
     "file_system": "file system",
@@ -133,7 +138,8 @@ def of_series(site: Snapshot, series: Series, *, every: bool = False) -> Iterato
     others = relations_of(site, series, onset)
     is_missing = status.state is State.NO_DATA
     why = (status.missing or status.why) if is_missing else status.why
-    yield f"{series.label}: {status.state.value}{f': {why}' if why or is_missing else ''}"
+    why = "; its newest run collapsed" if status.is_low_once else why and f": {why}"
+    yield f"{series.label}: {status.state.value}{why}"
     yield f"at {time_text(site.now)} UTC; all times are UTC"
     yield ""
     for heading, text in facts(site, series):
@@ -177,7 +183,8 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     """Yield what is known of a series; an empty heading continues the one before."""
     status, unit, evidence = series.status, series.key.unit, series.status.evidence
     for alert in site.alerts_on(series.key):
-        yield "Alert", _alert(site, alert)
+        if not (status.is_low_once and alert.subject == series.label and not alert.reason):
+            yield "Alert", _alert(site, alert)
     if evidence is None or status.value is None or status.when is None:
         yield "Runs", "no sample"
         return
@@ -198,6 +205,7 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
         first, last = (day_text(snapshot.moment(each), site.now) for each in times[[0, -1]])
         judged = f"{len(times)} of {plural(status.runs, 'run')}"
         yield "Runs", f"{judged} can be compared with the newest, from {first} to {last}"
+    yield from _failed(series, site.now)
     if text := uneven(series.history.newest):
         yield "Targets", text
     yield from _normal(status, unit)
@@ -332,6 +340,24 @@ def _outliers(site: Snapshot, found: Outliers) -> str:
     return f"{found.outliers} of {plural(found.runs, 'run')}{newest}"
 
 
+def _failed(series: Series, now: datetime) -> Iterator[Fact]:
+    """Yield how many of its last sessions failed, and how the newest did; nothing if none did."""
+    failed = [each for each in series.missing if each.is_failure]
+    begins = sorted([*(each.when for each in failed), *map(snapshot.moment, series.history.times)])
+    begins = begins[-_SESSIONS:]
+    if last := [each for each in failed if each.when >= begins[0]]:
+        how = shorten(last[-1].what.partition(" failed")[2], _MESSAGE, placeholder="…")
+        when = f"{day_text(last[-1].when, now)} {last[-1].when:%H:%M}"
+        newest = f"newest {when}{'' if how.startswith(':') else ' '}{how}"
+        yield "Failed", f"{len(last)} of the last {plural(len(begins), 'session')}, {newest}"
+
+
+def missed_text(missing: snapshot.MissingRun) -> str:
+    """Return how a run gave no sample, without its time; empty if that is not known."""
+    how = _DATED.sub(r"\1 ", missing.what)
+    return how[:1].upper() + how[1:]
+
+
 def _still(others: Sequence[Related], most: int) -> Iterator[str]:
     for is_near, where in ((True, "the same file system"), (False, "other file systems")):
         alike = [e.series.label for e in others if ("file_system" in e.shared) is is_near]
@@ -350,7 +376,13 @@ def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
     if status.state is State.CALIBRATING:
         return "none until there are enough runs"
     if start_of(series) is None:
-        return f"see what it shares with other series{whole}" if whole else "none; no change"
+        if whole or not status.is_low_once:
+            return f"see what it shares with other series{whole}" if whole else "none; no change"
+        asks = [ask for ask in site.planned if snapshot.slug(series.key) in ask.series]
+        again = (
+            f"its next repeat, {writing.due_text(asks[0], site.now)}" if asks else "the next run"
+        )
+        return f"wait for {again}; one run below the floor is no alert"
     known = [alert.cause.what for alert in alerts if alert.cause]
     first = f"check its cause, {known[0]}" if known else _advice_by_related(series, others)
     return f"{first}{whole}"

@@ -16,7 +16,7 @@ import numpy as np
 
 from iobands import snapshot
 from iobands.snapshot import PeerState, Place, Series, SeriesKey, Snapshot, Span
-from iobands.views.explain_series import Fact, facts, moved
+from iobands.views.explain_series import Fact, facts, missed_text, moved
 from iobands.views.peers import WORST_FIRST, with_worst
 from iobands.views.writing import action_text, ratio_text
 
@@ -254,7 +254,7 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
             if series.key in each.ratios
         ],
         "maintenance": [picked(each, "begin", "end", "why") for each in spans],
-        "missing": [picked(each, "when", "what") for each in series.missing],
+        "missing": [{"when": each.when, "what": missed_text(each)} for each in series.missing],
         "actions": [{"when": each.when, "says": action_text(each)} for each in series.actions],
         # what an earlier run asked for has a smaller mark
         "asked": history.times[history.asked].astype("datetime64[s]").astype(int).tolist(),

@@ -89,7 +89,7 @@
         + `${until(each.is_open ? null : each.until)}, ${figure(each.ratio)} × the band`]),
       ...history.epochs.map((each) => [each.since, `Epoch ${each.name} begins${each.reason ? `: ${each.reason}` : ""}; earlier runs are not compared`]),
       ...history.maintenance.map((each) => [each.begin, `Maintenance to ${iobands.minute(each.end)}${each.why ? `: ${each.why}` : ""}`]),
-      ...history.missing.map((each) => [each.when, `Missing: ${each.what || "a run gave no sample"}`]),
+      ...history.missing.map((each) => [each.when, each.what || "Run failed"]),
       ...history.actions.map((each) => [each.when, each.says]),
     ].sort(([one], [other]) => other - one);
   }
@@ -314,7 +314,7 @@
       ["above", "within", "below", "collapsed", "no band"].map((name) => iobands.key(name, iobands.marks[name], name)),
       swatch("band-swatch", "lower to upper quartile"), swatch("median-swatch", "median"), swatch("floor-swatch", "floor, hardly ever undercut by a healthy run"),
       swatch("baseline-swatch", "baseline"), swatch("changed-swatch", "change, darker where it may have begun"),
-      swatch("maintenance", "maintenance"), swatch("incident", "incident"), iobands.key("no data", "×", "missing run"));
+      swatch("maintenance", "maintenance"), swatch("incident", "incident"), iobands.key("no data", "×", "run failed"));
   }
 
   iobands.showSeries = (main, id, settings) => {
