@@ -59,6 +59,8 @@ def test_the_public_page_of_all_says_what_the_public_dashboard_says(tmp_path: Pa
         page = clusters_page([about_cluster("one", "one/", seen)], site.now)
         assert "OST 7 of fast" in page
         assert ("drain it" in page) == advice
+        assert ("slower than usual" if not advice else "CRITICAL") in page
+        assert "made up, nothing was measured; alerts: 2 degraded" in page
 
 
 @pytest.mark.parametrize(

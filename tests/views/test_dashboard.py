@@ -22,6 +22,7 @@ from iobands.snapshot import Cause, CauseKind, Snapshot, public
 from iobands.views.dashboard.overview import headline
 from iobands.views.dashboard.series import series_id
 from iobands.views.dashboard.write import write_dashboard
+from iobands.views.notes import unevenly_placed
 from iobands.views.published import users_section
 from iobands.views.writing import Bullets, Table
 from tests.factory import (
@@ -340,6 +341,16 @@ def test_the_headline_names_the_trouble(tmp_path: Path) -> None:
     words = headline(replace(site, alerts=(replace(alert, cause=cause),)))
     assert words.endswith("since 6 Nov: OST 7 out of service (1 of 12)")
     assert headline(replace(site, alerts=())) == ""
+
+
+def test_the_front_page_says_where_files_lie_unevenly_but_not_to_the_public(tmp_path: Path) -> None:
+    full = {"fullest_target": "OST3", "fullest_target_percent": 97, "free_spread_percent": 80}
+    write_perflog(tmp_path / "perflogs", daily([1.5] * 30, **full, busiest_target=2.5))
+    site = look(tmp_path)
+    for each, texts in ((site, unevenly_placed(site)), (public(site), None)):
+        write_dashboard(each, tmp_path / "page")
+        assert data_of(tmp_path / "page/data/site.js").get("uneven") == texts
+    assert "OST3 is 97 % full" in unevenly_placed(site)[0]
 
 
 def test_a_day_of_an_alert_leads_to_its_page_and_an_old_one_to_a_command(tmp_path: Path) -> None:

@@ -276,8 +276,12 @@ def summary(site: Snapshot) -> str:
     return f"IOBANDS {WORDS[site.exit_status]}: {'; '.join(parts)}"
 
 
+# Whether there is no data, or a rise, the number of alerts says.
+_TOLD: Final = {*State} - {State.NO_DATA, State.WATCH, State.IMPROVED, State.HEALTHY}
+
+
 def counts(site: Snapshot) -> str:
-    """Return how many alerts of each severity there are, and how many series."""
+    """Return how many alerts of each severity there are, and how many series changed or are new."""
     found = Counter((each.severity, each.is_quiet) for each in site.alerts)
     alerts = [
         f"{found[severity, quiet]} {severity.value}{' (acknowledged)' if quiet else ''}"
@@ -285,17 +289,18 @@ def counts(site: Snapshot) -> str:
         for quiet in (False, True)
         if found[severity, quiet] and severity is not Severity.COLLAPSED  # needs no action
     ]
-    said = [", ".join(alerts)] if alerts else []
+    said = [f"alerts: {', '.join(alerts)}"] if alerts else []
     if not site.series:
         return "; ".join([*said, "no samples"]) if said else no_samples(site)
-    number = plural(len(site.series), "series")
-    calibrating = site.counts().get(State.CALIBRATING, 0)
+    quiet, number, states = "no alerts", plural(len(site.series), "series"), site.counts()
+    calibrating = states.get(State.CALIBRATING, 0)
     if calibrating == len(site.series):
         left = max(1, min(map(runs_left, site.series)))
-        quiet = f"calibrating: {'one more run' if left == 1 else f'{left} more runs'}"
-    else:
-        quiet = "no alerts"
-        number += f", {calibrating} of them calibrating" if calibrating else ""
+        quiet = f"calibrating: at least {'one more run' if left == 1 else f'{left} more runs'}"
+        return "; ".join([*(said or [quiet]), number])
+    if told := [(count, state.value) for state, count in states.items() if state in _TOLD]:
+        (first, worst), *others = told
+        number = ", ".join([f"{first} of {number} {worst}", *(f"{n} {name}" for n, name in others)])
     return "; ".join([*(said or [quiet]), number])
 
 

@@ -17,7 +17,13 @@ from iobands.views import alert_lines, writing
 from iobands.views.alert_lines import ATTENTION, finding, page_of, sections, subject, with_pages
 from iobands.views.dashboard.series import heat_map, job_id, peer_maps, picked, series_id
 from iobands.views.maintenance import in_short, page_about, title_of_maintenance
-from iobands.views.notes import leftover_text, leftovers_heading, maintenance_lines, not_measured
+from iobands.views.notes import (
+    leftover_text,
+    leftovers_heading,
+    maintenance_lines,
+    not_measured,
+    unevenly_placed,
+)
 from iobands.views.writing import counts, figure, percent, sparkline, state_text, time_text
 
 #: The version of the form of the data.
@@ -98,6 +104,7 @@ def overview(
         found |= {
             "maintenance": maintenance_lines(site),
             "not_measured": not_measured(site),
+            "uneven": unevenly_placed(site),
             "leftovers": [leftover_text(each) for each in site.leftovers],
             "left_behind": leftovers_heading(site.leftovers),
             "rejected": [str(each) for each in site.rejected[:_MOST_REJECTED]],
@@ -193,6 +200,13 @@ _MONTH: Final = np.timedelta64(30, "D")
 _MOST_ALERTS: Final = 8
 _FEW_SITES: Final = 10  # for which the file systems of each are compared
 _TIB: Final = 1024  # GiB
+# As in state.js.
+_FOR_USERS: Final = {
+    model.OK: "as usual",
+    model.WARNING: "known trouble",
+    model.CRITICAL: "slower than usual",
+    model.UNKNOWN: "not known",
+}
 _CLASSES: Final = ("ok", "known", "degraded", "missing")  # of a page's style, by exit status
 
 
@@ -224,6 +238,12 @@ class Cluster:
     alerts: Sequence[tuple[str, str, str]]
     rates: Mapping[tuple[str, str], Sequence[Rate]]
     maintenances: Sequence[tuple[str, str, str]] = ()
+    public: bool = False
+
+    @property
+    def word(self) -> str:
+        """What its own page calls its state."""
+        return (_FOR_USERS if self.public else writing.WORDS)[self.exit_status]
 
     @property
     def needs_attention(self) -> bool:
@@ -252,7 +272,7 @@ def about_cluster(
         name,
         href,
         site.exit_status,
-        counts(site),
+        f"{'made up, nothing was measured; ' * site.is_made_up}{counts(site)}",
         time_text(newest) if newest else "never",
         [(title, says, f"{href}{page}") for title, says, page in alerts],
         rates,
@@ -260,6 +280,7 @@ def about_cluster(
             (title_of_maintenance(each), in_short(each), f"{href}{page_about(each)}")
             for each in held
         ],
+        site.is_public,
     )
 
 
@@ -283,7 +304,7 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
         clusters=sorted(
             clusters, key=lambda each: model.WORST_STATUS_FIRST.index(each.exit_status)
         ),
-        words=_CLASSES,
+        classes=_CLASSES,
         compared=compared,
         now=time_text(now),
     )

@@ -42,8 +42,8 @@
     if (waiting.length < site.series.length) return null;
     const left = Math.max(1, Math.min(...waiting.map((series) => series.left)));
     const time = iobands.duration(left * site.interval);
-    return `Nothing can be judged yet: a series needs ${site.enough} runs. The first one lacks `
-      + `${plural(left, "run")}, about ${time} at the present rate.`;
+    return `Nothing can be judged yet: a series needs ${site.enough} runs. The first series needs `
+      + `${left} more ${left === 1 ? "run" : "runs"}, about ${time} at the present rate.`;
   }
 
   function lately(site) {
@@ -144,6 +144,7 @@
     main.replaceChildren(...[
       element("h1", { class: "unseen" }, "I/O performance"),
       site.public ? null : alerts(site),
+      lines("uneven", "Uneven placement of files on storage targets", site.uneven),
       site.users.map(iobands.block),
       site.public ? alerts(site) : null,
       site.series.length ? section("recent", "The last sessions", filter(site, settings, change), map) : null,
