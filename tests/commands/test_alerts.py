@@ -52,6 +52,20 @@ def logged() -> tuple[Action, ...]:
     return found.actions
 
 
+def test_the_list_says_who_acknowledged_an_alert_when_and_why(site: Path) -> None:
+    assert "no verdict yet" in call("alerts")[1]
+    known = ("--reason", "a switch", "--owner", "joe")
+    assert call("acknowledge", "disk", "write_bw", *known)[0] == 0
+    today = datetime.now(timezone.utc)
+    assert f"\n       joe, {today.day} {today:%b}: a switch\n" in call("alerts")[1]
+
+
+def test_no_verdict_is_asked_for_without_an_alert(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.5]))
+    said = call("alerts", "--perflogs", str(tmp_path / "perflogs"))[1]
+    assert said == "No alert so far.\n"
+
+
 def test_a_person_deals_with_an_alert(site: Path) -> None:
     assert status() == 2
     reason = ("--reason", "ticket  4711,\nrebuilds")

@@ -401,3 +401,18 @@ def test_failed_runs_are_counted_with_the_newest_message(tmp_path: Path) -> None
         found, series.label
     )
     assert [missed_text(each) for each in series.missing] == ["Run failed in sanity"] * 3
+
+
+def test_a_first_run_is_told_in_short(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.5], stripe_count=15, stripe_size=2**20))
+    found = look(tmp_path)
+    shown = text(found, found.series[0].label).splitlines()
+    assert "In effect    15 stripes of 1 MiB" in shown
+    assert "Runs         1 run, 20 Nov" in shown
+    assert not any(line.startswith("Outliers") for line in shown)
+
+
+def test_an_alert_of_the_past_says_that_its_cause_is_unknown(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.6, since=60, until=40, file_system="a")).read()
+    (past,) = site.past
+    assert "\nCause: unknown\n" in explanation(site, past)

@@ -40,12 +40,12 @@ def test_what_a_run_did_stands_beside_its_rate() -> None:
     assert dict(how_run(SHARED, sample)) == {
         "Time": "open 2 %, transfer 90 %, sync 5 %, close 3 %",
         "Calls": "every call was collective (64)",
-        "Moved by": "4 of 64 processes",
-        "In effect": "16×1 MiB ucx 1 hint; cb_nodes=4",
+        "I/O done by": "4 of 64 processes",
+        "In effect": "16 stripes of 1 MiB, transport ucx, hints cb_nodes=4",
     }
     reads = dict(how_run(replace(SHARED, variable="read_bw"), sample))
     assert reads["Calls"] == "every call was independent (9)"
-    assert reads["Moved by"] == "64 of 64 processes"
+    assert reads["I/O done by"] == "64 of 64 processes"
     assert "Time" not in reads
     assert "use collective calls" in reads["Guidance"]
 

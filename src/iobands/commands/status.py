@@ -26,7 +26,7 @@ from iobands.model import (
     replace_file,
     worst,
 )
-from iobands.snapshot import AlertEvent, LedgerEntry, Snapshot
+from iobands.snapshot import Acknowledgement, AlertEvent, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
 from iobands.source.action_log import OutdatedError, append_events, rewrite_events
 from iobands.views import plural
@@ -187,22 +187,32 @@ def alerts(
             lines.append(f"{_BELOW}cause: {entry.cause.what}")
         if entry.who:  # who ended it, and why
             lines.append(f"{_BELOW}{entry.ending}")
+        elif known := _quiet(site).get((entry.number, entry.subject)):
+            action = known.action
+            when = views.day_text(action.when, site.now)
+            lines.append(f"{_BELOW}{action.owner or action.who}, {when}: {action.reason}")
     if len(found.entries) > len(shown):
         lines.append(f"and {len(found.entries) - len(shown)} earlier ones; list them with --all")
     verdicts = found.real + found.false
     figures = "no verdict yet; give one with `iobands resolve --verdict real|false`"
+    figures = figures if shown else ""
     if verdicts:
         figures = f"precision {100 * found.real / verdicts:.0f} % of {plural(verdicts, 'verdict')}"
     if found.delay is not None:
         figures += f"; median detection delay {found.delay:g} runs"
-    cli.say(*lines, "", figures)
+    cli.say(*lines, *(["", figures] if figures else []))
+
+
+def _quiet(site: Snapshot) -> dict[tuple[int | None, str], Acknowledgement]:
+    """Return what people said of the alerts that are acknowledged, by number and subject."""
+    every = (((a.number, a.subject), a.acknowledgement) for a in site.alerts if a.is_quiet)
+    return {name: known for name, known in every if known}
 
 
 def _row(entry: LedgerEntry, site: Snapshot) -> tuple[str, ...]:
     times = (entry.since, entry.raised, entry.ended)
     days = (views.day_text(each, site.now) if each else "-" for each in times)
-    quiet = {(each.number, each.subject) for each in site.alerts if each.is_quiet}
-    still = "acknowledged" if (entry.number, entry.subject) in quiet else "open"
+    still = "acknowledged" if (entry.number, entry.subject) in _quiet(site) else "open"
     ended = "" if entry.who else entry.end or still
     change = views.percent(entry.ratio) if entry.ratio else "-"
     return (str(entry.number or "-"), *days, change, entry.subject, ended)

@@ -216,6 +216,16 @@ class InEffect:
             words.append(f"{number} hint{'s' if number > 1 else ''}")
         return " ".join(words)
 
+    def full(self) -> str:
+        """Return it in words, such as `4 stripes of 1 MiB, transport ucx, hints a=1,b=2`."""
+        words = []
+        if self.stripe_count is not None:
+            size = "" if self.stripe_size is None else f" of {self.stripe_size / _MIB:g} MiB"
+            words.append(f"{self.stripe_count} stripe{'s' * (self.stripe_count != 1)}{size}")
+        words += [] if self.transport is None else [f"transport {self.transport}"]
+        words += [] if self.hints is None else [f"hints {self.hints}"]
+        return ", ".join(words)
+
 
 def in_effect(sample: Mapping[str, Any]) -> InEffect:
     """Return what was in effect in a sample, by its columns."""

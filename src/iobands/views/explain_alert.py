@@ -185,7 +185,7 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield f"Cause: {cause}"
     elif alert.peer:
         yield f"Cause: {alert.subject} is slow"
-    elif alert.certainty and is_open:
+    elif alert.number is not None and not alert.reason:
         yield "Cause: unknown"
     if alert.reason:
         yield f"Why: {alert.reason}"

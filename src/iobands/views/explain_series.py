@@ -202,9 +202,10 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
             yield "Next repeat", f"{writing.due_text(ask, site.now)}: {ask.why}"
     yield from how_run(series.key, series.history.newest)
     if len(times):
-        first, last = (day_text(snapshot.moment(each), site.now) for each in times[[0, -1]])
-        judged = f"{len(times)} of {plural(status.runs, 'run')}"
-        yield "Runs", f"{judged} can be compared with the newest, from {first} to {last}"
+        ends = dict.fromkeys(day_text(snapshot.moment(e), site.now) for e in times[[0, -1]])
+        number, every = len(times), plural(status.runs, "run")
+        judged = every if number == status.runs else f"{number} of {every} compare with the newest"
+        yield "Runs", f"{judged}, {' to '.join(ends)}"
     yield from _failed(series, site.now)
     if text := uneven(series.history.newest):
         yield "Targets", text
@@ -217,9 +218,7 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
             yield "Maintenance", text
     yield from _evidence(evidence, unit)
     yield from _past(site, series, evidence)
-    place = site.file_system(series.key.system, series.key.file_system)
-    outliers = f"{_outliers(site, series.outliers)}; of all {place.name}: "
-    yield "Outliers", f"{outliers}{_outliers(site, place.outliers)}"
+    yield from _of_outliers(site, series)
     undone = {each.of for each in series.actions}
     for action in series.actions:
         is_undone = " (undone)" if action.when in undone else ""
@@ -333,6 +332,13 @@ def _past(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact]:
         since, until = (day_text(time, site.now) for time in (each.since, each.until))
         ratio = f"{each.ratios[series.key]:.2f} × the band of this series"
         yield "Incident", f"{each.name} from {since} to {until}: {ratio}"
+
+
+def _of_outliers(site: Snapshot, series: Series) -> Iterator[Fact]:
+    place = site.file_system(series.key.system, series.key.file_system)
+    if place.outliers.runs:
+        of_all = f"of all {place.name}: {_outliers(site, place.outliers)}"
+        yield "Outliers", f"{_outliers(site, series.outliers)}; {of_all}"
 
 
 def _outliers(site: Snapshot, found: Outliers) -> str:

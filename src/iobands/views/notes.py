@@ -171,10 +171,9 @@ def how_run(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[tuple[str, st
     if calls:
         yield "Calls", _calls_text(calls)
     if movers := _movers(sample, key.variable):
-        yield "Moved by", f"{movers} of {key.tasks or 0:g} processes"
-    effect = snapshot.in_effect(sample)
-    if settings := list(filter(None, [effect.brief(), effect.hints])):
-        yield "In effect", "; ".join(settings)
+        yield "I/O done by", f"{movers} of {key.tasks or 0:g} processes"
+    if settings := snapshot.in_effect(sample).full():
+        yield "In effect", settings
     for place, text in enumerate(not_followed(key, sample)):
         yield "" if place else "Guidance", text
 

@@ -21,7 +21,8 @@ _NOTHING: Final = {
     NODE: "nodes; this needs a file per process on two nodes or more",
 }
 _WHY: Final = {
-    PeerState.UNKNOWN: "no new run separates it from two other {noun}s, or from its share of files",
+    PeerState.UNKNOWN: "its newest runs always used it together with the same {noun}s, or its "
+    "share of files explains its speed",
     PeerState.UNUSED: "missing from the newest sessions, as after a drain; SINCE is its last run",
 }
 

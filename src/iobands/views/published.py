@@ -56,10 +56,8 @@ _HOW: Final = (
 _SHARED: Final = (
     "The file systems are shared. Half of the runs lie in the range to expect, a quarter below it."
 )
-_CAVEAT: Final = (
-    "a transport carries all MPI messages, and a program may take longer although its I/O is "
-    "faster; compare the time of the whole program, as the check Archer2Program does"
-)
+# A transport carries all MPI messages.
+_CAVEAT: Final = "compare the run time of your whole program, too"
 _USUAL: Final = "as usual"
 _MIB: Final = 2**20
 
@@ -145,7 +143,7 @@ def _settings_section(each: Recommended) -> Iterator[Block]:
         lines.append(f"Stripe count: {'all targets' if is_all else f'{count:g}'}")
     if effect.stripe_size:
         lines.append(f"Stripe size: {effect.stripe_size / _MIB:g} MiB")
-    caveat = "" if key.transport == "default" else f": {_CAVEAT}"
+    caveat = "" if key.transport == "default" else f" ({_CAVEAT})"
     lines.append(f"MPI transport: {key.transport}{caveat}")
     hints = effect.hints.replace(",", ", ") if effect.hints else "none"
     yield Bullets((*lines, f"MPI-IO hints: {hints}"))
@@ -447,9 +445,19 @@ def _advice_to_users(each: Advised, today: Mapping[SeriesKey, str]) -> Iterator[
     for one in each.advice:
         if one.finding is Conclusion.BETTER and one.evidence.ratio >= snapshot.MARGIN:
             where = "" if one.setting == snapshot.FILE_SYSTEM else f" on {one.key.file_system}"
-            now = today.get(one.key, _USUAL)
-            is_now = "" if now == _USUAL else f"; today it is {now}"
-            yield f"{name}{where}: {_advice(one)}{_caveat(one)}{is_now}"
+            now = _of_usual(one, today.get(one.key, _USUAL))
+            yield f"{name}{where}: {_advice(one)}{_caveat(one)}{now}"
+
+
+def _of_usual(one: Advice, today: str) -> str:
+    """Return how the advised setting does today, if not as usual."""
+    if today == _USUAL:
+        return ""
+    setting, (size, _, since) = snapshot.value_of(one.key, one.setting), today.partition(" since ")
+    side = {"−": "below", "+": "above"}.get(size[0])
+    if side is None:
+        return f"; {setting}: {today}"
+    return f"; {setting} is {size[1:]} {side} its usual rate since {since}"
 
 
 def _today(site: snapshot.Snapshot, series: snapshot.Series) -> str:
