@@ -60,6 +60,15 @@ def test_the_list_says_who_acknowledged_an_alert_when_and_why(site: Path) -> Non
     assert f"\n       joe, {today.day} {today:%b}: a switch\n" in call("alerts")[1]
 
 
+def test_an_unknown_name_gets_the_open_alerts_and_the_closest_series(site: Path) -> None:
+    done, said = call("explain", "home fqq")
+    assert done == 3
+    first, *names = said.splitlines()
+    assert first.endswith("named home fqq; open alerts, and the series with the closest names:")
+    assert sorted(name.split()[0] for name in names[:2]) == ["1", "2"]
+    assert "  home fpp write_bw" in names[2:]
+
+
 def test_no_verdict_is_asked_for_without_an_alert(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.5]))
     said = call("alerts", "--perflogs", str(tmp_path / "perflogs"))[1]

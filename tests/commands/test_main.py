@@ -130,7 +130,12 @@ def test_a_missing_sample_is_unknown(tmp_path: Path, iobands: Command) -> None:
 def test_no_perflogs(tmp_path: Path, iobands: Command) -> None:
     done = iobands("status")
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == (
+    outside = "IOBANDS UNKNOWN: not in the directory of a site: cd into it, or give --site DIR\n"
+    assert done.stderr == outside
+    assert iobands("compare", "transport").stderr == outside
+    (tmp_path / "config" / "systems").mkdir(parents=True)
+    done = iobands("status")
+    assert done.stderr.replace(f"{tmp_path}/", "") == (
         "IOBANDS UNKNOWN: perflogs: there are no perflogs; measure first with `iobands run`, or "
         "give their directory with --perflogs\n"
     )
@@ -154,7 +159,7 @@ def test_broken_bands(good: Path, iobands: Command) -> None:
     (good / "config" / "bands" / "here.yaml").write_text("schema: 1\nsystem: here\n")
     done = iobands("status")
     assert (done.returncode, done.stderr) == (3, "")
-    assert done.stdout.startswith("IOBANDS UNKNOWN: 1 failed; ")
+    assert done.stdout.startswith("IOBANDS UNKNOWN: alerts: 1 failed; ")
     assert "  failed  bands of here  config/bands/here.yaml, line 1: epochs is" in done.stdout
 
 

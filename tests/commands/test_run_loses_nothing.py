@@ -56,7 +56,7 @@ def test_a_damaged_report_hides_no_alert(
     path = f"{program.parent}:{os.environ['PATH']}"
     done = iobands("run", "--", "-n", "Good", cwd=root, PATH=path)
     assert done.returncode == 2, done.stderr
-    assert done.stdout.startswith("IOBANDS CRITICAL: 1 degraded")
+    assert done.stdout.startswith("IOBANDS CRITICAL: alerts: 1 degraded")
     assert len(by_label(root)["disk fpp write_bw"].history.values) == len(values) + 1
     again = iobands("run", "--", "-n", "Good", cwd=root)
     observed(**done.cells(), next_run=(again.returncode, again.stderr) == (2, ""))

@@ -109,12 +109,20 @@ def _moment(options: cli.SiteOptions) -> tuple[datetime, bool]:
     return datetime.now(timezone.utc).replace(microsecond=0), False
 
 
+def _perflogs_of(options: cli.SiteOptions) -> Path:
+    """Return where the perflogs are; end with a message outside of a site's directory."""
+    found, is_given = options.perflogs_directory, options.perflogs or options.root
+    if not (is_given or found.is_dir() or cli.find_root(Path.cwd())):
+        raise cli.failure("not in the directory of a site: cd into it, or give --site DIR")
+    return found
+
+
 def known_of(options: cli.SiteOptions, *, keeps: bool = False) -> Known:
     """Return what is known of the site that the options name."""
     now, is_past = _moment(options)
     if not options.store:
         bands, alerts = options.config_of("bands"), options.config_of("alerts")
-        where, only = options.perflogs_directory, options.system
+        where, only = _perflogs_of(options), options.system
         return read_known(where, bands, alerts, now=now, system=only, as_of=is_past, keeps=keeps)
     with opened_store(options.store) as store:
         sites = sites_of(store)
@@ -128,7 +136,7 @@ def known_of(options: cli.SiteOptions, *, keeps: bool = False) -> Known:
 def samples_from(options: cli.SiteOptions) -> Samples:
     """Return the samples of all purposes in the perflogs or the store that the options name."""
     if not options.store:
-        found = read_perflogs(options.perflogs_directory, options.system)
+        found = read_perflogs(_perflogs_of(options), options.system)
         for each in found.rejected:
             if not each.line:  # a whole file
                 cli.note(str(each))

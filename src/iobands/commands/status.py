@@ -149,10 +149,13 @@ def _not_one(site: Snapshot, wanted: str, found: Sequence[str]) -> str:
         if wanted in map(place.name_of, place.peers()):
             nodes = " --nodes" if place.kind == NODE else ""
             return f"{wanted} has no alert; list all with: iobands targets{nodes}"
-    names = views.nearest([series.label for series in site.series], wanted)
-    return f"no series or alert is named {wanted}; the series are:{names}"
+    alerts = "".join(f"\n  {name_of(each)}" for each in site.alerts if each.number)
+    names = views.nearest([series.label for series in site.series], wanted, _FEW)
+    known = "open alerts, and the series with the closest names" if alerts else "the closest are"
+    return f"no series or alert is named {wanted}; {known}:{alerts}{names}"
 
 
+_FEW: Final = 6
 _SHOWN: Final = 30
 _BELOW: Final = " " * 7
 _HEADINGS: Final = ("ALERT", "SINCE", "RAISED", "ENDED", "CHANGE", "SUBJECT", "HOW IT ENDED")

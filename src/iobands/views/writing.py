@@ -190,11 +190,11 @@ def some(names: Sequence[str], most: int = _FEW_NAMES) -> str:
     return ", ".join(names[:most]) + (f" and {hidden} more" if hidden > 0 else "")
 
 
-def nearest(names: Sequence[str], wanted: str) -> str:
-    """Return a line for each of `names`; of many, the ones most similar to `wanted`."""
+def nearest(names: Sequence[str], wanted: str, most: int = _MOST_NAMES) -> str:
+    """Return a line for each of `names`; of more than `most`, those most similar to `wanted`."""
     shown = list(names)
-    if len(names) > _MOST_NAMES:
-        shown = get_close_matches(wanted, names, _MOST_NAMES, cutoff=0)
+    if len(names) > most:
+        shown = get_close_matches(wanted, names, most, cutoff=0)
     more = len(names) - len(shown)
     rest = [f"and {more} more; `iobands status --all` lists every series"] if more else []
     return "".join(f"\n  {line}" for line in (*shown, *rest))
