@@ -416,3 +416,25 @@ def test_an_alert_of_the_past_says_that_its_cause_is_unknown(tmp_path: Path) -> 
     site = SiteFiles(tmp_path).days(slow(0.6, since=60, until=40, file_system="a")).read()
     (past,) = site.past
     assert "\nCause: unknown\n" in explanation(site, past)
+
+
+def test_the_newest_runs_are_listed_with_what_failed(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([*healthy(30), None, 0.2], jobid=4711))
+    found = look(tmp_path)
+    (series,) = found.series
+    shown = explanation(found, series, runs=3).split("Newest runs\n")[1].splitlines()
+    cells = [re.split(r" {2,}", line.strip()) for line in shown]
+    assert cells[0] == ["TIME", "VALUE", "VERDICT", "JOB"]
+    assert cells[1] == ["20 Nov 2026 19:30", "0.2 GiB/s", "collapsed", "4711"]
+    assert cells[2][:3] == ["19 Nov 2026 19:30", "-", "Run failed in sanity"]
+    assert len(cells) == 4
+
+
+def test_a_member_has_the_odds_of_its_alert(tmp_path: Path) -> None:
+    found = site(tmp_path, "a fpp", "a ssf", factors={"a fpp": 0.5, "a ssf": 0.7})
+    (alert,) = found.alerts
+    told, today = (Cause(CauseKind.VERSION, "x 2, was 1", NOW, odds) for odds in (98.0, 96.0))
+    alert = replace(alert, cause=told, candidates=(today,))
+    shown = text(replace(found, alerts=(alert,)), "a fpp write_bw")
+    assert "(odds 98 to 1)" in shown
+    assert "96" not in shown.split("Moved at the same time")[1].split("Did not")[0]

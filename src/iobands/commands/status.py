@@ -26,7 +26,7 @@ from iobands.model import (
     replace_file,
     worst,
 )
-from iobands.snapshot import Acknowledgement, AlertEvent, LedgerEntry, Snapshot
+from iobands.snapshot import Acknowledgement, Alert, AlertEvent, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
 from iobands.source.action_log import OutdatedError, append_events, rewrite_events
 from iobands.views import plural
@@ -103,6 +103,9 @@ def explain(
     words: cli.SeriesArgument,
     figure: Annotated[Path | None, "FILE", "Also draw a figure, .svg or .png."] = None,
     every: Annotated[bool, cli.option("--all", "Name every series that did not move.")] = False,
+    runs: Annotated[
+        int, cli.option("--runs NUMBER", "Also list the newest runs of the series.", 0, 1e6)
+    ] = 0,
 ) -> None:
     """Explain the state of a series or an alert: since when, how certain, what else moved.
 
@@ -124,7 +127,9 @@ def explain(
     found = chosen(site, wanted)
     if len(found) != 1:
         raise cli.failure(_not_one(site, wanted, [name_of(each) for each in found]))
-    cli.show(explanation(site, found[0], views.output_width(), every=every))
+    if isinstance(found[0], Alert):
+        cli.refuse("for an alert; name one of its series", "runs")
+    cli.show(explanation(site, found[0], views.output_width(), every=every, runs=runs))
     if figure:
         from iobands.views.figures import evidence  # noqa: PLC0415 (matplotlib is slow to load)
 

@@ -315,9 +315,17 @@ def name_of(found: Alert | Series) -> str:
 
 
 def explanation(
-    site: Snapshot, found: Alert | Series, width: int = MAIL_WIDTH, *, every: bool = False
+    site: Snapshot,
+    found: Alert | Series,
+    width: int = MAIL_WIDTH,
+    *,
+    every: bool = False,
+    runs: int = 0,
 ) -> str:
-    """Return an explanation as text; `every` names all series, not only a few."""
+    """Return an explanation as text, of a series with its newest `runs`.
+
+    `every` names all series, not only a few.
+    """
     if isinstance(found, Alert):
         return writing.fitted(of_alert(site, found, every=every), width)
-    return writing.fitted(of_series(site, found, every=every), width)
+    return writing.fitted(of_series(site, found, every=every, runs=runs), width)

@@ -132,8 +132,13 @@ def section(heading: str, lines: Iterable[str]) -> Iterator[str]:
     yield from ("", heading, *(f"  {line}" for line in list(lines) or ["nothing recorded"]))
 
 
-def of_series(site: Snapshot, series: Series, *, every: bool = False) -> Iterator[str]:
-    """Yield the explanation of a series, line by line; `every` names all others, not only a few."""
+def of_series(
+    site: Snapshot, series: Series, *, every: bool = False, runs: int = 0
+) -> Iterator[str]:
+    """Yield the explanation of a series, line by line, and its newest `runs`.
+
+    `every` names all others, not only a few.
+    """
     onset, status = start_of(series), series.status
     others = relations_of(site, series, onset)
     is_missing = status.state is State.NO_DATA
@@ -159,6 +164,26 @@ def of_series(site: Snapshot, series: Series, *, every: bool = False) -> Iterato
             if value is not None
         )
         yield from section("Newest sample", ["; ".join(texts)])
+    if runs:
+        yield from section("Newest runs", _newest(site, series, runs))
+
+
+def _newest(site: Snapshot, series: Series, number: int) -> Iterator[str]:
+    """Yield a line for each of the newest runs, also of those that gave no sample."""
+    newest, verdicts = slice(-number, None), series.verdicts.codes[-number:]
+    jobs = site.samples["jobid"][series.rows[newest]].to_list()
+    values = series.history.values[newest]
+    runs = zip(series.history.times[newest], values, verdicts, jobs, strict=True)
+    rows = [
+        (snapshot.moment(when), f"{figure(value)} {series.key.unit}", snapshot.VERDICTS[code], job)
+        for when, value, code, job in runs
+    ]
+    rows += [(each.when, "-", missed_text(each), None) for each in series.missing[newest]]
+    rows.sort(key=lambda row: row[0], reverse=True)
+    table = [(time_text(when), value, says, job or "-") for when, value, says, job in rows[:number]]
+    table.insert(0, ("TIME", "VALUE", "VERDICT", "JOB"))
+    for lines in writing.blocks(table, writing.MAIL_WIDTH, wrapped=(2,), right=(1,), indent=""):
+        yield from lines
 
 
 def moved(site: Snapshot, series: Series) -> Iterator[str]:
@@ -171,7 +196,10 @@ def _others_moved(
     site: Snapshot, series: Series, others: Sequence[Related], most: int = _MOST_MOVED
 ) -> Iterator[str]:
     for alert in site.alerts_on(series.key):
-        yield from (writing.odds_text(each, site.now) for each in alert.candidates)
+        known = (alert.cause,) if alert.cause else ()  # with the odds that the alert was told with
+        kinds = [each.kind for each in known]
+        causes = (*known, *(each for each in alert.candidates if each.kind not in kinds))
+        yield from (writing.odds_text(each, site.now) for each in causes)
     near = [each for each in others if each.direction]
     near.sort(key=lambda each: not each.has_change)
     yield from (f"{each.series.label}: {each.says}" for each in near[:most])
