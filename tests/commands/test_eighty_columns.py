@@ -153,8 +153,15 @@ def test_a_folded_command_is_the_same_command() -> None:
 
 
 def test_a_column_continues_below_itself() -> None:
+    long = "a" * 60
+    rows = [("CHECK", "WRITE"), (f"{long} two three", "1 GiB/s")]
+    assert [*blocks(rows, 76, right=(1,), indent="")] == [
+        [f"{'CHECK':64}    WRITE"],
+        [f"{long} two  1 GiB/s", "  three"],
+    ]
+    # on a narrow terminal a name stays whole
     rows = [("CHECK", "WRITE"), ("one two three four five", "1 GiB/s")]
     assert [*blocks(rows, 24, right=(1,), indent="")] == [
-        ["CHECK            WRITE"],
-        ["one two three  1 GiB/s", "  four five"],
+        ["CHECK", "      WRITE"],
+        ["one two three four five", "      1 GiB/s"],
     ]

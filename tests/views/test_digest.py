@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.conftest import Command
 from tests.factory import NOW, case, daily, line, write_perflog, write_report
 from tests.fault_table import Observed
 from tests.views.sites import acknowledge, dropped, everything, healthy, look
+from tests.views.sites import site as made_up
 
 GOLDEN = Path(__file__).with_name("golden")
 
@@ -125,6 +127,16 @@ def test_a_mail_has_all_of_a_reason(tmp_path: Path, width: int) -> None:
     assert reason in " ".join(found.split())
     assert "In full" not in found
     assert max(map(len, found.split("CHECK ")[0].splitlines()[1:])) <= width
+
+
+def test_a_narrow_terminal_breaks_no_name(tmp_path: Path) -> None:
+    names = [f"a pattern-with-a-long-name-{number}" for number in range(3)]
+    found = made_up(tmp_path, *names, factors={names[0]: 0.5})
+    lines = on_terminal(found, 46)
+    place = lines.index("CHECK")
+    assert lines[place + 1] == names[0]
+    assert re.fullmatch(r" {6}\S+ GiB/s  −\d\d %  -  degraded", lines[place + 2])
+    assert f"  degraded  1 {names[0]}" in lines
 
 
 def test_a_terminal_has_a_line_of_a_reason_and_says_how_to_get_the_rest(tmp_path: Path) -> None:

@@ -327,6 +327,7 @@ def sparkline(values: list[float]) -> str:
     return "".join(_BLOCKS[round(1 + step) - 1] for step in steps)
 
 
+_NARROW: Final = 76
 # The least room in which text is wrapped.
 _LEAST: Final = 12
 # The text behind a heading and two blanks continues under itself.
@@ -395,13 +396,24 @@ def blocks(
     right: Collection[int] = (),
     indent: str = GAP,
 ) -> Iterator[list[str]]:
-    """Yield the lines of each row of a table; the cells of `wrapped` columns take several."""
+    """Yield the lines of each row of a table; the cells of `wrapped` columns take several.
+
+    On a narrow terminal that would break the name of a row, the other cells are below it.
+    """
     table = [*rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     over = sum(each + len(GAP) for each in widths if each) - len(GAP) + len(indent) - width
     while over > 0 and max(widths[place] for place in wrapped) > _LEAST:
         widths[max(wrapped, key=widths.__getitem__)] -= 1
         over -= 1
+    name = min(wrapped)
+    is_broken = over > 0 or widths[name] < max(len(row[name]) for row in table)
+    if width < _NARROW and name <= 1 and is_broken:
+        for each in table:
+            head, rest = (GAP.join(filter(None, e)) for e in (each[: name + 1], each[name + 1 :]))
+            below = folded(f"{GAP * 3}{rest}", width) if rest else []
+            yield [*folded(f"{indent}{head}", width), *below]
+        return
     cells = [
         [
             _wrapped(cell, widths[place], GAP) if cell and place in wrapped else [cell]
