@@ -13,7 +13,7 @@ from iobands.model import slug
 from iobands.views.digest import chosen
 from iobands.views.figures import evidence
 from tests.factory import NOW, daily, write_bands, write_perflog
-from tests.views.sites import look, site
+from tests.views.sites import dropped, look, site
 
 
 def test_a_series_and_a_shared_alert(tmp_path: Path) -> None:
@@ -26,6 +26,16 @@ def test_a_series_and_a_shared_alert(tmp_path: Path) -> None:
     both = evidence(found, alert).decode()
     assert "a fpp write_bw: degraded" in both
     assert "a ssf write_bw: degraded" in both
+    assert f"Alert {alert.number} a writes: degraded" in both
+
+
+def test_the_label_of_a_late_change_is_left_of_its_line(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily(dropped(0.4, after=7)))
+    found = look(tmp_path)
+    (series,) = found.series
+    drawn = evidence(found, series).decode()
+    (place,) = re.findall(r"text-anchor: (\w+)[^>]*>0\.\d\d ×<", drawn)
+    assert place == "end"
 
 
 def test_a_link_among_the_figures_is_replaced_and_not_followed(iobands, tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ _LEAST_SILENCE: Final = timedelta(days=7)
 _SILENT: Final = 0.3  # share of the history: how much of a silence up to now is drawn
 _LONGEST: Final = 60  # characters of a label over a figure
 _LINE: Final = 12  # points from one line of text to the next
+_RIGHT: Final = 0.9  # share of the time axis from which on a label is at the left of its line
 _DENSE: Final = 120  # points from which on they are drawn smaller
 _CHANGED: Final = "#e69f00"
 _BAND_COLOUR: Final = "#56b4e9"
@@ -59,7 +60,9 @@ def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes 
     """
     if isinstance(found, Alert):
         drawn = [each.series for each in found.members if each.series.status.runs]
-        return time_series(drawn[:_MOST_PANELS], site.now, form) if drawn else None
+        number = "" if found.number is None else f"{found.number} "
+        title = f"Alert {number}{found.subject}: {found.severity.value}"
+        return time_series(drawn[:_MOST_PANELS], site.now, form, title) if drawn else None
     if not found.status.runs:
         return None
     with mpl.rc_context(fname=_STYLE):
@@ -72,16 +75,18 @@ def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes 
         return _rendered(figure, form)
 
 
-def time_series(drawn: Sequence[Series], now: datetime, form: str) -> bytes:
+def time_series(drawn: Sequence[Series], now: datetime, form: str, title: str = "") -> bytes:
     """Return the values of series, each with a sample, against time up to `now`.
 
-    They are one below the other, with one axis of time. `form` is `svg`, `png` or `pdf`. Each band
-    is shaded from its lower to its upper quartile for as long as it was in force, with a line at
-    the median and a dashed one at the floor; lasting changes are shaded too.
+    They are one below the other, below the title, with one axis of time. `form` is `svg`, `png` or
+    `pdf`. Each band is shaded from its lower to its upper quartile for as long as it was in force,
+    with a line at the median and a dashed one at the floor; lasting changes are shaded too.
     """
     width, height = _SIZE
     with mpl.rc_context(fname=_STYLE):
         figure = Figure(figsize=(width, height * len(drawn)), layout="constrained")
+        if title:
+            figure.suptitle(title)
         panels = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
         for axes, series in zip(panels, drawn, strict=True):
             _draw_values(axes, series, now)
@@ -143,7 +148,6 @@ def _draw_values(axes: Axes, series: Series, now: datetime) -> None:
     end = max(last, min(now, last + max(_LEAST_SILENCE, _SILENT * (last - first))))
     _draw_bands(axes, known, end)
     _draw_points(axes, history, known)
-    _draw_changes(axes, evidence.changes if evidence else (), last)
     first = min(first, end - _LEAST_SPAN)
     margin = (end - first) * 0.02
     tops = [band.upper_quartile for band in known.bands]
@@ -153,6 +157,7 @@ def _draw_values(axes: Axes, series: Series, now: datetime) -> None:
         xlabel="time (UTC)",
         ylabel=f"{series.key.variable} in {series.key.unit}",
     )
+    _draw_changes(axes, evidence.changes if evidence else (), last)
     locator = AutoDateLocator(minticks=3, maxticks=9)
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
@@ -188,12 +193,16 @@ def _draw_changes(axes: Axes, changes: Sequence[Change], newest: datetime) -> No
         axes.axvspan(begin, end, alpha=0.10, **style)
         axes.axvspan(low, high, alpha=0.40, label=began, **style)
         axes.axvline(raised, color="#a86f00", linewidth=1.2, zorder=2, label=name)
+        left, right = axes.get_xlim()
+        is_last = raised > left + _RIGHT * (right - left)
         axes.annotate(
             f"{change.ratio.value:.2f} ×",
             (raised, 1.0),
             xycoords=("data", "axes fraction"),
-            xytext=(3, -2 - _LINE * (number % 3)),  # neighbours would be written over each other
+            # neighbours would be written over each other
+            xytext=(-3 if is_last else 3, -2 - _LINE * (number % 3)),
             textcoords="offset points",
+            horizontalalignment="right" if is_last else "left",
             verticalalignment="top",
             color="#7a5000",
             fontsize=9,
