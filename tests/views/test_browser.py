@@ -295,6 +295,24 @@ def test_on_a_phone_a_series_is_a_card(opened: Open) -> None:
     assert wide.locator("#series .scroll").evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
+def test_on_a_phone_file_systems_are_cards_and_commands_stay_whole(opened: Open) -> None:
+    page = opened(viewport=PHONE)
+    expect(page.locator("#file-systems thead, [aria-labelledby=file-systems] thead")).to_be_hidden()
+    page.goto(page.url.split("index.html")[0] + "alerts/here-1.html")
+    command = page.locator(".commands dt").first.bounding_box()
+    says = page.locator(".commands dd").first.bounding_box()
+    assert says["y"] >= command["y"] + command["height"]
+
+
+def test_the_distribution_is_on_the_scale_of_the_chart(opened: Open, site: Snapshot) -> None:
+    page = opened(f"#/series/{id_of(site, 'slow', 'ofi', 'write_bw')}")
+    page.wait_for_selector(".side svg")
+    bars, plot = (page.locator(each).bounding_box() for each in (".side svg", ".plot .u-over"))
+    assert abs(bars["y"] - plot["y"]) <= 1
+    assert abs(bars["height"] - plot["height"]) <= 1
+    expect(page.locator(".key", has_text="alert raised")).to_contain_text("epoch begins")
+
+
 def test_print_is_on_white_without_controls(opened: Open, site: Snapshot) -> None:
     page = opened(f"#/series/{id_of(site, 'slow', 'ofi', 'write_bw')}", color_scheme="dark")
     page.wait_for_selector(".plot canvas")

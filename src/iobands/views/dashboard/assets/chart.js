@@ -43,13 +43,25 @@
   };
 
   // The samples, with a mark for each verdict.
-  iobands.drawSamples = (u, history) => iobands.drawIn(u, (context, x, y) => {
+  iobands.drawSamples = (u, history) => iobands.drawIn(u, (context, x, y, bbox) => {
     const { min, max } = u.scales.x;
     const inView = history.times.reduce((count, time) => count + (time >= min && time <= max), 0);
     const size = (inView > DENSE ? 2 : 4) * devicePixelRatio;
     const colours = Object.fromEntries(Object.keys(MARKS).map((name) =>
       [name, colour(name === "no band" ? "soft" : `${name}-mark`)]));
     const asked = new Set(history.asked);
+    context.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    context.textBaseline = "top";
+    context.lineWidth = 4 * devicePixelRatio;
+    history.labels.forEach(([text, time, name]) => {
+      const left = x(time) < bbox.left + 0.85 * bbox.width;
+      const at = [text, x(time) + (left ? 6 : -6) * devicePixelRatio, bbox.top + 3 * devicePixelRatio];
+      context.textAlign = left ? "left" : "right";
+      context.strokeStyle = colour("paper"); // so that no line touches it
+      context.fillStyle = colour(name);
+      context.strokeText(...at);
+      context.fillText(...at);
+    });
     context.lineWidth = 1.5 * devicePixelRatio;
     history.times.forEach((time, place) => {
       if (time < min || time > max) return;
@@ -80,13 +92,10 @@
     };
     const upright = (time, name, dash, text) => {
       line(x(time), bbox.top, x(time), bottom, name, dash);
-      context.fillStyle = colour(name);
-      context.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
-      const left = x(time) < bbox.left + 0.85 * bbox.width;
-      context.textAlign = left ? "left" : "right";
-      context.textBaseline = "top";
-      context.fillText(text, x(time) + (left ? 4 : -4) * devicePixelRatio, bbox.top + 3 * devicePixelRatio);
+      labels.push([text, time, name]);
     };
+    const labels = [];
+    history.labels = labels; // which are written over the lines of the grid
     history.changes.forEach((change) => {
       shade(change.since, change.ended ?? end, "changed");
       shade(change.since_low, change.since_high, "begin");

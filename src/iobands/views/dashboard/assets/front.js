@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { element, section, tag, row, link, plural } = iobands;
+  const { element, section, tag, link, plural } = iobands;
   const MOST_ROWS = 100;
   const ON_A_PHONE = 12;
 
@@ -71,7 +71,8 @@
     ].filter(Boolean);
     return section("file-systems", "File systems",
       iobands.table("Table of file systems", iobands.headings(columns.map(([name]) => name)),
-        element("tbody", {}, site.file_systems.map((each) => row(columns.map(([, cell]) => cell(each)))))),
+        element("tbody", {}, site.file_systems.map((each) => element("tr", {}, columns.map(([name, cell], place) => (place
+          ? element("td", { "data-label": name }, cell(each)) : element("th", { scope: "row" }, cell(each))))))), "cards"),
       element("p", { class: "note" }, "As seen by the newest run of each. An outlier is a run below the floor of its band, outside a lasting drop. A healthy run hardly ever lies below the floor."));
   }
 

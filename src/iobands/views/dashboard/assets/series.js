@@ -4,7 +4,7 @@
 (() => {
   const { element, section, tag, plural, figure, nameOf } = iobands;
   const TABLE_ROWS = 100;
-  const BINS = 24;
+  const BINS = 40;
   const NO_CHART = new Set(["stripe_count", "stripe_size", "targets_active"]);
 
   // The index of the first of ordered times that is not before `time`.
@@ -49,13 +49,11 @@
       + `${unit}, half from ${low} to ${high}, all from ${figure(Math.min(...values))} to ${figure(Math.max(...values))}.`;
   }
 
-  function distribution({ values }, unit) {
+  // On the axis of the chart, from 0 to `top`.
+  function distribution({ values }, top) {
     if (!values.length) return "";
-    const low = Math.min(...values);
-    const high = Math.max(...values);
-    const wide = (high - low) / BINS || 1;
     const counts = new Array(BINS).fill(0);
-    values.forEach((value) => { counts[Math.min(BINS - 1, Math.floor((value - low) / wide))] += 1; });
+    values.forEach((value) => { counts[Math.max(0, Math.min(BINS - 1, Math.floor((BINS * value) / top)))] += 1; });
     const most = Math.max(...counts);
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("viewBox", `0 0 100 ${BINS * 8}`);
@@ -68,9 +66,8 @@
       svg.append(bar);
     });
     return [
-      element("p", { class: "title" }, "Distribution in view"),
-      element("p", { class: "note" }, `${figure(high)} ${unit}`), svg,
-      element("p", { class: "note" }, `${figure(low)} ${unit}; the longest bar is ${plural(most, "run")}`),
+      element("p", { class: "title" }, "Distribution in view"), svg,
+      element("p", { class: "note" }, `On the scale of the chart; the longest bar is ${plural(most, "run")}`),
     ];
   }
 
@@ -237,7 +234,12 @@
       view = [from, to];
       const runs = inView(history, from, to);
       says.textContent = sentence(runs, series.unit);
-      side.replaceChildren(...distribution(runs, series.unit));
+      const { over, scales } = plots[0];
+      side.replaceChildren(...distribution(runs, scales.y.max));
+      const bars = side.querySelector("svg");
+      if (!bars || side.offsetTop > plot.offsetTop) return; // below the chart, on a phone
+      bars.style.height = `${over.clientHeight}px`;
+      bars.style.marginTop = `${over.getBoundingClientRect().top - bars.getBoundingClientRect().top}px`;
     }
     function draw() {
       plots.forEach((each) => each.destroy());
@@ -314,6 +316,7 @@
       ["above", "within", "below", "collapsed", "no band"].map((name) => iobands.key(name, iobands.marks[name], name)),
       swatch("band-swatch", "lower to upper quartile"), swatch("median-swatch", "median"), swatch("floor-swatch", "floor, hardly ever undercut by a healthy run"),
       swatch("baseline-swatch", "baseline"), swatch("changed-swatch", "change, darker where it may have begun"),
+      swatch("raised-swatch", "alert raised"), swatch("epoch-swatch", "epoch begins"),
       swatch("maintenance", "maintenance"), swatch("incident", "incident"), iobands.key("no data", "×", "run failed"));
   }
 
