@@ -76,7 +76,7 @@ def _(where, benchio):
         yield Call()
 
 
-@row("file system full in the middle of a write")
+@row("file system with too little room")
 def _(where, benchio):
     with mounted(where, "-t", "tmpfs", "-o", "size=1m", "tmpfs"):
         yield Call(sizes=LARGE)

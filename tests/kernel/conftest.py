@@ -223,11 +223,18 @@ def preloaded(needs_tools, tmp_path_factory) -> Callable[[str], tuple[str, str]]
     def build(name: str) -> tuple[str, str]:
         source = Path(__file__).with_name(f"{name}.c")
         library = where / f"{name}.so"
-        command = ["mpicc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+        # Also for programs of another MPI library, where it calls none.
+        command = ["mpicc", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-Wl,--as-needed"]
         subprocess.run([*command, "-o", library, source], check=True)
         return "env", f"LD_PRELOAD={library}"
 
     return build
+
+
+@pytest.fixture(scope="session")
+def roomy(preloaded) -> tuple[str, str]:
+    """The command under which a full file system says that it has room, as a quota does."""
+    return preloaded("roomy")
 
 
 @pytest.fixture
@@ -270,7 +277,7 @@ def says(request, tmp_path) -> Callable[[Run], None]:
 
 
 @contextlib.contextmanager
-def _mounted(where: Path, settings: str) -> Iterator[Path]:
+def mounted(where: Path, settings: str) -> Iterator[Path]:
     where.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", settings, "tmpfs", str(where)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -279,17 +286,18 @@ def _mounted(where: Path, settings: str) -> Iterator[Path]:
     try:
         yield where
     finally:
-        subprocess.run(["umount", str(where)], check=True)
+        # Processes of a run that was aborted may end a moment later.
+        subprocess.run(["umount", "--lazy", str(where)], check=True)
 
 
 @pytest.fixture
 def tiny_file_system(tmp_path) -> Iterator[Path]:
     """A file system of 1 MiB in memory."""
-    with _mounted(tmp_path / "tiny", "size=1m") as where:
+    with mounted(tmp_path / "tiny", "size=1m") as where:
         yield where
 
 
 @pytest.fixture
 def read_only_file_system(tmp_path) -> Iterator[Path]:
-    with _mounted(tmp_path / "readonly", "size=1m,ro") as where:
+    with mounted(tmp_path / "readonly", "size=1m,ro") as where:
         yield where

@@ -1,6 +1,10 @@
 """A call that fails ends the run with a message, without a rate and without a file."""
 
+import re
+
 import pytest
+
+from tests.kernel.conftest import mounted
 
 LAYERS = ["serial", "proc", "node", "mpiio"]
 # 1.5 MiB in all, for a file system of 1 MiB
@@ -106,3 +110,68 @@ def test_a_hole_of_the_right_size_is_found(benchio, says):
     done = benchio.run(*arguments, "--no-write", "--read")
     assert done.status == 1
     says(done)
+
+
+# 32 MiB of each of 4 processes, with twice as much room as 1 has.
+@pytest.fixture
+def file_system_of_80_mib(tmp_path):
+    with mounted(tmp_path / "small", "size=80m") as where:
+        yield where
+
+
+@pytest.mark.parametrize(
+    ("layer", "sizes"),
+    [
+        *((layer, (128, 128, 256)) for layer in ("mpiio", "group", "hdf5", "netcdf", "pnetcdf")),
+        ("pnetcdf-nonblocking", (128, 128, 256)),
+        ("snapshot", (64, 64, 64)),
+        *((layer, (64, 64, 64)) for layer in ("btio", "btio-pnetcdf", "btio-pnetcdf-nonblocking")),
+        *((layer, (2**22, 1, 1)) for layer in ("strided", "mapped")),
+    ],
+)
+def test_a_collective_write_without_room_for_it_is_not_begun(
+    benchio, file_system_of_80_mib, layer, sizes
+):
+    if layer not in benchio.layers():
+        pytest.skip(f"{layer} is not compiled in")
+    where = file_system_of_80_mib
+    done = benchio.run(
+        *sizes, "local", layer, f"--directory={where}", "fsync", "--result=result.jsonl", ranks=4
+    )
+    assert_no_figures(benchio, done)
+    assert re.search(r"/small has \d+ bytes free, and \d+ are to be written$", done.messages[0])
+    assert list(where.iterdir()) == []
+
+
+ABORTED = r"after 60 s the other processes still wait in a call, .* aborted; removed: \S+\.dat"
+
+
+@pytest.mark.parametrize("layer", ["mpiio", "group", "hdf5", "pnetcdf"])
+def test_processes_that_wait_for_each_other_after_a_failure_are_ended(
+    benchio, file_system_of_80_mib, roomy, layer
+):
+    """As where a quota is used up. The others are in ROMIO's MPI_File_write_all without end."""
+    if layer not in benchio.layers():
+        pytest.skip(f"{layer} is not compiled in")
+    where = file_system_of_80_mib
+    done = benchio.run(
+        128, 128, 256, "local", layer, f"--directory={where}", "fsync", "--result=result.jsonl",
+        ranks=4, env={"OMPI_MCA_io": "romio321"}, wrapper=roomy,
+    )  # fmt: skip
+    assert_no_figures(benchio, done)
+    assert re.match(r"rank \d on host \S+: MPI_File_write\S* .*failed: .+", done.messages[0])
+    assert re.fullmatch(ABORTED, done.messages[1])
+    assert list(where.iterdir()) == []
+
+
+def test_processes_that_wait_for_each_other_are_ended_with_mpich(
+    benchio_mpich, file_system_of_80_mib, roomy
+):
+    where = file_system_of_80_mib
+    done = benchio_mpich.run(
+        128, 128, 64, "local", "btio", f"--directory={where}", "fsync",
+        "--result=result.jsonl", ranks=4, wrapper=roomy,
+    )  # fmt: skip
+    assert_no_figures(benchio_mpich, done)
+    assert "MPI_File_write_at_all" in done.messages[0]
+    assert list(where.iterdir()) == []

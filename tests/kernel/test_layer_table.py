@@ -438,11 +438,11 @@ def test_each_process_syncs_the_file_once_if_asked(benchio, pattern, io):
     ("layer", "io"),
     [pytest.param(row, io, id=f"{row.name}-{io}") for row in LAYERS for io in row.full],
 )
-def test_a_full_device_stops_all_and_leaves_no_file(benchio, tiny_file_system, layer, io):
+def test_a_full_device_stops_all_and_leaves_no_file(benchio, tiny_file_system, roomy, layer, io):
     words, ranks = layer.of.large
     done = benchio.run(
         *words, layer.name, f"--directory={tiny_file_system}", "--keep", "--result=result.jsonl",
-        ranks=ranks, env={"OMPI_MCA_io": io},
+        ranks=ranks, env={"OMPI_MCA_io": io}, wrapper=roomy,
     )  # fmt: skip
     message = refused(benchio, done)[0]
     assert f"{tiny_file_system}/{layer.name}" in message

@@ -150,12 +150,12 @@ def test_a_changed_byte_is_found_where_it_is(benchio, more):
         assert len(done.messages) == 1
 
 
-def test_a_device_that_is_full_for_one_of_two_writers(benchio, tiny_file_system):
+def test_a_device_that_is_full_for_one_of_two_writers(benchio, tiny_file_system, roomy):
     """OMPIO moves less than it was asked for, which HDF5 finds only after it reset the view."""
     for layer in LAYERS[:2]:
         done = benchio.run(
             64, 64, 48, "global", layer, f"--directory={tiny_file_system}", "--writers=2",
-            ranks=4, env={"OMPI_MCA_io": "ompio"},
+            ranks=4, env={"OMPI_MCA_io": "ompio"}, wrapper=roomy,
         )  # fmt: skip
         assert done.status == 1, layer
         assert f"{tiny_file_system}/{layer}.dat failed: " in done.messages[0]
@@ -256,10 +256,11 @@ def test_that_netcdf_syncs_unasked_is_said(benchio):
         ("pnetcdf", "romio321"),
     ],
 )
-def test_a_full_device(benchio, tiny_file_system, layer, io):
+def test_a_full_device(benchio, tiny_file_system, roomy, layer, io):
     done = benchio.run(
         *TOO_LARGE, "global", layer, f"--directory={tiny_file_system}", "--verify", "--keep",
         "--result=result.jsonl", "--decomposition=slab", ranks=RANKS, env={"OMPI_MCA_io": io},
+        wrapper=roomy,
     )  # fmt: skip
     assert done.status == 1, done.out + done.err
     assert "rate" not in done.out

@@ -105,10 +105,10 @@ def test_more_than_the_memory_holds_goes_round_by_round(benchio):
 
 @pytest.mark.parametrize("io", ["ompio", "romio321"])
 @pytest.mark.parametrize("layer", LAYERS)
-def test_a_full_device_stops_all_and_leaves_no_file(benchio, tiny_file_system, layer, io):
+def test_a_full_device_stops_all_and_leaves_no_file(benchio, tiny_file_system, roomy, layer, io):
     done = benchio.run(
         8192, 4, 2, "local", layer, f"--directory={tiny_file_system}", "--result=result.jsonl",
-        ranks=RANKS, env={"OMPI_MCA_io": io},
+        ranks=RANKS, env={"OMPI_MCA_io": io}, wrapper=roomy,
     )  # fmt: skip
     assert done.status == 1
     assert f"{tiny_file_system}/{layer}.dat" in done.messages[0]

@@ -114,19 +114,19 @@ def test_each_step_sends_faces_to_the_neighbours(benchio, preloaded, decompositi
     assert seen == {each: 5 * number for each, number in sent.items()}
 
 
-def test_a_full_device_that_the_library_is_silent_about(benchio, tiny_file_system):
+def test_a_full_device_that_the_library_is_silent_about(benchio, tiny_file_system, roomy):
     done = benchio.run(
         64, 64, 4, "global", "snapshot", f"--directory={tiny_file_system}", *IDLE,
-        "--result=result.jsonl", ranks=2, env={"OMPI_MCA_io": "ompio"},
+        "--result=result.jsonl", ranks=2, env={"OMPI_MCA_io": "ompio"}, wrapper=roomy,
     )  # fmt: skip
     refused(benchio, done, tiny_file_system, "snapshot")
 
 
 @pytest.mark.parametrize("layer", BOTH)
-def test_a_full_device_with_mpich(benchio_mpich, tiny_file_system, layer):
+def test_a_full_device_with_mpich(benchio_mpich, tiny_file_system, roomy, layer):
     done = benchio_mpich.run(
         64, 64, 4, "global", layer, f"--directory={tiny_file_system}", *IDLE,
-        "--result=result.jsonl", ranks=2,
+        "--result=result.jsonl", ranks=2, wrapper=roomy,
     )  # fmt: skip
     refused(benchio_mpich, done, tiny_file_system, layer)
 

@@ -63,12 +63,13 @@ def test_reads_past_the_page_cache(benchio):
         assert "Note: O_DIRECT is not possible here" in done.out
 
 
-def test_a_failure_ends_all_rounds(benchio, tiny_file_system):
+def test_a_failure_ends_all_rounds(benchio, tiny_file_system, roomy):
     # 8 TiB, which would take hours, in rounds of 256 MiB: all ranks stop after the first.
     for layer in ("strided-posix", "strided-independent"):
         done = benchio.run(
-            1, 2**18, 1, "global", layer, f"--directory={tiny_file_system}", "--record=32M", ranks=2
-        )
+            1, 2**18, 1, "global", layer, f"--directory={tiny_file_system}", "--record=32M",
+            ranks=2, wrapper=roomy,
+        )  # fmt: skip
         assert done.status == 1
         assert f"{tiny_file_system}/{layer}.dat" in done.messages[0]
         assert list(tiny_file_system.iterdir()) == []

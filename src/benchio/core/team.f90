@@ -36,6 +36,7 @@ module benchio_team
       procedure :: start
       procedure :: start_shifted
       procedure :: finish
+      procedure :: speaker
       procedure :: agree
       procedure :: sum_of
       procedure :: all_of
@@ -183,6 +184,14 @@ contains
       call check(ierr, "MPI_Comm_free", error)
    end subroutine free_comm
 
+   !> How messages name this process.
+   pure function speaker(self) result(res)
+      class(team_t), intent(in) :: self
+      character(len=:), allocatable :: res
+
+      res = "rank "//to_text(self%rank)//" on host "//self%host
+   end function speaker
+
    !> Gives every process the error of the lowest rank that has one, with that rank and
    !> its host; collective. Afterwards all processes have the same error or none;
    !> further calls change nothing.
@@ -209,7 +218,7 @@ contains
       message = ""
       status = 0
       if (self%rank == first) then
-         message = "rank "//to_text(self%rank)//" on host "//self%host//": "//error%text
+         message = self%speaker()//": "//error%text
          status = error%status
       end if
       call self%share_text(message, first, trouble)

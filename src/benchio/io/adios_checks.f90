@@ -71,8 +71,7 @@ contains
       integer :: ierr
 
       flush (output_unit)
-      write (error_unit, "(a)") "benchio: rank "//to_text(team%rank)//" on host "//team%host &
-         //": "//message
+      write (error_unit, "(a)") "benchio: "//team%speaker()//": "//message
       write (error_unit, "(a)") "benchio: the other processes wait for this one in a call that " &
          //"cannot end: the run is aborted, and its files stay"
       flush (error_unit)

@@ -4,9 +4,10 @@ module benchio_file_checks
    use, intrinsic :: iso_c_binding, only: c_int, c_null_char
    use, intrinsic :: iso_fortran_env, only: int64
    use benchio_errors, only: error_t, fail, keep_first
-   use benchio_posix_api, only: guard_removes, mode_existing, mode_new, shim_errno, &
+   use benchio_posix_api, only: c_sleep, guard_removes, mode_existing, mode_new, shim_errno, &
                                 shim_first_hole, shim_free_bytes, shim_guard, &
-                                shim_is_open_to_others, shim_is_regular, shim_unguard
+                                shim_is_open_to_others, shim_is_regular, shim_room, &
+                                shim_unguard
    use benchio_posix_file, only: close_file, open_file
    use benchio_posix_path, only: get_file_size, remove_file, system_failure
    use benchio_text, only: to_text
@@ -15,6 +16,9 @@ module benchio_file_checks
 
    public :: check_closed_to_others, check_creatable, check_empty, check_complete, check_room
    public :: check_free
+
+   !> Seconds in which the space of removed files comes back.
+   integer(c_int), parameter :: longest_wait = 5_c_int
 
 contains
 
@@ -98,16 +102,26 @@ contains
       call keep_first(error, trouble)
    end subroutine check_complete
 
-   !> An error when the file system of a directory has no space for this many bytes.
+   !> An error when the file system of a directory has no space for this many bytes, also a moment
+   !> later: the space of files that were removed may come back only then.
    subroutine check_room(directory, bytes, error)
       character(len=*), intent(in) :: directory
       integer(int64), intent(in) :: bytes
       type(error_t), allocatable, intent(out) :: error
-      integer(int64) :: free
+      integer(int64) :: room
+      integer(c_int) :: seconds, rest
 
-      call get_free_bytes(directory, free, error)
-      if (.not. allocated(error) .and. free < bytes) then
-         call fail(error, directory//" has "//to_text(free)//" bytes free, and "//to_text(bytes) &
+      rest = 0_c_int
+      do seconds = 1_c_int, longest_wait
+         room = shim_room(directory//c_null_char)
+         if (room >= bytes) return
+         if (room < 0_int64) exit
+         if (seconds < longest_wait) rest = c_sleep(1_c_int)
+      end do
+      if (room < 0_int64) then
+         call system_failure("statvfs", directory, shim_errno(), error)
+      else
+         call fail(error, directory//" has "//to_text(room)//" bytes free, and "//to_text(bytes) &
                    //" are to be written")
       end if
    end subroutine check_room

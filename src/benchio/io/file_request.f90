@@ -14,6 +14,7 @@ module benchio_file_request
    use benchio_errors, only: error_t, fail
    use benchio_mpi_checks, only: check
    use benchio_mpiio_file, only: mpiio_file_t
+   use benchio_wait_limit, only: limit_wait
    use mpi_f08, only: MPI_Datatype, MPI_Get_library_version, MPI_MAX_LIBRARY_VERSION_STRING, &
                       MPI_Request, MPI_Request_get_status, MPI_REQUEST_NULL, MPI_Status, &
                       MPI_STATUS_IGNORE, MPI_Test, MPI_Wait
@@ -90,6 +91,7 @@ contains
          call file%check_moved(self%call_name, status, self%datatype, self%elements, &
                                self%element_bytes, error)
       end if
+      call limit_wait(error)
       if (self%uses_get_status .and. .not. allocated(error)) then
          call MPI_Wait(self%handle, MPI_STATUS_IGNORE, ierr)
          call check(ierr, "MPI_Wait for "//self%call_name//" of "//file%path, error)

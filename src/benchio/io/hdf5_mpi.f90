@@ -7,6 +7,7 @@ module benchio_hdf5_mpi
    use benchio_hdf5_api, only: c_MPI_File_c2f, shim_dataset_start, shim_mpi_file
    use benchio_mpi_checks, only: agree_to_proceed, check
    use benchio_posix_path, only: empty_file
+   use benchio_wait_limit, only: limit_wait
    use mpi_f08, only: MPI_BYTE, MPI_Comm, MPI_Datatype, MPI_File, MPI_File_get_info, &
                       MPI_File_get_view, MPI_FILE_NULL, MPI_File_set_view, MPI_Info, &
                       MPI_INFO_NULL, MPI_MAX_DATAREP_STRING, MPI_OFFSET_KIND
@@ -70,6 +71,7 @@ contains
       integer :: ierr
       logical :: proceed
 
+      call limit_wait(error)
       file = MPI_FILE_NULL
       if (allocated(error)) file = open_mpi_file()
       start = 0_MPI_OFFSET_KIND

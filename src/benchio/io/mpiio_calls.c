@@ -3,6 +3,9 @@
  * What HDF5, netCDF and PnetCDF call comes by here, whatever these were asked for. Calls from
  * Fortran do so in MPICH, and not in Open MPI.
  *
+ * A call of theirs that fails limits the wait for the other processes: the library may go on to a
+ * call in which it waits for them.
+ *
  * Without the mpi.h of the library that the program is linked with, nothing is counted. */
 #include <stdint.h>
 
@@ -16,15 +19,31 @@ int64_t benchio_mpiio_calls(int collective)
 
 #ifdef BENCHIO_COUNTS_CALLS
 #include <mpi.h>
+#include <stdio.h>
+
+void benchio_limit_wait(const char *failure);
+
+static void note_failure(const char *name, int status)
+{
+    char failure[64 + MPI_MAX_ERROR_STRING], reason[MPI_MAX_ERROR_STRING] = "";
+    int length;
+
+    MPI_Error_string(status, reason, &length);
+    snprintf(failure, sizeof failure, "%s failed: %s", name, reason);
+    benchio_limit_wait(failure);
+}
 
 enum { independent, collective };
 
-#define COUNTED(kind, name, parameters, arguments) \
-    int MPI_File_##name parameters;                \
-    int MPI_File_##name parameters                 \
-    {                                              \
-        calls[kind]++;                             \
-        return PMPI_File_##name arguments;         \
+#define COUNTED(kind, name, parameters, arguments)         \
+    int MPI_File_##name parameters;                        \
+    int MPI_File_##name parameters                         \
+    {                                                      \
+        calls[kind]++;                                     \
+        const int status = PMPI_File_##name arguments;     \
+        if (status)                                        \
+            note_failure("MPI_File_" #name, status);       \
+        return status;                                     \
     }
 
 /* At an offset, and at the file pointer; the last parameter is a status or a request. */

@@ -1,18 +1,20 @@
 !> Interfaces to libc and to the functions of posix_shim.c. Declarations only: a procedure
 !> defined here under a libc name would replace libc's, for the MPI library too.
 module benchio_posix_api
-   use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t, c_null_ptr, c_ptr, c_size_t
+   use, intrinsic :: iso_c_binding, only: c_char, c_funptr, c_int, c_int64_t, c_null_ptr, c_ptr
+   use, intrinsic :: iso_c_binding, only: c_size_t
    implicit none(type, external)
    private
 
    public :: iovec_t
    public :: c_close, c_closedir, c_exit, c_fnmatch, c_free, c_fsync, c_memcpy, c_posix_memalign
-   public :: c_preadv, c_pwritev, c_rmdir, c_strerror, c_strlen, c_truncate, c_unlink
+   public :: c_preadv, c_pwritev, c_rmdir, c_sleep, c_strerror, c_strlen, c_truncate, c_unlink
    public :: shim_direct_alignment, shim_drop_pages, shim_errno, shim_file_size
    public :: shim_first_hole, shim_free_bytes, shim_guard, shim_interrupted
    public :: shim_is_open_to_others, shim_is_regular
    public :: shim_is_same_file, shim_missing, shim_next_name, shim_open, shim_open_directory
-   public :: shim_resident_pages, shim_unguard
+   public :: shim_end_limits, shim_limit_wait, shim_resident_pages
+   public :: shim_room, shim_start_limits, shim_unguard
 
    ! How shim_open opens a file; the flags are in the order of posix_shim.c.
    !> Creates the file, which must not exist, to write.
@@ -198,6 +200,23 @@ module benchio_posix_api
          integer(c_int), intent(in), value :: mode
       end subroutine shim_guard
 
+      subroutine shim_start_limits(name, finish) bind(c, name="benchio_start_limits")
+         import :: c_char, c_funptr
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: name(*)
+         type(c_funptr), intent(in), value :: finish
+      end subroutine shim_start_limits
+
+      subroutine shim_limit_wait(failure) bind(c, name="benchio_limit_wait")
+         import :: c_char
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: failure(*)
+      end subroutine shim_limit_wait
+
+      subroutine shim_end_limits() bind(c, name="benchio_end_limits")
+         implicit none(type, external)
+      end subroutine shim_end_limits
+
       subroutine shim_unguard() bind(c, name="benchio_unguard")
          implicit none(type, external)
       end subroutine shim_unguard
@@ -245,6 +264,20 @@ module benchio_posix_api
          character(kind=c_char), intent(in) :: path(*)
          integer(c_int64_t) :: res
       end function shim_free_bytes
+
+      function shim_room(path) bind(c, name="benchio_room") result(res)
+         import :: c_char, c_int64_t
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int64_t) :: res
+      end function shim_room
+
+      function c_sleep(seconds) bind(c, name="sleep") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: seconds
+         integer(c_int) :: res
+      end function c_sleep
 
       function shim_file_size(path) bind(c, name="benchio_file_size") result(res)
          import :: c_char, c_int64_t

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -125,7 +126,7 @@ static void remove_directory(const char *path)
 }
 
 /* Calls only what is safe in a handler. */
-static void end_by_signal(int number)
+static void remove_guarded(void)
 {
     for (int at = 0; at < guards; at++) {
         if (guarded[at].mode == 0)
@@ -135,6 +136,11 @@ static void end_by_signal(int number)
         else if (truncate(guarded[at].path, 0))
             continue;
     }
+}
+
+static void end_by_signal(int number)
+{
+    remove_guarded();
     for (size_t at = 0; at < sizeof endings / sizeof *endings; at++)
         if (endings[at] == number)
             sigaction(number, &formerly[at], NULL);
@@ -175,6 +181,57 @@ void benchio_guard(const char *path, int mode)
     if (!is_handled)
         handle_signals();
     is_handled = 1;
+}
+
+/* The wait of a process in whose call something failed, for the others: see wait_limit.f90. */
+static const unsigned longest_wait = 60;
+static char speaker[512], last_words[8192];
+static void (*finish_run)(void);
+static int is_limited;
+
+static void end_by_alarm(int number)
+{
+    (void)number;
+    if (write(STDERR_FILENO, last_words, strlen(last_words)) < 0) {
+        /* Nobody reads it. */
+    }
+    remove_guarded();
+    /* A second alarm ends this process, and so the run, if the call does not. */
+    alarm(10);
+    finish_run();
+}
+
+/* Begins a phase of the process of this name; `finish` ends all of them. */
+void benchio_start_limits(const char *name, void (*finish)(void))
+{
+    snprintf(speaker, sizeof speaker, "%s", name);
+    finish_run = finish;
+}
+
+/* Ends the run after a while, unless the phase ends before, since something failed. */
+void benchio_limit_wait(const char *failure)
+{
+    const struct sigaction action = {.sa_handler = end_by_alarm,
+                                     .sa_flags = SA_RESETHAND | SA_NODEFER};
+
+    if (is_limited || !finish_run)
+        return;
+    snprintf(last_words, sizeof last_words,
+             "benchio: %s: %s\nbenchio: after %u s the other processes still wait in a call, "
+             "perhaps without end: the run is aborted%s%s\n",
+             speaker, failure, longest_wait, guards ? "; removed: " : "",
+             guards ? guarded[0].path : "");
+    is_limited = !sigaction(SIGALRM, &action, NULL);
+    if (is_limited)
+        alarm(longest_wait);
+}
+
+/* Ends a phase: all processes have left their calls. */
+void benchio_end_limits(void)
+{
+    if (is_limited)
+        alarm(0);
+    is_limited = 0;
 }
 
 /* Signals remove nothing any more. */
@@ -239,6 +296,20 @@ int64_t benchio_free_bytes(const char *path)
         return -1;
     const uint64_t most = INT64_MAX / about.f_frsize;
     return (int64_t)((about.f_bavail < most ? about.f_bavail : most) * about.f_frsize);
+}
+
+/* Returns the bytes that this user may still write below a path, as far as its file system says so,
+ * or -1 with errno set. */
+int64_t benchio_room(const char *path)
+{
+    struct statvfs about;
+    if (statvfs(path, &about))
+        return -1;
+    if (about.f_blocks == 0)
+        return INT64_MAX;
+    const uint64_t most = INT64_MAX / about.f_frsize;
+    const uint64_t blocks = geteuid() == 0 ? about.f_bfree : about.f_bavail;
+    return (int64_t)((blocks < most ? blocks : most) * about.f_frsize);
 }
 
 /* Returns the size of a file in bytes, or -1 with errno set. */

@@ -11,6 +11,7 @@ module benchio_layer_btio_mpiio
    use benchio_mpiio_file, only: mpiio_file_t
    use benchio_posix_file, only: release_locks
    use benchio_team, only: team_t
+   use benchio_wait_limit, only: limit_wait
    use mpi_f08, only: MPI_Datatype, MPI_File_read_at, MPI_File_read_at_all, MPI_File_write_at, &
                       MPI_File_write_at_all, MPI_OFFSET_KIND, MPI_Status
    implicit none(type, external)
@@ -98,6 +99,7 @@ contains
          call self%file%check_moved(call_name, status, self%file%in_memory, &
                                     self%cells%partition%own_values(), element_bytes, error)
       end if
+      call limit_wait(error)
       if (writing .and. allocated(error)) call release_locks(self%path, trouble)
       call keep_first(error, trouble)
    end subroutine move_step

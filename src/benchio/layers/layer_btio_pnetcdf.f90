@@ -16,6 +16,7 @@ module benchio_layer_btio_pnetcdf
                                   nfmpi_iput_vara, nfmpi_put_vara_all, nfmpi_wait_all
    use benchio_pnetcdf_file, only: pnetcdf_file_t
    use benchio_team, only: team_t
+   use benchio_wait_limit, only: limit_wait
    use mpi_f08, only: MPI_Datatype, MPI_OFFSET_KIND
    implicit none(type, external)
    private
@@ -87,6 +88,7 @@ contains
       else
          call move_together(self, writing, step, self%cells%values, error)
       end if
+      call limit_wait(error)
    end subroutine move_step
 
    !> Moves one cell after the other; all processes have the same number of cells.

@@ -16,6 +16,7 @@ module benchio_layer_pnetcdf
                                   nfmpi_iput_vara, nfmpi_put_vara_all, nfmpi_wait_all
    use benchio_pnetcdf_file, only: pnetcdf_file_t
    use benchio_team, only: team_t
+   use benchio_wait_limit, only: limit_wait
    use mpi_f08, only: MPI_Allreduce, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER, MPI_MAX, &
                       MPI_OFFSET_KIND
    implicit none(type, external)
@@ -143,6 +144,7 @@ contains
          end associate
          if (.not. self%blocking) call wait_for(self, request, trouble)
          call keep_first(error, trouble)
+         call limit_wait(error)
       end do
    end subroutine move
 

@@ -9,6 +9,7 @@ module benchio_layer_strided
    use benchio_strided, only: strided_t
    use benchio_team, only: team_t
    use benchio_text, only: to_text
+   use benchio_wait_limit, only: limit_wait
    use mpi_f08, only: MPI_BYTE, MPI_File_read_at, MPI_File_read_at_all, MPI_File_write_at, &
                       MPI_File_write_at_all, MPI_OFFSET_KIND, MPI_Status
    implicit none(type, external)
@@ -91,9 +92,11 @@ contains
             call check(ierr, call_name//" of "//self%path, error)
          end if
       end associate
-      if (allocated(error)) return
-      call self%outcome%times%finish()
-      call self%file%check_moved(call_name, status, MPI_BYTE, piece%bytes, 1_int64, error)
+      if (.not. allocated(error)) then
+         call self%outcome%times%finish()
+         call self%file%check_moved(call_name, status, MPI_BYTE, piece%bytes, 1_int64, error)
+      end if
+      call limit_wait(error)
    end subroutine move
 
    subroutine sync(self, error)

@@ -10,6 +10,7 @@ module benchio_mpiio_backend
    use benchio_mpiio_file, only: mpiio_file_t
    use benchio_posix_file, only: release_locks
    use benchio_team, only: team_t
+   use benchio_wait_limit, only: limit_wait
    use mpi_f08, only: MPI_File_read, MPI_File_read_all, MPI_File_write, MPI_File_write_all, &
                       MPI_Status
    implicit none(type, external)
@@ -116,6 +117,7 @@ contains
          call self%file%check_moved(call_name, status, self%file%in_memory, &
                                     self%block%layout%block_elements(), element_bytes, error)
       end if
+      call limit_wait(error)
       if (writing .and. allocated(error)) call release_locks(self%path, trouble)
       call keep_first(error, trouble)
    end subroutine move_block

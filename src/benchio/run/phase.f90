@@ -6,10 +6,12 @@ module benchio_phase
    use benchio_call_times, only: latency_t
    use benchio_errors, only: error_t, keep_first
    use benchio_mpi_checks, only: check
+   use benchio_posix_api, only: shim_end_limits
    use benchio_sorting, only: median, sort
    use benchio_task, only: hint_t
    use benchio_team, only: team_t
    use benchio_text, only: string_t
+   use benchio_wait_limit, only: start_limits
    use benchio_witnesses, only: add_up, count_bytes, count_calls, counts_t
    use mpi_f08, only: MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_DOUBLE_PRECISION, MPI_Gather, &
                       MPI_INTEGER, MPI_MAX, MPI_Wtick, MPI_Wtime
@@ -95,6 +97,7 @@ contains
 
       layer%outcome = outcome_t()
       layer%outcome%times%is_on = latency
+      call start_limits(team)
       before(3) = count_bytes(writing)
       call MPI_Barrier(team%world, ierr)
       marks(0) = MPI_Wtime()
@@ -118,6 +121,7 @@ contains
       marks(4) = MPI_Wtime()
       call MPI_Barrier(team%world, ierr)
       marks(5) = MPI_Wtime()
+      call shim_end_limits()
       call check(ierr, "MPI_Barrier", error)
       after(3) = count_bytes(writing)
 
