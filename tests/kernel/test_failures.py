@@ -175,3 +175,28 @@ def test_processes_that_wait_for_each_other_are_ended_with_mpich(
     assert_no_figures(benchio_mpich, done)
     assert "MPI_File_write_at_all" in done.messages[0]
     assert list(where.iterdir()) == []
+
+
+@pytest.mark.parametrize("layer", ["proc", "mpiio"])
+def test_a_limit_of_the_size_of_files(benchio, layer):
+    """Open MPI's own MPI-IO would be silent about it, and wait without end."""
+    done = benchio.run(
+        128, 128, 128, "local", layer, "unstriped", "--result=result.jsonl", ranks=3,
+        # Open MPI needs half of that for its own files.
+        wrapper=["prlimit", f"--fsize={2**23}"],
+    )  # fmt: skip
+    assert_no_figures(benchio, done)
+    assert f"unstriped/{layer}" in done.messages[0]
+    assert done.messages[0].endswith("and a file may have 8388608 (ulimit -f)")
+    assert list((benchio.cwd / "unstriped").glob("*.dat")) == []
+
+
+def test_a_write_beyond_the_limit_fails_and_leaves_no_file(benchio):
+    """By a message and not by SIGXFSZ."""
+    done = benchio.run(
+        128, 128, 128, "local", "aligned", "unstriped", "--result=result.jsonl", ranks=2,
+        wrapper=["prlimit", f"--fsize={2**23}"],
+    )  # fmt: skip
+    assert_no_figures(benchio, done)
+    assert done.messages[0].endswith("aligned.dat failed: File too large (errno 27)")
+    assert list((benchio.cwd / "unstriped").iterdir()) == []

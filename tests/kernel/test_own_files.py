@@ -129,6 +129,15 @@ def test_a_reader_of_its_messages_that_is_gone_leaves_no_file(benchio):
     assert list((benchio.cwd / "unstriped").iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["QUIT", "USR1", "USR2", "XCPU"])
+def test_other_signals_that_end_a_process_leave_no_file(benchio, name):
+    # Without --seccomp-bpf, with which strace 6.1 sends no signal.
+    wrapper = ["strace", "-f", "-o", "/dev/null", "-e", f"inject=fsync:signal={name}:when=1"]
+    done = benchio.run(4, 4, 4, "local", "proc", "unstriped", "fsync", wrapper=wrapper)
+    assert done.status == 128 + signal.Signals[f"SIG{name}"]
+    assert list((benchio.cwd / "unstriped").iterdir()) == []
+
+
 def test_a_signal_leaves_no_file_of_the_test_whether_one_can_be_created(benchio):
     data = "unstriped/mpiio.dat"
     # Without --seccomp-bpf, with which strace 6.1 sends no signal.

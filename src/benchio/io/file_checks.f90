@@ -5,7 +5,7 @@ module benchio_file_checks
    use, intrinsic :: iso_fortran_env, only: int64
    use benchio_errors, only: error_t, fail, keep_first
    use benchio_posix_api, only: c_sleep, guard_removes, mode_existing, mode_new, shim_errno, &
-                                shim_first_hole, shim_free_bytes, shim_guard, &
+                                shim_file_limit, shim_first_hole, shim_free_bytes, shim_guard, &
                                 shim_is_open_to_others, shim_is_regular, shim_room, &
                                 shim_unguard
    use benchio_posix_file, only: close_file, open_file
@@ -15,7 +15,7 @@ module benchio_file_checks
    private
 
    public :: check_closed_to_others, check_creatable, check_empty, check_complete, check_room
-   public :: check_free
+   public :: check_free, check_limit
 
    !> Seconds in which the space of removed files comes back.
    integer(c_int), parameter :: longest_wait = 5_c_int
@@ -125,6 +125,18 @@ contains
                    //" are to be written")
       end if
    end subroutine check_room
+
+   !> An error if a file of so many bytes is beyond the limit of this process.
+   subroutine check_limit(path, bytes, error)
+      character(len=*), intent(in) :: path
+      integer(int64), intent(in) :: bytes
+      type(error_t), allocatable, intent(out) :: error
+
+      if (bytes > shim_file_limit()) then
+         call fail(error, path//" will have "//to_text(bytes)//" bytes, and a file may have " &
+                   //to_text(shim_file_limit())//" (ulimit -f)")
+      end if
+   end subroutine check_limit
 
    !> An error when writing `wanted` bytes would leave fewer than `floor` bytes free.
    subroutine check_free(directory, wanted, floor, error)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -95,7 +96,8 @@ static struct guarded {
     int mode;
 } *guarded;
 static volatile sig_atomic_t guards;
-static const int endings[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
+static const int endings[] = {SIGTERM, SIGINT,  SIGHUP,  SIGPIPE,
+                              SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU};
 static struct sigaction formerly[sizeof endings / sizeof *endings];
 
 /* Removes a directory with its files, of unknown names, in a handler: readdir takes memory, and
@@ -155,6 +157,8 @@ static void handle_signals(void)
         if (!sigaction(endings[at], NULL, &formerly[at]) &&
             formerly[at].sa_handler != SIG_IGN)
             sigaction(endings[at], &action, NULL);
+    /* A write beyond the limit of a file's size then returns an error. */
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 /* From now on a signal that ends the process removes a file (mode 0), empties it (1), or removes
@@ -310,6 +314,15 @@ int64_t benchio_room(const char *path)
     const uint64_t most = INT64_MAX / about.f_frsize;
     const uint64_t blocks = geteuid() == 0 ? about.f_bfree : about.f_bavail;
     return (int64_t)((blocks < most ? blocks : most) * about.f_frsize);
+}
+
+/* Returns the most bytes that this process may give a file. */
+int64_t benchio_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur > INT64_MAX)
+        return INT64_MAX;
+    return (int64_t)limit.rlim_cur;
 }
 
 /* Returns the size of a file in bytes, or -1 with errno set. */

@@ -3,7 +3,8 @@
 module benchio_measurement
    use benchio_backend, only: backend_t
    use benchio_errors, only: error_t, fail
-   use benchio_file_checks, only: check_closed_to_others, check_free, check_room
+   use benchio_file_checks, only: check_closed_to_others, check_free, check_limit, &
+                                  check_room
    use benchio_gather, only: gather_to_writers
    use benchio_mpi_hints, only: missed_hints, read_hints
    use benchio_options, only: options_t
@@ -118,6 +119,9 @@ contains
             end if
             call team%agree(error)
             if (.not. allocated(error)) call layer%prepare_files(error)
+            if (.not. allocated(error) .and. allocated(layer%path)) then
+               call check_limit(layer%path, layer%path_bytes, error)
+            end if
             ! The files of a table may be on several file systems.
             if (team%rank == 0 .and. self%repeat == 1 .and. .not. allocated(error) &
                 .and. .not. allocated(context%asked%task%layout_path)) then
