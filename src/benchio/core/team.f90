@@ -4,6 +4,7 @@ module benchio_team
    use, intrinsic :: iso_fortran_env, only: int64
    use benchio_errors, only: error_t, keep_first
    use benchio_mpi_checks, only: check
+   use benchio_sorting, only: order_of
    use benchio_text, only: to_text
    use mpi_f08, only: MPI_Allgather, MPI_Allreduce, MPI_Bcast, MPI_CHARACTER, MPI_Comm, &
                       MPI_Comm_free, MPI_COMM_NULL, MPI_Comm_rank, MPI_Comm_set_errhandler, &
@@ -133,7 +134,7 @@ contains
       call check(ierr, "MPI_Allgather", error)
       if (allocated(error)) return
       ! The ranks sorted by node, for any placement.
-      call order_by_node(all, order)
+      order(:) = int(order_of(int(all(1, :), int64))) - 1
       do place = 0, other%size - 1
          if (order(place) == other%rank) exit
       end do
@@ -147,21 +148,6 @@ contains
       call self%all_of(all(1, place) /= other%node .and. self%node /= other%node, &
                        self%is_shifted, error)
    end subroutine start_shifted
-
-   pure subroutine order_by_node(all, order)
-      integer, intent(in) :: all(:, 0:)
-      integer, intent(out) :: order(0:)
-      integer :: node, rank, place
-
-      place = 0
-      do node = 0, maxval(all(1, :))
-         do rank = 0, ubound(all, 2)
-            if (all(1, rank) /= node) cycle
-            order(place) = rank
-            place = place + 1
-         end do
-      end do
-   end subroutine order_by_node
 
    !> Frees the communicators; collective.
    subroutine finish(self, error)
