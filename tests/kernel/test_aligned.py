@@ -255,3 +255,36 @@ def test_the_files_of_the_last_round_are_those_of_the_seed(benchio):
     assert benchio.run(*words, "--repeats=3", "--keep", ranks=2).status == 0
     done = benchio.run(*words, "--no-write", "--verify", ranks=2)
     assert done.status == 0, done.err
+
+
+def refused(benchio, status=1):
+    done = benchio.run(64, 64, 64, "local", "aligned", "--layout=layout.txt", ranks=2)
+    assert done.status == status, done.out
+    assert "rate" not in done.out
+    return done.messages[0]
+
+
+def test_one_file_by_two_paths_is_refused(benchio):
+    make_table(benchio, ["unstriped/a 65536 0", "unstriped/b 65536 0", "unstriped/./a 65536 1"])
+    assert refused(benchio).endswith(
+        "layout.txt, lines 3 and 5: unstriped/a and unstriped/./a are the same file"
+    )
+
+
+def test_the_directories_of_a_table_are_those_of_its_files(benchio):
+    make_table(benchio, ["unstriped/a 65536 0", "striped/a 65536 0"])
+    (benchio.cwd / "striped").chmod(0o777)
+    assert "striped/. may be written to by others" in refused(benchio)
+    (benchio.cwd / "striped").chmod(0o755)
+    benchio.cwd.chmod(0o777)
+    done = benchio.run(64, 64, 64, "local", "aligned", "--layout=layout.txt", ranks=2)
+    assert done.status == 0, done.err
+
+
+def test_a_table_of_tiny_stripes_is_refused_by_its_line(benchio):
+    make_table(benchio, ["unstriped/a 65536 0", "unstriped/b 1 0"])
+    done = benchio.run(2000, 2000, 2000, "global", "aligned", "--layout=layout.txt", ranks=2)
+    assert done.status == 2
+    assert done.messages[0] == (
+        "layout.txt, line 4: stripes of 1 bytes make more than 100000000 stripes"
+    )

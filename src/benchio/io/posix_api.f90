@@ -10,7 +10,7 @@ module benchio_posix_api
    public :: c_close, c_closedir, c_exit, c_fnmatch, c_free, c_fsync, c_memcpy, c_posix_memalign
    public :: c_preadv, c_pwritev, c_rmdir, c_sleep, c_strerror, c_strlen, c_truncate, c_unlink
    public :: shim_direct_alignment, shim_drop_pages, shim_errno, shim_file_limit, shim_file_size
-   public :: shim_first_hole, shim_free_bytes, shim_guard, shim_interrupted
+   public :: shim_first_hole, shim_free_bytes, shim_guard, shim_identity, shim_interrupted
    public :: shim_is_open_to_others, shim_is_regular
    public :: shim_is_same_file, shim_missing, shim_next_name, shim_open, shim_open_directory
    public :: shim_end_limits, shim_limit_wait, shim_resident_pages
@@ -277,6 +277,14 @@ module benchio_posix_api
          implicit none(type, external)
          integer(c_int64_t) :: res
       end function shim_file_limit
+
+      function shim_identity(path, device, number) bind(c, name="benchio_identity") result(res)
+         import :: c_char, c_int, c_int64_t
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int64_t), intent(out) :: device, number
+         integer(c_int) :: res
+      end function shim_identity
 
       function c_sleep(seconds) bind(c, name="sleep") result(res)
          import :: c_int

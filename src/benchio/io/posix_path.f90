@@ -5,12 +5,13 @@ module benchio_posix_path
    use benchio_c_text, only: from_c
    use benchio_errors, only: error_t, fail
    use benchio_posix_api, only: c_strerror, c_truncate, c_unlink, shim_errno, shim_file_size, &
-                                shim_is_same_file, shim_missing
-   use benchio_text, only: to_text
+                                shim_identity, shim_is_same_file, shim_missing
+   use benchio_sorting, only: order_of
+   use benchio_text, only: string_t, to_text
    implicit none(type, external)
    private
 
-   public :: remove_file, empty_file, get_file_size, is_same_file, library_path
+   public :: find_same_files, remove_file, empty_file, get_file_size, is_same_file, library_path
    public :: remedy, system_failure
 
 contains
@@ -54,6 +55,32 @@ contains
 
       res = shim_is_same_file(one//c_null_char, other//c_null_char) /= 0_c_int
    end function is_same_file
+
+   !> The positions of two paths that lead to the same existing file; 0 if there are none.
+   subroutine find_same_files(paths, first, second)
+      type(string_t), intent(in) :: paths(:)
+      integer, intent(out) :: first, second
+      integer(int64) :: devices(size(paths)), numbers(size(paths)), order(size(paths))
+      integer :: at, other
+
+      do at = 1, size(paths)
+         if (shim_identity(paths(at)%value//c_null_char, devices(at), numbers(at)) == 0) cycle
+         ! No other has it.
+         devices(at) = -int(at, int64)
+         numbers(at) = 0_int64
+      end do
+      order = order_of(numbers)
+      do at = 2, size(paths)
+         do other = at - 1, 1, -1
+            first = int(order(other))
+            second = int(order(at))
+            if (numbers(first) /= numbers(second)) exit
+            if (devices(first) == devices(second)) return
+         end do
+      end do
+      first = 0
+      second = 0
+   end subroutine find_same_files
 
    !> A path in the form that is safe for I/O libraries: some drop leading blanks, and take
    !> the part before a colon for the name of a file system.

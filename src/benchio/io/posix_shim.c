@@ -332,6 +332,17 @@ int64_t benchio_file_size(const char *path)
     return stat(path, &about) == 0 ? (int64_t)about.st_size : -1;
 }
 
+/* Stores what tells an existing file from all others; returns -1 with errno set on failure. */
+int benchio_identity(const char *path, int64_t *device, int64_t *number)
+{
+    struct stat about;
+    if (stat(path, &about))
+        return -1;
+    *device = (int64_t)about.st_dev;
+    *number = (int64_t)about.st_ino;
+    return 0;
+}
+
 /* Returns whether two paths lead to the same existing file. */
 int benchio_is_same_file(const char *one, const char *other)
 {

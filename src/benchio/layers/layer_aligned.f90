@@ -12,12 +12,12 @@ module benchio_layer_aligned
    use, intrinsic :: iso_c_binding, only: c_null_char
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use benchio_errors, only: error_t, fail, keep_first, status_usage
-   use benchio_file_checks, only: check_complete, check_empty
+   use benchio_file_checks, only: check_closed_to_others, check_complete, check_empty
    use benchio_file_pool, only: file_pool_t
    use benchio_layout, only: element_bytes
    use benchio_piece_backend, only: buffer_bytes, piece_backend_t, piece_t
    use benchio_posix_api, only: guard_empties, guard_removes, shim_guard
-   use benchio_posix_path, only: empty_file, remove_file
+   use benchio_posix_path, only: empty_file, find_same_files, remove_file
    use benchio_stripe_assignment, only: assign_stripes, place_t
    use benchio_stripe_table, only: assume_table, divide_data, parse_table, striped_file_t
    use benchio_task, only: task_t
@@ -119,7 +119,8 @@ contains
       call assign_stripes(self%scheme, self%table, self%task%seed, &
                           place_t(team%rank, team%size, team%node, team%nodes, team%node_rank, &
                                   team%node_size), stripes)
-      call list_pieces(self, stripes)
+      call list_pieces(self, stripes, error)
+      if (allocated(error)) return
       self%pool%creates = .not. self%is_given
       self%pool%task = self%task
       self%path = self%first_path
@@ -149,6 +150,10 @@ contains
             call team%share_text(text, 0, error)
             if (allocated(error)) return
             call parse_table(task%layout_path, text, self%table, error)
+            if (.not. allocated(error) .and. team%rank == 0) then
+               call check_distinct(task%layout_path, self%table, error)
+            end if
+            call team%agree(error)
             if (allocated(error)) return
          else
             call self%settings%add_integer("stripe-size", task%stripe_bytes)
@@ -158,17 +163,57 @@ contains
          end if
       end associate
       call divide_data(self%total_bytes/element_bytes, self%table, error)
+      if (self%is_given .and. .not. allocated(error)) then
+         call check_stripes(self%task%layout_path, self%table, error)
+      end if
    end subroutine get_table
+
+   !> An error if two lines of the table name the same file.
+   subroutine check_distinct(name, table, error)
+      character(len=*), intent(in) :: name
+      type(striped_file_t), intent(in) :: table(:)
+      type(error_t), allocatable, intent(out) :: error
+      type(string_t) :: paths(size(table))
+      integer :: at, first, second
+
+      do at = 1, size(table)
+         paths(at)%value = table(at)%path
+      end do
+      call find_same_files(paths, first, second)
+      if (first > 0) then
+         call fail(error, name//", lines "//to_text(table(first)%line)//" and " &
+                   //to_text(table(second)%line)//": "//table(first)%path//" and " &
+                   //table(second)%path//" are the same file")
+      end if
+   end subroutine check_distinct
+
+   !> An error if the stripes of the table are too many.
+   pure subroutine check_stripes(name, table, error)
+      character(len=*), intent(in) :: name
+      type(striped_file_t), intent(in) :: table(:)
+      type(error_t), allocatable, intent(out) :: error
+      integer :: at
+
+      do at = 1, size(table)
+         if (table(at)%stripes_before + table(at)%stripes() <= most_stripes) cycle
+         call fail(error, name//", line "//to_text(table(at)%line)//": stripes of " &
+                   //to_text(table(at)%stripe_bytes)//" bytes make more than " &
+                   //to_text(most_stripes)//" stripes", status_usage)
+         return
+      end do
+   end subroutine check_stripes
 
    !> Makes the list of pieces, in the order of the files: one for each stripe, or for as
    !> much of it as fits the memory.
-   subroutine list_pieces(self, stripes)
+   subroutine list_pieces(self, stripes, error)
       class(aligned_t), intent(inout) :: self
       integer(int64), intent(in) :: stripes(:)
+      type(error_t), allocatable, intent(out) :: error
       type(string_t), allocatable :: paths(:)
-      integer :: pass, count, file
+      integer :: pass, count, file, status
       integer(int64) :: at, filled, offset, past
 
+      status = 0
       do pass = 1, 2
          count = 0
          filled = 0_int64
@@ -194,7 +239,11 @@ contains
                end do
             end associate
          end do
-         if (pass == 1) allocate (paths(count), self%list(filled))
+         if (pass == 1) allocate (paths(count), self%list(filled), stat=status)
+         if (status /= 0) then
+            call fail(error, "no memory for a list of "//to_text(filled)//" stripes")
+            return
+         end if
       end do
       call move_alloc(paths, self%pool%paths)
       self%pieces = filled
@@ -300,6 +349,10 @@ contains
          return
       end if
       do file = self%member + 1, size(self%table), self%members
+         associate (path => self%table(file)%path)
+            call check_closed_to_others(path(:index(path, "/", back=.true.))//".", error)
+         end associate
+         if (allocated(error)) return
          call check_empty(self%table(file)%path, error)
          if (allocated(error)) return
       end do

@@ -18,6 +18,8 @@ module benchio_stripe_table
 
    type :: striped_file_t
       character(len=:), allocatable :: path
+      !> The line of the table.
+      integer :: line = 0
       !> The stripe size in bytes, and the targets in the order of the stripes.
       integer(int64) :: stripe_bytes = 0_int64
       integer, allocatable :: targets(:)
@@ -44,7 +46,6 @@ contains
       character(len=*), intent(in) :: name, text
       type(striped_file_t), allocatable, intent(out) :: files(:)
       type(error_t), allocatable, intent(out) :: error
-      integer, allocatable :: lines(:)
       integer :: count, pass, line, first, last, place
 
       do pass = 1, 2
@@ -61,8 +62,8 @@ contains
             if (place > 0) then
                count = count + 1
                if (pass == 2) then
-                  lines(count) = line
                   call parse_line(text(first:last), files(count), error)
+                  files(count)%line = line
                   if (allocated(error)) then
                      error%text = name//", line "//to_text(line)//": "//error%text
                      return
@@ -71,12 +72,12 @@ contains
             end if
             first = last + 2
          end do
-         if (pass == 1) allocate (files(count), lines(count))
+         if (pass == 1) allocate (files(count))
       end do
       if (count == 0) then
          call fail(error, name//" lists no file", status_usage)
       else
-         call check_once(name, files, lines, error)
+         call check_once(name, files, error)
       end if
    end subroutine parse_table
 
@@ -151,10 +152,9 @@ contains
 
    !> An error if two lines have the same path. The paths are sorted by a hash, so that only
    !> those with the same hash are compared.
-   pure subroutine check_once(name, files, lines, error)
+   pure subroutine check_once(name, files, error)
       character(len=*), intent(in) :: name
       type(striped_file_t), intent(in) :: files(:)
-      integer, intent(in) :: lines(:)
       type(error_t), allocatable, intent(out) :: error
       integer(int64) :: hashes(size(files)), order(size(files))
       integer :: at, other
@@ -168,9 +168,9 @@ contains
          do while (other > 0)
             if (hashes(order(other)) /= hashes(order(at))) exit
             if (files(order(other))%path == files(order(at))%path) then
-               call fail(error, name//", line "//to_text(lines(order(at)))//": " &
+               call fail(error, name//", line "//to_text(files(order(at))%line)//": " &
                          //files(order(at))%path//" is already on line " &
-                         //to_text(lines(order(other))), status_usage)
+                         //to_text(files(order(other))%line), status_usage)
                return
             end if
             other = other - 1

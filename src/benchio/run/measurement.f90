@@ -108,13 +108,16 @@ contains
       class(context_t), intent(in) :: context
       type(phase_t), intent(out) :: res
       type(error_t), allocatable, intent(out) :: error
+      logical :: has_table
 
+      has_table = allocated(context%asked%task%layout_path)
       associate (layer => self%layer, team => context%team)
          layer%round = round_of(self, context)
          call layer%fill()
          if (.not. (layer%overwrites .and. self%repeat > 1)) then
             call check_result_paths(layer, context%asked, error)
-            if (team%rank == 0 .and. .not. allocated(error)) then
+            ! The directories of a table are those of its files, which the layer looks at.
+            if (team%rank == 0 .and. .not. (allocated(error) .or. has_table)) then
                call check_closed_to_others(self%directory, error)
             end if
             call team%agree(error)
@@ -122,9 +125,8 @@ contains
             if (.not. allocated(error) .and. allocated(layer%path)) then
                call check_limit(layer%path, layer%path_bytes, error)
             end if
-            ! The files of a table may be on several file systems.
-            if (team%rank == 0 .and. self%repeat == 1 .and. .not. allocated(error) &
-                .and. .not. allocated(context%asked%task%layout_path)) then
+            if (team%rank == 0 .and. self%repeat == 1 .and. &
+                .not. (allocated(error) .or. has_table)) then
                call check_room(self%directory, layer%total_bytes, error)
             end if
          end if
