@@ -92,15 +92,17 @@ contains
       end if
    end subroutine add_raw
 
-   !> A JSON string. Bytes above 127 are copied: UTF-8 stays UTF-8.
+   !> A JSON string. UTF-8 stays UTF-8; any other byte becomes the replacement character.
    pure function quoted(value) result(res)
       character(len=*), intent(in) :: value
       character(len=:), allocatable :: res
       character(len=6) :: code
-      integer :: at
+      integer :: at, bytes
 
       res = '"'
-      do at = 1, len(value)
+      at = 1
+      do while (at <= len(value))
+         bytes = max(1, length_of(value(at:)))
          select case (value(at:at))
          case ('"', "\")
             res = res//"\"//value(at:at)
@@ -108,10 +110,50 @@ contains
             write (code, "('\u', z4.4)") iachar(value(at:at))
             res = res//code
          case default
-            res = res//value(at:at)
+            if (length_of(value(at:)) > 0) then
+               res = res//value(at:at + bytes - 1)
+            else
+               res = res//"\uFFFD"
+            end if
          end select
+         at = at + bytes
       end do
       res = res//'"'
    end function quoted
+
+   !> The number of bytes of the UTF-8 character that a text begins with; 0 if it is none.
+   pure function length_of(text) result(res)
+      character(len=*), intent(in) :: text
+      integer :: res
+      integer :: codes(4), at, least, most
+
+      codes = 0
+      do at = 1, min(size(codes), len(text))
+         codes(at) = ichar(text(at:at))
+      end do
+      ! The shortest form only, no surrogates, and nothing above U+10FFFF.
+      least = 128
+      most = 191
+      select case (codes(1))
+      case (0:127)
+         res = 1
+         return
+      case (194:223)
+         res = 2
+      case (224:239)
+         res = 3
+         if (codes(1) == 224) least = 160
+         if (codes(1) == 237) most = 159
+      case (240:244)
+         res = 4
+         if (codes(1) == 240) least = 144
+         if (codes(1) == 244) most = 143
+      case default
+         res = 0
+         return
+      end select
+      if (codes(2) < least .or. codes(2) > most) res = 0
+      if (any(codes(3:res) < 128 .or. codes(3:res) > 191)) res = 0
+   end function length_of
 
 end module benchio_json

@@ -20,6 +20,11 @@ program test_json
    call expect("control characters", quoted(achar(9)//achar(10)//achar(127)), &
                '"\u0009\u000A\u007F"')
    call expect("UTF-8", quoted("é"), '"é"')
+   call expect("UTF-8 of four bytes", quoted(char(240)//char(159)//char(152)//char(128)), &
+               '"'//char(240)//char(159)//char(152)//char(128)//'"')
+   call expect("a byte that is no UTF-8", quoted("a"//char(255)//"é"), '"a\uFFFDé"')
+   call expect("a character cut short", quoted("a"//char(195)), '"a\uFFFD"')
+   call expect("a surrogate", quoted(char(237)//char(160)//char(128)), '"\uFFFD\uFFFD\uFFFD"')
    call expect("a real number is read back exactly", is_exact(0.1_real64))
    call expect("however small", is_exact(tiny(1.0_real64)))
    call finish()
