@@ -132,9 +132,9 @@ contains
 
       select case (phase%cache)
       case ("dropped")
-         source = "no page was in memory before"
+         source = "no page was in this node's page cache"
       case ("direct")
-         source = "O_DIRECT; no page was in memory before"
+         source = "O_DIRECT; no page was in this node's page cache"
       case ("shifted")
          source = "each process read what another node wrote"
       case default
