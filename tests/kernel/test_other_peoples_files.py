@@ -1,5 +1,7 @@
 """Files that benchio must not touch, and paths that libraries misread."""
 
+import os
+
 import pytest
 
 RUN = (4, 4, 4, "local")
@@ -67,3 +69,47 @@ def test_results_of_an_earlier_run_outlive_a_command_line_that_makes_no_sense(be
     done = benchio.run(*RUN, "mpiio", "unstriped", "--writers=3", "--result=result.jsonl", ranks=4)
     assert done.status == 2
     assert results.read_text() == "old\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--result=r", "--ranks=./r"), "r and ./r are the same file"),
+        (("--result=./table", "--layout=table"), "./table and table are the same file"),
+        (("--ranks=link", "--layout=table"), "link and table are the same file"),
+    ],
+)
+def test_figures_and_tables_are_told_apart_by_their_files(benchio, more, message):
+    table = benchio.cwd / "table"
+    table.write_text("data 1048576 0\n")
+    (benchio.cwd / "link").hardlink_to(table)
+    (benchio.cwd / "data").touch()
+    layer = "aligned" if "--layout=table" in more else "proc"
+    where = () if layer == "aligned" else ("unstriped",)
+    done = benchio.run(*RUN, layer, *where, *more)
+    assert done.status == 1
+    assert message in done.messages[0]
+    assert table.read_text() == "data 1048576 0\n"
+
+
+def test_figures_of_a_read_do_not_replace_the_data(benchio):
+    arguments = (*RUN, "proc", "unstriped", "--seed=7")
+    assert benchio.run(*arguments, "--keep", ranks=2).status == 0
+    data = benchio.cwd / "unstriped/proc000001.dat"
+    before = data.read_bytes()
+    for option in ("--result", "--ranks"):
+        done = benchio.run(
+            *arguments, "--no-write", "--verify", f"{option}=unstriped/../{data.parent.name}/"
+            f"{data.name}", ranks=2,
+        )  # fmt: skip
+        assert done.status == 1
+        assert "is requested for results, but is a data file of the layer proc" in done.messages[0]
+        assert data.read_bytes() == before
+
+
+@pytest.mark.parametrize("where", ["/dev/stdout", "/dev/stderr"])
+def test_figures_need_a_file_of_their_own_before_anything_is_measured(benchio, where):
+    done = benchio.run(*RUN, "proc", "unstriped", f"--result={where}")
+    assert done.status == 1
+    assert done.messages == [f"rank 0 on host {os.uname().nodename}: {where} is not a regular file"]
+    assert "rate" not in done.out

@@ -17,11 +17,12 @@ program benchio
    use benchio_block_backend, only: block_backend_t, lay_out
    use benchio_command_line, only: command_words, parse
    use benchio_environment, only: fill_values
-   use benchio_errors, only: error_t, keep_first, status_failed, status_usage
+   use benchio_errors, only: error_t, fail, keep_first, status_failed, status_usage
    use benchio_hint_environment, only: add_hints_of_environment
    use benchio_layout, only: layout_t
    use benchio_mpi_checks, only: check, mpi_text
    use benchio_posix_api, only: c_exit
+   use benchio_posix_path, only: is_same_file
    use benchio_progress, only: print_banner, print_finished
    use benchio_registry, only: fill_table, make_layer
    use benchio_run, only: run_t
@@ -163,19 +164,40 @@ contains
       end associate
    end subroutine check_layers
 
-   !> Creates the files of results.
+   !> Creates the files of results, which must not be each other or the table. An old one is emptied
+   !> only when it is known to be no file of the data.
    subroutine start_files(all, error)
       type(run_t), intent(inout) :: all
       type(error_t), allocatable, intent(out) :: error
 
-      if (all%team%rank == 0 .and. allocated(all%asked%result_path)) then
-         call all%results%start(all%asked%result_path, error)
-      end if
-      call all%team%agree(error)
-      if (allocated(error) .or. .not. allocated(all%asked%ranks_path)) return
-      call all%rank_times%start(all%team, all%asked%ranks_path, error)
+      associate (asked => all%asked)
+         if (all%team%rank == 0 .and. allocated(asked%result_path)) then
+            call all%results%start(asked%result_path, error)
+         end if
+         call all%team%agree(error)
+         if (allocated(error)) return
+         if (allocated(asked%ranks_path)) then
+            call all%rank_times%start(all%team, asked%ranks_path, error)
+         end if
+         if (all%team%rank == 0) then
+            call check_different(asked%result_path, asked%ranks_path, error)
+            call check_different(asked%result_path, asked%task%layout_path, error)
+            call check_different(asked%ranks_path, asked%task%layout_path, error)
+         end if
+      end associate
       call all%team%agree(error)
    end subroutine start_files
+
+   subroutine check_different(one, other, error)
+      character(len=:), allocatable, intent(in) :: one, other
+      type(error_t), allocatable, intent(inout) :: error
+
+      if (allocated(error) .or. .not. (allocated(one) .and. allocated(other))) return
+      if (is_same_file(one, other)) then
+         call fail(error, one//" and "//other//" are the same file; --result, --ranks and " &
+                   //"--layout must name different ones")
+      end if
+   end subroutine check_different
 
    !> The first line of the MPI library's version text.
    subroutine get_library(name, error)

@@ -9,7 +9,7 @@ module benchio_posix_api
    public :: iovec_t
    public :: c_close, c_closedir, c_exit, c_fnmatch, c_free, c_fsync, c_memcpy, c_posix_memalign
    public :: c_preadv, c_pwritev, c_rmdir, c_sleep, c_strerror, c_strlen, c_truncate, c_unlink
-   public :: shim_direct_alignment, shim_drop_pages, shim_errno, shim_file_limit, shim_file_size
+   public :: shim_clear, shim_direct_alignment, shim_drop_pages, shim_errno, shim_file_limit, shim_file_size
    public :: shim_first_hole, shim_free_bytes, shim_guard, shim_identity, shim_interrupted
    public :: shim_is_open_to_others, shim_is_regular
    public :: shim_is_same_file, shim_missing, shim_next_name, shim_open, shim_open_directory
@@ -22,8 +22,8 @@ module benchio_posix_api
    !> Keeps the content, to write; creates the file, unless another process has, or requires
    !> that it exists. The first follows no link and takes no file with a second name.
    integer(c_int), parameter, public :: mode_shared = 1_c_int, mode_shared_existing = 2_c_int
-   !> Creates the file, or truncates the old one, to write; does not wait for the reader of a
-   !> pipe.
+   !> Creates the file, or keeps the content of the old one, to write; does not wait for the reader
+   !> of a pipe.
    integer(c_int), parameter, public :: mode_replacing = 3_c_int
    !> Requires that it exists, to read.
    integer(c_int), parameter, public :: mode_existing = 4_c_int
@@ -285,6 +285,13 @@ module benchio_posix_api
          integer(c_int64_t), intent(out) :: device, number
          integer(c_int) :: res
       end function shim_identity
+
+      function shim_clear(fd) bind(c, name="benchio_clear") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd
+         integer(c_int) :: res
+      end function shim_clear
 
       function c_sleep(seconds) bind(c, name="sleep") result(res)
          import :: c_int

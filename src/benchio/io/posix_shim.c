@@ -39,7 +39,7 @@ int benchio_open(const char *path, int mode, int direct)
         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
         O_WRONLY | O_CREAT | O_NOFOLLOW,
         O_WRONLY,
-        O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK,
+        O_WRONLY | O_CREAT | O_NONBLOCK,
         O_RDONLY,
     };
 #ifdef O_DIRECT
@@ -341,6 +341,12 @@ int benchio_identity(const char *path, int64_t *device, int64_t *number)
     *device = (int64_t)about.st_dev;
     *number = (int64_t)about.st_ino;
     return 0;
+}
+
+/* Empties an open file; returns -1 if it cannot be written to from its beginning, as a pipe. */
+int benchio_clear(int fd)
+{
+    return ftruncate(fd, 0) && lseek(fd, 0, SEEK_CUR) < 0 ? -1 : 0;
 }
 
 /* Returns whether two paths lead to the same existing file. */

@@ -3,7 +3,8 @@ module benchio_text_file
    use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_null_char, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use benchio_errors, only: error_t, fail, keep_first
-   use benchio_posix_api, only: iovec_t, mode_existing, mode_replacing, shim_is_regular
+   use benchio_posix_api, only: iovec_t, mode_existing, mode_replacing, shim_clear, &
+                                shim_is_regular
    use benchio_posix_file, only: close_file, move_vectors, open_file
    use benchio_posix_path, only: get_file_size
    use benchio_text, only: to_text
@@ -14,12 +15,14 @@ module benchio_text_file
 
    !> A file to which lines are appended; each is written at once.
    type :: line_file_t
-      private
-      character(len=:), allocatable :: path
-      integer(c_int) :: fd = -1_c_int
-      integer(int64) :: bytes = 0_int64
+      !> Whether it has nothing but what was appended.
+      logical :: is_cleared = .false.
+      character(len=:), allocatable, private :: path
+      integer(c_int), private :: fd = -1_c_int
+      integer(int64), private :: bytes = 0_int64
    contains
       procedure :: start
+      procedure :: clear
       procedure :: append
       procedure :: finish
    end type line_file_t
@@ -61,7 +64,7 @@ contains
       text = transfer(letters, text)
    end subroutine read_text
 
-   !> Creates the file, empty.
+   !> Creates the file. An old one keeps its content, which may be data, until `clear`.
    subroutine start(self, path, error)
       class(line_file_t), intent(inout) :: self
       character(len=*), intent(in) :: path
@@ -70,6 +73,16 @@ contains
       self%path = path
       call open_file(path, mode_replacing, self%fd, error)
    end subroutine start
+
+   !> Empties the file if it is open, unless that was done before.
+   subroutine clear(self, error)
+      class(line_file_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%is_cleared .or. self%fd < 0) return
+      if (shim_clear(self%fd) /= 0_c_int) call fail(error, self%path//" is not a regular file")
+      self%is_cleared = .true.
+   end subroutine clear
 
    !> Appends a line; does nothing if no file was started.
    subroutine append(self, line, error)

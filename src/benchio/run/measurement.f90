@@ -40,6 +40,7 @@ module benchio_measurement
       character(len=:), allocatable, private :: notes
    contains
       procedure :: prepare
+      procedure :: check_result_paths
       procedure :: check_space
       procedure :: write_phase
       procedure :: read_phase
@@ -115,9 +116,8 @@ contains
          layer%round = round_of(self, context)
          call layer%fill()
          if (.not. (layer%overwrites .and. self%repeat > 1)) then
-            call check_result_paths(layer, context%asked, error)
             ! The directories of a table are those of its files, which the layer looks at.
-            if (team%rank == 0 .and. .not. (allocated(error) .or. has_table)) then
+            if (team%rank == 0 .and. .not. has_table) then
                call check_closed_to_others(self%directory, error)
             end if
             call team%agree(error)
@@ -150,22 +150,25 @@ contains
       call check_hints(self, context, res, error)
    end subroutine write_phase
 
-   !> An error if a file of results is a data file of the layer.
-   subroutine check_result_paths(layer, asked, error)
-      class(backend_t), intent(in) :: layer
-      type(options_t), intent(in) :: asked
+   !> An error if a file of results is a data file of the layer; collective.
+   subroutine check_result_paths(self, context, error)
+      class(measurement_t), intent(in) :: self
+      class(context_t), intent(in) :: context
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: missing
       type(string_t), allocatable :: paths(:)
       integer :: at
 
       ! The directory of a library may not be there yet.
-      call layer%list_cached(paths, missing)
-      call append(paths, layer%path)
-      do at = 1, size(paths)
-         if (allocated(asked%result_path)) call check_path(asked%result_path)
-         if (allocated(asked%ranks_path)) call check_path(asked%ranks_path)
-      end do
+      call self%layer%list_cached(paths, missing)
+      call append(paths, self%layer%path)
+      associate (asked => context%asked)
+         do at = 1, size(paths)
+            if (allocated(asked%result_path)) call check_path(asked%result_path)
+            if (allocated(asked%ranks_path)) call check_path(asked%ranks_path)
+         end do
+      end associate
+      call context%team%agree(error)
 
    contains
 
@@ -174,7 +177,7 @@ contains
 
          if (is_same_file(paths(at)%value, path)) then
             call fail(error, path//" is requested for results, but is a data file of the layer " &
-                      //layer%name)
+                      //self%name)
          end if
       end subroutine check_path
 

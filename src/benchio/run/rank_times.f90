@@ -20,6 +20,7 @@ module benchio_rank_times
       character(len=MPI_MAX_PROCESSOR_NAME), allocatable :: hosts(:)
    contains
       procedure :: start
+      procedure :: clear
       procedure :: append
       procedure :: finish
    end type rank_times_t
@@ -43,10 +44,19 @@ contains
       call check(ierr, "MPI_Gather", error)
       if (allocated(error) .or. team%rank /= 0) return
       call self%file%start(path, error)
+   end subroutine start
+
+   !> Empties the file but for the names of its columns, unless that was done before.
+   subroutine clear(self, error)
+      class(rank_times_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%file%is_cleared .or. .not. allocated(self%hosts)) return
+      call self%file%clear(error)
       if (allocated(error)) return
       call self%file%append("layer,operation,repeat,path,rank,host,seconds_open," &
                             //"seconds_transfer,seconds_sync,seconds_close,seconds", error)
-   end subroutine start
+   end subroutine clear
 
    !> Appends the lines of a phase, on rank 0. Does nothing if no file was started.
    subroutine append(self, layer, phase, error)

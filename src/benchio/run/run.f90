@@ -71,6 +71,13 @@ contains
       work%directory = directory
       allocate (totals%write_rates(0), totals%read_rates(0))
       call work%prepare(self, .false., error)
+      if (allocated(error)) then
+         ! Old results must not be taken for those of this run.
+         call clear_results(self, trouble)
+      else
+         call work%check_result_paths(self, error)
+         if (.not. allocated(error)) call clear_results(self, error)
+      end if
       if (.not. allocated(error)) then
          if (self%team%rank == 0) call print_plan(work%layer, self%asked%write, self%asked%fsync)
          call work%check_space(self, error)
@@ -87,6 +94,20 @@ contains
       call work%release(self, trouble)
       call keep_first(error, trouble)
    end subroutine run_layer
+
+   !> Empties the files of results when the first layer is about to run; collective.
+   subroutine clear_results(self, error)
+      class(run_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+
+      if (self%team%rank == 0) then
+         call self%results%clear(error)
+         call self%rank_times%clear(trouble)
+         call keep_first(error, trouble)
+      end if
+      call self%team%agree(error)
+   end subroutine clear_results
 
    !> Runs the phases of one repeat and, even after an error, removes the files unless they
    !> are to be kept. `is_last` returns whether the requested repeats are complete.
