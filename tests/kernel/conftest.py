@@ -224,8 +224,8 @@ def preloaded(needs_tools, tmp_path_factory) -> Callable[[str], tuple[str, str]]
         source = Path(__file__).with_name(f"{name}.c")
         library = where / f"{name}.so"
         # Also for programs of another MPI library, where it calls none.
-        command = ["mpicc", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-Wl,--as-needed"]
-        subprocess.run([*command, "-o", library, source], check=True)
+        flags = ["-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+        subprocess.run(["mpicc", *flags, "-Wl,--as-needed", "-o", library, source], check=True)
         return "env", f"LD_PRELOAD={library}"
 
     return build
