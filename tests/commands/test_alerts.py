@@ -17,12 +17,11 @@ import pytest
 from iobands.commands.cli import SiteOptions
 from iobands.commands.judging import judgement_of, site_of
 from iobands.commands.status import log_news
-from iobands.judge.requests import Request, RequestError, action_of, subjects_of
-from iobands.snapshot import ACKNOWLEDGE, OPENED, RESOLVE, Action
+from iobands.snapshot import OPENED, RESOLVE, Action
 from iobands.source.action_log import append, log_path, read_alert_log, read_log, rewrite_events
 from tests.commands.calling import call
 from tests.factory import NOW, daily, write_perflog
-from tests.sites import DAY, SiteFiles, levels, slow
+from tests.sites import DAY, levels
 
 RAN = timedelta(hours=6)
 LOG = log_path(Path("config/alerts"), "here")
@@ -275,10 +274,15 @@ def test_a_log_of_alerts_that_cannot_be_rebuilt_stays(
     monkeypatch.undo()
 
 
-def test_a_member_of_an_alert_of_several_is_not_acknowledged_alone(tmp_path: Path) -> None:
-    series = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read().alerts[0]
-    subjects = subjects_of([each.series for each in series.members], [series])
-    member = next(each for each in subjects if not each.number)
-    request = Request(ACKNOWLEDGE, "jane", "x")
-    with pytest.raises(RequestError, match=r"belongs to alert 1, a writes, .* acknowledge 1 --"):
-        action_of(member, request, member.series, {}, NOW)
+def test_of_one_series_of_an_alert_of_several_it_is_said_that_the_alert_stays(site: Path) -> None:
+    last = (NOW - (datetime.now(timezone.utc) - RAN)) / timedelta(days=1)
+    rows = [
+        row
+        for number, pattern in enumerate(("fpp", "ssf", "serial"))
+        for row in daily(levels((105, 1), (15, 0.6), seed=number), last=last, pattern=pattern)
+    ]
+    write_perflog(Path("perflogs"), rows)
+    said = " ".join(call("acknowledge", "disk ssf write_bw", "--reason", "x")[1].split())
+    assert "Alert 1, disk writes, stays until most of its series are acknowledged" in said
+    assert "all at once: iobands acknowledge 1" in said
+    assert "stays until" not in call("acknowledge", "1", "--reason", "x")[1]

@@ -197,6 +197,12 @@ def _act(
             else:
                 written.add(append(directory, subject.system, [action]))
                 cli.say(f"{subject.title}: {did}")
+                alert = subject.alert
+                if kind == snapshot.ACKNOWLEDGE and alert and alert.members[len(subject.series) :]:
+                    cli.say(
+                        f"Alert {alert.number}, {alert.subject}, stays until most of its series "
+                        f"are acknowledged; all at once: iobands acknowledge {alert.number}"
+                    )
     for path in sorted(written):
         cli.say(f"Logged in {path}; commit this file.")
     if written and kind != snapshot.UNDO:

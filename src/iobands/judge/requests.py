@@ -179,11 +179,6 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         if request.kind == REBASELINE and request.since:
             return replace(action, since=request.since)
         raise RequestError(f"{subject.title} {_why_not(subject, last)}")
-    if request.kind == ACKNOWLEDGE and alert.number and not subject.number and alert.members[1:]:
-        raise RequestError(
-            f"{subject.title} belongs to alert {alert.number}, {alert.subject}, which stays open; "
-            f"acknowledge that: iobands acknowledge {alert.number} --reason TEXT"
-        )
     known = alert.acknowledgement
     same = known is not None and alert.is_quiet and _says(known.action) == _says(request)
     if request.kind == ACKNOWLEDGE and same:
