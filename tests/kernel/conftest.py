@@ -139,7 +139,7 @@ class Benchio:
 
     def layers(self) -> list[str]:
         """The layers that its help lists, in the order in which they run."""
-        lines = re.findall(r"^  (\S.*?)  ", self.run_alone("--help").out, re.MULTILINE)
+        lines = re.findall(r"^  (\S.*?)(?:  |$)", self.run_alone("--help").out, re.MULTILINE)
         return " ".join(lines).split()
 
     def records(self, name: str = "result.jsonl") -> list[dict]:
@@ -224,8 +224,8 @@ def preloaded(needs_tools, tmp_path_factory) -> Callable[[str], tuple[str, str]]
         source = Path(__file__).with_name(f"{name}.c")
         library = where / f"{name}.so"
         # Also for programs of another MPI library, where it calls none.
-        flags = ["-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-        subprocess.run(["mpicc", *flags, "-Wl,--as-needed", "-o", library, source], check=True)
+        command = ["mpicc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+        subprocess.run([*command, "-Wl,--as-needed", "-o", library, source], check=True)
         return "env", f"LD_PRELOAD={library}"
 
     return build

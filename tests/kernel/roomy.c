@@ -1,5 +1,6 @@
 /* Preloaded into benchio: file systems say that they have room, as where a quota is used up, and
  * nobody is waited for longer than some seconds. */
+#define _GNU_SOURCE
 #include <sys/statvfs.h>
 #include <sys/time.h>
 

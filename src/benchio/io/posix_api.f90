@@ -9,12 +9,11 @@ module benchio_posix_api
    public :: iovec_t
    public :: c_close, c_closedir, c_exit, c_fnmatch, c_free, c_fsync, c_memcpy, c_posix_memalign
    public :: c_preadv, c_pwritev, c_rmdir, c_sleep, c_strerror, c_strlen, c_truncate, c_unlink
-   public :: shim_clear, shim_direct_alignment, shim_drop_pages, shim_errno, shim_file_limit, shim_file_size
-   public :: shim_first_hole, shim_free_bytes, shim_guard, shim_identity, shim_interrupted
-   public :: shim_is_open_to_others, shim_is_regular
-   public :: shim_is_same_file, shim_missing, shim_next_name, shim_open, shim_open_directory
-   public :: shim_end_limits, shim_limit_wait, shim_resident_pages
-   public :: shim_room, shim_start_limits, shim_unguard
+   public :: shim_clear, shim_direct_alignment, shim_drop_pages, shim_end_limits, shim_errno
+   public :: shim_file_limit, shim_file_size, shim_first_hole, shim_free_bytes, shim_guard
+   public :: shim_identity, shim_interrupted, shim_is_open_to_others, shim_is_regular
+   public :: shim_is_same_file, shim_limit_wait, shim_missing, shim_next_name, shim_open
+   public :: shim_open_directory, shim_resident_pages, shim_room, shim_start_limits, shim_unguard
 
    ! How shim_open opens a file; the flags are in the order of posix_shim.c.
    !> Creates the file, which must not exist, to write.

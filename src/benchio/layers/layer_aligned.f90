@@ -213,7 +213,6 @@ contains
       integer :: pass, count, file, status
       integer(int64) :: at, filled, offset, past
 
-      status = 0
       do pass = 1, 2
          count = 0
          filled = 0_int64
@@ -239,7 +238,9 @@ contains
                end do
             end associate
          end do
-         if (pass == 1) allocate (paths(count), self%list(filled), stat=status)
+         if (pass == 2) exit
+         allocate (paths(count))
+         allocate (self%list(filled), stat=status)
          if (status /= 0) then
             call fail(error, "no memory for a list of "//to_text(filled)//" stripes")
             return
