@@ -126,7 +126,7 @@ contains
          if (equals <= len(word)) then
             call fail(error, name//" takes no value", status_usage)
          else
-            call set_switch(name, res)
+            call set_switch(name, res, error)
          end if
       else if (equals >= len(word)) then
          call fail(error, name//" needs a value: "//name//"=...", status_usage)
@@ -135,9 +135,10 @@ contains
       end if
    end subroutine parse_option
 
-   subroutine set_switch(name, res)
+   subroutine set_switch(name, res, error)
       character(len=*), intent(in) :: name
       type(options_t), intent(inout) :: res
+      type(error_t), allocatable, intent(out) :: error
 
       select case (name)
       case ("--read")
@@ -155,8 +156,10 @@ contains
          res%task%latency = .true.
       case ("--exchange")
          res%task%exchanges = .true.
-      case default ! --require-hints
+      case ("--require-hints")
          res%require_hints = .true.
+      case default
+         call fail(error, name//" is in the table of options, but has no meaning", status_usage)
       end select
    end subroutine set_switch
 
@@ -214,8 +217,10 @@ contains
          res%task%layout_path = value
       case ("--stripe-size")
          call read_bytes(name, value, res%task%stripe_bytes, error)
-      case default ! --stripe-count
+      case ("--stripe-count")
          call read_count(name, value, res%task%stripe_count, error)
+      case default
+         call fail(error, name//" is in the table of options, but has no meaning", status_usage)
       end select
    end subroutine set_value
 
