@@ -48,6 +48,7 @@ contains
    !> The layers with the same description on one line.
    subroutine print_layers(layers)
       type(string_t), intent(in) :: layers(:)
+      integer, parameter :: width = 26
       character(len=:), allocatable :: names, summary
       integer :: at
 
@@ -63,7 +64,11 @@ contains
    contains
 
       subroutine print_kind()
-         call print_line(" "//names//repeat(" ", max(2, 26 - len(names)))//summary)
+         if (len(names) > width - 2) then
+            call print_line(" "//names)
+            names = ""
+         end if
+         call print_line(" "//names//repeat(" ", width - len(names))//summary)
          names = ""
       end subroutine print_kind
 
