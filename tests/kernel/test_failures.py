@@ -200,3 +200,29 @@ def test_a_write_beyond_the_limit_fails_and_leaves_no_file(benchio):
     assert_no_figures(benchio, done)
     assert done.messages[0].endswith("aligned.dat failed: File too large (errno 27)")
     assert list((benchio.cwd / "unstriped").iterdir()) == []
+
+
+def test_what_may_be_wrong_with_files_of_another_run_is_asked(benchio):
+    def read(*sizes, ranks=2):
+        arguments = ("proc", "unstriped", "--no-write", "--verify", "--seed=7")
+        done = benchio.run(*sizes, "local", *arguments, ranks=ranks)
+        assert done.status == 1
+        return done.messages
+
+    first, second = read(4, 4, 4)
+    assert first.endswith("(errno 2); was it kept by a run of the same layer?")
+    assert second == "and on 1 other rank"
+    benchio.run(4, 4, 4, "local", "proc", "unstriped", "--seed=7", "--keep", ranks=2)
+    assert read(4, 4, 8)[0].endswith(
+        "has 512 bytes and should have 1024; was it written with other sizes or another number of "
+        "processes?"
+    )
+
+
+def test_a_short_write_asks_for_room(benchio, tiny_file_system, roomy):
+    done = benchio.run(
+        *TOO_LARGE, "mpiio-independent", f"--directory={tiny_file_system}", ranks=2,
+        env={"OMPI_MCA_io": "ompio"}, wrapper=roomy,
+    )  # fmt: skip
+    assert done.status == 1
+    assert done.messages[0].endswith(" bytes; is the file system or a quota full?")

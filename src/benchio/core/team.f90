@@ -213,7 +213,7 @@ contains
       call check(ierr, "MPI_Bcast", error)
       if (ierr /= 0) return
       if (failed > 1) message = message//new_line("a")//"and on "//to_text(failed - 1) &
-                                //" other ranks"
+                                //trim(merge(" other rank ", " other ranks", failed == 2))
       if (.not. allocated(error)) allocate (error)
       error%text = message
       error%status = status

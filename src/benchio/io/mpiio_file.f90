@@ -116,9 +116,11 @@ contains
       call MPI_Get_elements_x(status, datatype, moved, ierr)
       call check(ierr, "MPI_Get_elements_x", error)
       if (allocated(error)) return
-      if (moved /= elements) call fail(error, call_name//" of "//self%path//" failed: it moved " &
-                                       //to_text(int(moved, int64)*element_bytes)//" of " &
-                                       //to_text(elements*element_bytes)//" bytes")
+      if (moved == elements) return
+      call fail(error, call_name//" of "//self%path//" failed: it moved " &
+                //to_text(int(moved, int64)*element_bytes)//" of " &
+                //to_text(elements*element_bytes)//" bytes")
+      error%is_incomplete = .true.
    end subroutine check_moved
 
    !> Flushes the data to the file system; collective.

@@ -43,9 +43,13 @@ contains
       character(len=*), intent(in) :: path
       integer(int64), intent(out) :: bytes
       type(error_t), allocatable, intent(out) :: error
+      integer(c_int) :: number
 
       bytes = shim_file_size(path//c_null_char)
-      if (bytes < 0_int64) call system_failure("stat", path, shim_errno(), error)
+      if (bytes >= 0_int64) return
+      number = shim_errno()
+      call system_failure("stat", path, number, error)
+      error%is_missing = shim_missing(number) /= 0_c_int
    end subroutine get_file_size
 
    !> Whether two paths lead to the same existing file.

@@ -10,7 +10,7 @@ module benchio_measurement
    use benchio_options, only: options_t
    use benchio_phase, only: phase_t, run_phase
    use benchio_posix_api, only: shim_unguard
-   use benchio_posix_path, only: is_same_file
+   use benchio_posix_path, only: is_same_file, remedy
    use benchio_proof, only: check_bypassed, compare_data, drop_cache
    use benchio_registry, only: make_layer
    use benchio_team, only: team_t
@@ -137,18 +137,40 @@ contains
          call layer%guard_files()
          call run_phase(team, layer, .true., context%asked%fsync .and. layer%can_sync, &
                         context%asked%task%latency, res, error)
+         call suggest_room(error)
          call team%agree(error)
          if (allocated(error)) return
          if (context%asked%task%direct) call check_bypassed(team, layer, error)
          if (allocated(error)) return
          call layer%check_files(error)
-         if (allocated(error)) error%text = error%text//"; is the file system or a quota full?"
+         call suggest_room(error)
          call team%agree(error)
          if (allocated(error)) return
          res%fsync = res%fsync .or. layer%always_syncs
       end associate
       call check_hints(self, context, res, error)
    end subroutine write_phase
+
+   !> Adds what may have kept a write from being complete.
+   subroutine suggest_room(error)
+      type(error_t), allocatable, intent(inout) :: error
+
+      if (.not. allocated(error)) return
+      if (error%is_incomplete) error%text = error%text//"; is the file system or a quota full?"
+   end subroutine suggest_room
+
+   !> Adds what may be wrong with files of another run.
+   subroutine suggest_run(error)
+      type(error_t), allocatable, intent(inout) :: error
+
+      if (.not. allocated(error)) return
+      if (error%is_incomplete) then
+         error%text = error%text//"; was it written with other sizes or another number of " &
+                      //"processes?"
+      else if (error%is_missing) then
+         error%text = error%text//remedy(.false.)
+      end if
+   end subroutine suggest_run
 
    !> An error if a file of results is a data file of the layer; collective.
    subroutine check_result_paths(self, context, error)
@@ -208,6 +230,7 @@ contains
          layer%round = round_of(self, context)
          call layer%poison()
          call layer%check_files(error)
+         if (.not. context%asked%write) call suggest_run(error)
          call team%agree(error)
          if (allocated(error)) return
          dropped = .false.
