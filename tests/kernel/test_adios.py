@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from tests.kernel import reference
-from tests.kernel.conftest import SOURCES, Benchio, Difference, _mounted, build_kernel, injecting
+from tests.kernel.conftest import SOURCES, Benchio, Difference, build_kernel, injecting, mounted
 
 SEED = 42
 SHAPE = (7, 10, 6)  # four ranks: blocks of (7, 5, 3)
@@ -236,7 +236,7 @@ def test_too_little_room_is_found_before_adios_is_called(adios, tiny_file_system
 
 def test_an_error_inside_a_collective_call_ends_on_all_ranks(adios):
     # One inode is the root's; profiling.json is then one too many.
-    with _mounted(adios.cwd / "few", "size=8m,nr_inodes=6") as where:
+    with mounted(adios.cwd / "few", "size=8m,nr_inodes=6") as where:
         message = refused(adios, write(adios, where))[0]
         assert f"adios2_close of {where}/adios.dat failed: ADIOS2 returned " in message
         assert list(where.iterdir()) == []
@@ -244,7 +244,7 @@ def test_an_error_inside_a_collective_call_ends_on_all_ranks(adios):
 
 def test_a_call_that_the_others_never_leave_ends_the_run(adios):
     # One inode is the root's; data.0 is then one too many, while the others wait for its creator.
-    with _mounted(adios.cwd / "few", "size=8m,nr_inodes=3") as where:
+    with mounted(adios.cwd / "few", "size=8m,nr_inodes=3") as where:
         messages = refused(adios, write(adios, where))
         assert f"adios2_open of {where}/adios.dat failed: ADIOS2 returned " in messages[0]
         assert messages[1].endswith("the run is aborted, and its files stay")
