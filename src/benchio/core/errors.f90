@@ -21,8 +21,8 @@ module benchio_errors
       integer :: status = status_failed
       !> Whether all processes have this same error.
       logical :: is_shared = .false.
-      !> Whether a file is not there, or has less or other data than it should.
-      logical :: is_missing = .false., is_incomplete = .false.
+      !> Whether a file is not there, has another size than it should, or has a hole.
+      logical :: is_missing = .false., has_other_size = .false., has_hole = .false.
    end type error_t
 
 contains

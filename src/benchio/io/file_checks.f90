@@ -88,7 +88,7 @@ contains
       if (size < least .or. (size > bytes .and. .not. or_more)) then
          call fail(error, path//" has "//to_text(size)//" bytes and should have " &
                    //to_text(least)//trim(merge(" or more", "        ", or_more)))
-         error%is_incomplete = .true.
+         error%has_other_size = .true.
          return
       end if
       call open_file(path, mode_existing, fd, error)
@@ -98,7 +98,7 @@ contains
          call system_failure("lseek", path, shim_errno(), error)
       else if (found < size) then
          call fail(error, path//" has a hole: nothing was written at byte "//to_text(found))
-         error%is_incomplete = .true.
+         error%has_hole = .true.
       end if
       call close_file(fd, path, trouble)
       call keep_first(error, trouble)

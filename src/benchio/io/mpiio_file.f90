@@ -120,7 +120,7 @@ contains
       call fail(error, call_name//" of "//self%path//" failed: it moved " &
                 //to_text(int(moved, int64)*element_bytes)//" of " &
                 //to_text(elements*element_bytes)//" bytes")
-      error%is_incomplete = .true.
+      error%has_other_size = .true.
    end subroutine check_moved
 
    !> Flushes the data to the file system; collective.

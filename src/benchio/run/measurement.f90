@@ -156,7 +156,8 @@ contains
       type(error_t), allocatable, intent(inout) :: error
 
       if (.not. allocated(error)) return
-      if (error%is_incomplete) error%text = error%text//"; is the file system or a quota full?"
+      if (.not. (error%has_other_size .or. error%has_hole)) return
+      error%text = error%text//"; is the file system or a quota full?"
    end subroutine suggest_room
 
    !> Adds what may be wrong with files of another run.
@@ -164,7 +165,7 @@ contains
       type(error_t), allocatable, intent(inout) :: error
 
       if (.not. allocated(error)) return
-      if (error%is_incomplete) then
+      if (error%has_other_size) then
          error%text = error%text//"; was it written with other sizes or another number of " &
                       //"processes?"
       else if (error%is_missing) then
