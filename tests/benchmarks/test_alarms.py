@@ -28,7 +28,8 @@ _DAYS, _DROP = 45, 30
 
 
 def key(tool: str, variable: str = "write_bw") -> SeriesKey:
-    fields = dict.fromkeys(SERIES_FIELDS) | {"system": "s", "file_system": "fs", "tool": tool}
+    fields = dict.fromkeys(SERIES_FIELDS) | {"system": "s", "partition": "p"}
+    fields |= {"file_system": "fs", "tool": tool}
     return SeriesKey(**fields, variable=variable)
 
 
