@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from iobands.bands.contract import MeasuredBy
+from iobands.model import PERFLOG_HEADER, perflog_line
+from iobands.source.acceptance import Begun, collect
 from tests.commands.calling import call
 from tests.commands.fake_root import measured
 
@@ -221,3 +224,19 @@ def test_a_dry_run_writes_nothing(promised: Path) -> None:
     assert (status, "8" in said, results(promised).exists()) == (0, True, False), said
     assert call("accept")[0] == 3
     assert call("accept", "--check", str(promised))[0] == 3
+
+
+def test_a_line_may_have_what_only_unicode_takes_for_its_end(tmp_path: Path) -> None:
+    by = MeasuredBy("Promised", "local", "builtin")
+    begun = Begun(
+        system="here", began="2026-11-20T00:00:00+00:00", contract="", version="1", lines=(by,)
+    )
+    row = {
+        "job_completion_time": "2026-11-21T00:00:00+00:00", "display_name": "Promised",
+        "purpose": "acceptance", "job_nodelist": "n1\u2028n2\x85n3",
+    }  # fmt: skip
+    log = tmp_path / "perflogs" / "here" / "local" / "Promised.log"
+    log.parent.mkdir(parents=True)
+    log.write_text(f"{PERFLOG_HEADER}\n{perflog_line(row)}\n", encoding="utf-8", newline="\n")
+    collect(tmp_path / "perflogs", tmp_path / "copy", begun)
+    assert (tmp_path / "copy/perflogs/here/local/Promised.log").read_bytes() == log.read_bytes()

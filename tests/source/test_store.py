@@ -19,6 +19,7 @@ import polars as pl
 import pytest
 
 from iobands.judge.site import judge
+from iobands.model import FileError
 from iobands.snapshot.stored import to_json
 from iobands.source.kept import Reach
 from iobands.source.known import Known, read_known
@@ -28,6 +29,7 @@ from iobands.source.push import (
     Seen,
     copy,
     gather,
+    located,
     open_store,
     push_new,
     read_pushed,
@@ -605,6 +607,26 @@ def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):
     for damaged in ("{", "[]", '{"ab": 3}', text.replace('"a.log":{', '"a.log":3,"b":{'), older):
         (tmp_path / "pushed.json").write_text(damaged)
         assert read_pushed(tmp_path, url) == Pushed()
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("~/store", "{home}/store"),
+        ("file://~/store", "{home}/store"),
+        ("file:///srv/store", "/srv/store"),
+        ("../store", "{home}/store"),
+        ("postgresql://host/database", "postgresql://host/database"),
+    ],
+)
+def test_a_store_has_one_name_wherever_one_is(url, place, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert located(url, tmp_path / "site") == place.format(home=tmp_path)
+
+
+def test_a_store_in_the_home_of_nobody_is_named(tmp_path):
+    with pytest.raises(FileError, match=r"^~nobody-of-this-name/store: "):
+        located("~nobody-of-this-name/store", tmp_path)
 
 
 def test_each_store_has_a_note_of_its_own(tmp_path):
