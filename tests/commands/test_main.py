@@ -239,7 +239,7 @@ def test_a_usage_error_says_what_was_meant_in_words_of_its_own(iobands: Command)
         "Error: Invalid value for '--format': 'jsn' is not one of 'text', 'json', 'plugin'.\n"
     )
     assert iobands("schedule", "cron", "--jitter", "x").stderr.endswith(
-        "Error: Invalid value for '--jitter': Input should be a valid integer\n"
+        "Error: Invalid value for '--jitter': 'x' is not a valid int range.\n"
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import io
 import os
-import re
 import sys
 import traceback
 from importlib import import_module
@@ -72,8 +71,6 @@ COMMANDS: Final = {
 }
 #: The commands that need what `iobands[report]` installs.
 _OF_REPORT: Final = {"report", "demo", "table", "advise", "calibrate"}
-#: What a new typer adds to its message about a wrong value.
-_OF_PYDANTIC: Final = re.compile("Value error, |, unable to parse .*")
 _EVERY: Final = {name: row for rows in COMMANDS.values() for name, row in rows.items()}
 
 
@@ -198,9 +195,7 @@ def entry() -> NoReturn:
     except (typer.Abort, KeyboardInterrupt):
         status = cli.problems(["interrupted"])
     except Exception as error:
-        show = getattr(error, "show", None)  # a usage error: click explains it best
-        if show:
-            error.message = _OF_PYDANTIC.sub("", error.message)  # type: ignore[attr-defined]
+        if show := getattr(error, "show", None):  # a usage error: click explains it best
             show()
         else:
             traceback.print_exc()
