@@ -82,7 +82,7 @@ def observed(
 
 def shortened(message: str) -> str:
     """Return the first line of a message, if any, without what differs from run to run."""
-    text = message.strip().partition("\n")[0]
+    text = unwrapped(message.strip()).partition("\n")[0]
     for pattern, replacement in (
         (r"(?<![\w.…])(?:/[^/\s:,;'\"]+)+/(?=[^/\s:,;'\"]+)", "…/"),
         (re.escape(os.uname().nodename), "HOST"),

@@ -9,7 +9,7 @@ from typing import Any
 
 #: Folders of what a session is for, except for hidden files, which are temporary; ReFrame's locks
 #: of perflogs stay for the next session.
-PRODUCTS = ("perflogs", "output", "checks/__pycache__", "config/__pycache__")
+PRODUCTS = ("perflogs", "output")
 
 
 class Ended(subprocess.CompletedProcess[str]):
@@ -42,5 +42,7 @@ def left_behind(root: Path, before: frozenset[Path]) -> frozenset[Path]:
 
 
 def _is_product(path: Path) -> bool:
+    if "__pycache__" in path.parts:
+        return True
     hidden = path.suffix != ".lock" and any(part.startswith(".") for part in path.parts)
     return not hidden and any(path.is_relative_to(folder) for folder in PRODUCTS)

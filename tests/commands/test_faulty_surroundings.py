@@ -252,8 +252,10 @@ def test_a_binary_log_of_actions(healthy: Path, iobands: Command, observed: Obse
 
 @pytest.mark.fault("people", "perflogs were moved away", "unknown, and what to do")
 def test_no_perflogs(healthy: Path, iobands: Command, observed: Observed) -> None:
+    (healthy / "config" / "systems").mkdir()  # as a site has them
     (healthy / "perflogs").rename(healthy / "moved")
     done = unknown(iobands("status"))
+    assert "there are no perflogs; measure first" in done.stderr
     (healthy / "moved").rename(healthy / "perflogs")
     observed(
         **done.cells(),

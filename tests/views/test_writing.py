@@ -12,6 +12,7 @@ from iobands.views.writing import (
     age_text,
     day_text,
     figure,
+    fitted,
     nearest,
     percent,
     plural,
@@ -75,3 +76,12 @@ def test_of_many_names_the_nearest_are_shown() -> None:
 
 def test_nothing_upsets_a_terminal() -> None:
     assert printable("a\x1b[2Jb\nc\ud800é") == "a?[2Jb?c?é"
+
+
+def test_a_path_stays_beside_the_word_before_it() -> None:
+    path = f"/scratch/{'x' * 80}/iobands-BenchioFPP"
+    assert fitted([f"stays    {path}: something is mounted below it"], 60).splitlines() == [
+        f"stays    {path}:",
+        "         something is mounted below it",
+    ]
+    assert fitted([f"The page is in {path}"], 60).splitlines() == ["The page is in", f"  {path}"]

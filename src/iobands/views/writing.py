@@ -335,6 +335,7 @@ _HEADED: Final = re.compile(r" *(?:\S+ )*\S+ {2,}(?=\S)| {8,}")
 _COMMAND: Final = re.compile(r"(|.*?: |\s*)((?:iobands|reframe) .+)")
 _UNIT: Final = re.compile(r"(?<=\d) (?=[×%]|[KMGT]iB|1/s)")
 _PATH: Final = re.compile(r"/\S*/")
+_HEADED_PATH: Final = re.compile(r"^\S+( +)(?=/\S*/)")
 _NO_BREAK: Final = "\u00a0"
 _SHELL_WORD: Final = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")
 
@@ -380,8 +381,12 @@ def folded(line: str, width: int) -> list[str]:
 
 
 def _wrapped(text: str, width: int, hang: str) -> list[str]:
-    """Return wrapped text; a number stays with its unit, and a path in one line."""
+    """Return wrapped text; a number stays with its unit, and a path in one line.
+
+    A path that follows the first word stays beside it: `grep` is to find both.
+    """
     glued, breaks = _UNIT.sub(_NO_BREAK, text), not _PATH.search(text)
+    glued = _HEADED_PATH.sub(lambda head: head[0].rstrip() + _NO_BREAK * len(head[1]), glued)
     lines = wrap(
         glued, width, subsequent_indent=hang, break_on_hyphens=False, break_long_words=breaks
     )
