@@ -31,11 +31,7 @@ from iobands.source.acceptance import Begun
 from iobands.views import blocks, output_width, plural, time_text
 from iobands.views.acceptance import acceptance_lines, acceptance_report
 
-_STATUS: Final = {
-    Outcome.MET: OK,
-    Outcome.MISSED: model.CRITICAL,
-    Outcome.UNDECIDED: model.WARNING,
-}
+_STATUS: Final = {Outcome.MET: OK, Outcome.MISSED: model.CRITICAL, Outcome.UNDECIDED: model.WARNING}
 _FIGURES: Final = "figures"
 
 

@@ -22,13 +22,7 @@ from iobands.commands.judging import judgement_of, site_of
 from iobands.commands.status import log_news
 from iobands.judge.calibrate import Learned, epoch_by_hand
 from iobands.judge.calibrate import calibrate as learn
-from iobands.judge.requests import (
-    Request,
-    RequestError,
-    action_of,
-    selected,
-    subjects_of,
-)
+from iobands.judge.requests import Request, RequestError, action_of, selected, subjects_of
 from iobands.snapshot import SeriesKey, Snapshot
 from iobands.source.action_log import append, deciding, log_path
 from iobands.views import no_samples, plural, some

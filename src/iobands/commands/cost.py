@@ -175,9 +175,7 @@ def _refuse_nothing(root: Path, selection: measure.Selection) -> None:
 
 
 def clean(
-    root: cli.RootOption = None,
-    system: cli.SystemOption = None,
-    dry_run: cli.DryRunOption = False,
+    root: cli.RootOption = None, system: cli.SystemOption = None, dry_run: cli.DryRunOption = False
 ) -> None:
     """Remove the run directories of sessions that are over.
 

@@ -25,14 +25,7 @@ from iobands.commands import cli
 from iobands.commands.checkup import Line, failed, said_by, site_lines, warned
 from iobands.measure import site_directory
 from iobands.measure.site_directory import GENERIC, LOCAL
-from iobands.model import (
-    PATH_PART,
-    SessionError,
-    __version__,
-    printable,
-    read_small,
-    replace_file,
-)
+from iobands.model import PATH_PART, SessionError, __version__, printable, read_small, replace_file
 from iobands.notify.outbox import scrubbed
 from iobands.views import output_width, plural, some
 

@@ -58,8 +58,7 @@ def report(
         bool, "For users: settings and rates, without people, nodes, jobs and reasons."
     ] = False,
     output: Annotated[
-        ReportFormat,
-        cli.option("--format", "The dashboard, or a figure of each series for print."),
+        ReportFormat, cli.option("--format", "The dashboard, or a figure of each series for print.")
     ] = ReportFormat.HTML,
 ) -> None:
     """Write the dashboard to DIR: static files that need no server.

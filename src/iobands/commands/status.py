@@ -17,15 +17,7 @@ from iobands import snapshot, views
 from iobands.commands import cli
 from iobands.commands.judging import known_of, site_of, sites_in_store
 from iobands.judge.site import JudgedSite, judge
-from iobands.model import (
-    NODE,
-    TARGET,
-    UNKNOWN,
-    WORST_STATUS_FIRST,
-    printable,
-    replace_file,
-    worst,
-)
+from iobands.model import NODE, TARGET, UNKNOWN, WORST_STATUS_FIRST, printable, replace_file, worst
 from iobands.snapshot import Acknowledgement, Alert, AlertEvent, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
 from iobands.source.action_log import OutdatedError, append_events, rewrite_events

@@ -5,13 +5,7 @@ ReFrame's own process imports this room: nothing here needs more than what ReFra
 
 from __future__ import annotations
 
-from iobands.measure.lock import (
-    clock_problem,
-    lock_path,
-    read_holder,
-    read_last_session,
-    refusal,
-)
+from iobands.measure.lock import clock_problem, lock_path, read_holder, read_last_session, refusal
 from iobands.measure.perflogs import open_to_all, require_room, require_writable, takes_locks
 from iobands.measure.plan import (
     GIB_PER_TIB,
@@ -46,11 +40,5 @@ from iobands.measure.reframe import (
 )
 from iobands.measure.run_directories import SweepOutcome, clean_up, read_leftovers
 from iobands.measure.run_reports import load_report, read_run_reports, reduced_report, report_files
-from iobands.measure.session import (
-    SessionOutcome,
-    measure,
-    measure_again,
-    measure_apart,
-    why_none,
-)
+from iobands.measure.session import SessionOutcome, measure, measure_again, measure_apart, why_none
 from iobands.model import SESSION_ENV, SessionError

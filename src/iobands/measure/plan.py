@@ -165,10 +165,7 @@ def within_hours(
 
 
 def allowed(
-    asks: Sequence[Ask],
-    asked: Sequence[Asked],
-    limits: Mapping[Ask, Limits],
-    now: datetime,
+    asks: Sequence[Ask], asked: Sequence[Asked], limits: Mapping[Ask, Limits], now: datetime
 ) -> list[Ask]:
     """Return the asks that the limits allow now; a repeat waits for minutes, not for hours."""
     found = []

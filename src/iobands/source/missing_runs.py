@@ -223,10 +223,7 @@ def _what(result: str, phase: str | None, reason: str | None, when: datetime) ->
 
 
 def findings(
-    runs: Sequence[CheckRun],
-    reports: RunReports,
-    default: timedelta,
-    wanted: Callable[[str], bool],
+    runs: Sequence[CheckRun], reports: RunReports, default: timedelta, wanted: Callable[[str], bool]
 ) -> Iterator[Finding]:
     """Yield the checks without a series if their newest run had one of the wanted results.
 

@@ -467,9 +467,7 @@ def _rejected_document(perflogs: Path, system: str, rejected: Sequence[Rejected]
     said = [
         astuple(
             replace(
-                each,
-                path=each.path.relative_to(root),
-                reason=each.reason.replace(f"{root}/", ""),
+                each, path=each.path.relative_to(root), reason=each.reason.replace(f"{root}/", "")
             )
         )
         for each in rejected

@@ -29,15 +29,7 @@ from typing import Final
 import polars as pl
 
 from iobands import model
-from iobands.snapshot import (
-    SLOWEST,
-    WHERE,
-    BeforeAfter,
-    Series,
-    Snapshot,
-    is_constant,
-    slowest,
-)
+from iobands.snapshot import SLOWEST, WHERE, BeforeAfter, Series, Snapshot, is_constant, slowest
 from iobands.views.dashboard.alert_page import alert_pages
 from iobands.views.dashboard.overview import Cluster, clusters_page, overview
 from iobands.views.dashboard.series import details_of, job_id, seconds
@@ -102,10 +94,7 @@ def write_dashboard(
         made: set[Path] = set()
         replaced = 0
         about = overview(site, paths, past=past, users=users, maintenances=maintenances)
-        front = {
-            f"{_DATA}/site.js": _call("site", about),
-            _PAGE: (_ASSETS / _PAGE).read_bytes(),
-        }
+        front = {f"{_DATA}/site.js": _call("site", about), _PAGE: (_ASSETS / _PAGE).read_bytes()}
         reports = ((page_about(each), page_of_maintenance(each)) for each in maintenances)
         pages = chain(alert_pages(site), reports)
         written = ((name, page.encode("utf-8", "replace")) for name, page in pages)
@@ -252,8 +241,7 @@ _NUMBERS: Final = tuple(name for name, field in _EVIDENCE.items() if field.type 
 _COLUMNS: Final = (
     *("jobid", "job_nodelist", *SLOWEST.values(), "attempt"),
     *sorted(
-        _EVIDENCE,
-        key=lambda name: (_EVIDENCE[name].role == "in_effect", name.endswith("version")),
+        _EVIDENCE, key=lambda name: (_EVIDENCE[name].role == "in_effect", name.endswith("version"))
     ),
 )
 # Series of one job agree in these.
