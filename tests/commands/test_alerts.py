@@ -18,7 +18,7 @@ from iobands.commands.cli import SiteOptions
 from iobands.commands.judging import judgement_of, site_of
 from iobands.commands.status import log_news
 from iobands.snapshot import OPENED, RESOLVE, Action
-from iobands.source.action_log import append, log_path, read_alert_log, read_log, rewrite_events
+from iobands.source.action_log import ALERT_LOG, append, log_path, read_alert_log, read_log
 from tests.commands.calling import call
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import DAY, levels
@@ -265,7 +265,7 @@ def test_a_log_of_alerts_that_cannot_be_rebuilt_stays(
     resource.setrlimit(resource.RLIMIT_FSIZE, (64, resource.RLIM_INFINITY))
     try:
         with pytest.raises(OSError, match="File too large"):
-            rewrite_events(Path("perflogs"), "here", [])
+            ALERT_LOG.rewrite(log, [])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
     assert log.read_bytes() == before

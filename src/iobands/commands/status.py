@@ -20,7 +20,7 @@ from iobands.judge.site import JudgedSite, judge
 from iobands.model import NODE, TARGET, UNKNOWN, WORST_STATUS_FIRST, printable, replace_file, worst
 from iobands.snapshot import Acknowledgement, Alert, AlertEvent, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
-from iobands.source.action_log import OutdatedError, append_events, rewrite_events
+from iobands.source.action_log import ALERT_LOG, OutdatedError, alert_log, append_events
 from iobands.views import plural
 from iobands.views.digest import chosen, digest_text, explanation, name_of, plugin_line
 
@@ -247,7 +247,7 @@ def _rebuild(options: cli.PastSiteOptions) -> None:
         for system, events in judged.news.items():
             logged[system] = (*logged.get(system, ()), *events)
     for system, events in logged.items():
-        path = rewrite_events(perflogs, system, events)
+        path = ALERT_LOG.rewrite(alert_log(perflogs, system), events)
         cli.say(f"Wrote {path}: {plural(len(events), 'event')}")
 
 

@@ -275,12 +275,11 @@ def hash_of(directory: Path) -> str:
 
 def _digests(directory: Path) -> dict[str, str]:
     """Return the SHA-256 of each file below the directory, but of the report and the list."""
-    files = sorted(path for path in directory.rglob("*") if path.is_file() or path.is_symlink())
-    names = {path.relative_to(directory).as_posix(): path for path in files}
     return {
         name: hashlib.sha256(read_small(path, _LARGEST)).hexdigest()
-        for name, path in names.items()
-        if name not in {SUMS_NAME, REPORT_NAME}
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() or path.is_symlink()
+        if (name := path.relative_to(directory).as_posix()) not in {SUMS_NAME, REPORT_NAME}
     }
 
 

@@ -341,11 +341,6 @@ def read_alert_log(
     return tuple(each for _, each in events if each.when <= now), tuple(rejected)
 
 
-def rewrite_events(perflogs: Path, system: str, events: Sequence[AlertEvent]) -> Path:
-    """Write the log of a system anew and return its path; see `LogForm.rewrite`."""
-    return ALERT_LOG.rewrite(alert_log(perflogs, system), events)
-
-
 def append_events(
     perflogs: Path,
     system: str,

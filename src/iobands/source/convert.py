@@ -38,6 +38,7 @@ from iobands.model import (
     Rejected,
     Unusable,
     from_unix,
+    not_read,
     number,
     parse_yaml,
     perflog_line,
@@ -213,10 +214,9 @@ def _with_offset(text: str, zone: ZoneInfo) -> str:
 
 def _place(row: Said, path: Path) -> Path:
     """Return the perflog for the row of a file, below the directory of perflogs."""
-    names = (row.get("system", ""), row.get("partition", ""))
     directories = (
         name if re.fullmatch(PATH_PART, name) and name not in NO_PERFLOGS else "unnamed"
-        for name in names
+        for name in (row.get("system", ""), row.get("partition", ""))
     )
     return Path(*directories, f"imported-{path.name.split('.')[0]}.log")
 
@@ -302,13 +302,14 @@ def _samples_below(
         if name.endswith(".csv")
     ]
     for error in failed:
-        yield Path(error.filename), 0, _not_read(error)
+        path = Path(error.filename)
+        yield path, 0, Unusable(not_read(path, error).reason)
     for path in sorted([*perflog_files(source), *tables]):
         try:
             with opened(path) as stream:
                 text = stream.read().decode(errors="replace").replace("\r\n", "\n")
         except OSError as error:
-            yield path, 0, _not_read(error)
+            yield path, 0, Unusable(not_read(path, error).reason)
             continue
         except DAMAGED as error:
             yield path, 0, Unusable(f"cannot be unpacked: {error}")
@@ -321,10 +322,6 @@ def _samples_below(
                     yield path, place, sample
             except Unusable as reason:
                 yield path, place, reason
-
-
-def _not_read(error: OSError) -> Unusable:
-    return Unusable(f"cannot be read: {error.strerror or error}")
 
 
 def _read(

@@ -127,8 +127,7 @@ def read_known(
     recent = recent_of(histories.values())
     until = now if as_of else now + AHEAD
     reports = read_run_reports(perflogs, system, timedelta.max if as_of else recent, until)
-    runs = tuple(run for run in reports.runs if run.purpose != ACCEPTANCE)
-    reports = replace(reports, runs=runs)
+    reports = replace(reports, runs=tuple(r for r in reports.runs if r.purpose != ACCEPTANCE))
     newest = reports.newest or now
     named = samples.with_sessions_of([r for r in reports.runs if newest - r.when <= recent])
     if named is not samples:

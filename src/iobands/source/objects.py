@@ -165,8 +165,7 @@ class ObjectStore:
         # what is rejected is read, and said, each time
         is_whole = len(rejected) == len(damaged) and frames.keys() <= there.keys()
         if len(new) > KEPT_FROM * len(rows) and is_whole:
-            read_now = {path: there[path] for path in (*files, *frames)}
-            stored = _Kept(read_now, Packed.of(rows.frame))
+            stored = _Kept({path: there[path] for path in (*files, *frames)}, Packed.of(rows.frame))
             with suppress(OSError):
                 write_sealed(cache, msgspec.msgpack.encode(stored))
         return rows, rejected
@@ -223,9 +222,8 @@ class ObjectStore:
         path = self._put_file(place, rows)
         paths = [*self._list(f"{place}/")]
         if len(paths) >= _TOGETHER:
-            with suppress(
-                _Damaged, FileNotFoundError
-            ):  # readers say which; another host joins them
+            # readers say which is damaged; another host joins them
+            with suppress(_Damaged, FileNotFoundError):
                 every = pl.concat([self._rows(each) for each in paths])
                 every = every.sort(TIME, "file", "line").unique(CONTENT, keep="first")
                 path = self._put_file(place, every)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -56,11 +56,6 @@ _SCHEMA: Final = {
 }
 
 
-def no_speeds() -> pl.DataFrame:
-    """Return an empty frame of speeds."""
-    return pl.DataFrame(schema=_SCHEMA)
-
-
 @dataclass(frozen=True)
 class Samples:
     """The content of perflogs as frames, in the order of time.
@@ -72,7 +67,7 @@ class Samples:
     values: Columns
     missed: pl.DataFrame
     rejected: tuple[Rejected, ...]
-    speeds: pl.DataFrame = field(default_factory=no_speeds)
+    speeds: pl.DataFrame
 
     @cached_property
     def rows(self) -> Mapping[SeriesKey, NDArray[np.uint32]]:
@@ -227,19 +222,17 @@ def speeds_of(said: pl.DataFrame, rows: Columns) -> tuple[pl.DataFrame, list[tup
     and count once.
     """
     if said.is_empty():
-        return no_speeds(), []
+        return pl.DataFrame(schema=_SCHEMA), []
     texts = pl.col(*_OF_RUN, "session").cast(pl.Categorical)
     of_run = rows.select(TIME, *_OF_RUN, "session", FILE, LINE).with_columns(texts)
     runs = of_run.join(said, on=[FILE, LINE]).unique([TIME, *_OF_RUN], keep="first")
     runs = runs.sort(TIME, FILE, LINE).with_row_index("run")
     every = pl.concat([_speeds(runs, kind, column) for kind, column in SPEED_COLUMNS.items()])
     bad = every.filter(~_GOOD).unique(["run", "kind"], keep="first")
-    places = runs.select("run", FILE, LINE)
+    bad_lines = bad.join(runs.select("run", FILE, LINE), on="run")
     rejected = [
         (file, line, f"{SPEED_COLUMNS[kind]}: {part!r} is not a speed; no speed of this run counts")
-        for kind, part, file, line in bad.join(places, on="run")
-        .select("kind", "part", FILE, LINE)
-        .iter_rows()
+        for kind, part, file, line in bad_lines.select("kind", "part", FILE, LINE).iter_rows()
     ]
     every = every.drop("part").join(bad, on=["run", "kind"], how="anti").sort("run")
     about = runs.select(TIME, *_OF_RUN, "session")[every["run"]]
