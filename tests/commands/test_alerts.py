@@ -274,6 +274,15 @@ def test_a_log_of_alerts_that_cannot_be_rebuilt_stays(
     monkeypatch.undo()
 
 
+def test_a_log_of_alerts_is_not_rebuilt_as_of_the_past(site: Path) -> None:
+    assert call("acknowledge", "disk", "write_bw", "--reason", "x")[0] == 0
+    log = Path("perflogs/here/alerts.jsonl")
+    before = log.read_bytes()
+    done, said = call("alerts", "--rebuild", "--as-of", "60d")
+    assert (done, log.read_bytes()) == (3, before)
+    assert "--as-of has no effect with --rebuild" in said
+
+
 def test_of_one_series_of_an_alert_of_several_it_is_said_that_the_alert_stays(site: Path) -> None:
     last = (NOW - (datetime.now(timezone.utc) - RAN)) / timedelta(days=1)
     rows = [

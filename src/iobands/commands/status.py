@@ -172,6 +172,7 @@ def alerts(
     if rebuild and options.store:
         raise cli.failure("--rebuild writes the site's own log; run it there, without --store")
     if rebuild:
+        cli.refuse("with --rebuild", "as_of")  # the log would lose what has happened since
         _rebuild(options)
     site = site_of(options)
     found = site.ledger
