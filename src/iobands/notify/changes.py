@@ -1,7 +1,7 @@
 """What is new since the last time, and the text of the message about it.
 
-Alerts begin, become worse, are still open or are over. A cause is the subject of a message: one
-alert, or several that belong together. A cause is recognised by its series, as the name of an alert
+Alerts begin, become worse, are still open or are over. A topic is the subject of a message: one
+alert, or several that belong together. A topic is recognised by its series, as the name of an alert
 changes while it grows.
 """
 
@@ -28,9 +28,9 @@ OPEN: Final = "still open"
 NEW_NAME: Final = "renamed"
 NEW_CAUSE: Final = "cause"
 
-#: A member of a cause that is an alert: its system, a colon and its number are behind this.
+#: A member of a topic that is an alert: its system, a colon and its number are behind this.
 _ALERT: Final = "alert:"
-#: After this time an open cause is sent once more.
+#: After this time an open topic is sent once more.
 _REMIND: Final = timedelta(days=7)
 _KINDS: Final = {
     Severity.INCIDENT: "drop",
@@ -52,77 +52,77 @@ _NAME: Final = "name:"
 
 @dataclass(frozen=True)
 class Event:
-    """A change of a cause, to be sent; `alerts` are its current alerts, empty if it is over.
+    """A change of a topic, to be sent; `alerts` are its current alerts, empty if it is over.
 
     `news` are the further falls of alerts, and what became known of causes, since the last message.
     """
 
     kind: str
-    cause: Topic
+    topic: Topic
     alerts: tuple[Alert, ...] = ()
     news: tuple[AlertEvent, ...] = ()
 
     @property
     def id(self) -> str:
         """The name of the event; it never changes."""
-        return f"{self.cause.id}-{self.cause.events}"
+        return f"{self.topic.id}-{self.topic.events}"
 
 
 def changes(
     before: Sequence[Topic], site: Snapshot, severities: frozenset[str]
 ) -> tuple[list[Topic], list[Event]]:
-    """Return the open causes now, the oldest first, and what changed since `before`.
+    """Return the open topics now, the oldest first, and what changed since `before`.
 
-    A cause that began in the future was recorded under a wrong clock. It counts as new, as its
+    A topic that began in the future was recorded under a wrong clock. It counts as new, as its
     reminder would otherwise not come for years. While the clock is wrong, only the clock is news,
-    and no cause is over.
+    and no topic is over.
     """
     before = [replace(each, began=min(each.began, site.now)) for each in before]
     alerts = [each for each in site.alerts if each.severity.value in severities]
     if site.clock:
         alerts = [each for each in alerts if each.subject == snapshot.CLOCK]
     in_doubt = any(each.subject == snapshot.CLOCK for each in site.alerts)
-    of_cause: defaultdict[str, list[Alert]] = defaultdict(list)
-    merged: set[str] = set()  # causes that became part of another
+    of_topic: defaultdict[str, list[Alert]] = defaultdict(list)
+    merged: set[str] = set()  # topics that became part of another
     new: list[Alert] = []
     for alert in alerts:
         kind = _KINDS[alert.severity]
         ids = [each.id for each in before if each.kind == kind and _is_of(alert, each)]
-        (of_cause[ids[0]] if ids else new).append(alert)
+        (of_topic[ids[0]] if ids else new).append(alert)
         merged.update(ids[1:])
     known = {each.name for each in (*site.series, *site.retired)}
-    causes: list[Topic] = []
+    topics: list[Topic] = []
     events: list[Event] = []
-    for cause in before:
-        if mine := of_cause.get(cause.id):
-            what, after = _followed(cause, mine, site.now)
+    for topic in before:
+        if mine := of_topic.get(topic.id):
+            what, after = _followed(topic, mine, site.now)
             if what:
                 after = replace(after, events=after.events + 1)
-                news = _events(mine, snapshot.FELL)[cause.falls :]
-                news += [] if cause.found is None else _events(mine, snapshot.CAUSED)[cause.found :]
+                news = _events(mine, snapshot.FELL)[topic.falls :]
+                news += [] if topic.found is None else _events(mine, snapshot.CAUSED)[topic.found :]
                 events.append(Event(what, after, tuple(mine), tuple(news)))
-            causes.append(after)
-        elif cause.id not in merged and (in_doubt or not _is_over(cause, known)):
-            causes.append(cause)
-        elif cause.id not in merged and cause.sent:
-            events.append(Event(ENDED, replace(cause, events=cause.events + 1)))
+            topics.append(after)
+        elif topic.id not in merged and (in_doubt or not _is_over(topic, known)):
+            topics.append(topic)
+        elif topic.id not in merged and topic.sent:
+            events.append(Event(ENDED, replace(topic, events=topic.events + 1)))
     for group in _grouped(new):
-        causes.append(_begun(group, site.now))
-        if causes[-1].sent:
-            events.append(Event(BEGAN, causes[-1], tuple(group)))
-    return causes, events
+        topics.append(_begun(group, site.now))
+        if topics[-1].sent:
+            events.append(Event(BEGAN, topics[-1], tuple(group)))
+    return topics, events
 
 
-def _is_of(alert: Alert, cause: Topic) -> bool:
-    if alert.number is not None and any(each.startswith(_ALERT) for each in cause.members):
-        return _numbered(alert) in cause.members
-    return not _members([alert]).isdisjoint(cause.members)  # so also what was noted before numbers
+def _is_of(alert: Alert, topic: Topic) -> bool:
+    if alert.number is not None and any(each.startswith(_ALERT) for each in topic.members):
+        return _numbered(alert) in topic.members
+    return not _members([alert]).isdisjoint(topic.members)  # so also what was noted before numbers
 
 
 def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
-    """Return alerts that began, grouped by cause. A change is a cause of its own.
+    """Return alerts that began, grouped by topic. A change is a topic of its own.
 
-    Missing samples of a file system have one cause, and so have checks that fail in the same way.
+    Missing samples of a file system have one topic, and so have checks that fail in the same way.
     """
     found: defaultdict[tuple[object, ...], list[Alert]] = defaultdict(list)
     for number, alert in enumerate(alerts):
@@ -138,7 +138,7 @@ def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
 
 
 def _begun(alerts: Sequence[Alert], now: datetime) -> Topic:
-    """Return alerts as a cause that begins now."""
+    """Return alerts as a topic that begins now."""
     members, quiet = _members(alerts), all(alert.is_quiet for alert in alerts)
     severities = (alert.severity.value for alert in alerts)
     ratios = [views.worst_member(each).ratio for each in alerts if each.members]
@@ -163,51 +163,51 @@ def _begun(alerts: Sequence[Alert], now: datetime) -> Topic:
     )
 
 
-def _followed(cause: Topic, alerts: Sequence[Alert], now: datetime) -> tuple[str | None, Topic]:
-    """Return what is new about an open cause, if anything, and its current state."""
+def _followed(topic: Topic, alerts: Sequence[Alert], now: datetime) -> tuple[str | None, Topic]:
+    """Return what is new about an open topic, if anything, and its current state."""
     today = _begun(alerts, now)
-    members = tuple(sorted({*today.members, *cause.members}))
-    after = replace(cause, members=members, quiet=today.quiet, found=today.found)
-    is_due = not cause.reminded and now - cause.began >= _REMIND
-    if not today.quiet and _is_worse(cause, today):
-        kept = {"id": cause.id, "members": members, "began": cause.began, "events": cause.events}
-        return WORSE, replace(today, **kept, reminded=cause.reminded or is_due)
-    if today.quiet or not cause.sent:
+    members = tuple(sorted({*today.members, *topic.members}))
+    after = replace(topic, members=members, quiet=today.quiet, found=today.found)
+    is_due = not topic.reminded and now - topic.began >= _REMIND
+    if not today.quiet and _is_worse(topic, today):
+        kept = {"id": topic.id, "members": members, "began": topic.began, "events": topic.events}
+        return WORSE, replace(today, **kept, reminded=topic.reminded or is_due)
+    if today.quiet or not topic.sent:
         return None, after
-    if not cause.certain and today.certain:
+    if not topic.certain and today.certain:
         return CONFIRMED, replace(after, certain=True)
-    if cause.found is not None and (today.found or 0) > cause.found:
+    if topic.found is not None and (today.found or 0) > topic.found:
         return NEW_CAUSE, replace(after, title=today.title)
-    is_known = all(_numbered(each) in cause.members for each in alerts)
-    if is_known and today.title != cause.title:
+    is_known = all(_numbered(each) in topic.members for each in alerts)
+    if is_known and today.title != topic.title:
         return NEW_NAME, replace(after, title=today.title)
     return (OPEN, replace(after, reminded=True)) if is_due else (None, after)
 
 
-def _is_worse(cause: Topic, today: Topic) -> bool:
-    """Return whether a cause is worse than when it was last sent.
+def _is_worse(topic: Topic, today: Topic) -> bool:
+    """Return whether a topic is worse than when it was last sent.
 
     That is so if its severity is worse, if it is critical again after it was acknowledged, if it
     fell again, if its level is lower by intervals that do not overlap, or if twice as many members
     are missing, unfit or failed.
     """
-    is_graver = _RANK[today.severity] < _RANK[cause.severity]
-    if is_graver or cause.quiet or today.falls > cause.falls:
+    is_graver = _RANK[today.severity] < _RANK[topic.severity]
+    if is_graver or topic.quiet or today.falls > topic.falls:
         return True
-    if cause.kind in _COUNTED:
-        return today.number >= 2 * cause.number
-    if cause.kind != "drop" or today.high is None or cause.low is None:
+    if topic.kind in _COUNTED:
+        return today.number >= 2 * topic.number
+    if topic.kind != "drop" or today.high is None or topic.low is None:
         return False
-    return today.high < cause.low
+    return today.high < topic.low
 
 
 def _events(alerts: Iterable[Alert], kind: str) -> list[AlertEvent]:
     return [each for alert in alerts for each in alert.events if each.kind == kind]
 
 
-def _is_over(cause: Topic, known: set[str]) -> bool:
-    """Return whether a cause without alerts is over; without its series that is not known."""
-    named = [each for each in cause.members if not each.startswith((_NAME, _ALERT))]
+def _is_over(topic: Topic, known: set[str]) -> bool:
+    """Return whether a topic without alerts is over; without its series that is not known."""
+    named = [each for each in topic.members if not each.startswith((_NAME, _ALERT))]
     return not named or any(each in known for each in named)
 
 
@@ -231,13 +231,13 @@ _MOST_SERIES: Final = 20
 
 def message_of(event: Event, site: Snapshot, page: str) -> Message:
     """Return the message about an event."""
-    cause = event.cause
+    topic = event.topic
     lines = [printable(f"New: {views.news_text(each, site)}") for each in event.news]
     lines += [line for alert in event.alerts[:_MOST_ALERTS] for line in _of_alert(alert, site)]
     if (hidden := len(event.alerts) - _MOST_ALERTS) > 0:
         lines.append(f"and {hidden} more")
     if event.kind == ENDED:
-        lines += _recovered(cause, site)
+        lines += _recovered(topic, site)
     elif event.alerts and not event.alerts[0].reason:
         name = event.alerts[0].name
         lines += ["", f"Next step: {views.command_text('explain', name)}"]
@@ -250,24 +250,24 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     if number and (alert := next((each for each in alike if each.number == number), None)):
         page = views.address_of(alert, page)
     lines += [page] if page else []
-    first = f"{cause.severity} {_headline(event, site)}"
+    first = f"{topic.severity} {_headline(event, site)}"
     members = (member for alert in event.alerts for member in alert.members)
     labels = (printable(member.series.label) for member in members)
     worst = event.alerts[0] if event.alerts else None
     return Message(
         id=event.id,
-        cause=cause.id,
+        cause=topic.id,
         kind=event.kind,
-        severity=cause.severity,
+        severity=topic.severity,
         title=f"{event.kind}: {first}",
         text="\n".join(lines) + "\n",
         when=site.now.isoformat(),
         page=page,
         system=system,
         alert=number,
-        subject=printable(worst.subject) if worst else cause.title,
+        subject=printable(worst.subject) if worst else topic.title,
         found=printable(views.cause_text(worst, site)) if worst else "",
-        since=(worst.since if worst and worst.since else cause.began).isoformat(),
+        since=(worst.since if worst and worst.since else topic.began).isoformat(),
         certainty=worst.certainty.value if worst and worst.certainty else "",
         ratio=worst.ratio if worst else None,
         series=tuple(dict.fromkeys(labels))[:_MOST_SERIES],
@@ -275,8 +275,8 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
 
 
 def _alert_of(event: Event) -> tuple[str, int | None]:
-    """Return the system of a cause and, if it is one alert with a number, that number."""
-    numbered = [each for each in event.cause.members if each.startswith(_ALERT)]
+    """Return the system of a topic and, if it is one alert with a number, that number."""
+    numbered = [each for each in event.topic.members if each.startswith(_ALERT)]
     if len(numbered) == 1:
         system, _, number = numbered[0].removeprefix(_ALERT).rpartition(":")
         return system, int(number)
@@ -286,7 +286,7 @@ def _alert_of(event: Event) -> tuple[str, int | None]:
 
 def _headline(event: Event, site: Snapshot) -> str:
     if len(event.alerts) != 1:
-        return event.cause.title
+        return event.topic.title
     said = [printable(each) for each in views.details(event.alerts[0], site, short=True)[:2]]
     return ", ".join([views.named(event.alerts[0], site), *filter(None, said)])[:180]
 
@@ -304,12 +304,12 @@ def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:
             yield f"  and {hidden} more"
 
 
-def _recovered(cause: Topic, site: Snapshot) -> Iterator[str]:
-    """Yield since when a cause was known, and how it ended."""
-    since = views.day_text(cause.began, site.now)
-    yield f"{cause.title} is no longer {cause.severity}; known since {since}"
+def _recovered(topic: Topic, site: Snapshot) -> Iterator[str]:
+    """Yield since when a topic was known, and how it ended."""
+    since = views.day_text(topic.began, site.now)
+    yield f"{topic.title} is no longer {topic.severity}; known since {since}"
     # each system has its own numbers
-    mine = [each for each in site.past if _numbered(each) in cause.members]
+    mine = [each for each in site.past if _numbered(each) in topic.members]
     names = [(each.number, each.subject, each.since) for each in mine]
     for entry in site.ledger.entries:
         if (entry.number, entry.subject, entry.since) in names:

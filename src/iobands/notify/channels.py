@@ -1,7 +1,7 @@
 """The ways to send a message: webhooks, mail, any command, and issue trackers.
 
-A tracker gets one issue for a cause and a comment for each later event; the issue is closed when
-the cause is over.
+A tracker gets one issue for a topic and a comment for each later event; the issue is closed when
+the topic is over.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def send_mail(message: Message, options: Mapping[str, Any]) -> None:
 
 
 def as_mail(message: Message, options: Mapping[str, Any]) -> EmailMessage:
-    """Return the mail: a repetition has the same Message-ID, and a cause is a thread."""
+    """Return the mail: a repetition has the same Message-ID, and a topic is a thread."""
     domain = options["from"].rpartition("@")[2]
     mail = EmailMessage()
     mail["From"] = options["from"]
@@ -275,9 +275,9 @@ _ZERO_WIDTH: Final = "\u200b"
 
 
 def send_issue(message: Message, options: Mapping[str, Any], kind: str) -> None:
-    """Open the issue of a message's cause, comment on it or close it, each once.
+    """Open the issue of a message's topic, comment on it or close it, each once.
 
-    An issue and a comment carry the ids of cause and event, and are searched for before they are
+    An issue and a comment carry the ids of topic and event, and are searched for before they are
     made.
 
     Raises:

@@ -40,15 +40,15 @@ _MOST: Final = 500  # characters of a server's answer
 
 
 def news(site: Snapshot, settings: Settings, state: OutboxState) -> OutboxState:
-    """Return the causes now, and the messages about what has changed since `state`."""
-    causes, events = changes(state.causes, site, settings.severities)
+    """Return the topics now, and the messages about what has changed since `state`."""
+    topics, events = changes(state.causes, site, settings.severities)
     pending = list(state.pending)
     for event in events:
-        severity = event.cause.severity
+        severity = event.topic.severity
         names = tuple(each.name for each in settings.channels if severity in each.severities)
         if names:
             pending.append((message_of(event, site, settings.page), names))
-    return OutboxState(tuple(causes), tuple(pending))
+    return OutboxState(tuple(topics), tuple(pending))
 
 
 def test(settings: Settings, now: datetime) -> Iterator[tuple[str, str]]:

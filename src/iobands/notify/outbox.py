@@ -1,8 +1,8 @@
-"""Who gets messages, what a message says of a cause, and the outbox that keeps it until it is sent.
+"""Who gets messages, what a message says of a topic, and the outbox that keeps it until it is sent.
 
 `config/notify.yaml` names the receivers, and where their secrets are.
 
-The outbox has a JSON file for each message and channel. Causes and messages are written before
+The outbox has a JSON file for each message and channel. Topics and messages are written before
 anything is sent, so a message is lost only with its file. It is sent twice, with the same id, only
 if the process ends after sending and before recording it.
 """
@@ -139,7 +139,7 @@ def scrubbed(text: str) -> str:
     return text
 
 
-#: The kind of the message that a cause is over.
+#: The kind of the message that a topic is over.
 ENDED: Final = "recovered"
 #: What may be part of the name of a file.
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+\Z")]
@@ -162,7 +162,7 @@ class Topic(_Written, frozen=True):
 
     It is recognised by its `members`, series or other subjects, as the name of an alert changes.
     `severity`, `number` (of members) and the interval `low` to `high` of the worst level over its
-    baseline are as last sent. `sent` is false for a cause that was acknowledged before the first
+    baseline are as last sent. `sent` is false for a topic that was acknowledged before the first
     message. `events` counts the messages, `falls` how often its alerts fell again. `certain` is
     false until a message has said that its alerts are certain.
     """
@@ -189,8 +189,8 @@ class Topic(_Written, frozen=True):
 class Message(_Written, frozen=True):
     """What is sent about an event, the same in every channel; contract 9 defines the fields.
 
-    `id` identifies the event, so that a receiver can recognise a repetition, and `cause` what it is
-    about. Times are ISO 8601. `found` says what may have caused the alert.
+    `id` identifies the event, so that a receiver can recognise a repetition, and `cause` its
+    topic. Times are ISO 8601. `found` says what may have caused the alert.
     """
 
     id: _Name
@@ -225,7 +225,7 @@ class Delivery(_Written, frozen=True):
 
 
 class OutboxState(msgspec.Struct, frozen=True):
-    """The open causes, and messages with channels that have no file yet."""
+    """The open topics, and messages with channels that have no file yet."""
 
     causes: tuple[Topic, ...]
     pending: tuple[tuple[Message, tuple[_Name, ...]], ...]
