@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 
-from iobands.measure import SESSION_ENV
+import pytest
+
+from iobands.measure import SESSION_ENV, processes
 from iobands.measure.processes import end_session, processes_of
 
 
-def test_what_a_session_left_is_ended_and_nothing_else() -> None:
+def test_what_a_session_left_is_ended_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_GRACE", 1)
     # one in a session of its own that does not want to end, and one of another session
     stubborn = (
         "trap '' TERM; setsid sh -c \"trap '' TERM; echo; while :; do sleep 0.1; done\" & wait"
@@ -22,7 +25,7 @@ def test_what_a_session_left_is_ended_and_nothing_else() -> None:
     ):
         assert mine.stdout is not None
         mine.stdout.readline()
-        number, left = end_session("mine", patience=1)
+        number, left = end_session("mine")
         status = other.poll()
         other.kill()
         assert (number >= 2, left, processes_of("mine"), status) == (True, [], [], None)

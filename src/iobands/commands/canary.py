@@ -80,8 +80,7 @@ def canary(
         except Exception as error:
             traceback.print_exc()
             status, said = UNKNOWN, f"{type(error).__name__}: {error}"
-        line = printable(f"IOBANDS {_WORDS[status]}: {name}: {said}")
-        return status, line.replace("|", "/")
+        return status, printable(f"IOBANDS {_WORDS[status]}: {name}: {said}").replace("|", "/")
 
     status, line = node_canary.within(limit + wait + 15, work)
     cli.show(line)

@@ -186,8 +186,7 @@ def _session(perflogs: Path) -> Line:
     last = measure.read_last_session(perflogs)
     if last is None:
         return warned("session", "none yet", "measure once by hand: iobands run")
-    ago = age_text(datetime.now(timezone.utc) - last.began)
-    text = f"the last one began {ago}: {last.how}"
+    text = f"the last one began {age_text(datetime.now(timezone.utc) - last.began)}: {last.how}"
     if last.how == COMPLETED:
         return Line("session", text)
     return warned("session", f"{text}: {last.reason}", f"see perflogs/{measure.LOG}")

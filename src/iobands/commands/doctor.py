@@ -104,8 +104,7 @@ def _copies() -> Iterator[Line]:
     entries = [*os.environ.get("PYTHONPATH", "").split(os.pathsep), *sys.path]
     found = {Path(entry).resolve() / "iobands" for entry in entries if entry} - {here}
     for other in sorted(each for each in found if (each / "version.py").is_file()):
-        remedy = "unset PYTHONPATH, or uninstall one of them"
-        yield failed("another iobands", str(other), remedy)
+        yield failed("another iobands", str(other), "unset PYTHONPATH, or uninstall one of them")
 
 
 def _packages() -> Line:

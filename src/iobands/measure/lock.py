@@ -369,8 +369,8 @@ def end_record(
 ) -> None:
     """Record how a session ended, or raise OSError."""
     now = datetime.now(timezone.utc).replace(microsecond=0)
-    ended = replace(record, ended=now, how=how, counts=counts, reason=reason)
-    _write_record(perflogs, replace(ended, seconds=seconds or {}))
+    ended = replace(record, ended=now, how=how, counts=counts, reason=reason, seconds=seconds or {})
+    _write_record(perflogs, ended)
 
 
 def restore_record(perflogs: Path, former: LastSession | None) -> None:

@@ -104,13 +104,12 @@ def open_to_all(perflogs: Path) -> list[str]:
         sticky = stat.S_ISDIR(mode) and mode & stat.S_ISVTX
         if mode & stat.S_IWOTH and not (sticky or stat.S_ISLNK(mode)):
             found.append(str(path))
-    said = f"{_first(found)}: all users may write there: chmod -R o-w {perflogs}"
-    return [said] if found else []
+    remedy = f"all users may write there: chmod -R o-w {perflogs}"
+    return [f"{_first(found)}: {remedy}"] if found else []
 
 
 def _first(found: Sequence[str]) -> str:
-    more = f" and {len(found) - 1} more" if found[1:] else ""
-    return f"{found[0]}{more}" if found else ""
+    return found[0] + (f" and {len(found) - 1} more" if found[1:] else "")
 
 
 def end_lines(perflogs: Path, system: str) -> list[Path]:
@@ -160,8 +159,7 @@ def reconcile(reports: Iterable[Path], perflogs: Path) -> tuple[list[str], list[
     for path, samples in wanted.items():
         try:
             if added := _append(path, samples):
-                said = "missing in its perflog, written from the report"
-                notes.append(f"{_first(added)}: {said}")
+                notes.append(f"{_first(added)}: missing in its perflog, written from the report")
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             lost += [f"{path}: {_name(cells)} could not be recorded: {why}" for cells in samples]

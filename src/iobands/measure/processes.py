@@ -30,6 +30,7 @@ _NETWORK: Final = Path("/sys/class/net")
 # Fields of /proc/PID/stat behind the name: 3, 5 and 22 of proc_pid_stat(5).
 _STATE, _GROUP, _STARTED = 0, 2, 19
 _MOST_PIDS: Final = 2**22  # PID_MAX_LIMIT of Linux
+_GRACE: Final = 10  # seconds for processes to end
 
 
 @dataclass(frozen=True)
@@ -141,13 +142,13 @@ def processes_of(session: str) -> list[Process]:
     return found
 
 
-def end_session(session: str, patience: float = 10) -> tuple[int, list[Process]]:
-    """End a session's processes, by SIGKILL after `patience` s; return how many, and which stay."""
+def end_session(session: str) -> tuple[int, list[Process]]:
+    """End a session's processes, by SIGKILL after 10 s; return how many, and which stay."""
     left = processes_of(session)
     number = len(left)
     for how in (signal.SIGTERM, signal.SIGKILL):
         asked: set[Process] = set()
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + _GRACE
         # one that has just been forked was in no earlier list
         while left and time.monotonic() < deadline:
             for process in {*left} - asked:

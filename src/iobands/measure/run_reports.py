@@ -79,8 +79,7 @@ def read_run_reports(
     runs: list[CheckRun] = []
     newest: datetime | None = None
     rejected: list[Rejected] = []
-    files = report_files(directory, system, rejected)
-    for changed, path in reversed(by_age(files)):
+    for changed, path in reversed(by_age(report_files(directory, system, rejected))):
         if newest and newest.timestamp() - changed > within.total_seconds():
             break
         try:
@@ -271,20 +270,16 @@ def load_report(path: Path) -> Report:
     Raises:
         Unusable: it cannot be read, or is no run report; of the first, the cause is an OSError.
     """
-    try:  # reading a pipe waits for a writer, and some devices never end
-        is_endless = path.is_fifo() or path.is_char_device()
-        report = None if is_endless else json.loads(read_small(path, _LARGEST))
+    try:
+        if path.is_fifo() or path.is_char_device():  # which never was a report
+            raise OSError("not a regular file")
+        report = json.loads(read_small(path, _LARGEST))
     except OSError as error:
         raise Unusable(not_read(path, error).reason) from error
     except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
         raise Unusable(f"not JSON: {error}".splitlines()[0]) from error
     if not isinstance(report, dict):
-        why = (
-            "cannot be read: not a regular file"
-            if is_endless
-            else "not a run report: not an object"
-        )
-        raise Unusable(why)
+        raise Unusable("not a run report: not an object")
     session = _of_type(dict, report, "session_info")
     runs = _of_type(list, report, "runs")
     cases = [each for run in runs for each in _of_type(list, run, "testcases", "a run without")]

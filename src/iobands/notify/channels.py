@@ -111,8 +111,7 @@ def post_message(message: Message, options: Mapping[str, Any]) -> None:
     headers = {"Idempotency-Key": message.id}
     if "token" in options:
         headers["Authorization"] = f"Bearer {secret(options['token'])}"
-    body = _body(message, options.get("form", "json"))
-    call("POST", url, json=body, auth=Headers(headers))
+    call("POST", url, json=_body(message, options.get("form", "json")), auth=Headers(headers))
 
 
 def _body(message: Message, form: str) -> dict[str, Any]:

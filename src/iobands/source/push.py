@@ -366,8 +366,7 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
             mine[name] = Seen(read[-1].digest)
         documents[system], seen[system] = read, mine
     times = [*filter(None, [before.newest]), *new.select(pl.max(TIME)).drop_nulls()[TIME]]
-    newest = max(times, default=None)
-    return Gathered(new, documents, Pushed(cursors, newest, seen))
+    return Gathered(new, documents, Pushed(cursors, max(times, default=None), seen))
 
 
 def _moment(seconds: float) -> datetime:
@@ -473,7 +472,6 @@ def _rejected_document(perflogs: Path, system: str, rejected: Sequence[Rejected]
         for each in rejected
         if each.path.is_relative_to(perflogs / path_part(system))
     ]
-    logs = perflog_files(perflogs, system)
-    changed = max((path.stat().st_mtime for path in logs), default=0)
+    changed = max((path.stat().st_mtime for path in perflog_files(perflogs, system)), default=0)
     content = json.dumps(said, default=str).encode()
     return StoredDocument(f"perflogs/{system}/{REJECTED}", _moment(changed), content)

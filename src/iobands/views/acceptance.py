@@ -47,8 +47,7 @@ def acceptance_lines(acceptance: Acceptance) -> list[str]:
     for each in acceptance.lines:
         promise, decision = each.line.promise, each.decision
         rate = "" if decision.rate is None else figure(decision.rate)
-        promised = f"{figure(promise.rate)} {promise.unit}"
-        runs = f"{decision.runs} of {promise.runs}"
+        promised, runs = _rate(promise, promise.rate), f"{decision.runs} of {promise.runs}"
         rows.append((each.line.name, decision.outcome.value, rate, promised, runs))
     every = writing.blocks(rows, output_width(), right=(2,), indent="")
     return [line for row in every for line in row]
@@ -176,8 +175,7 @@ def _measured(accepted: AcceptedLine) -> str:
     measured = _rate(accepted.line.promise, decision.rate)
     if decision.lower is None or decision.upper is None:
         return measured
-    between = f"{figure(decision.lower)} to {figure(decision.upper)}"
-    return f"{measured} (90 % interval {between})"
+    return f"{measured} (90 % interval {figure(decision.lower)} to {figure(decision.upper)})"
 
 
 def _evidence(accepted: AcceptedLine) -> float:

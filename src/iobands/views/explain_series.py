@@ -141,8 +141,7 @@ def of_series(
     """
     onset, status = start_of(series), series.status
     others = relations_of(site, series, onset)
-    is_missing = status.state is State.NO_DATA
-    why = (status.missing or status.why) if is_missing else status.why
+    why = (status.missing if status.state is State.NO_DATA else "") or status.why
     why = "; its newest run collapsed" if status.is_low_once else why and f": {why}"
     yield f"{series.label}: {status.state.value}{why}"
     yield f"at {time_text(site.now)} UTC; all times are UTC"

@@ -210,8 +210,7 @@ def _draw_changes(axes: Axes, changes: Sequence[Change], newest: datetime) -> No
 
 
 def _title(axes: Axes, label: str, state: str, pad: float | None = None) -> None:
-    short = shorten(label, _LONGEST, placeholder=" …")
-    axes.set_title(f"{short}: {state}", pad=pad)
+    axes.set_title(f"{shorten(label, _LONGEST, placeholder=' …')}: {state}", pad=pad)
 
 
 def _legend(*panels: Axes) -> None:

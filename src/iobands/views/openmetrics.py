@@ -42,8 +42,7 @@ def state_metrics(site: Snapshot) -> str:
         labels, status = _labels(each.key), each.status
         found["series_state"].append(({**labels, "state": status.state.value}, 1, None))
         for name in _BAND if status.band else ():
-            value = getattr(status.band, name)
-            found["band"].append(({**labels, "figure": name}, value, None))
+            found["band"].append(({**labels, "figure": name}, getattr(status.band, name), None))
         if status.value is not None and status.when:
             time = status.when.timestamp()
             found["sample"].append((labels, status.value, None))

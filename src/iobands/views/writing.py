@@ -248,8 +248,7 @@ def action_text(action: snapshot.Action, *, dated: bool = True) -> str:
     if action.kind == snapshot.REBASELINE and action.since:
         span = f" (from {_date_text(action.since)} on)"
     when = time_text(action.when) if dated else f"at {action.when:%H:%M}"
-    is_undo = action.kind == snapshot.UNDO
-    done = "undone" if is_undo else f"{action.kind.removesuffix('e')}ed"
+    done = "undone" if action.kind == snapshot.UNDO else f"{action.kind.removesuffix('e')}ed"
     return f"{done} {when} by {action.who}: {action.reason}{span}"
 
 
