@@ -278,6 +278,24 @@ def test_a_schedule_and_a_channel_that_answers(
     assert f"OK channel chat: 127.0.0.1, port {port}, answers" in said
 
 
+def test_an_issue_tracker_without_a_url_is_the_public_one(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise SessionError("no ReFrame here")  # which takes its time
+
+    monkeypatch.setattr("iobands.measure.describe", refused)
+    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: socket.socket())
+    monkeypatch.setenv("TRACKER_TOKEN", "tr4cker-t0ken")
+    rest = "project: storage/io, token: {env: TRACKER_TOKEN}"
+    (site / "config" / "notify.yaml").write_text(
+        f"schema: 1\nchannels:\n  lab: {{type: gitlab, {rest}}}\n  hub: {{type: github, {rest}}}\n"
+    )
+    said = doctor_here(site, monkeypatch)[1]
+    assert "OK channel lab: gitlab.com, port 443, answers" in said
+    assert "OK channel hub: api.github.com, port 443, answers" in said
+
+
 def test_the_store_has_a_line(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise SessionError("no ReFrame here")  # which takes its time

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from iobands import measure
 from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, SessionError
-from iobands.notify.outbox import SendError, read_settings, scrubbed, secret
+from iobands.notify.outbox import PORTS, TRACKERS, SendError, read_settings, scrubbed, secret
 from iobands.source.perflog import unknown_columns
 from iobands.source.push import late, open_store, read_pushed, store_of
 from iobands.source.site_file import SiteFile, read_site_file
@@ -32,7 +32,6 @@ _CONNECT_SECONDS: Final = 5
 _STORE_SECONDS: Final = 20
 _LEAST_GIB: Final = 1  # free space for perflogs and the dashboard
 _GIB: Final = 2**30
-_PORTS: Final = {"tls": 465, "starttls": 587}
 #: In an entry that measures only what is in doubt, after a session has said what that is.
 _SUSPECTS: Final = re.compile(r" --suspects\b|\biobands-suspects\b")
 _SCHEDULERS: Final = (
@@ -269,11 +268,11 @@ def _reached(options: Mapping[str, Any]) -> str:
         if not shutil.which(program):
             raise SendError(f"{program}: no such program")
         return str(program)
-    if "url" in options:
-        parts = urlsplit(secret(options["url"]))
+    if url := options.get("url", TRACKERS.get(options.get("type", ""))):
+        parts = urlsplit(secret(url))
         host, port = parts.hostname or "", parts.port or {"http": 80}.get(parts.scheme, 443)
     else:
-        usual = _PORTS.get(options.get("security", ""), 25)
+        usual = PORTS[options.get("security", "none")]
         host, port = options.get("server", "localhost"), options.get("port", usual)
     try:
         socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()

@@ -23,14 +23,21 @@ import urllib3
 from msgspec.structs import asdict
 
 from iobands.model import naming, printable
-from iobands.notify.outbox import ENDED, Message, PartlySentError, SendError, secret
+from iobands.notify.outbox import (
+    ENDED,
+    PORTS,
+    TRACKERS,
+    Message,
+    PartlySentError,
+    SendError,
+    secret,
+)
 
 _SECONDS: Final = 30
 _MAIL_SECONDS: Final = 60
 _MOST_BYTES: Final = 32 << 20  # of an answer: a hundred issues have less
 _QUOTE: Final = "'"
 _ESCAPED: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_PORTS: Final = {"none": 25, "starttls": 587, "tls": 465}
 _TRUSTED: Final = "to none if the network is trusted"
 _Json = TypeVar("_Json", list[dict[str, Any]], dict[str, Any])
 
@@ -236,7 +243,7 @@ def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
     if "password" in options and "security" not in options:
         remedy = f"set security to starttls or tls, or {_TRUSTED}"
         raise SendError(f"the password would be sent unencrypted: {remedy}")
-    server, port = options.get("server", "localhost"), options.get("port", _PORTS[security])
+    server, port = options.get("server", "localhost"), options.get("port", PORTS[security])
     with naming(options.get("ca", "")):
         context = ssl.create_default_context(cafile=options.get("ca"))
     link: smtplib.SMTP
@@ -286,17 +293,17 @@ def send_issue(message: Message, options: Mapping[str, Any], kind: str) -> None:
     project, label = options["project"], options.get("label", "iobands")
     token, labels = secret(options["token"]), [label]
     if kind == "gitlab":  # version 4
-        home, path = "https://gitlab.com", f"api/v4/projects/{quote(project, safe='')}/issues"
+        path = f"api/v4/projects/{quote(project, safe='')}/issues"
         headers, labels = {"PRIVATE-TOKEN": token}, label
         number_of, text_of, comments_of = "iid", "description", "notes"
         method, closing = "PUT", {"state_event": "close"}
     else:
-        home, path = "https://api.github.com", f"repos/{project}/issues"
+        path = f"repos/{project}/issues"
         headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
         headers["X-GitHub-Api-Version"] = "2022-11-28"
         number_of, text_of, comments_of = "number", "body", "comments"
         method, closing = "PATCH", {"state": "closed"}
-    issues, auth = f"{options.get('url', home).rstrip('/')}/{path}", Headers(headers)
+    issues, auth = f"{options.get('url', TRACKERS[kind]).rstrip('/')}/{path}", Headers(headers)
 
     def search(url: str, query: Mapping[str, str], ident: str) -> dict[str, Any] | None:
         """Return the issue or the comment that carries `ident`, or None."""

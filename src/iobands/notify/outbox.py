@@ -30,6 +30,10 @@ from iobands.snapshot import LASTING, Severity
 _SETTINGS_SCHEMA: Final = Path(__file__).with_name("notify.schema.yaml")
 #: The default subjects of messages: alerts with another exit status than 0.
 NOTIFIED: Final = frozenset(each.value for each in Severity if each.exit_status != model.OK)
+#: The usual ports of mail servers, by their security.
+PORTS: Final = {"none": 25, "starttls": 587, "tls": 465}
+#: The trackers of channels without an address.
+TRACKERS: Final = {"gitlab": "https://gitlab.com", "github": "https://api.github.com"}
 _MOST_BYTES: Final = 4096  # of a secret
 # The forms in which libraries may print a secret.
 _secrets: set[str] = set()
