@@ -19,9 +19,18 @@ import pytest
 from msgspec.structs import replace
 
 from iobands.model import FileError
-from iobands.notify import deliver
+from iobands.notify import deliver, outbox
 from iobands.notify.deliver import attempt, ping, report, send
-from iobands.notify.outbox import NOTIFIED, Channel, Message, Outbox, SendError, read_settings
+from iobands.notify.outbox import (
+    NOTIFIED,
+    Channel,
+    Message,
+    Outbox,
+    SendError,
+    read_settings,
+    scrubbed,
+    secret,
+)
 from tests.commands.calling import call
 from tests.factory import NOW, daily, write_perflog
 from tests.notify.servers import Mails, Web, mail_server, web_server
@@ -397,3 +406,13 @@ def test_an_answer_of_a_mail_server_without_end_fills_no_memory() -> None:
     assert attempt(partial(send, mail, MESSAGE)) == "the answer of the server has no end"
     talker.join()
     listener.close()
+
+
+def test_of_an_address_without_a_path_the_host_alone_is_hidden(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outbox, "_secrets", set())
+    secret("https://hook.example.org")
+    assert scrubbed("https://hook.example.org/ does not answer; is it down?") == (
+        "…/ does not answer; is it down?"
+    )

@@ -132,7 +132,7 @@ def _noted(found: str) -> str:
     if "://" in found:  # an address: libraries print its parts
         parts = urlsplit(found)
         forms = {parts.path, f"{parts.path}?{parts.query}", parts.password or ""}
-        _secrets.update(forms - {"", "/"})
+        _secrets.update(forms - {"", "/", "?"})
     return found
 
 
