@@ -106,10 +106,10 @@ class _Accepting:
                 time.sleep(wait)
                 continue
             due = [by for by, when in missing.items() if when <= moment]
-            before = self._runs_by_check(now)
+            before = _runs_by_check(now)
             problems = self._measure(due, left, verbose)
             now = self._judged(write=True)
-            after = self._runs_by_check(now)
+            after = _runs_by_check(now)
             self.stuck |= {by for by in due if before[by] == after[by]}
         self._end(now, problems)
 
@@ -128,11 +128,11 @@ class _Accepting:
     def _missing(self, now: Acceptance) -> dict[MeasuredBy, datetime]:
         """Return the checks that have an undecided line, and from when on each may run."""
         found: dict[MeasuredBy, datetime] = {}
-        for by, line in zip(self.begun.lines, now.lines, strict=True):
-            if line.runs_left and by not in self.stuck:
+        for line in now.lines:
+            if line.runs_left and line.by not in self.stuck:
                 gap = timedelta(hours=line.line.promise.spacing_hours)
                 due = line.runs[-1][model.TIME] + gap if line.runs else self.begun.since
-                found[by] = min(due, found.get(by, due))
+                found[line.by] = min(due, found.get(line.by, due))
         return found
 
     def _measure(self, due: Sequence[MeasuredBy], seconds: float, verbose: bool) -> list[str]:
@@ -155,17 +155,11 @@ class _Accepting:
             cli.note(note)
         return [*chain(*(outcome.problems for outcome in outcomes))]
 
-    def _runs_by_check(self, now: Acceptance) -> Counter[MeasuredBy]:
-        found: Counter[MeasuredBy] = Counter()
-        for by, line in zip(self.begun.lines, now.lines, strict=True):
-            found[by] += len(line.runs)
-        return found
-
     def _cost(self, now: Acceptance) -> list[str]:
         """Return what the runs that are left cost at most, by the check of some lines."""
         left: Counter[MeasuredBy] = Counter()
-        for by, line in zip(self.begun.lines, now.lines, strict=True):
-            left[by] = max(left[by], line.runs_left)
+        for line in now.lines:
+            left[line.by] = max(left[line.by], line.runs_left)
         gib_per_tib, costs = measure.GIB_PER_TIB, self.costs
         tib = {by: runs * costs[by].written_gib / gib_per_tib for by, runs in left.items()}
         hours = {by: runs * costs[by].node_hours for by, runs in left.items()}
@@ -183,8 +177,8 @@ class _Accepting:
         said = [*acceptance_lines(now), ""]
         stuck = [
             f"gave no rate: {line.line.name}: {line.failures[-1] if line.failures else 'no run'}"
-            for by, line in zip(self.begun.lines, now.lines, strict=True)
-            if by in self.stuck and line.runs_left
+            for line in now.lines
+            if line.by in self.stuck and line.runs_left
         ]
         if missing := self._missing(now):
             when = min(missing.values())
@@ -193,6 +187,10 @@ class _Accepting:
         said.append(f"Report: {self.directory / source.REPORT_NAME}")
         cli.say(*said, f"SHA-256: {source.hash_of(self.directory)}")
         raise typer.Exit(worst([_status_of(now), cli.problems([*problems, *stuck])]))
+
+
+def _runs_by_check(acceptance: Acceptance) -> Counter[MeasuredBy]:
+    return Counter(line.by for line in acceptance.lines for _ in line.runs)
 
 
 def _checked(directory: Path) -> int:

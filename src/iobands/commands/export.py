@@ -96,11 +96,7 @@ def import_(
     The rows go to `imported-NAME.log` next to the measured perflogs, which stay unchanged. Rows
     that were imported before are not added again. The exit status is 0, or 3 after an error.
     """
-    from iobands.source.convert import (  # noqa: PLC0415
-        FieldMapping,
-        convert,
-        read_mapping,
-    )
+    from iobands.source.convert import FieldMapping, convert, read_mapping  # noqa: PLC0415
 
     target = perflogs or cli.default_path(Path("perflogs"))
     found = convert(source, read_mapping(mapping) if mapping else FieldMapping(), target)

@@ -194,11 +194,11 @@ def alerts(
             lines.append(f"{_BELOW}{action.owner or action.who}, {when}: {action.reason}")
     if len(found.entries) > len(shown):
         lines.append(f"and {len(found.entries) - len(shown)} earlier ones; list them with --all")
-    verdicts = found.real + found.false
-    figures = "no verdict yet; give one with `iobands resolve --verdict real|false`"
-    figures = figures if shown else ""
-    if verdicts:
+    figures = ""
+    if verdicts := found.real + found.false:
         figures = f"precision {100 * found.real / verdicts:.0f} % of {plural(verdicts, 'verdict')}"
+    elif shown:
+        figures = "no verdict yet; give one with `iobands resolve --verdict real|false`"
     if found.delay is not None:
         figures += f"; median detection delay {found.delay:g} runs"
     cli.say(*lines, *(["", figures] if figures else []))

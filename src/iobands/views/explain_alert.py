@@ -52,7 +52,6 @@ _ANSWERS: Final = {
 # The targets that a cause names, such as `OST 7`; older logs have their number before `out`.
 _TARGETS: Final = re.compile(r"\D+ .+?(?= (of|out) )")
 _PEER: Final = ("drain it, then repair it", "confirm it before it is drained")
-_FEW: Final = 6  # series that are named
 _NEAR: Final = 12  # runs before and since the onset that a trend shows
 
 
@@ -94,7 +93,7 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
         others = [each for each in related if each.series.key not in alert.keys]
         known = [each.series for each in others if not each.direction and each.series.key in keys]
         known = [s for s in known if len(s.history) and s.history.first < alert.since]
-        before, most = _before(site, alert), len(others) if every else _FEW
+        before, most = _before(site, alert), len(others) if every else writing.FEW_NAMES
         unmoved = [s for s in known if not any(s.key in other.keys for other in before)]
         stayed = {plural(len(unmoved), "series"): unmoved}
         for other in before:

@@ -23,7 +23,6 @@ Fact = tuple[str, str]
 
 _HEADING: Final = 13
 _MOST_MOVED: Final = 12
-_FEW: Final = 6  # series that are named of those that did not move
 _MOST_INCIDENTS: Final = 5
 _TRANSIENTS: Final = 3
 # Runs before a change, as many as the largest baseline has, and runs since. Later runs may have
@@ -153,7 +152,7 @@ def of_series(
         most = len(others) if every else None
         yield from section(heading, _others_moved(site, series, others, most or _MOST_MOVED))
         still = [each for each in others if not each.direction]
-        yield from section("Did not move", _still(still, most or _FEW))
+        yield from section("Did not move", _still(still, most or writing.FEW_NAMES))
     yield from ("", f"Next step: {_advice(site, series, others)}")
     if status.runs:
         cells = [(snapshot.TIME, series.history.last), *series.history.newest.items()]

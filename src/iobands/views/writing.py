@@ -56,7 +56,8 @@ _THIS_YEAR: Final = timedelta(days=300)
 # A repeat that is due for so long was not taken.
 _LATE: Final = timedelta(hours=2)
 _MOST_NAMES: Final = 30
-_FEW_NAMES: Final = 6
+#: How many names of series stand for all.
+FEW_NAMES: Final = 6
 
 
 def figure(value: float) -> str:
@@ -184,7 +185,7 @@ def listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def some(names: Sequence[str], most: int = _FEW_NAMES) -> str:
+def some(names: Sequence[str], most: int = FEW_NAMES) -> str:
     """Return the first few of many names."""
     hidden = len(names) - most
     return ", ".join(names[:most]) + (f" and {hidden} more" if hidden > 0 else "")

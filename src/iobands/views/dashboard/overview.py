@@ -45,12 +45,7 @@ def overview(
     users: Sequence[writing.Block] = (),
     maintenances: Sequence[BeforeAfter] = (),
 ) -> dict[str, object]:
-    """Return what the front page shows, as plain data and times.
-
-    `paths` has the paths of the file systems of each system. `past` means that the site is shown as
-    it was at an earlier time, so its age does not count. `users` is what users of the site read
-    first, and each of `maintenances` has a page.
-    """
+    """Return what the front page shows, as plain data and times; see `write_dashboard`."""
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     last = site.last_session
     pages = {(each.number, each.subject): page_of(each) for each in with_pages(site)}

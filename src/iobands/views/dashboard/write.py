@@ -81,8 +81,8 @@ def write_dashboard(
     """Write the dashboard below `directory`, and return how many files have new content.
 
     `paths` has the file systems' paths by system. `past` means that the site is shown as it was at
-    an earlier time. `users` is what users of the site read first, and each of `maintenances` has a
-    page. `progress` is called with the number of parts written so far.
+    an earlier time, so its age does not count. `users` is what users of the site read first, and
+    each of `maintenances` has a page. `progress` is called with the number of parts written so far.
 
     The page is written last, so that a reader finds all files that it names. Files of an earlier
     dashboard that do not belong to this one are removed.
