@@ -183,9 +183,8 @@ def _act(
                 cli.say(f"{subject.title}: already {said}")
             elif options.dry_run:
                 labels = [each.label for each in subject.series]
-                about = (
-                    f"{plural(len(labels), 'series')}: {some(labels)}" if labels else subject.name
-                )
+                number = plural(len(labels), "series")
+                about = f"{number}: {some(labels)}" if labels else subject.name
                 where = f"  in {log_path(directory, subject.system)}, of {about}"
                 cli.say(f"{subject.title}: would be {did}", where)
             else:

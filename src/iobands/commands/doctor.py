@@ -250,13 +250,12 @@ def init(
     for path in paths if len(paths) <= 20 or dry_run else ():  # noqa: PLR2004
         cli.say(f"{'would write' if dry_run else 'wrote'} {directory / path}")
     if clone:
-        said = [
+        cli.say(
             f"{'Would copy' if dry_run else 'Copied'} {plural(len(copied), 'file')} of {clone}, "
             "which stays as it is.",
             "Next: compare `iobands status` in both, change the schedule and then remove the "
             "clone's perflogs.",
-        ]
-        cli.say(*said)
+        )
     elif any(site_directory.EDIT in text for text in texts.values()):
         cli.say(f"Next: replace {site_directory.EDIT} in config/systems, then iobands cost")
     else:

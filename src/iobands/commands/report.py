@@ -103,7 +103,7 @@ def report(
     with model.naming(directory):
         directory.mkdir(parents=True, exist_ok=True)
         for series in drawn:
-            path = directory / f"{model.slug(series.key)}.{form}"
+            path = directory / f"{series.name}.{form}"
             model.replace_file(path, time_series([series], site.now, form))
     cli.say(f"Figures: {len(drawn)} in {directory.resolve()}")
 

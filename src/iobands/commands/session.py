@@ -21,7 +21,7 @@ from iobands.commands.status import log_news, print_digest
 from iobands.judge.memory import write_memory
 from iobands.judge.site import JudgedSite
 from iobands.judge.suspects import asks_of, repeats_of
-from iobands.model import OK, Ask, FileError, SessionError, slug, worst
+from iobands.model import OK, Ask, FileError, SessionError, worst
 from iobands.notify import deliver
 from iobands.notify.outbox import Outbox, Settings, read_settings
 from iobands.snapshot import Snapshot, State
@@ -190,7 +190,7 @@ def _print_again(site: Snapshot, measured: Sequence[Ask]) -> None:
     lines += [f"Measured again: {asked_text(site, ask)}" for ask in measured if not ask.series]
     for each in site.series:
         status = each.status
-        if slug(each.key) in names and status.value is not None:
+        if each.name in names and status.value is not None:
             value = f"{figure(status.value)} {each.key.unit}"
             says = status.verdict if status.state is State.HEALTHY else status.state.value
             lines.append(f"Measured again: {each.label}, {value}: {says}")

@@ -135,9 +135,8 @@ def explain(
 def _not_one(site: Snapshot, wanted: str, found: Sequence[str]) -> str:
     """Return why no series or alert, or several, are `wanted`, and what to give."""
     if found:
-        return (
-            f"{wanted} matches {len(found)} names; give more words:{views.nearest(found, wanted)}"
-        )
+        names = views.nearest(found, wanted)
+        return f"{wanted} matches {len(found)} names; give more words:{names}"
     if not site.series:
         return f"before {site.now:%Y-%m-%d %H:%M} UTC: {views.no_samples(site)}"
     if wanted.isdecimal():
@@ -178,10 +177,8 @@ def alerts(
     found = site.ledger
     shown = found.entries if every else found.entries[:_SHOWN]
     table = [_HEADINGS, *(_row(each, site) for each in shown)]
-    heading, *rows = views.blocks(
-        table, views.output_width(), wrapped=(5,), right=(0, 4), indent=""
-    )
-    lines = heading if shown else ["No alert so far."]
+    head, *rows = views.blocks(table, views.output_width(), wrapped=(5,), right=(0, 4), indent="")
+    lines = head if shown else ["No alert so far."]
     for entry, row in zip(shown, rows, strict=True):
         lines += row
         if entry.cause and entry.subject not in entry.cause.what:

@@ -187,9 +187,8 @@ def _read(path: Path) -> Note | None:
         note = decoded(Note, {**said, "process": said})  # whose fields are among its own
     except (OSError, Unusable):
         return None
-    is_plain = (
-        note.path.is_absolute() and ".." not in note.path.parts and "\0" not in str(note.path)
-    )
+    place = note.path
+    is_plain = place.is_absolute() and ".." not in place.parts and "\0" not in str(place)
     return note if is_plain and _NAME.fullmatch(note.name) and note.name == path.name else None
 
 

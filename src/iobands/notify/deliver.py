@@ -192,6 +192,5 @@ def ping(where: str | Mapping[str, str], step: str, text: str = "") -> None:
         SendError: the server did not accept it.
     """
     url = secret(where).rstrip("/") + (f"/{step}" if step else "")
-    channels.call(
-        "POST", url, data=text[:_MOST_OF_PING].encode("utf-8", "replace"), auth=Headers({})
-    )
+    body = text[:_MOST_OF_PING].encode("utf-8", "replace")
+    channels.call("POST", url, data=body, auth=Headers({}))

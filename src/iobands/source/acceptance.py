@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -172,9 +172,7 @@ def collect(perflogs: Path, directory: Path, begun: Begun) -> None:
             copy = copy_of(path)
             is_trusted = copy.exists() and copy.relative_to(directory).as_posix() not in changed
             sources = (copy, path) if is_trusted else (path,)
-            lines = dict.fromkeys(
-                line for each in sources for line in _lines_of(each, begun, checks)
-            )
+            lines = dict.fromkeys(chain(*(_lines_of(each, begun, checks) for each in sources)))
             if lines:
                 write(path, "".join(lines).encode())
     for path in report_files(perflogs, begun.system):

@@ -150,11 +150,9 @@ class Samples:
         )
         newest = self.values.rows(order[ends - 1]).drop(TIME).to_dicts()
         found = {}
-        for (key, mine), fields in zip(parts.items(), newest, strict=True):
+        for (key, mine), row in zip(parts.items(), newest, strict=True):
             flags = passed[mine], too_slow[mine], alike[mine]
-            found[key] = History(
-                times[mine], values[mine], *flags, sessions[key], asked[mine], fields
-            )
+            found[key] = History(times[mine], values[mine], *flags, sessions[key], asked[mine], row)
         return found
 
 

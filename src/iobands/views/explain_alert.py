@@ -309,9 +309,7 @@ def _direction(alert: Alert) -> str:
 def _before(site: Snapshot, alert: Alert) -> list[Alert]:
     """Return the alerts that had begun when another one began, and lasted."""
     begin = alert.since or site.now
-    alerts = [
-        each for each in (*site.alerts, *site.past) if each.number not in (None, alert.number)
-    ]
+    alerts = [e for e in (*site.alerts, *site.past) if e.number not in (None, alert.number)]
     return [e for e in alerts if e.since and e.since < begin < (e.ended or site.now)]
 
 

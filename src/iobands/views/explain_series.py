@@ -224,7 +224,7 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     purpose = series.history.newest.get("purpose")
     yield "Newest", newest + (f", measured again ({purpose})" if purpose in snapshot.ASKED else "")
     for ask in site.planned:
-        if snapshot.slug(series.key) in ask.series:
+        if series.name in ask.series:
             yield "Next repeat", f"{writing.due_text(ask, site.now)}: {ask.why}"
     yield from how_run(series.key, series.history.newest)
     if len(times):
@@ -410,10 +410,8 @@ def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
     if start_of(series) is None:
         if whole or not status.is_low_once:
             return f"see what it shares with other series{whole}" if whole else "none; no change"
-        asks = [ask for ask in site.planned if snapshot.slug(series.key) in ask.series]
-        again = (
-            f"its next repeat, {writing.due_text(asks[0], site.now)}" if asks else "the next run"
-        )
+        due = [writing.due_text(a, site.now) for a in site.planned if series.name in a.series]
+        again = f"its next repeat, {due[0]}" if due else "the next run"
         return f"wait for {again}; one run below the floor is no alert"
     known = [alert.cause.what for alert in alerts if alert.cause]
     first = f"check its cause, {known[0]}" if known else _advice_by_related(series, others)

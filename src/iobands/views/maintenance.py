@@ -147,9 +147,8 @@ def _share(share: float) -> str:
 
 
 def _runs(runs: int, days: int) -> str:
-    return (
-        writing.plural(days, "day") if runs == days else f"{runs} on {writing.plural(days, 'day')}"
-    )
+    on = writing.plural(days, "day")
+    return on if runs == days else f"{runs} on {on}"
 
 
 def _stories(of: BeforeAfter) -> Iterator[Block]:

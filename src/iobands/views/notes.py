@@ -79,7 +79,7 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
 
 def asked_text(site: Snapshot, ask: Ask) -> str:
     """Return what is measured again: the series in doubt, or a target or node."""
-    names = [each.label for each in site.series if snapshot.slug(each.key) in ask.series]
+    names = [each.label for each in site.series if each.name in ask.series]
     if names:
         return names[0] + (f" and {len(names) - 1} more" if names[1:] else "")
     pinned = {snapshot.TARGET: ask.target, snapshot.NODE: ask.node}

@@ -296,9 +296,7 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
             compared[job] = [*best.values()]
     return writing.rendered(
         "clusters.html",
-        clusters=sorted(
-            clusters, key=lambda each: model.WORST_STATUS_FIRST.index(each.exit_status)
-        ),
+        clusters=sorted(clusters, key=lambda one: model.WORST_STATUS_FIRST.index(one.exit_status)),
         classes=_CLASSES,
         compared=compared,
         now=time_text(now),
