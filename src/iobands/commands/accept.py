@@ -195,8 +195,7 @@ def _runs_by_check(acceptance: Acceptance) -> Counter[MeasuredBy]:
 
 def _checked(directory: Path) -> int:
     """Print the verdicts by the raw results, and what was changed; return the exit status."""
-    begun = source.read_begun(directory)
-    if begun is None:
+    if (begun := source.read_begun(directory)) is None:
         raise cli.failure(f"{directory}: no acceptance began here; {source.BEGUN_NAME} is missing")
     changed = source.changed_since(directory)
     path = directory / source.CONTRACT_NAME

@@ -182,8 +182,7 @@ def _session(perflogs: Path) -> Line:
         if holder.is_over(measure.lock_path(perflogs)):
             return warned("session", f"killed: {holder}", "the next one clears up")
         return Line("session", f"one runs now: {holder}")
-    last = measure.read_last_session(perflogs)
-    if last is None:
+    if (last := measure.read_last_session(perflogs)) is None:
         return warned("session", "none yet", "measure once by hand: iobands run")
     text = f"the last one began {age_text(datetime.now(timezone.utc) - last.began)}: {last.how}"
     if last.how == COMPLETED:

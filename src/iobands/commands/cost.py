@@ -129,8 +129,7 @@ def schedule(
     if suspects:
         cli.refuse("with --suspects", "tag", "system")
     place = cli.root_of(root)
-    clock = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", at)
-    if clock is None:
+    if (clock := re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", at)) is None:
         raise cli.failure(f"--at {at}: not a time of day; write 05:00")
     time = int(clock[1]), int(clock[2])
     new = partial(new_job, place, clock=time, jitter=jitter, account=account)

@@ -169,8 +169,7 @@ def _reframe() -> Line:
     except SessionError as error:
         return failed("ReFrame", "not found", str(error))
     said = said_by(program, "--version")
-    version = re.match(r"\d+(\.\d+)+", said)
-    if not version:
+    if not (version := re.match(r"\d+(\.\d+)+", said)):
         return failed("ReFrame", f"{program} does not start", "install it again")
     tested = ""
     with suppress(importlib.metadata.PackageNotFoundError):

@@ -263,8 +263,7 @@ def _print_forecast(judged: JudgedSite, places: tuple[str, ...]) -> None:
     """Print which losses a report will show, by the runs so far."""
     from iobands.judge.account import forecasts  # noqa: PLC0415
 
-    rows = forecasts(judged, places, _POWER, _AHEAD)
-    if not rows:
+    if not (rows := forecasts(judged, places, _POWER, _AHEAD)):
         cli.say("The report needs runs on five days before; there are not enough yet.")
         return
     table = [("", "SERIES", "AT ONCE", *(f"+{days} DAYS" for days in _AHEAD[1:]))]

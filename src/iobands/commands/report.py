@@ -226,8 +226,7 @@ def compare(
         raise cli.failure(f"{field}: cannot be compared; give one of {', '.join(COMPARABLE)}")
     every = samples_from(options).without(model.ACCEPTANCE).histories
     histories = {key: each.routine for key, each in every.items()}
-    lines = comparison_lines([*compared(histories, field, against=against)], field)
-    if not lines:
+    if not (lines := comparison_lines([*compared(histories, field, against=against)], field)):
         what = f"no two series differ in only {field}"
         raise cli.failure(f"{source_of(options)}: {what}" + (f" from {against}" if against else ""))
     cli.say(*lines)

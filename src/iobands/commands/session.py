@@ -141,8 +141,7 @@ def show_plan(options: cli.SiteOptions) -> None:
     """Print what would be measured again in the next 24 hours, and why; write nothing."""
     judged, now = judgement_of(options), datetime.now(timezone.utc)
     site = judged.snapshot
-    places = sorted({each.place for each in asks_of(site, judged.runs)})
-    if not places:
+    if not (places := sorted({each.place for each in asks_of(site, judged.runs)})):
         cli.say("Nothing is in doubt, so nothing is measured again.")
         return
     read = cli.site_files(options.config_of("systems"))

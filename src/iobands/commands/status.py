@@ -125,8 +125,7 @@ def explain(
     if figure:
         from iobands.views.figures import evidence  # noqa: PLC0415 (matplotlib is slow to load)
 
-        drawn = evidence(site, found[0], form)
-        if drawn is None:
+        if (drawn := evidence(site, found[0], form)) is None:
             raise cli.failure(f"{wanted} has no sample to draw")
         replace_file(figure, drawn)
         cli.say(f"Figure: {figure.resolve()}")

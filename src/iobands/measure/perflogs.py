@@ -219,8 +219,7 @@ def _append(path: Path, samples: Sequence[_Cells]) -> list[str]:
             new = "|".join(columns) + "\n"
         if not {*_IDENTITY} <= {*columns}:
             raise ValueError("has other columns")
-        missing = [cells for cells in samples if _identity(cells) not in there]
-        if missing:
+        if missing := [cells for cells in samples if _identity(cells) not in there]:
             rows = ("|".join(cells.get(name, "null") for name in columns) for cells in missing)
             stream.write((new + "".join(f"{row}\n" for row in rows)).encode())
             stream.flush()

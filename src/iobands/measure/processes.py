@@ -296,8 +296,7 @@ def cancel_jobs(perflogs: Path) -> list[str]:
     silent: list[str] = []
     asked = [words for line in dict.fromkeys(lines) if _is_of_session(words := line.split())]
     for scheduler, job, name in asked:
-        jobs = _jobs_named(scheduler, name)
-        if jobs is None:
+        if (jobs := _jobs_named(scheduler, name)) is None:
             silent.append(f"{job} of {scheduler}")
         elif job in jobs:
             _call([*_SCHEDULERS[scheduler].cancel, job])

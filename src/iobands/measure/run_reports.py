@@ -110,8 +110,7 @@ def by_age(paths: Iterable[Path]) -> list[tuple[float, Path]]:
 def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
     """Return when the session ended and its runs, None for a dry run, or raise Unusable."""
     session, cases = load_report(path)
-    end = from_unix(_number(session, "time_end_unix"))
-    if end is None:
+    if (end := from_unix(_number(session, "time_end_unix"))) is None:
         raise Unusable("not a run report: no time_end_unix")
     if "--dry-run" in str(session.get("cmdline")).split():
         return None

@@ -342,8 +342,7 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
         if how == COMPLETED and not ended.reports and ended.cases is not None:
             problems.append(ended.said)
         for ask in own:
-            why = _why_not(ask, ended.reports)
-            if not why:
+            if not (why := _why_not(ask, ended.reports)):
                 measured.append(ask)
             elif how == COMPLETED:
                 failed[why].append(ask.check)

@@ -45,8 +45,7 @@ def news(site: Snapshot, settings: Settings, state: OutboxState) -> OutboxState:
     pending = list(state.pending)
     for event in events:
         severity = event.topic.severity
-        names = tuple(each.name for each in settings.channels if severity in each.severities)
-        if names:
+        if names := tuple(each.name for each in settings.channels if severity in each.severities):
             pending.append((message_of(event, site, settings.page), names))
     return OutboxState(tuple(topics), tuple(pending))
 

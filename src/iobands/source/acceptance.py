@@ -299,8 +299,7 @@ def check_of(
         for place in check["valid_systems"]
         for environ in check["valid_prog_environs"]
     ]
-    found = [each for each in every if line.is_of(each)]
-    if not found:
+    if not (found := [each for each in every if line.is_of(each)]):
         raise contract.document.error(*_unmatched(line, steps, every))
     if len(found) > 1:
         values = {name: sorted({_text(each.get(name)) for each in found}) for name in SERIES_FIELDS}

@@ -239,8 +239,7 @@ def _append(path: Path, lines: Sequence[str]) -> int:
     if (before or torn) and before[:1] != [PERFLOG_HEADER]:
         raise FileExistsError(f"{path}: has other columns; remove it, and import it again")
     known = set(before)
-    new = [line for line in lines if line not in known]
-    if new:
+    if new := [line for line in lines if line not in known]:
         path.parent.mkdir(parents=True, exist_ok=True)
         begin = "\n" if torn else "" if before else f"{PERFLOG_HEADER}\n"
         with path.open("a", encoding="utf-8") as perflog:
@@ -386,8 +385,7 @@ def _complete(said: Said, path: Path) -> Said:
     if path.suffix != ".csv":
         found |= {"system": path.parent.parent.name, "partition": path.parent.name}
     if "info" in said:
-        info = _INFO.fullmatch(said["info"].strip())
-        if not info:
+        if not (info := _INFO.fullmatch(said["info"].strip())):
             raise Unusable(f"{said['info']!r} does not name check, system and partition")
         found |= {name: value for name, value in info.groupdict().items() if value}
     found |= {name: value.strip() for name, value in said.items() if value.strip() not in NULLS}

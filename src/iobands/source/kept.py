@@ -122,8 +122,7 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
     numbers = {path.relative_to(directory).as_posix(): n for n, path in enumerate(paths)}
     found, sources = Kept(), [Source(pl.LazyFrame(schema=ROWS), 0)]
     for place in sorted({directory / Path(name).parts[0] for name in numbers}):
-        stored = read_sealed(place / _NAME, _decoded)
-        if stored is None:
+        if (stored := read_sealed(place / _NAME, _decoded)) is None:
             continue
         same = [
             each

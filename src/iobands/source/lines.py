@@ -91,8 +91,7 @@ class Layout:
     @property
     def problem(self) -> str | None:
         """Why no line under this header can be read, if none can."""
-        missing = [name for name in REQUIRED if name not in self.columns]
-        if missing:
+        if missing := [name for name in REQUIRED if name not in self.columns]:
             return f"columns are missing: {', '.join(missing)}"
         twice = [name for name in (*READ, *SPEEDS) if self.columns.count(name) > 1]
         return f"columns are there twice: {', '.join(twice)}" if twice else None
@@ -105,8 +104,7 @@ class Layout:
         if text.translate(None, _NO_MARKS) != marks or not _is_utf8(text):
             good = []
             for number, line in enumerate(text.split(b"\n")[:-1], first):
-                reason = _damage(line, len(self.columns))
-                if reason:
+                if reason := _damage(line, len(self.columns)):
                     self.rejected.add(file, number, reason)
                 else:
                     good.append((number, line))

@@ -287,8 +287,7 @@ def _runs(block: bytes) -> Iterator[tuple[bytes, tuple[str, ...] | None]]:
     while (found := block.find(TIME.encode(), end)) >= 0:
         start = max(begin, block.rfind(b"\n", begin, found) + 1)
         end = block.index(b"\n", found) + 1
-        columns = columns_of(block[start:end])
-        if columns:
+        if columns := columns_of(block[start:end]):
             if start > begin:
                 yield block[begin:start], None
             yield block[start:end], columns

@@ -239,8 +239,7 @@ def push_new(
     site = gather(perflogs, config, before)
     sent, seen = 0, {}
     for system, has in site.pushed.documents.items():
-        known = before.documents.get(system)
-        if known is None:
+        if (known := before.documents.get(system)) is None:
             known = _stored(store, system, (perflogs / Path(SITE).name).read_bytes())
         removed = (StoredDocument(path, now, b"") for path in known.keys() - has.keys())
         changed = {}
@@ -333,8 +332,7 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
     found = ((path, _former(path, name, before)) for path, name in names.items())
     former = {path: each for path, each in found if each}
     rejected: Sequence[Rejected] | None = None
-    parsed = _added(perflogs, names, former, before)
-    if parsed is None:
+    if (parsed := _added(perflogs, names, former, before)) is None:
         parsed = parse_perflogs(perflogs)
         rejected = parsed.samples().rejected
     new = _table(parsed, root, {path: each.reached.lines for path, each in former.items()})

@@ -80,8 +80,7 @@ def commands(site_file: SiteFile, key: SeriesKey, newest: Mapping[str, Any]) -> 
     striping = newest.get("striping_command")
     lines += [f"mkdir -p {_DIRECTORY}", f"{striping} {_DIRECTORY}"] if striping else []
     lines += [_export(name, value) for name, value in preset.get("env_vars", {}).items()]
-    hints = preset.get("romio_hints", {})
-    if hints:
+    if hints := preset.get("romio_hints", {}):
         words = " ".join(shlex.quote(f"{name} {value}") for name, value in hints.items())
         lines += [
             f"printf '%s\\n' {words} > {_HINTS_FILE}",

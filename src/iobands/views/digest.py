@@ -296,8 +296,7 @@ def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
         each.subject: each for each in reversed(site.alerts) if len(each.members) != 1 or each.peer
     }
     series = {name: each for each in site.series for name in (each.name, each.label)}
-    exact = alerts.get(wanted) or series.get(wanted)
-    if exact:
+    if exact := alerts.get(wanted) or series.get(wanted):
         return [exact]
     words = {*wanted.casefold().split()}
     named: list[Alert | Series] = [*alerts.values(), *site.series] if words else []

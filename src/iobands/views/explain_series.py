@@ -392,8 +392,7 @@ def missed_text(missing: snapshot.MissingRun) -> str:
 
 def _still(others: Sequence[Related], most: int) -> Iterator[str]:
     for is_near, where in ((True, "the same file system"), (False, "other file systems")):
-        alike = [e.series.label for e in others if ("file_system" in e.shared) is is_near]
-        if alike:
+        if alike := [e.series.label for e in others if ("file_system" in e.shared) is is_near]:
             yield f"{plural(len(alike), 'series')} of {where}: {writing.some(alike, most)}"
 
 
@@ -424,8 +423,7 @@ def _advice_by_related(series: Series, others: Sequence[Related]) -> str:
     with_it = [each for each in alike if "file_system" in each.shared]
     without = [each for each in others if each not in alike and "file_system" in each.shared]
     # Among many other series some always lean: elsewhere only changes count.
-    elsewhere = sum("file_system" not in each.shared and each.has_change for each in alike)
-    if elsewhere:
+    if elsewhere := sum("file_system" not in each.shared and each.has_change for each in alike):
         return (
             "check what several file systems share: clients, network, system software "
             f"({plural(elsewhere, 'series')} of other file systems went {direction} too)"

@@ -81,8 +81,7 @@ def in_short(of: BeforeAfter) -> str:
         return "The maintenance is open; there is no run after it yet."
     if not of.series:
         return "No series has runs before and after it that compare, so nothing can be said."
-    claims = _claims(of.groups) or _claims(of.series)
-    if claims:
+    if claims := _claims(of.groups) or _claims(of.series):
         named = [
             f"{_name(each)} {each.outcome.value} ({writing.percent(each.ratio.value)}, "
             f"{writing.percent(each.ratio.low)} to {writing.percent(each.ratio.high)})"
@@ -118,8 +117,7 @@ def _rows(of: BeforeAfter, every: bool) -> Iterator[Block]:
     quiet = [each for each in series if not each.is_claim][: max(0, _MOST_QUIET - len(claims))]
     shown = [*of.groups, *series] if every else [*groups, *claims, *quiet]
     yield Table(_HEADINGS, tuple(map(_row, shown)))
-    hidden = len(of.groups) + len(of.series) - len(shown)
-    if hidden > 0:
+    if (hidden := len(of.groups) + len(of.series) - len(shown)) > 0:
         found = Counter(each.outcome.value for each in of.series)
         counts = ", ".join(f"{number} {name}" for name, number in found.items())
         more = f"{hidden} more rows: iobands maintenance report --all."
@@ -162,8 +160,7 @@ def _stories(of: BeforeAfter) -> Iterator[Block]:
         )
         if each.story:
             alike["; ".join(days)].append(each.name)
-    lines = [f"{writing.some(names, _NAMED)}: {story}" for story, names in alike.items()]
-    if lines:
+    if lines := [f"{writing.some(names, _NAMED)}: {story}" for story, names in alike.items()]:
         yield Bullets(tuple(lines[:_MOST_QUIET]))
 
 

@@ -79,8 +79,7 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
 
 def asked_text(site: Snapshot, ask: Ask) -> str:
     """Return what is measured again: the series in doubt, or a target or node."""
-    names = [each.label for each in site.series if each.name in ask.series]
-    if names:
+    if names := [each.label for each in site.series if each.name in ask.series]:
         return names[0] + (f" and {len(names) - 1} more" if names[1:] else "")
     pinned = {snapshot.TARGET: ask.target, snapshot.NODE: ask.node}
     return " on ".join([ask.file_system or "a run", *(f"{k} {v}" for k, v in pinned.items() if v)])
@@ -135,8 +134,7 @@ def maintenance_lines(site: Snapshot) -> list[str]:
 
 def leftovers_heading(leftovers: Sequence[Leftover]) -> str:
     """Return how many run directories are left, and their known size."""
-    left = [each for each in leftovers if not each.is_closed]
-    if not left:
+    if not (left := [each for each in leftovers if not each.is_closed]):
         return "Left behind: not known"
     seen = [each.bytes for each in left if each.bytes is not None]
     many = "directory" if len(left) == 1 else "directories"

@@ -266,8 +266,7 @@ def acknowledgement_text(alert: Alert) -> str:
 def summary(site: Snapshot) -> str:
     """Return the first line: the state of the site now, as monitoring plug-ins print it."""
     parts = [*(["made up, nothing was measured"] if site.is_made_up else []), counts(site)]
-    times = [series.status.when for series in site.series if series.status.when]
-    if times:
+    if times := [series.status.when for series in site.series if series.status.when]:
         parts.append(f"newest run {age_text(site.now - max(times))}")
     if left := sum(not each.is_closed for each in site.leftovers):
         parts.append(f"{left} left behind")
@@ -362,8 +361,7 @@ def folded(line: str, width: int) -> list[str]:
     headed = _HEADED.match(line)
     blank = len(line) - len(line.lstrip())
     hang = " " * (headed.end() if headed and headed.end() < width / 2 else blank + len(GAP))
-    found = _COMMAND.fullmatch(line)
-    if not found:
+    if not (found := _COMMAND.fullmatch(line)):
         return _wrapped(line, width, hang)
     said, command = found[1].rstrip(), found[2]
     lines = _wrapped(said, width, hang) if said else []
