@@ -278,13 +278,20 @@ def test_a_schedule_and_a_channel_that_answers(
     assert f"OK channel chat: 127.0.0.1, port {port}, answers" in said
 
 
+@pytest.fixture
+def without_reframe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no ReFrame, which takes its time."""
+
+    def refused(*_: object) -> None:
+        raise SessionError("no ReFrame here")
+
+    monkeypatch.setattr("iobands.measure.describe", refused)
+
+
+@pytest.mark.usefixtures("without_reframe")
 def test_an_issue_tracker_without_a_url_is_the_public_one(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*_: object) -> None:
-        raise SessionError("no ReFrame here")  # which takes its time
-
-    monkeypatch.setattr("iobands.measure.describe", refused)
     monkeypatch.setattr(socket, "create_connection", lambda *_, **__: socket.socket())
     monkeypatch.setenv("TRACKER_TOKEN", "tr4cker-t0ken")
     rest = "project: storage/io, token: {env: TRACKER_TOKEN}"
@@ -296,11 +303,22 @@ def test_an_issue_tracker_without_a_url_is_the_public_one(
     assert "OK channel hub: api.github.com, port 443, answers" in said
 
 
-def test_the_store_has_a_line(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object) -> None:
-        raise SessionError("no ReFrame here")  # which takes its time
+@pytest.mark.usefixtures("without_reframe")
+def test_an_address_that_no_server_can_have_is_named(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (site / "config" / "notify.yaml").write_text(
+        "schema: 1\nchannels:\n"
+        "  far: {type: webhook, url: 'https://127.0.0.1:99999/hook'}\n"
+        "  odd: {type: webhook, url: 'https://[127.0.0.1/hook'}\n"
+    )
+    said = doctor_here(site, monkeypatch)[1]
+    assert "FAIL channel far: Port out of range 0-65535" in said
+    assert "FAIL channel odd: Invalid IPv6 URL" in said
 
-    monkeypatch.setattr("iobands.measure.describe", refused)
+
+@pytest.mark.usefixtures("without_reframe")
+def test_the_store_has_a_line(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, settings = tmp_path / "store", site / "config" / "store.yaml"
 
     def line(text: str) -> str:

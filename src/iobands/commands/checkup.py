@@ -250,7 +250,7 @@ def _channels(path: Path) -> Iterator[Line]:
     for name, each in options.items():
         try:
             yield Line(f"channel {name}", scrubbed(_reached(each)))
-        except SendError as error:
+        except (SendError, ValueError) as error:  # the latter of what is no address
             yield failed(f"channel {name}", scrubbed(str(error)), "then try: iobands notify --test")
 
 
