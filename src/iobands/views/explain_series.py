@@ -194,9 +194,8 @@ def _others_moved(
     site: Snapshot, series: Series, others: Sequence[Related], most: int = _MOST_MOVED
 ) -> Iterator[str]:
     for alert in site.alerts_on(series.key):
-        known = (alert.cause,) if alert.cause else ()  # with the odds that the alert was told with
-        kinds = [each.kind for each in known]
-        causes = (*known, *(each for each in alert.candidates if each.kind not in kinds))
+        causes = [alert.cause] if alert.cause else []  # with the odds that the alert was told with
+        causes += [e for e in alert.candidates if e.kind not in [c.kind for c in causes]]
         yield from (writing.odds_text(each, site.now) for each in causes)
     near = [each for each in others if each.direction]
     near.sort(key=lambda each: not each.has_change)
