@@ -186,22 +186,20 @@ def _values(runs: Sequence[Mapping[str, Any]], name: str) -> str:
     """Return the values of a column: a range of many numbers, else each with its number of runs."""
     values = [run.get(name) for run in runs]
     known = [value for value in values if value is not None]
-    unit = f" {FIELD[name].unit}" if FIELD[name].unit and known else ""
-    counts = Counter(map(_cell, values))
+    unit = f" {FIELD[name].unit}" if FIELD[name].unit else ""
+    counts = Counter(_NOT_SAID if each is None else f"{_cell(each)}{unit}" for each in values)
     if len(counts) == 1:
-        return f"{next(iter(counts))}{unit}"
+        return next(iter(counts))
     if len(counts) > _MOST_VALUES and all(isinstance(value, int | float) for value in known):
         lacking = len(values) - len(known)
         rest = f"; {_NOT_SAID} in {lacking}" if lacking else ""
         return f"{_cell(min(known))} to {_cell(max(known))}{unit}{rest}"
     most = counts.most_common(_MOST_VALUES)
     more = f"; {len(counts) - len(most)} others" if len(counts) > len(most) else ""
-    return "; ".join(f"{value}{unit} in {times}" for value, times in most) + more
+    return "; ".join(f"{value} in {times}" for value, times in most) + more
 
 
 def _cell(value: object) -> str:
-    if value is None:
-        return _NOT_SAID
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
