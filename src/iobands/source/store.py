@@ -154,7 +154,9 @@ def typed(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def stored_rows(
-    frames: Iterable[pl.DataFrame], rejected: Iterable[Rejected], sources: Iterable[Source] = ()
+    frames: Iterable[pl.DataFrame],
+    rejected: Iterable[Rejected] = (),
+    sources: Iterable[Source] = (),
 ) -> Stored:
     """Return the rows that an engine has, and what is rejected, with what no perflog can have.
 
