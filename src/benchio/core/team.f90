@@ -4,7 +4,7 @@ module benchio_team
    use, intrinsic :: iso_fortran_env, only: int64
    use benchio_errors, only: error_t, keep_first
    use benchio_mpi_checks, only: check
-   use benchio_sorting, only: order_of
+   use benchio_node_shift, only: shifted_rank
    use benchio_text, only: to_text
    use mpi_f08, only: MPI_Allgather, MPI_Allreduce, MPI_Bcast, MPI_CHARACTER, MPI_Comm, &
                       MPI_Comm_free, MPI_COMM_NULL, MPI_Comm_rank, MPI_Comm_set_errhandler, &
@@ -124,28 +124,21 @@ contains
       type(team_t), intent(in) :: other
       type(error_t), allocatable, intent(out) :: error
       type(MPI_Comm) :: comm
-      integer :: mine(2), place, ierr
-      integer, allocatable :: all(:, :)
-      integer, allocatable :: order(:)
+      integer, allocatable :: nodes(:)
+      integer :: rank, ierr
 
-      mine = [other%node, other%node_rank]
-      allocate (all(2, 0:other%size - 1), order(0:other%size - 1))
-      call MPI_Allgather(mine, 2, MPI_INTEGER, all, 2, MPI_INTEGER, other%world, ierr)
+      allocate (nodes(0:other%size - 1))
+      call MPI_Allgather(other%node, 1, MPI_INTEGER, nodes, 1, MPI_INTEGER, other%world, ierr)
       call check(ierr, "MPI_Allgather", error)
       if (allocated(error)) return
-      ! The ranks sorted by node, for any placement.
-      order(:) = int(order_of(int(all(1, :), int64))) - 1
-      do place = 0, other%size - 1
-         if (order(place) == other%rank) exit
-      end do
-      place = order(mod(place + other%processes_per_node, other%size))
-      call MPI_Comm_split(other%world, 0, place, comm, ierr)
+      rank = shifted_rank(nodes, other%rank)
+      call MPI_Comm_split(other%world, 0, rank, comm, ierr)
       call check(ierr, "MPI_Comm_split", error)
       if (allocated(error)) return
       call self%start(comm, error)
       if (allocated(error)) return
       ! The number of the node must differ too: the layers node and aligned use it.
-      call self%all_of(all(1, place) /= other%node .and. self%node /= other%node, &
+      call self%all_of(nodes(rank) /= other%node .and. self%node /= other%node, &
                        self%is_shifted, error)
    end subroutine start_shifted
 

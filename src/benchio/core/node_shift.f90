@@ -1,0 +1,30 @@
+!> The ranks that processes take to read what another node wrote (`--cache=shift`).
+module benchio_node_shift
+   use, intrinsic :: iso_fortran_env, only: int64
+   use benchio_sorting, only: order_of
+   implicit none(type, external)
+   private
+
+   public :: shifted_rank
+
+contains
+
+   !> The rank that a process takes: in the order of the nodes, for any placement, that of the
+   !> process which comes later by as many as the largest node has. Where no node has more than
+   !> half of the processes, it is on another node. `nodes` are those of all ranks, from 0.
+   pure function shifted_rank(nodes, rank) result(res)
+      integer, intent(in) :: nodes(0:), rank
+      integer :: res
+      integer(int64) :: order(size(nodes)), place
+      integer :: sizes(minval(nodes):maxval(nodes)), at
+
+      sizes = 0
+      do at = 0, size(nodes) - 1
+         sizes(nodes(at)) = sizes(nodes(at)) + 1
+      end do
+      order = order_of(int(nodes, int64)) - 1
+      place = findloc(order, int(rank, int64), 1) - 1
+      res = int(order(mod(place + maxval(sizes), size(nodes, kind=int64)) + 1))
+   end function shifted_rank
+
+end module benchio_node_shift
