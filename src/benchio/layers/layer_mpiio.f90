@@ -27,7 +27,10 @@ contains
       logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%file%is_open()) call self%move_block(writing, self%collective, error)
+      if (.not. self%file%is_open()) return
+      call self%outcome%times%begin()
+      call self%move_block(writing, self%collective, error)
+      call self%outcome%times%finish()
    end subroutine move_data
 
 end module benchio_layer_mpiio

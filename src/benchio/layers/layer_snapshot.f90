@@ -127,7 +127,6 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       if (.not. self%file%is_open()) return
-      self%outcome%times%is_on = .false. ! by contract 1 it has no latency
       if (writing) then
          call write_all(self, error)
       else

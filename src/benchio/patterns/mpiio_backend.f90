@@ -94,7 +94,6 @@ contains
 
       call_name = "MPI_File_"//trim(merge("write", "read ", writing)) &
                   //trim(merge("_all", "    ", collective))
-      call self%outcome%times%begin()
       associate (handle => self%file%handle, in_memory => self%file%in_memory)
          if (collective) then
             if (writing) then
@@ -112,7 +111,6 @@ contains
             call check(ierr, call_name//" of "//self%path, error)
          end if
       end associate
-      call self%outcome%times%finish()
       if (.not. allocated(error)) then
          call self%file%check_moved(call_name, status, self%file%in_memory, &
                                     self%block%layout%block_elements(), element_bytes, error)
