@@ -59,8 +59,7 @@ module benchio_registry
       class(backend_t), allocatable :: layer
    end type row_t
 
-   type(row_t) :: table(32)
-   integer :: rows = 0
+   type(row_t), allocatable :: table(:)
 
 contains
 
@@ -69,6 +68,7 @@ contains
    !> once, before all else here.
    subroutine fill_table()
 
+      allocate (table(0))
       call add("serial", "serial", "posix", serial_t(), &
                "one file; one process gathers the data and writes", epcc=.true.)
       call add("proc", "fpp", "posix", proc_t(), "one file for each process", &
@@ -126,42 +126,41 @@ contains
       class(*), intent(in) :: layer
       character(len=*), intent(in), optional :: summary
       logical, intent(in), optional :: epcc, gathers
+      type(row_t) :: row
 
-      rows = rows + 1
-      associate (row => table(rows))
-         row%identity_t = identity_t(name, pattern, interface_name)
-         if (present(summary)) row%summary = summary
-         if (.not. present(summary)) row%summary = table(rows - 1)%summary
-         if (present(epcc)) row%is_default = epcc
-         if (present(gathers)) row%can_gather = gathers
-         select type (layer)
-         class is (backend_t)
-            row%is_compiled = .true.
-            allocate (row%layer, source=layer)
-            row%layer%identity_t = row%identity_t
-         end select
-      end associate
+      row%identity_t = identity_t(name, pattern, interface_name)
+      if (present(summary)) row%summary = summary
+      if (.not. present(summary)) row%summary = table(size(table))%summary
+      if (present(epcc)) row%is_default = epcc
+      if (present(gathers)) row%can_gather = gathers
+      select type (layer)
+      class is (backend_t)
+         row%is_compiled = .true.
+         allocate (row%layer, source=layer)
+         row%layer%identity_t = row%identity_t
+      end select
+      table = [table, row]
    end subroutine add
 
    !> The layers that were compiled in, in the order in which they run.
    pure function layer_names() result(res)
       type(string_t), allocatable :: res(:)
 
-      allocate (res, source=names_of(table(:rows)%is_compiled))
+      allocate (res, source=names_of(table%is_compiled))
    end function layer_names
 
    !> Those of them that run when no layer is named.
    pure function default_names() result(res)
       type(string_t), allocatable :: res(:)
 
-      allocate (res, source=names_of(table(:rows)%is_compiled .and. table(:rows)%is_default))
+      allocate (res, source=names_of(table%is_compiled .and. table%is_default))
    end function default_names
 
    !> The layers that were not compiled in.
    pure function absent_names() result(res)
       type(string_t), allocatable :: res(:)
 
-      allocate (res, source=names_of(.not. table(:rows)%is_compiled))
+      allocate (res, source=names_of(.not. table%is_compiled))
    end function absent_names
 
    pure function names_of(chosen) result(res)
@@ -211,7 +210,7 @@ contains
       character(len=*), intent(in) :: name
       integer :: res
 
-      do res = 1, rows
+      do res = 1, size(table)
          if (table(res)%name == name) return
       end do
    end function row_of
