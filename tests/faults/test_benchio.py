@@ -234,7 +234,11 @@ def _(where, benchio):
 
 @row("result file on a full device")
 def _(where, benchio):
-    yield Call(more=("--result=/dev/full",))
+    full = benchio.cwd / "full"
+    full.mkdir()
+    with mounted(full, "-t", "tmpfs", "-o", "size=64k", "tmpfs"):
+        (full / "filling").write_bytes(bytes(2**16))
+        yield Call(more=(f"--result={full}/result",))
 
 
 @row("result file cannot be made", "refused before any write")

@@ -298,6 +298,13 @@ def tiny_file_system(tmp_path) -> Iterator[Path]:
 
 
 @pytest.fixture
+def full_file_system(tiny_file_system) -> Path:
+    """The same without room for a byte."""
+    (tiny_file_system / "filling").write_bytes(bytes(2**20))
+    return tiny_file_system
+
+
+@pytest.fixture
 def read_only_file_system(tmp_path) -> Iterator[Path]:
     with mounted(tmp_path / "readonly", "size=1m,ro") as where:
         yield where

@@ -70,8 +70,9 @@ def test_a_result_file_that_cannot_be_made_stops_the_run_before_any_io(benchio, 
     assert list((benchio.cwd / "unstriped").iterdir()) == []
 
 
-def test_a_result_file_on_a_full_device(benchio, says):
-    done = benchio.run(4, 4, 4, "local", "proc", "unstriped", "--result=/dev/full", ranks=2)
+def test_a_result_file_on_a_full_device(benchio, full_file_system, says):
+    result = full_file_system / "result.jsonl"
+    done = benchio.run(4, 4, 4, "local", "proc", "unstriped", f"--result={result}", ranks=2)
     assert done.status == 1
     says(done)
     assert "rate" not in done.out

@@ -107,9 +107,10 @@ def test_figures_of_a_read_do_not_replace_the_data(benchio):
         assert data.read_bytes() == before
 
 
-@pytest.mark.parametrize("where", ["/dev/stdout", "/dev/stderr"])
-def test_figures_need_a_file_of_their_own_before_anything_is_measured(benchio, where):
-    done = benchio.run(*RUN, "proc", "unstriped", f"--result={where}")
+@pytest.mark.parametrize("where", ["/dev/stdout", "/dev/stderr", "/dev/full", "/dev/null", "."])
+@pytest.mark.parametrize("option", ["--result", "--ranks"])
+def test_figures_need_a_file_of_their_own_before_anything_is_measured(benchio, option, where):
+    done = benchio.run(*RUN, "proc", "unstriped", f"{option}={where}")
     assert done.status == 1
     assert done.messages == [f"rank 0 on host {os.uname().nodename}: {where} is not a regular file"]
     assert "rate" not in done.out

@@ -86,12 +86,12 @@ def test_a_straggler_stands_out(benchio):
     assert record["seconds"] >= record["rank_seconds_max"] >= 0.5
 
 
-def test_a_file_that_cannot_be_made_or_written(benchio, says):
+def test_a_file_that_cannot_be_made_or_written(benchio, full_file_system, says):
     run = (8, 8, 8, "local", "proc", "unstriped", "--keep")
     done = benchio.run(*run, "--ranks=nowhere/ranks.csv", ranks=2)
     assert done.status == 1
     says(done)
     assert list((benchio.cwd / "unstriped").iterdir()) == []
-    done = benchio.run(*run, "--ranks=/dev/full", ranks=2)
+    done = benchio.run(*run, f"--ranks={full_file_system}/ranks.csv", ranks=2)
     assert done.status == 1
     says(done)

@@ -7,9 +7,10 @@ module benchio_posix_api
    private
 
    public :: iovec_t
-   public :: c_close, c_closedir, c_exit, c_fnmatch, c_free, c_fsync, c_memcpy, c_posix_memalign
-   public :: c_preadv, c_pwritev, c_rmdir, c_sleep, c_strerror, c_strlen, c_truncate, c_unlink
-   public :: shim_clear, shim_direct_alignment, shim_drop_pages, shim_end_limits, shim_errno
+   public :: c_close, c_closedir, c_exit, c_fnmatch, c_free, c_fsync, c_ftruncate, c_memcpy
+   public :: c_posix_memalign, c_preadv, c_pwritev, c_rmdir, c_sleep, c_strerror, c_strlen
+   public :: c_truncate, c_unlink
+   public :: shim_direct_alignment, shim_drop_pages, shim_end_limits, shim_errno
    public :: shim_file_limit, shim_file_size, shim_first_hole, shim_free_bytes, shim_guard
    public :: shim_identity, shim_interrupted, shim_is_open_to_others, shim_is_regular
    public :: shim_is_same_file, shim_limit_wait, shim_missing, shim_next_name, shim_open
@@ -95,6 +96,14 @@ module benchio_posix_api
          integer(c_int64_t), intent(in), value :: length
          integer(c_int) :: res
       end function c_truncate
+
+      function c_ftruncate(fd, length) bind(c, name="ftruncate") result(res)
+         import :: c_int, c_int64_t
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd
+         integer(c_int64_t), intent(in), value :: length
+         integer(c_int) :: res
+      end function c_ftruncate
 
       function c_rmdir(path) bind(c, name="rmdir") result(res)
          import :: c_char, c_int
@@ -284,13 +293,6 @@ module benchio_posix_api
          integer(c_int64_t), intent(out) :: device, number
          integer(c_int) :: res
       end function shim_identity
-
-      function shim_clear(fd) bind(c, name="benchio_clear") result(res)
-         import :: c_int
-         implicit none(type, external)
-         integer(c_int), intent(in), value :: fd
-         integer(c_int) :: res
-      end function shim_clear
 
       function c_sleep(seconds) bind(c, name="sleep") result(res)
          import :: c_int

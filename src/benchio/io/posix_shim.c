@@ -343,12 +343,6 @@ int benchio_identity(const char *path, int64_t *device, int64_t *number)
     return 0;
 }
 
-/* Empties an open file; returns -1 if it cannot be written to from its beginning, as a pipe. */
-int benchio_clear(int fd)
-{
-    return ftruncate(fd, 0) && lseek(fd, 0, SEEK_CUR) < 0 ? -1 : 0;
-}
-
 /* Returns whether two paths lead to the same existing file. */
 int benchio_is_same_file(const char *one, const char *other)
 {

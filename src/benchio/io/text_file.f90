@@ -3,10 +3,10 @@ module benchio_text_file
    use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_null_char, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use benchio_errors, only: error_t, fail, keep_first
-   use benchio_posix_api, only: iovec_t, mode_existing, mode_replacing, shim_clear, &
+   use benchio_posix_api, only: c_ftruncate, iovec_t, mode_existing, mode_replacing, shim_errno, &
                                 shim_is_regular
    use benchio_posix_file, only: close_file, move_vectors, open_file
-   use benchio_posix_path, only: get_file_size
+   use benchio_posix_path, only: get_file_size, system_failure
    use benchio_text, only: to_text
    implicit none(type, external)
    private
@@ -64,12 +64,17 @@ contains
       text = transfer(letters, text)
    end subroutine read_text
 
-   !> Creates the file. An old one keeps its content, which may be data, until `clear`.
+   !> Creates the file, unless the path leads to something else, such as a device. An old one keeps
+   !> its content, which may be data, until `clear`.
    subroutine start(self, path, error)
       class(line_file_t), intent(inout) :: self
       character(len=*), intent(in) :: path
       type(error_t), allocatable, intent(out) :: error
 
+      if (shim_is_regular(path//c_null_char) == 0_c_int) then
+         call fail(error, path//" is not a regular file")
+         return
+      end if
       self%path = path
       call open_file(path, mode_replacing, self%fd, error)
    end subroutine start
@@ -80,7 +85,9 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       if (self%is_cleared .or. self%fd < 0) return
-      if (shim_clear(self%fd) /= 0_c_int) call fail(error, self%path//" is not a regular file")
+      if (c_ftruncate(self%fd, 0_int64) /= 0_c_int) then
+         call system_failure("truncate", self%path, shim_errno(), error)
+      end if
       self%is_cleared = .true.
    end subroutine clear
 
