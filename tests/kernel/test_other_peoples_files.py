@@ -107,6 +107,21 @@ def test_figures_of_a_read_do_not_replace_the_data(benchio):
         assert data.read_bytes() == before
 
 
+def test_figures_of_a_read_do_not_replace_the_data_of_a_later_layer(benchio):
+    arguments = (*RUN, "serial", "proc", "unstriped", "striped", "--seed=7")
+    assert benchio.run(*arguments, "--keep", ranks=2).status == 0
+    data = benchio.cwd / "striped/proc000001.dat"
+    before = data.read_bytes()
+    for option in ("--result", "--ranks"):
+        done = benchio.run(
+            *arguments, "--no-write", "--verify", f"{option}=striped/proc000001.dat", ranks=2
+        )
+        assert done.status == 1
+        assert "is requested for results, but is a data file of the layer proc" in done.messages[0]
+        assert "rate" not in done.out
+        assert data.read_bytes() == before
+
+
 @pytest.mark.parametrize("where", ["/dev/stdout", "/dev/stderr", "/dev/full", "/dev/null", "."])
 @pytest.mark.parametrize("option", ["--result", "--ranks"])
 def test_figures_need_a_file_of_their_own_before_anything_is_measured(benchio, option, where):

@@ -42,6 +42,8 @@ contains
       type(error_t), allocatable, intent(out) :: error
       integer :: at, where
 
+      if (.not. self%asked%write) call check_kept(self, error)
+      if (allocated(error)) return
       do at = 1, size(self%asked%layers)
          if (self%team%rank == 0) call print_layer(self%asked%layers(at)%value)
          do where = 1, size(self%asked%directories)
@@ -56,6 +58,31 @@ contains
          end do
       end do
    end subroutine run_all
+
+   !> An error if a file of results is one that an earlier run kept for any of the layers, before it
+   !> is emptied. Collective, with the same error on all processes.
+   subroutine check_kept(self, error)
+      class(run_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      type(measurement_t) :: work
+      integer :: at, where
+
+      if (.not. (allocated(self%asked%result_path) .or. allocated(self%asked%ranks_path))) return
+      do at = 1, size(self%asked%layers)
+         do where = 1, size(self%asked%directories)
+            if (at == 1 .and. where == 1) cycle ! run_layer looks at its own files first
+            work%name = self%asked%layers(at)%value
+            work%directory = self%asked%directories(where)%value
+            ! What keeps a layer from being prepared is said in its turn.
+            call work%prepare(self, .false., trouble)
+            if (.not. allocated(trouble)) call work%check_result_paths(self, error)
+            call work%release(self, trouble)
+            call keep_first(error, trouble)
+            if (allocated(error)) return
+         end do
+      end do
+   end subroutine check_kept
 
    !> Runs one layer in one directory.
    subroutine run_layer(self, name, directory, error)
