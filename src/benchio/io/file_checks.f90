@@ -143,20 +143,13 @@ contains
       type(error_t), allocatable, intent(out) :: error
       integer(int64) :: free
 
-      call get_free_bytes(directory, free, error)
-      if (.not. allocated(error) .and. free - wanted < floor) then
+      free = shim_free_bytes(directory//c_null_char)
+      if (free < 0_int64) then
+         call system_failure("statvfs", directory, shim_errno(), error)
+      else if (free - wanted < floor) then
          call fail(error, directory//" has "//to_text(free)//" bytes free: "//to_text(wanted) &
                    //" more would leave less than --min-free="//to_text(floor))
       end if
    end subroutine check_free
-
-   subroutine get_free_bytes(directory, free, error)
-      character(len=*), intent(in) :: directory
-      integer(int64), intent(out) :: free
-      type(error_t), allocatable, intent(out) :: error
-
-      free = shim_free_bytes(directory//c_null_char)
-      if (free < 0_int64) call system_failure("statvfs", directory, shim_errno(), error)
-   end subroutine get_free_bytes
 
 end module benchio_file_checks

@@ -23,11 +23,13 @@ module benchio_file_request
 
    public :: file_request_t
 
+   !> The call that posts it.
+   character(len=*), parameter, public :: post_name = "MPI_File_iwrite_all"
+
    type :: file_request_t
       !> MPI's request; null if no write is pending.
       type(MPI_Request) :: handle = MPI_REQUEST_NULL
-      !> The call that posted it, and the data that it moves.
-      character(len=:), allocatable :: call_name
+      !> The data that it moves.
       type(MPI_Datatype) :: datatype
       integer(int64) :: elements = 0_int64, element_bytes = 0_int64
       logical, private :: uses_get_status = .false.
@@ -40,16 +42,13 @@ module benchio_file_request
 
 contains
 
-   !> Prepares for calls of this name.
-   subroutine set_up(self, call_name, error)
+   !> Determines what completes a write in this MPI library. An error where its ROMIO is selected.
+   subroutine set_up(self, error)
       class(file_request_t), intent(inout) :: self
-      character(len=*), intent(in) :: call_name
       type(error_t), allocatable, intent(out) :: error
       character(len=MPI_MAX_LIBRARY_VERSION_STRING) :: library
       character(len=5) :: component
       integer :: length, ierr
-
-      self%call_name = call_name
 
       call MPI_Get_library_version(library, length, ierr)
       call check(ierr, "MPI_Get_library_version", error)
@@ -57,7 +56,7 @@ contains
       self%uses_get_status = index(library(:length), "Open MPI") == 1
       if (.not. self%uses_get_status) return
       call get_environment_variable("OMPI_MCA_io", component)
-      if (component == "romio") call fail(error, call_name//" crashes in Open MPI's ROMIO; " &
+      if (component == "romio") call fail(error, post_name//" crashes in Open MPI's ROMIO; " &
                                           //"OMPI_MCA_io=ompio would do")
    end subroutine set_up
 
@@ -81,20 +80,20 @@ contains
       if (.not. self%is_pending()) return
       if (self%uses_get_status) then
          call MPI_Request_get_status(self%handle, is_complete, status, ierr)
-         call check(ierr, "MPI_Request_get_status for "//self%call_name//" of "//file%path, error)
+         call check(ierr, "MPI_Request_get_status for "//post_name//" of "//file%path, error)
       else
          call MPI_Test(self%handle, is_complete, status, ierr)
-         call check(ierr, "MPI_Test for "//self%call_name//" of "//file%path, error)
+         call check(ierr, "MPI_Test for "//post_name//" of "//file%path, error)
       end if
       if (.not. (is_complete .or. allocated(error))) return
       if (.not. allocated(error)) then
-         call file%check_moved(self%call_name, status, self%datatype, self%elements, &
+         call file%check_moved(post_name, status, self%datatype, self%elements, &
                                self%element_bytes, error)
       end if
       call limit_wait(error)
       if (self%uses_get_status .and. .not. allocated(error)) then
          call MPI_Wait(self%handle, MPI_STATUS_IGNORE, ierr)
-         call check(ierr, "MPI_Wait for "//self%call_name//" of "//file%path, error)
+         call check(ierr, "MPI_Wait for "//post_name//" of "//file%path, error)
       end if
       self%handle = MPI_REQUEST_NULL
    end subroutine test

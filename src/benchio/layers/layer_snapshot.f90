@@ -27,7 +27,7 @@ module benchio_layer_snapshot
    use benchio_difference, only: difference_t
    use benchio_errors, only: error_t, fail, keep_first, status_usage
    use benchio_face_exchange, only: face_exchange_t
-   use benchio_file_request, only: file_request_t
+   use benchio_file_request, only: file_request_t, post_name
    use benchio_layout, only: element_bytes
    use benchio_mpi_checks, only: check
    use benchio_mpiio_backend, only: mpiio_backend_t
@@ -87,7 +87,7 @@ contains
       if (self%task%exchanges) call self%faces%set_up(team, self%block%layout, error)
       if (.not. (self%blocking .or. allocated(error))) call allocate_copy(self, error)
       if (.not. (self%blocking .or. allocated(error))) then
-         call self%request%set_up("MPI_File_iwrite_all", error)
+         call self%request%set_up(error)
       end if
       call team%agree(error)
       if (allocated(error)) return
@@ -227,7 +227,7 @@ contains
       call self%outcome%untimed%finish(self%team%world, error)
       call MPI_File_iwrite_all(self%file%handle, self%copy, 1, self%in_copy, self%request%handle, &
                                ierr)
-      call check(ierr, "MPI_File_iwrite_all of "//self%path, trouble)
+      call check(ierr, post_name//" of "//self%path, trouble)
       if (allocated(trouble)) self%request%handle = MPI_REQUEST_NULL
       call keep_first(error, trouble)
    end subroutine post
