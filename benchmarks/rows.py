@@ -108,9 +108,9 @@ class Bench:
                 written = directory / (f"proc{rank:06d}.dat" if layer == "proc" else "mpiio.dat")
                 for name in names:
                     (directory / name.format(rank=rank)).hardlink_to(written)
-        for layer in "hdf5", "strided-posix":
+        for layer, options in ("hdf5", [benchio.SLAB]), ("strided-posix", []):
             if benchio.has_layer(self.program, layer):
-                base = benchio.command(self.program, self.workload, layer, benchio.SLAB)
+                base = benchio.command(self.program, self.workload, layer, *options)
                 benchio.measure_write(base, self.workload, place, directory, self.result)
 
     def benchio(self, operation: str, place: Place, layer: str, *options: str) -> Contender:

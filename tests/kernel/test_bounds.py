@@ -114,10 +114,3 @@ def test_no_run_that_would_leave_too_little(benchio, tiny_file_system, layer, sa
     done = run("700K")
     assert done.status == 0, done.err
     assert len(benchio.records()) == 1
-
-
-def test_reading_needs_no_free_space(benchio):
-    arguments = (*RUN, "proc", "unstriped", "--seed=1")
-    assert benchio.run(*arguments, "--keep").status == 0
-    done = benchio.run(*arguments, "--no-write", "--verify", "--min-free=100000T")
-    assert done.status == 0, done.err

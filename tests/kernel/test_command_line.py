@@ -66,6 +66,22 @@ LAYERS = (
         (*GOOD, "--min-free=1P"),
         (*GOOD, "--hint=a=b\nc"),
         (*GOOD, "mpiio", "--writers=2"),
+        # Options that could have no effect.
+        (*GOOD, "strided", "btio", "--halo=0"),
+        (*GOOD, "aligned", "--decomposition=slab"),
+        (*GOOD, "proc", "--hint=cb_nodes=1"),
+        (*GOOD, "strided-posix", "aligned", "--require-hints"),
+        (*GOOD, "proc", "fsync", "--no-write", "--read"),
+        (*GOOD, "proc", "--keep", "--no-write", "--read"),
+        (*GOOD, "proc", "--min-free=1G", "--no-write", "--read"),
+        (*GOOD, "snapshot", "--every=1", "--no-write", "--read"),
+        (*GOOD, "snapshot", "--compute=0", "--no-write", "--read"),
+        (*GOOD, "snapshot", "--exchange", "--no-write", "--read"),
+        (*GOOD, "proc", "--cache=none"),
+        (*GOOD, "proc", "--environment=HOME"),
+        (*GOOD, "aligned", "--layout=table", "--files=1"),
+        (*GOOD, "aligned", "--layout=table", "--stripe-size=1M"),
+        (*GOOD, "aligned", "--layout=table", "--stripe-count=2"),
     ],
     ids=lambda words: " ".join(map(str, words))[:60],
 )
@@ -74,6 +90,14 @@ def test_nonsense_is_refused_by_name(benchio, arguments, says):
     assert done.status == 2
     assert done.out == ""
     says(done)
+
+
+def test_an_option_is_for_all_layers_if_it_acts_on_one(benchio):
+    done = benchio.run(
+        *GOOD, "proc", "mpiio", "strided", "unstriped", "--halo=0", "--decomposition=slab",
+        "--hint=cb_nodes=1", ranks=2,
+    )  # fmt: skip
+    assert done.status == 0, done.err
 
 
 @pytest.mark.parametrize(("sizes", "ranks"), [((8, 8, 9), 2), ((8, 7, 8), 4), ((8, 8, 2), 3)])

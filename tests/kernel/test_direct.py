@@ -74,7 +74,7 @@ def test_a_system_that_uses_the_page_cache_all_the_same_is_found_out(on_disk, pr
         "mpiio --direct",
         "proc --direct --halo=1",
         "snapshot --latency",
-        "proc --direct --cache=drop",
+        "proc --direct --cache=drop --read",
         "proc --halo=-1",
         "proc --halo=2147483640",
         "proc --halo=1000000000",

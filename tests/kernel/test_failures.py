@@ -97,8 +97,8 @@ def test_an_array_that_no_memory_holds(benchio, says):
 
 def test_a_hole_of_the_right_size_is_found(benchio, says):
     # Large enough for a file system to leave a hole, and not verified.
-    arguments = (64, 64, 64, "local", "mpiio", "unstriped", "--keep")
-    assert benchio.run(*arguments).status == 0
+    arguments = (64, 64, 64, "local", "mpiio", "unstriped")
+    assert benchio.run(*arguments, "--keep").status == 0
     path = benchio.cwd / "unstriped/mpiio.dat"
     data = path.read_bytes()
     with path.open("wb") as file:

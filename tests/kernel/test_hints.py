@@ -104,7 +104,7 @@ def test_one_that_is_not_in_effect_fails_where_that_is_asked(ask, benchio_mpich,
     assert "rate" not in done.out
     assert list((benchio_mpich.cwd / "unstriped").iterdir()) == []
     # A layer without MPI-IO takes none.
-    done, _ = ask("--hint=cb_nodes=77", "--require-hints", layers=("proc",))
+    done, _ = ask("--hint=cb_nodes=1", "--require-hints", layers=("proc", "mpiio"))
     assert done.status == 1
     says(done)
 

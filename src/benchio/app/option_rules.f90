@@ -3,9 +3,9 @@
 module benchio_option_rules
    use, intrinsic :: iso_fortran_env, only: real64
    use benchio_errors, only: error_t, fail, status_usage
-   use benchio_option_table, only: is_for, name_of, options_known, place_of
+   use benchio_option_table, only: is_for, name_of, option_t, options_known, place_of
    use benchio_options, only: options_t
-   use benchio_registry, only: can_gather, default_names, interface_of, layer_names
+   use benchio_registry, only: can_gather, default_names, has_blocks, interface_of, layer_names
    use benchio_text, only: append, has_word, joined, string_t
    implicit none(type, external)
    private
@@ -16,6 +16,16 @@ module benchio_option_rules
    character(len=11), parameter, public :: named_directories(3) = &
                                            [character(len=11) :: "unstriped", "striped", &
                                                                   "fullstriped"]
+
+   !> The interfaces that take no hints of MPI-IO.
+   character(len=6), parameter :: without_hints(2) = ["posix ", "adios2"]
+
+   !> What stands for a table of --layout.
+   character(len=14), parameter :: options_of_stripes(3) = &
+                                   [character(len=14) :: "--files", "--stripe-size", &
+                                                          "--stripe-count"]
+
+   character(len=*), parameter :: not_written = " acts on writes: leave it or --no-write out"
 
 contains
 
@@ -70,10 +80,11 @@ contains
       end do
    end subroutine choose_directories
 
-   !> An error for an option that does not apply to the layers.
+   !> An error for an option that could have no effect in this run.
    subroutine check_layers(res, error)
       type(options_t), intent(in) :: res
       type(error_t), allocatable, intent(out) :: error
+      character(len=:), allocatable :: reason
       integer :: at, layer
 
       do layer = 1, size(res%layers)
@@ -90,15 +101,49 @@ contains
             end if
          end associate
       end do
-      options: do at = 1, size(res%given)
-         do layer = 1, size(res%layers)
-            if (is_for(options_known(res%given(at)), res%layers(layer)%value)) cycle options
-         end do
-         call fail(error, name_of(options_known(res%given(at)))//" does not apply to " &
-                   //joined(res%layers), status_usage)
-         return
-      end do options
+      reason = ""
+      do at = 1, size(res%given)
+         associate (option => options_known(res%given(at)))
+            reason = why_idle(option, res)
+            if (len(reason) == 0) cycle
+            call fail(error, name_of(option)//reason, status_usage)
+            return
+         end associate
+      end do
    end subroutine check_layers
+
+   !> Why an option could have no effect, and what to do; empty if it may have one.
+   pure function why_idle(option, asked) result(res)
+      type(option_t), intent(in) :: option
+      type(options_t), intent(in) :: asked
+      character(len=:), allocatable :: res
+      integer :: at
+
+      res = ""
+      if (.not. any([(concerns(option, asked%layers(at)%value), at=1, size(asked%layers))])) then
+         res = " does not apply to "//joined(asked%layers)
+         if (option%acts_on == "blocks") res = res//": it acts on the blocks of a 3-D array"
+         if (option%acts_on == "MPI-IO") res = res//": it acts on MPI-IO"
+         res = res//"; leave it out"
+      else if (option%acts_on == "writes" .and. .not. asked%write) then
+         res = not_written
+      else if (option%acts_on == "reads" .and. .not. asked%read) then
+         res = " acts on reads: add --read or --verify, or leave it out"
+      else if (option%acts_on == "result" .and. .not. allocated(asked%result_path)) then
+         res = " acts on the result file: add --result=FILE, or leave it out"
+      end if
+   end function why_idle
+
+   !> Whether an option concerns a layer.
+   pure function concerns(option, layer) result(res)
+      type(option_t), intent(in) :: option
+      character(len=*), intent(in) :: layer
+      logical :: res
+
+      res = is_for(option, layer)
+      if (option%acts_on == "blocks") res = has_blocks(layer)
+      if (option%acts_on == "MPI-IO") res = all(interface_of(layer) /= without_hints)
+   end function concerns
 
    !> --direct moves data between aligned memory and files only: layers that call the system, a
    !> block without a halo, and reads past the page cache.
@@ -144,7 +189,8 @@ contains
       res = is_for(options_known(place_of("--layout")), layer)
    end function has_table
 
-   !> A table of --layout names all files: it excludes directories and --files.
+   !> A table of --layout names all files and stripes: it excludes directories and other options
+   !> for them.
    subroutine check_table(res, directories, error)
       type(options_t), intent(inout) :: res
       type(string_t), intent(in) :: directories(:)
@@ -160,10 +206,15 @@ contains
       if (size(directories) > 0) then
          call fail(error, "--layout names the files; a directory such as " &
                    //directories(1)%value//" cannot be given", status_usage)
-      else if (res%task%files > 1) then
-         call fail(error, "--layout defines the number of files; --files cannot be given", &
-                   status_usage)
+         return
       end if
+      do at = 1, size(res%given)
+         associate (option => options_known(res%given(at)))
+            if (all(name_of(option) /= options_of_stripes)) cycle
+            call fail(error, "--layout defines the files and their stripes; "//name_of(option) &
+                      //" cannot be given", status_usage)
+         end associate
+      end do
       res%directories = [string_t(".")]
    end subroutine check_table
 
@@ -180,6 +231,8 @@ contains
       else if (.not. res%write .and. .not. res%read) then
          call fail(error, "--no-write leaves nothing to do without --read or --verify", &
                    status_usage)
+      else if (.not. res%write .and. res%fsync) then
+         call fail(error, "fsync"//not_written, status_usage)
       else if (.not. res%write .and. res%task%verify .and. .not. res%seed_given) then
          call fail(error, "--verify with --no-write needs --seed=N, the seed of the run that " &
                    //"wrote the files", status_usage)

@@ -13,6 +13,9 @@ module benchio_option_table
       character(len=72) :: help, more
       !> The beginnings of the names of the layers that it applies to; empty for all layers.
       character(len=38) :: kinds = ""
+      !> What it acts on, if not every run has it: `writes` or `reads`, the `blocks` of a 3-D array,
+      !> `MPI-IO`, or the `result` file.
+      character(len=6) :: acts_on = ""
    end type option_t
 
    !&< a table
@@ -24,30 +27,36 @@ module benchio_option_table
       option_t("--repeats=N", "measure each phase N times", ""), &
       option_t("--min-seconds=S", "repeat until each phase took S seconds in total", ""), &
       option_t("--max-seconds=S", "start no phase after S seconds; report what is missing", ""), &
-      option_t("--min-free=SIZE", "do not run if it would leave less than SIZE free", ""), &
+      option_t("--min-free=SIZE", "do not run if it would leave less than SIZE free", "", &
+               acts_on="writes"), &
       option_t("--cache=MODE", "how reads avoid the page cache: drop its pages, shift to", &
-               "a rank on another node, direct (O_DIRECT), none"), &
+               "a rank on another node, direct (O_DIRECT), none", acts_on="reads"), &
       option_t("--direct", "move data only with O_DIRECT, from aligned memory; POSIX layers", &
                ""), &
-      option_t("--halo=N", "elements around each block in memory (1); 0: contiguous", ""), &
+      option_t("--halo=N", "elements around each block in memory (1); 0: contiguous", "", &
+               acts_on="blocks"), &
       option_t("--latency", "", "report how long the calls that move data took", &
                "serial proc node mpiio strided aligned"), &
-      option_t("--decomposition=KIND", "cut the array by block, slab or pencil", ""), &
+      option_t("--decomposition=KIND", "cut the array by block, slab or pencil", "", &
+               acts_on="blocks"), &
       option_t("--writers=N", "N processes gather the data of the others and write", ""), &
       option_t("--hint=KEY=VALUE", "an MPI-IO hint, beside ROMIO_HINTS and MPICH_MPIIO_HINTS;", &
-               "may be given more than once"), &
+               "may be given more than once", acts_on="MPI-IO"), &
       option_t("--require-hints", "fail unless all requested hints are shown to be in effect", &
-               ""), &
+               "", acts_on="MPI-IO"), &
       option_t("--environment=NAME", "record this variable, where all ranks have the same value;", &
-               "may be given more than once"), &
+               "may be given more than once", acts_on="result"), &
       option_t("--result=FILE", "write the results to FILE, in JSON Lines", ""), &
       option_t("--ranks=FILE", "write the times of each rank to FILE, as CSV", ""), &
       option_t("--seed=N", "the seed of the data, 0 to 2**63 - 1; random by default", ""), &
-      option_t("--keep", "keep the files of the last repeat", ""), &
+      option_t("--keep", "keep the files of the last repeat", "", acts_on="writes"), &
       option_t("--steps=N", "time steps to write (5, 16)", "", "btio snapshot"), &
-      option_t("--every=N", "time steps computed before each one written (100)", "", "snapshot"), &
-      option_t("--compute=S", "seconds of computing in a time step (0.001)", "", "snapshot"), &
-      option_t("--exchange", "swap the faces of the blocks in each time step", "", "snapshot"), &
+      option_t("--every=N", "time steps computed before each one written (100)", "", "snapshot", &
+               acts_on="writes"), &
+      option_t("--compute=S", "seconds of computing in a time step (0.001)", "", "snapshot", &
+               acts_on="writes"), &
+      option_t("--exchange", "swap the faces of the blocks in each time step", "", "snapshot", &
+               acts_on="writes"), &
       option_t("--record=SIZE", "bytes of a record (those of N1 elements)", "", "strided mapped"), &
       option_t("--files=N", "divide the data among N files (1)", "", "group aligned"), &
       option_t("--layout=FILE", "a table of lines `path stripe_size ost ost ...`", "", "aligned"), &

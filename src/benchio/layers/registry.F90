@@ -2,6 +2,7 @@
 !> preprocessed file: here `absent_t` takes the name of each layer that was not compiled in.
 module benchio_registry
    use benchio_backend, only: backend_t, identity_t
+   use benchio_block_backend, only: block_backend_t
    use benchio_layer_aligned, only: aligned_t
    use benchio_layer_node, only: node_t
    use benchio_layer_proc, only: proc_t
@@ -45,7 +46,7 @@ module benchio_registry
    private
 
    public :: fill_table, layer_names, default_names, absent_names, layer_summary, can_gather
-   public :: interface_of, make_layer
+   public :: has_blocks, interface_of, make_layer
 
    type, extends(identity_t) :: row_t
       !> A description for the help.
@@ -189,6 +190,18 @@ contains
 
       res = table(row_of(name))%can_gather
    end function can_gather
+
+   !> Whether each process has a block of the 3-D array in a layer.
+   pure function has_blocks(name) result(res)
+      character(len=*), intent(in) :: name
+      logical :: res
+
+      res = .false.
+      select type (layer => table(row_of(name))%layer)
+      class is (block_backend_t)
+         res = .true.
+      end select
+   end function has_blocks
 
    !> The interface of a layer.
    pure function interface_of(name) result(res)
