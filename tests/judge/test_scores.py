@@ -13,8 +13,8 @@ from iobands.judge.detect.detector import follow
 from iobands.judge.detect.scores import (
     DESIGNS,
     DROPS,
+    Blend,
     band_cells,
-    blended,
     cell_counts,
     history_cells,
 )
@@ -82,7 +82,7 @@ def test_likelihood_ratios_are_averaged_on_the_way_from_band_to_history():
     own, published = history_cells(np.log(random.normal(150, 20, 40))), band_cells(NVME)
     run = np.log([118.0])
     expected = np.log(0.25 * np.exp(own.scores(run)) + 0.75 * np.exp(published.scores(run)))
-    assert np.allclose(blended(own, published, 0.25).scores(run), expected, atol=1e-5)
+    assert np.allclose(Blend(own, published, 0.25).scores(run), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("quartiles", [(3, 2, 4), (0, 1, 2), (-1, 1, 2), (1, math.nan, 2)])

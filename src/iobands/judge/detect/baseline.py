@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from iobands.judge.detect.scores import (
     DESIGNS,
     SHIFTS,
+    Blend,
+    Cells,
     Quartiles,
-    Scores,
     band_cells,
     band_sample,
-    blended,
     history_cells,
     lower_mode,
 )
@@ -93,7 +93,7 @@ class Baseline:
         return inflation(self.correlation)
 
     @cached_property
-    def scores(self) -> Scores | None:
+    def scores(self) -> Cells | Blend | None:
         """The scores of runs; None if nothing can be judged."""
         size = len(self.runs)
         published = band_cells(self.band) if self.band is not None else None
@@ -103,7 +103,7 @@ class Baseline:
         own = history_cells(self.runs, size / self.inflation**2, self.youth)
         if published is None or size >= FULL_BASELINE:
             return own
-        return blended(own, published, (size - FIRST_BASELINE) / (FULL_BASELINE - FIRST_BASELINE))
+        return Blend(own, published, (size - FIRST_BASELINE) / (FULL_BASELINE - FIRST_BASELINE))
 
     @cached_property
     def far(self) -> float:

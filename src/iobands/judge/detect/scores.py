@@ -122,7 +122,7 @@ _BEYOND: Final = np.geomspace(0.95, 0.25, 7)
 
 
 def _shifts() -> Array:
-    near = np.multiply.outer(DESIGNS, np.concatenate((_NEIGHBOURS, _NEIGHBOURS)))
+    near = np.multiply.outer(DESIGNS, np.tile(_NEIGHBOURS, 2))
     half = len(_NEIGHBOURS)
     near[len(DROPS) - 1, half:] = min(DROPS) * _BEYOND
     near[-1, half:] = max(RISES) / _BEYOND
@@ -222,14 +222,6 @@ class Cells:
         return np.sqrt(((numbers - mean[:, None]) ** 2) @ self.healthy)
 
 
-class Scores(Protocol):
-    """Computes the scores of runs."""
-
-    @property
-    def penalty(self) -> Array: ...  # noqa: D102
-    def scores(self, logarithms: Array) -> Array: ...  # noqa: D102
-
-
 def sure_end(gaps: Array) -> Array:
     """Return what runs say for the end of a drop whose level they surely surpass, in nats.
 
@@ -240,27 +232,26 @@ def sure_end(gaps: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class _Blend:
+class Blend:
+    """Scores that mix the series' own history, with weight `share`, and a band.
+
+    The likelihood ratios are averaged, not the scores: a mean of ratios whose healthy mean is at
+    most one has that property again.
+    """
+
     own: Cells
     published: Cells
     share: float
 
     @property
     def penalty(self) -> Array:
+        """As for `Cells`."""
         return self.share * self.own.penalty + (1 - self.share) * self.published.penalty
 
     def scores(self, logarithms: Array) -> Array:
+        """As for `Cells`."""
         own = self.share * np.exp(self.own.scores(logarithms))
         return np.log(own + (1 - self.share) * np.exp(self.published.scores(logarithms)))
-
-
-def blended(own: Cells, published: Cells, share: float) -> Scores:
-    """Return scores that mix the series' own history, with weight `share`, and a band.
-
-    The likelihood ratios are averaged, not the scores: a mean of ratios whose healthy mean is at
-    most one has that property again.
-    """
-    return _Blend(own, published, share)
 
 
 def band_cells(band: Quartiles) -> Cells:
@@ -270,21 +261,21 @@ def band_cells(band: Quartiles) -> Cells:
     the quantiles of the normal distribution. Below the lower quartile nothing is assumed, since
     no design needs it to be known there downwards, and upwards the slope above it is continued.
     """
-    quartiles = _quartiles(band)
-    distribution = _BandDistribution(quartiles, band.maximum)
+    at, figures = _known_quantiles(band)
+
+    def below(logarithms: Array) -> Array:
+        normal = _extended(logarithms, figures, at)
+        return np.vectorize(NormalDist().cdf, otypes=[float])(normal)
+
     healthy = np.full(4, 0.25)
     others = np.tile(healthy, (EVERY - len(DESIGNS), 1))
-    return _cells(quartiles, healthy, distribution, others, _RUNS_OF_A_BAND)
+    return _cells(figures[:3], healthy, below, others, _RUNS_OF_A_BAND)
 
 
 def band_sample(band: Quartiles) -> Array:
     """Return logarithms that stand for the runs behind a band: 99 evenly spaced quantiles."""
     shares = np.arange(1, _RUNS_OF_A_BAND) / _RUNS_OF_A_BAND
-    normal = NormalDist()
-    at = np.array([normal.inv_cdf(share) for share in shares])
-    quartiles = _quartiles(band)
-    distribution = _BandDistribution(quartiles, band.maximum)
-    return distribution.quantiles(at)
+    return _extended(np.array([*map(NormalDist().inv_cdf, shares)]), *_known_quantiles(band))
 
 
 def history_cells(history: Array, independent: float | None = None, youth: float = 0.0) -> Cells:
@@ -299,9 +290,13 @@ def history_cells(history: Array, independent: float | None = None, youth: float
     edges = ordered[counts - 1]
     if (ordered[1:] == ordered[:-1]).any():
         edges, healthy, ordered = _of_ties(ordered, counts)
-    distribution = _HistoryDistribution(ordered)
-    others = other_designs(ordered, edges, healthy, distribution.below)
-    return _cells(edges, healthy, distribution, others, independent or size, _ERRORS + youth)
+    shares = np.arange(1, size + 1) / (size + 1)
+
+    def below(logarithms: Array) -> Array:
+        return np.interp(logarithms, ordered, shares, left=0.0, right=1.0)
+
+    others = other_designs(ordered, edges, healthy, below)
+    return _cells(edges, healthy, below, others, independent or size, _ERRORS + youth)
 
 
 def _of_ties(ordered: Array, counts: NDArray[np.int_]) -> tuple[Array, Array, Array]:
@@ -342,46 +337,21 @@ def _healthy(size: int) -> Array:
     return np.diff(np.concatenate(([0], cell_counts(size), [size + 1]))) / (size + 1)
 
 
-def _quartiles(band: Quartiles) -> Array:
+def _known_quantiles(band: Quartiles) -> tuple[Array, Array]:
+    """Return quantiles of the normal distribution, and a band's logarithms at them.
+
+    Raises:
+        ValueError: they are no quartiles.
+    """
     quartiles = np.array([band.lower_quartile, band.median, band.upper_quartile], dtype=float)
     if not (
         np.all(np.isfinite(quartiles)) and quartiles[0] > 0 and np.all(np.diff(quartiles) >= 0)
     ):
         raise ValueError(f"quartiles are positive numbers in rising order, not {quartiles}")
-    return np.log(quartiles)
-
-
-class _Distribution(Protocol):
-    def below(self, logarithms: Array) -> Array: ...
-
-
-class _BandDistribution:
-    def __init__(self, quartiles: Array, maximum: float | None) -> None:
-        high = quartiles[-1]
-        self._at = np.array([-_QUARTILE, 0.0, _QUARTILE])
-        self._values = quartiles
-        if maximum is not None and np.log(maximum) > high:
-            self._at = np.append(self._at, _NEAR_ONE)
-            self._values = np.append(quartiles, np.log(maximum))
-
-    def below(self, logarithms: Array) -> Array:
-        """Return the probability of values below."""
-        at = _extended(logarithms, self._values, self._at)
-        return np.vectorize(NormalDist().cdf, otypes=[float])(at)
-
-    def quantiles(self, at: Array) -> Array:
-        """Return the logarithms at quantiles `at` of the normal distribution."""
-        return _extended(at, self._at, self._values)
-
-
-class _HistoryDistribution:
-    def __init__(self, ordered: Array) -> None:
-        self._values = ordered
-        self._shares = np.arange(1, len(ordered) + 1) / (len(ordered) + 1)
-
-    def below(self, logarithms: Array) -> Array:
-        """Return the probability of values below."""
-        return np.interp(logarithms, self._values, self._shares, left=0.0, right=1.0)
+    at, figures = np.array([-_QUARTILE, 0.0, _QUARTILE]), np.log(quartiles)
+    if band.maximum is not None and np.log(band.maximum) > figures[-1]:
+        return np.append(at, _NEAR_ONE), np.append(figures, np.log(band.maximum))
+    return at, figures
 
 
 def _extended(at: Array, positions: Array, values: Array) -> Array:
@@ -397,10 +367,10 @@ def _extended(at: Array, positions: Array, values: Array) -> Array:
 def _cells(
     edges: Array,
     healthy: Array,
-    distribution: _Distribution,
+    below: Callable[[Array], Array],
     others: Array,
     runs: float,
     errors: float = _ERRORS,
 ) -> Cells:
-    below = distribution.below(edges - SHIFTS[:, :, None]).mean(axis=1)
-    return Cells(edges, healthy, np.concatenate((shares_of(below), others)), runs, errors)
+    shifted = shares_of(below(edges - SHIFTS[:, :, None]).mean(axis=1))
+    return Cells(edges, healthy, np.concatenate((shifted, others)), runs, errors)
