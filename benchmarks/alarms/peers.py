@@ -13,10 +13,9 @@ from typing import Final
 import numpy as np
 
 from benchmarks.alarms.figures import NEVER
-from benchmarks.alarms.simulate import LARGE, YEAR, threshold_of
+from benchmarks.alarms.simulate import LARGE, YEAR, prior_of, threshold_of
 from benchmarks.alarms.worlds import WORLDS, Array, normals
 from iobands.judge.detect.detector import follow
-from iobands.judge.detect.prior import prior_of
 from iobands.snapshot import DOWN
 
 #: So many first runs are the reference of the control chart and of ReFrame's.

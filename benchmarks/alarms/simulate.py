@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.alarms.figures import NEVER, Delays
 from benchmarks.alarms.worlds import (
@@ -21,7 +22,7 @@ from benchmarks.alarms.worlds import (
     with_outliers,
 )
 from iobands.judge.detect.detector import follow
-from iobands.judge.detect.prior import WATCH, Budget, Measured, Month, Prior, prior_of, priors_of
+from iobands.judge.detect.prior import WATCH, Budget, Measured, Month, Prior, priors_of
 from iobands.snapshot import DOWN, UP
 
 
@@ -39,6 +40,7 @@ YEAR: Final = 365
 LARGE: Final = 300
 # A series is judged with what was known of all series at the beginning of each month.
 _MONTH: Final = 30
+_DAY: Final = np.timedelta64(1, "D")
 _LONGEST: Final = 150
 _QUIET: Final = 30
 
@@ -100,11 +102,22 @@ def outliers(rate: float, pairs: bool, series: int, seed: int) -> int:
     return len(_raised(values, threshold_of(series)))
 
 
+def prior_of(values: Array) -> Prior:
+    """Return what series with a run a day, of shape (series, runs), say about one of them."""
+    return _priors(values, np.array([values.shape[1]]))[0]
+
+
+def _priors(values: Array, runs: NDArray[np.int_]) -> list[Prior]:
+    """Return what the first of the daily runs say, for some numbers of runs."""
+    days = np.datetime64("2025-01-01", "ns") + np.arange(values.shape[1] + 1) * _DAY
+    nobody = np.zeros(values.shape[1], dtype=bool)
+    return priors_of([Measured(days[:-1], each, nobody) for each in values], days[runs])
+
+
 def _raised(values: Array, threshold: float) -> list[tuple[int, str]]:
     """Return the run and the direction of each alarm of a site with a run a day."""
-    days = np.datetime64("2025-01-01", "ns") + np.arange(values.shape[1]) * np.timedelta64(1, "D")
-    nobody, firsts = np.zeros(len(days), dtype=bool), np.arange(0, len(days), _MONTH)
-    priors = priors_of([Measured(days, each, nobody) for each in values], days[firsts])
+    firsts = np.arange(0, values.shape[1], _MONTH)
+    priors = _priors(values, firsts)
     months = [
         Month(int(first), threshold, prior) for first, prior in zip(firsts, priors, strict=True)
     ]

@@ -15,12 +15,13 @@ from tests.judge.series import healthy
 
 
 def test_a_larger_site_has_a_higher_threshold_and_never_one_under_watch():
-    assert threshold_for(1, 500) > threshold_for(1, 50) > threshold_for(1, 5)
-    assert threshold_for(100, 1) == WATCH
+    small, middle, large = (threshold_for(1, 365 * series) for series in (5, 50, 500))
+    assert large > middle > small
+    assert threshold_for(100, 365) == WATCH
 
 
 def test_the_budget_is_kept_by_the_formula():
-    threshold = threshold_for(2.0, 300, 365)
+    threshold = threshold_for(2.0, 300 * 365)
     assert 300 * 365 / runs_between_false_alarms(threshold) == pytest.approx(2.0)
 
 
@@ -34,11 +35,11 @@ def test_what_is_no_size_is_refused(wrong: float):
 
 def test_power_parts_the_series_that_can_see_from_those_that_cannot():
     narrow, wide = (follow(healthy(300, spread=spread), threshold=12) for spread in (0.1, 0.8))
-    assert 2 <= power(narrow) < 8
-    assert power(narrow, 0.9) > power(narrow)
-    assert power(wide) > 20
+    assert 2 <= power(narrow, 0.7) < 8
+    assert power(narrow, 0.9) > power(narrow, 0.7)
+    assert power(wide, 0.7) > 20
     assert power(narrow, 1.4) < 12
-    assert power(follow([])) == math.inf
+    assert power(follow([]), 0.7) == math.inf
 
 
 def test_a_design_that_hardly_ever_sees_a_drop_hides_no_other():
@@ -52,7 +53,7 @@ def test_a_design_that_hardly_ever_sees_a_drop_hides_no_other():
 
 def test_power_agrees_with_what_is_measured():
     history = healthy(200)
-    expected = power(follow([], history=history, threshold=9.0))
+    expected = power(follow([], history=history, threshold=9.0), 0.7)
     random = np.random.default_rng(7)
     delays = []
     for _ in range(100):

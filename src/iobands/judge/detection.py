@@ -17,6 +17,7 @@ from iobands.judge.detect import (
     LOW,
     SIDES,
     USED,
+    WATCH,
     ChangePoint,
     Chart,
     Months,
@@ -168,8 +169,8 @@ class Detection:
             chart.up,
             self.changes,
             self.suspicion,
-            float(max(chart.down[-1], chart.up[-1])) if len(self.rows) else 0.0,
-            chart.watch,
+            chart.evidence,
+            WATCH,
             chart.threshold,
             chart.can_judge,
             float(np.exp(median_of(level))) if chart.can_judge else None,
@@ -268,27 +269,24 @@ _HALF: Final = 0.5
 _STATES: Final = 60
 
 
-def power(chart: Chart, drop: float = 0.7, threshold: float | None = None) -> float:
+def power(chart: Chart, drop: float) -> float:
     """Return the mean detection delay, in runs, of all values times `drop` on this series.
 
     `math.inf` if the chart cannot detect the drop or would take more than a million runs. The
     evidence starts at 0. For each design the run length of its CUSUM is exact apart from a grid
     of 60 steps (Brook and Evans, "An approach to the probability distribution of CUSUM run
-    length", Biometrika 59, 1972); the least of them is returned. `threshold` is the chart's own
-    unless given.
+    length", Biometrika 59, 1972); the least of them is returned.
 
     Raises:
-        ValueError: `drop` or `threshold` is not a positive finite number.
+        ValueError: `drop` is not a positive finite number.
     """
-    height = chart.threshold if threshold is None else threshold
-    for number in (drop, height):
-        if not (math.isfinite(number) and number > 0):
-            raise ValueError(f"not a positive finite number: {number}")
+    if not (math.isfinite(drop) and drop > 0):
+        raise ValueError(f"not a positive finite number: {drop}")
     if chart.baseline.scores is None:
         return math.inf
     values = chart.baseline.level() + math.log(drop)
     scores = chart.baseline.scores.scores(values)[:, SIDES[DOWN if drop < 1 else UP]]
-    return _run_length(scores.T / chart.scale, height)
+    return _run_length(scores.T / chart.scale, chart.threshold)
 
 
 def _run_length(scores: Array, threshold: float) -> float:

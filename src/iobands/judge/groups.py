@@ -17,7 +17,6 @@ from iobands.judge.detect import (
     MOST_CORRELATION,
     SIDES,
     USED,
-    WATCH,
     Baseline,
     Chart,
     Month,
@@ -403,11 +402,11 @@ def _discounts(
         for scales, month, begin in zip(own, months, begins, strict=True):
             if known := bisect_left(after, begin):
                 by = baselines[known - 1]
-                scales.append(scale_for(by.correlation, month.threshold, WATCH, by.youth))
+                scales.append(scale_for(by.correlation, month.threshold, by.youth))
     found = []
     correlations = _correlations(residuals, [each.first for each in months])
     for scales, month, (between, lasting) in zip(own, months, correlations, strict=True):
-        shared = scale_for(min(max(lasting, 0.0), MOST_CORRELATION), month.threshold, WATCH)
+        shared = scale_for(min(max(lasting, 0.0), MOST_CORRELATION), month.threshold)
         by_place = 1 + np.arange(len(members)) * between
         found.append(by_place * max(shared / np.mean(scales or [1.0]), 1.0))
     return np.array(found)

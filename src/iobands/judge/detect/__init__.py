@@ -10,6 +10,7 @@ from iobands.judge.detect.baseline import (
     FULL_BASELINE,
     LARGEST_BASELINE,
     MOST_CORRELATION,
+    WATCH,
     Baseline,
     correlation_of,
     interval,
@@ -21,7 +22,6 @@ from iobands.judge.detect.detector import LEAST, follow
 from iobands.judge.detect.prior import (
     FAR_DOWN,
     LOW,
-    WATCH,
     Budget,
     Measured,
     Month,

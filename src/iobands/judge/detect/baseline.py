@@ -30,6 +30,8 @@ FULL_BASELINE: Final = 60
 #: The runs of a full baseline, which is then frozen: a slow decline must not become normal.
 LARGEST_BASELINE: Final = 200
 
+#: The evidence, in nats, from which a drop is suspected.
+WATCH: Final = 5.7
 # The correlation of the other series counts like this many runs of this series.
 _PRIOR_RUNS: Final = 100
 #: The serial correlation of an unknown file system; it counts like this many runs.
@@ -238,15 +240,15 @@ def inflation(correlation: float) -> float:
 
 
 @lru_cache(2**16)
-def scale_for(correlation: float, threshold: float, watch: float, youth: float = 0.0) -> float:
+def scale_for(correlation: float, threshold: float, youth: float = 0.0) -> float:
     """Return the divisor of every score for the serial correlation phi of a series.
 
-    For thresholds up to `watch` it is sqrt((1 + phi) / (1 - phi)). The higher the threshold, the
+    For thresholds up to `WATCH` it is sqrt((1 + phi) / (1 - phi)). The higher the threshold, the
     more correlated runs add up to a false alarm, and in the end their long-run variance decides,
-    (1 + phi) / (1 - phi). From twice `watch` on the exponent is 3/4, and 1 for a baseline of
+    (1 + phi) / (1 - phi). From twice `WATCH` on the exponent is 3/4, and 1 for a baseline of
     full `youth`, whose correlation is hardly known (docs/error-rates.md).
     """
-    share = min(max((threshold - watch) / watch, 0.0), 1.0)
+    share = min(max((threshold - WATCH) / WATCH, 0.0), 1.0)
     return float(inflation(correlation) ** (1 + share * (1 + youth) / 2))
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.detect.baseline import Baseline
+from iobands.judge.detect.baseline import WATCH, Baseline
 from iobands.judge.detect.prior import FAR_DOWN, LOW
 from iobands.judge.detect.scores import DESIGNS, DROPS, EVERY, MODE, SPREAD, WEIGHTS, lower_mode
 from iobands.snapshot.history import (
@@ -43,7 +43,6 @@ class Chart:
 
     baselines: tuple[tuple[int, Baseline], ...]
     threshold: float
-    watch: float
     least: float
     logarithms: Array
     increments: NDArray[np.float32]
@@ -103,10 +102,10 @@ class Chart:
     def suspicion(self) -> tuple[int, Ratio] | None:
         """The first run and the size of a suspected drop, or None.
 
-        A drop is suspected while its evidence exceeds `watch`, no change is open, and the level of
+        A drop is suspected while its evidence exceeds `WATCH`, no change is open, and the level of
         its runs is off by `least`.
         """
-        if self.open_change is not None or self.runs == 0 or float(self.down[-1]) < self.watch:
+        if self.open_change is not None or self.runs == 0 or float(self.down[-1]) < WATCH:
             return None
         design = int(np.argmax(self.sums[SIDES[DOWN]]))
         start = min(int(self.starts[design]), self.runs - 1)
@@ -350,9 +349,8 @@ def is_wider(baseline: Baseline, runs: Array, least: float) -> bool:
 
 def levels_of(kind: State, before: Array, since: Array) -> tuple[tuple[float, ...], ...]:
     """Return what an unstable series varied between and varies between, or the modes it had."""
-    quartiles = [25, 75]
     if kind is State.UNSTABLE:
-        return tuple(_values(np.percentile(each, quartiles)) for each in (before, since))
+        return tuple(_values(np.percentile(each, [25, 75])) for each in (before, since))
     if kind is State.MODE_LOST:
         ordered = np.sort(before)
         lower = lower_mode(ordered)

@@ -20,6 +20,7 @@ from iobands.judge.detect.baseline import (
     FULL_BASELINE,
     LARGEST_BASELINE,
     MOST_CORRELATION,
+    WATCH,
     Baseline,
     scale_for,
 )
@@ -44,7 +45,7 @@ from iobands.judge.detect.chart import (
     recovery_designs,
     slide_begins,
 )
-from iobands.judge.detect.prior import DEGRADED, RECOVERED_FROM, WATCH, Month, Prior
+from iobands.judge.detect.prior import DEGRADED, RECOVERED_FROM, Month, Prior
 from iobands.judge.detect.scores import (
     DESIGNS,
     EVERY,
@@ -195,7 +196,12 @@ class _Detector:
     def chart(self) -> Chart:
         """Judge all runs."""
         while self.at < self.total:
-            self._step()
+            if self.open is not None:
+                self._while_open(self.open)
+            elif self.baseline.can_judge:
+                self._while_quiet()
+            else:
+                self._while_learning()
         settled = self.settled or self._state()
         if self.open is not None:
             self.changes.append(self._change_point(self.open, self.total))
@@ -203,7 +209,6 @@ class _Detector:
         return Chart(
             baselines=tuple(self.baselines),
             threshold=self._month(self.total - 1).threshold,
-            watch=WATCH,
             least=self.least,
             logarithms=self.logarithms,
             increments=self.increments,
@@ -265,14 +270,6 @@ class _Detector:
         """Return what was known when `run` was made."""
         return self.months[self.month_of[max(run, 0)]]
 
-    def _step(self) -> None:
-        if self.open is not None:
-            self._while_open(self.open)
-        elif not self.baseline.can_judge:
-            self._while_learning()
-        else:
-            self._while_quiet()
-
     def _learn(self, baseline: Baseline, joined: int) -> None:
         """Judge by `baseline`, which has the usable runs before `joined`."""
         self.baseline, self.joined = baseline, joined
@@ -289,13 +286,13 @@ class _Detector:
                 month = self.months[place]
                 correlation = baseline.correlation_by(month.prior.correlation)
                 self.correlations[place] = correlation
-                self.scales[place] = scale_for(correlation, month.threshold, WATCH, baseline.youth)
+                self.scales[place] = scale_for(correlation, month.threshold, baseline.youth)
                 if baseline.can_judge:
                     own = baseline.deep_runs, len(baseline.runs)
                     self.first[place] = month.prior.first_of(*own)
                 prior = month.prior.correlation
                 known = min(max(correlation if prior is None else prior, 0.0), MOST_CORRELATION)
-                self.deep_scales[place] = scale_for(known, month.threshold, WATCH)
+                self.deep_scales[place] = scale_for(known, month.threshold)
         return found
 
     def _scored(self, stop: int) -> Array:

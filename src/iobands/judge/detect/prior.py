@@ -16,12 +16,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from iobands.judge.detect.baseline import USUAL_CORRELATION
+from iobands.judge.detect.baseline import USUAL_CORRELATION, WATCH
 from iobands.judge.detect.spacing import NEW, Episode, Life, Spacing, episodes, new_of
 from iobands.snapshot.history import Array, Flags, Times
 
-#: Evidence thresholds in nats; `threshold_for` gives the one for a site.
-WATCH: Final = 5.7
+#: The least evidence for an alert, in nats; `threshold_for` gives the one for a site.
 DEGRADED: Final = 9.0
 #: The evidence of a single run that is low, and of one that is far down.
 LOW: Final = 0.5
@@ -83,7 +82,7 @@ class Budget:
         The runs a year are an estimate that changes every day. Rounding keeps an alert from coming
         and going with it.
         """
-        exact = threshold_for(self.false_alarms_a_year, 1, max(self.runs_a_year, 1.0))
+        exact = threshold_for(self.false_alarms_a_year, max(self.runs_a_year, 1.0))
         return max(DEGRADED, math.ceil(exact * _QUARTERS) / _QUARTERS)
 
     def years_to_false_alarm(self, score: float) -> float:
@@ -96,23 +95,18 @@ def runs_between_false_alarms(threshold: float) -> float:
     return max(1.0, math.exp(min(SLOPE * threshold, _LARGEST_EXPONENT)) / DIVISOR)
 
 
-def threshold_for(
-    false_alarms_a_year: float = 1.0, series: int = 1, runs_a_year: float = 365.0
-) -> float:
+def threshold_for(false_alarms_a_year: float, runs_a_year: float) -> float:
     """Return the threshold that keeps a whole site within its false alarms a year.
 
-    Args:
-        false_alarms_a_year: how many the site allows itself, all series together.
-        series: how many series and groups the site has.
-        runs_a_year: how often each of them runs in a year.
+    Both numbers are of all its series and groups together.
 
     Raises:
         ValueError: one of them is not a positive finite number.
     """
-    for number in (false_alarms_a_year, series, runs_a_year):
+    for number in (false_alarms_a_year, runs_a_year):
         if not (math.isfinite(number) and number > 0):
             raise ValueError(f"not a positive finite number: {number}")
-    runs = series * runs_a_year / false_alarms_a_year
+    runs = runs_a_year / false_alarms_a_year
     # a lower one would make single runs an alarm
     return max(WATCH, math.log(max(runs * DIVISOR, 1.0)) / SLOPE)
 
@@ -165,11 +159,6 @@ class Measured:
     times: Times
     values: Array
     asked: Flags
-
-
-def prior_of(series: Iterable[Array]) -> Prior:
-    """Return the prior of several series, each logarithms of a run a day in the order of time."""
-    return _priors((values, np.array([len(values)]), _Close()) for values in series)[0]
 
 
 def priors_of(series: Iterable[Measured], ends: Times) -> list[Prior]:
