@@ -69,12 +69,10 @@ def test_what_many_or_some_share_is_found(number: int):
     values[BEGUN:, :number] *= 0.7
     change = change_in(values)
     assert change is not None
-    assert set(change.members) == set(range(number))
+    assert set(change.ratios) == set(range(number))
     assert abs(change.onset - BEGUN) <= 1
     assert BEGUN <= change.raised <= BEGUN + 6
-    assert change.score >= THRESHOLD
-    for place in change.members:
-        ratio = change.ratios[place]
+    for ratio in change.ratios.values():
         assert ratio.low < 0.7 < ratio.high
         assert ratio.value == pytest.approx(0.7, rel=0.1)
 
@@ -128,7 +126,7 @@ def test_a_series_that_fell_alone_before_keeps_no_group_open():
     values[BEGUN : BEGUN + 30, 1:] *= 0.7
     open_then = change_in(values[: BEGUN + 25])
     assert open_then is not None
-    assert set(open_then.members) >= {1, 2, 3, 4, 5}
+    assert set(open_then.ratios) >= {1, 2, 3, 4, 5}
     assert change_in(values) is None
 
 
@@ -144,8 +142,8 @@ def test_series_that_miss_sessions_take_part():
     values[np.random.default_rng(8).random(values.shape) < 0.3] = np.nan
     change = change_in(values)
     assert change is not None
-    assert set(change.members) <= set(range(6))  # the others had not run by then
-    assert len(change.members) >= 4
+    assert set(change.ratios) <= set(range(6))  # the others had not run by then
+    assert len(change.ratios) >= 4
     assert abs(change.onset - BEGUN) <= 2
 
 
@@ -165,7 +163,7 @@ def test_of_several_runs_of_a_session_the_last_counts():
     sessions = np.arange(330) - np.arange(330) // 4
     change = lasting([GroupMember(each.chart, sessions) for each in members(values)])
     assert change is not None
-    assert len(change.members) == 4
+    assert len(change.ratios) == 4
     assert sessions[BEGUN] - 1 <= change.onset <= sessions[BEGUN] + 1
 
 
@@ -189,7 +187,7 @@ def test_what_was_said_of_a_group_is_never_unsaid(seed: int, shared: float):
     said: dict[tuple[int, int, tuple[int, ...]], None] = {}
     for known in range(40, 331, 5):
         found = group_changes(members(values[:known]), MONTHS)
-        now = {(each.onset, each.raised, each.members): None for each in found}
+        now = {(each.onset, each.raised, tuple(each.ratios)): None for each in found}
         assert said.keys() <= now.keys()
         assert all(raised >= known - 5 for _, raised, _ in now.keys() - said.keys())
         said |= now

@@ -38,16 +38,8 @@ from iobands.snapshot import (
     moment,
 )
 
-
-@dataclass(frozen=True)
-class Group:
-    """Series of one variable that have the same `value` of the field `shared`."""
-
-    system: str
-    shared: str
-    value: str
-    variable: str
-    keys: tuple[SeriesKey, ...]
+#: Series of one system and variable that have something in common.
+Group = tuple[SeriesKey, ...]
 
 
 @dataclass(frozen=True)
@@ -68,22 +60,16 @@ class GroupDrop:
 
 
 def groups_of(medium_of: Mapping[SeriesKey, str | None]) -> tuple[Group, ...]:
-    """Return the groups of a site; `medium_of` has the series that may share a cause.
-
-    Of several groups with the same series only the first in the order of `SHARED` is returned.
-    """
-    found: dict[tuple[SeriesKey, ...], Group] = {}
+    """Return the groups of a site, each once; `medium_of` has the series that may share a cause."""
+    found: dict[Group, None] = {}
     for shared in SHARED:
         same: defaultdict[tuple[str, str, str], list[SeriesKey]] = defaultdict(list)
         for key, medium in medium_of.items():
             value = medium if shared == "medium" else getattr(key, shared)
             if value is not None:
                 same[key.system, value, key.variable].append(key)
-        for (system, value, variable), keys in same.items():
-            if len(keys) > 1:
-                group = Group(system, shared, value, variable, tuple(keys))
-                found.setdefault(group.keys, group)
-    return tuple(found.values())
+        found |= dict.fromkeys(tuple(keys) for keys in same.values() if len(keys) > 1)
+    return tuple(found)
 
 
 def group_drops(
@@ -103,7 +89,7 @@ def group_drops(
     }
     found = []
     for group in groups:
-        mine = [(key, *of_key) for key in group.keys if (of_key := able.get(key))]
+        mine = [(key, *of_key) for key in group if (of_key := able.get(key))]
         if len(mine) < _SEVERAL:
             continue
         keys, members, _ = zip(*mine, strict=True)
@@ -114,14 +100,14 @@ def group_drops(
         for change in group_changes(members, months.of(begins[~np.isnat(begins)])):
             since = min(
                 times[np.searchsorted(numbers, change.onset)]
-                for numbers, times in (runs[place] for place in change.members)
+                for numbers, times in (runs[place] for place in change.ratios)
                 if numbers[-1] >= change.onset
             )
             raised, ended = (_last_run(runs, each) for each in (change.raised, change.ended))
             assert raised
-            ratios = {keys[place]: change.ratios[place] for place in change.members}
+            ratios = {keys[place]: ratio for place, ratio in change.ratios.items()}
             how = (change.delay, change.evidence, ratios)
-            found.append(GroupDrop(group.system, moment(since), raised, ended, *how))
+            found.append(GroupDrop(group[0].system, moment(since), raised, ended, *how))
     return tuple(found)
 
 
@@ -205,19 +191,17 @@ class GroupChange:
     """A drop that at least two of the series share.
 
     `onset`, `raised` and `ended` are session numbers, the last None while it lasts; `delay` is the
-    number of sessions from the onset to the alert, both included. `score` is in nats, and so is the
-    `evidence` since the onset. `members` are the places of the series that took part when it was
-    raised, the strongest first, and `ratios` their levels since over those before.
+    number of sessions from the onset to the alert, both included. `evidence`, in nats, is that
+    since the onset. `ratios` are by the places of the series that took part when it was raised, the
+    strongest first: their levels since over those before.
     """
 
     onset: int
     raised: int
     ended: int | None
     delay: int
-    score: float
     evidence: float
     ratios: Mapping[int, Ratio]
-    members: tuple[int, ...]
 
 
 def group_changes(
@@ -261,17 +245,15 @@ def group_changes(
             recovered = np.flatnonzero(back >= _RECOVERY)
             at = raised + 1 + int(recovered[0]) if recovered.size else len(sessions)
             evidence = np.maximum(increments[onset:at, design].sum(axis=0), then).tolist()
-            took_part = tuple(sorted(chosen.tolist(), key=lambda place: -then[place]))
+            took_part = sorted(chosen.tolist(), key=lambda place: -then[place])
             found.append(
                 GroupChange(
                     onset=int(sessions[onset]),
                     raised=int(sessions[raised]),
                     ended=int(sessions[at]) if recovered.size else None,
                     delay=raised - onset + 1,
-                    score=float(statistic[raised]),
                     evidence=sum(evidence[place] for place in took_part),
                     ratios={n: _ratio(group.residuals[:at, n], onset) for n in took_part},
-                    members=took_part,
                 )
             )
     return tuple(found)

@@ -31,21 +31,24 @@ from iobands.judge.happenings import flaky_of, happenings_of, incidents_of
 from iobands.judge.memory import Remembered
 from iobands.judge.places import actions_on_peers, places_of
 from iobands.judge.state import Judged, Stage, judged_series, spans_of_peers
-from iobands.model import CheckRun, LastSession, Rejected, SeriesKey, slug
 from iobands.snapshot import (
     CLOCK,
     CLOCK_OFF,
     DAILY,
     Alert,
     AlertEvent,
+    CheckRun,
     FileSystem,
     FutureSample,
     History,
     Incident,
+    LastSession,
     Obstacle,
     Outliers,
     Place,
+    Rejected,
     Series,
+    SeriesKey,
     Severity,
     Snapshot,
     Times,
@@ -53,6 +56,7 @@ from iobands.snapshot import (
     may_share,
     ordered,
     runs_a_year_at,
+    slug,
 )
 from iobands.source.known import Attempts, Known, read_known
 
@@ -348,7 +352,7 @@ def _budgets(
         for key, each in last.items()
     }
     groups = _groups({key: histories[key] for key in rates})
-    most = (np.max([rates[key] for key in group.keys], axis=0) for group in groups)
+    most = (np.max([rates[key] for key in group], axis=0) for group in groups)
     totals = sum([*rates.values(), *most], np.zeros(len(since)))
     return [Budget(false_alarms, max(float(total), DAILY)) for total in totals]
 
