@@ -128,7 +128,7 @@ def test_what_is_not_there_and_what_is_damaged(files: SiteFiles, tmp_path: Path)
 def test_the_samples_of_a_series_are_a_table(files: SiteFiles) -> None:
     rows = daily([1.0, 2.0]) + daily([3.0], pattern="ssf")
     site = files.write(rows).read()
-    found = {series.key.pattern: site.samples_of(series) for series in site.series}
+    found = {series.key.pattern: site.samples.rows(series.rows) for series in site.series}
     assert list(found["fpp"]["perf_value"]) == [1.0, 2.0]
     assert list(found["ssf"]["perf_value"]) == [3.0]
 

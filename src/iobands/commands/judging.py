@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from iobands.commands import cli
-from iobands.judge.memory import Remembered, memory_of_store, read_memory, write_memory
+from iobands.judge.memory import Remembered, read_memory, write_memory
 from iobands.judge.site import JudgedSite, judge
 from iobands.measure import clock_problem
 from iobands.model import FileError, SeriesKey, slug
+from iobands.source.kept import user_cache
 from iobands.source.known import Known, read_known
 from iobands.source.perflog import read_perflogs
 from iobands.source.push import late, open_store
@@ -91,7 +92,7 @@ def _judged_of_store(known: Known, options: cli.SiteOptions, *, with_power: bool
         return work()
     systems, source = sorted({key.system for key in known.histories}), source_of(options)
     source = source if "://" in source else str(Path(source).resolve())
-    place = memory_of_store(source, systems, options.false_alarms)
+    place = user_cache(source, systems, options.false_alarms)
     memory = read_memory(place)
     found = checked(work(memory=memory), work)
     if {key: each.identity for key, each in found.memory.items()} != {

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from iobands.bands import Bands, Window
 from iobands.judge.before_after import (
@@ -103,7 +104,7 @@ class _Side:
     series: Series
     unit: Unit
     rounds: Array
-    rows: Array
+    rows: NDArray[np.int_]
 
 
 def account_of_maintenance(judged: JudgedSite, held: Held) -> BeforeAfter:
@@ -274,7 +275,10 @@ class _Rows:
     def shifts(self, held: Held) -> list[Shift]:
         """Return the row of each unit, with what was said of it day by day."""
         newest = rule(self.units, self.shares, self.usual)
-        ruled = {hour: self._ruled(hour) for hour in self._looks()}
+        ruled = {}
+        for hour in self._looks():
+            until = {name: unit.until(hour) for name, unit in self.units.items()}
+            ruled[hour] = rule(until, self.shares, self.usual)
         found = []
         for name, one in newest.items():
             kind, members, _ = self.of[name]
@@ -291,11 +295,6 @@ class _Rows:
         ends = [float(each + 1) * _DAY for each in found]
         # looked at each day, a site would see more by chance
         return [end for place, end in enumerate(ends, 1) if place in _LOOKS or end == ends[-1]]
-
-    def _ruled(self, hour: float) -> dict[str, Ruling]:
-        """Return the rulings by the runs until then."""
-        until = {name: unit.until(hour) for name, unit in self.units.items()}
-        return rule(until, self.shares, self.usual)
 
     def _story(
         self, name: str, ruled: Mapping[float, Mapping[str, Ruling]], held: Held
@@ -352,7 +351,8 @@ def _beside(site: Snapshot, sides: Sequence[_Side]) -> Iterator[Beside]:
     """Yield what differs on the two sides, by the samples' own columns."""
     changed: Counter[tuple[str, str, str]] = Counter()
     for side in sides:
-        changed.update(_differing(site.samples_of(side.series)[side.rows], side.unit.is_after))
+        samples = site.samples.rows(side.series.rows[side.rows])
+        changed.update(_differing(samples, side.unit.is_after))
     number: Counter[str] = Counter()
     for (name, one, other), series in changed.most_common():
         number[name] += 1

@@ -34,6 +34,7 @@ from iobands.snapshot import (
     SETTINGS,
     Advice,
     Advised,
+    Array,
     CaseAdvice,
     Changed,
     Comparison,
@@ -44,6 +45,7 @@ from iobands.snapshot import (
     Recommended,
     Series,
     Snapshot,
+    Times,
     in_utc,
     moment,
     moment_of,
@@ -54,8 +56,6 @@ from iobands.source.site_file import SiteFile, commands, read_site_file
 #: The case with points that differ only in one setting, and in size.
 SWEEP: Final = "bulk-lustre-stripe-counts"
 _RATIOS: Final = frozenset({"write_ratio", "read_ratio", "list_ratio"})
-
-Ratios = NDArray[np.float64]
 
 
 def advise(
@@ -194,7 +194,7 @@ def _more(evidence: PairedEvidence, fewest: int) -> int:
     return min(MOST_MORE, max(1, math.ceil(needed)))
 
 
-def _evidence(ratios: Ratios, times: NDArray[np.datetime64], confidence: float) -> PairedEvidence:
+def _evidence(ratios: Array, times: Times, confidence: float) -> PairedEvidence:
     """Return the median and its interval, which is wider for serial correlation."""
     found = interval(ratios, 0.5, confidence=confidence, correlation=correlation_of(ratios))
     median = float(np.exp(np.median(np.log(ratios))))

@@ -18,7 +18,7 @@ from iobands.judge.detect import (
     interval,
 )
 from iobands.judge.detection import Detection
-from iobands.judge.normal import band_in_force
+from iobands.judge.normal import matched
 from iobands.judge.site import JudgedSite
 from iobands.snapshot import CONFIDENCE, FLAKY, RECOVERED, Array, Series, in_utc, moment
 
@@ -130,7 +130,7 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
     if detection.suspicion is not None:
         raise NoProposal("the newest runs may be a drop; wait for more runs")
     history, rows = series.history, detection.rows
-    in_force = band_in_force(series.key, history.newest, site.now, bands)
+    in_force = bands.band_for(matched(series.key, history.newest), site.now)
     passed = history.passed[rows]
     notes = []
     others = int(history.passed.sum() - passed.sum())

@@ -111,8 +111,8 @@ class Detection:
     @property
     def remembered(self) -> Remembered:
         """What is kept for when there are more runs."""
-        assert self.chart.settled is not None
-        return self.basis.remembered(self.chart.settled)
+        settled = self.chart.settled
+        return Remembered(self.basis.identity(settled.at), settled)
 
     @property
     def is_as_anew(self) -> bool:

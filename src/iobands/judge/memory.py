@@ -20,7 +20,7 @@ import numpy as np
 from iobands.bands import Band
 from iobands.judge.detect import Array, Month, Settled, Spacing
 from iobands.model import SeriesKey, path_part
-from iobands.source.kept import read_sealed, user_cache, write_sealed
+from iobands.source.kept import read_sealed, write_sealed
 
 _NAME: Final = "judged.memory"
 _DIGEST: Final = 32  # bytes
@@ -44,17 +44,13 @@ class Basis:
     months: Sequence[Month]
     least: float
 
-    def remembered(self, settled: Settled) -> Remembered:
-        """Return what is kept of a chart."""
-        return Remembered(self._identity(settled.at), settled)
-
     def settled(self, kept: Remembered | None) -> Settled | None:
         """Return what was kept if it follows from the first of these runs, else None."""
         if kept is None or kept.settled.at > len(self.values):
             return None
-        return kept.settled if kept.identity == self._identity(kept.settled.at) else None
+        return kept.settled if kept.identity == self.identity(kept.settled.at) else None
 
-    def _identity(self, runs: int) -> bytes:
+    def identity(self, runs: int) -> bytes:
         """Return the digest of what was known of the first `runs` runs."""
         known = [each for each in self.months if each.first < runs]
         found = hashlib.blake2b(_encoded((self.band, known, self.least)), digest_size=_DIGEST)
@@ -69,14 +65,6 @@ def read_memory(perflogs: Path) -> dict[SeriesKey, Remembered]:
     for path in perflogs.glob(f"*/{_NAME}"):
         found.update(read_sealed(path, _decoded) or ())
     return found
-
-
-def memory_of_store(name: str, *judged: object) -> Path:
-    """Return where a reader of the store of a name keeps the memory of what is `judged` together.
-
-    It is in the user's cache, so that it needs no right to write to the store.
-    """
-    return user_cache(name, *judged)
 
 
 def write_memory(perflogs: Path, memory: Mapping[SeriesKey, Remembered]) -> None:

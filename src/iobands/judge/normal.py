@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Final
 
@@ -19,7 +18,6 @@ from iobands.bands import (
     WITHIN,
     Band,
     Bands,
-    Limit,
     Spans,
     log_fence,
 )
@@ -43,21 +41,8 @@ _SECOND: Final = np.timedelta64(1, "s")
 _DIGITS: Final = 12
 
 
-def band_in_force(
-    key: SeriesKey, sample: Mapping[str, object], when: datetime, bands: Bands
-) -> Band | None:
-    """Return the band of the bands file for a sample with these fields taken at `when`."""
-    return bands.band_for(_matched(key, sample), when)
-
-
-def limit_in_force(
-    key: SeriesKey, sample: Mapping[str, object], when: datetime, bands: Bands
-) -> Limit | None:
-    """Return the limit of the bands file for a sample; see `band_in_force`."""
-    return bands.limit_for(_matched(key, sample), when)
-
-
-def _matched(key: SeriesKey, sample: Mapping[str, object]) -> dict[str, object]:
+def matched(key: SeriesKey, sample: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a sample by which a band or a limit applies."""
     return {**key.fields(), **{name: sample[name] for name in ("medium", "file_system_type")}}
 
 
@@ -68,7 +53,7 @@ def comparing(history: History, bands: Bands) -> NDArray[np.bool_]:
     return chosen if since is None else chosen & (history.times >= in_utc(since))
 
 
-def judged(history: History, bands: Bands) -> NDArray[np.int_]:
+def judged_rows(history: History, bands: Bands) -> NDArray[np.int_]:
     """Return the places of the samples that the detector judges, in the order of time.
 
     Runs that failed because they were too slow count: without them a file system with collapsed
@@ -165,7 +150,7 @@ def normal_of(
     places = own.copy()
     for epoch in bands.epochs:
         # The fields of the newest sample, such as its medium, stand for all samples.
-        declared = band_in_force(key, history.newest, epoch.since, bands)
+        declared = bands.band_for(matched(key, history.newest), epoch.since)
         since = int(np.searchsorted(history.times, in_utc(epoch.since)))
         places[since:] = len(found) if declared else own[since:]
         found += [declared] if declared else []

@@ -111,7 +111,7 @@ def onset_of(
     others: Sequence[Series],
     lead: Happening,
     when: datetime,
-    after: datetime | None = None,
+    after: datetime | None,
 ) -> Onset | None:
     """Return how an alert of `series` began; `lead` is its first part. None if that is unknown.
 

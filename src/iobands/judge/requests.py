@@ -8,7 +8,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Any, Final
 
 from iobands.snapshot import (
@@ -94,7 +93,7 @@ class Subject:
 
 
 def subjects_of(
-    series: Sequence[Series], alerts: Sequence[Alert], past: Sequence[Alert] = ()
+    series: Sequence[Series], alerts: Sequence[Alert], past: Sequence[Alert]
 ) -> list[Subject]:
     """Return what can be acted on: alerts, alerts of the past, every series."""
     changed = [alert for alert in alerts if alert.severity in CHANGES]
@@ -148,7 +147,7 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     every: Sequence[Series],
     log: _Log,
     now: datetime,
-    future: Mapping[SeriesKey, Sequence[datetime]] = MappingProxyType({}),
+    future: Mapping[SeriesKey, Sequence[datetime]],
 ) -> Action | None:
     """Return the action to log, or None if the same action is in force already.
 

@@ -21,10 +21,9 @@ from iobands.judge.memory import Remembered
 from iobands.judge.normal import (
     Normal,
     TransientRuns,
-    band_in_force,
     comparing,
-    judged,
-    limit_in_force,
+    judged_rows,
+    matched,
     normal_of,
     nothing_known,
 )
@@ -242,9 +241,9 @@ def judged_series(
         if len(history):
             try:
                 of_place = months.get((key.system, key.file_system), months[None])
-                published = band_in_force(key, history.newest, history.last, bands)
+                published = bands.band_for(matched(key, history.newest), history.last)
                 terms = (published, of_place, bands.least_change, memory.get(key))
-                detection = detect(history, judged(history, bands), *terms)
+                detection = detect(history, judged_rows(history, bands), *terms)
                 normal = normal_of(key, history, bands, detection.rows, detection.chart.baselines)
                 missed = _missing(key, history, newest, known.now, spans)
                 status = _status(key, history, bands, detection, normal.newest, missed, with_power)
@@ -295,7 +294,7 @@ def _status(
     # A series that has degraded stays so while samples are missing.
     if missing and not (change and change.is_drop):
         state = State.NO_DATA
-    limit = limit_in_force(key, history.newest, when, bands)
+    limit = bands.limit_for(matched(key, history.newest), when)
     judge = band or limit
     verdict = judge.verdict(value) if judge else NO_BAND
     is_own = band is not None and band.is_own

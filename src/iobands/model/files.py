@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import re
@@ -14,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from errno import EAGAIN, EEXIST, EFBIG, EINVAL
+from errno import EAGAIN, EEXIST, EFBIG, EINVAL, EISDIR, ENOENT
 from pathlib import Path
 from typing import Final
 
@@ -186,7 +185,7 @@ def read_regular(name: str | Path, directory: int | None, most: int) -> bytes | 
 MOST_KEPT: Final = 1000
 
 # Errors for things that are not our files, or are gone again: no sample was in them.
-_NO_FILE: Final = (errno.ENOENT, errno.EISDIR)
+_NO_FILE: Final = (ENOENT, EISDIR)
 
 
 @dataclass(frozen=True)

@@ -63,11 +63,5 @@ def paired_ratio(pairs: Sequence[tuple[float, float]]) -> PairedRatio:
         outside += math.comb(number, place)
         if (inside := 1 - 2 * outside / 2**number) < CONFIDENCE:
             break
-        lower, upper, confidence = logs[place], logs[-1 - place], inside
-    return PairedRatio(
-        median=math.exp(statistics.median(logs)),
-        lower=None if lower is None else math.exp(lower),
-        upper=None if upper is None else math.exp(upper),
-        confidence=confidence,
-        pairs=number,
-    )
+        lower, upper, confidence = math.exp(logs[place]), math.exp(logs[-1 - place]), inside
+    return PairedRatio(math.exp(statistics.median(logs)), lower, upper, confidence, number)

@@ -77,11 +77,6 @@ class Member:
     baseline: float | None = None
 
     @property
-    def is_unstable(self) -> bool:
-        """Whether its spread changed, not its level."""
-        return self.series.status.state is State.UNSTABLE
-
-    @property
     def unit(self) -> str:
         """The unit of the series."""
         return self.series.key.unit
@@ -241,8 +236,8 @@ class Alert:
 
         Without unstable ones, whose level has not moved.
         """
-        found = [each.ratio.value for each in self.members if each.ratio and not each.is_unstable]
-        found = [each for each in found if math.isfinite(each)]
+        moved = [each for each in self.members if each.series.status.state is not State.UNSTABLE]
+        found = [r.value for each in moved if (r := each.ratio) and math.isfinite(r.value)]
         return median(found) if found else None
 
     @cached_property

@@ -128,10 +128,6 @@ class Snapshot:
         found.update(self.peer_actions)
         return found
 
-    def samples_of(self, series: Series) -> pl.DataFrame:
-        """Return the samples of a series with all fields, in the order of time."""
-        return self.samples.rows(series.rows)
-
     def file_system(self, system: str, name: str | None) -> FileSystem:
         """Return what is known of a file system; series without one are of `none`."""
         wanted = (system, name or "none")

@@ -53,9 +53,9 @@ class Chart:
     starts: NDArray[np.int_]
     changes: tuple[ChangePoint, ...]
     scale: float
-    back: float = 0.0
-    back_since: int = 0
-    settled: Settled | None = None
+    back: float
+    back_since: int
+    settled: Settled
 
     @property
     def baseline(self) -> Baseline:
