@@ -11,7 +11,7 @@ import pytest
 from config.validation import check_site
 from iobands.judge.site import read_site
 from iobands.model import MADE_UP
-from iobands.snapshot import CauseKind, Severity, Snapshot, State, moment_of
+from iobands.snapshot import CauseKind, Severity, Snapshot, State, exact_moment
 from iobands.source.demo import write_demo
 from iobands.views.notes import unevenly_placed
 from iobands.views.writing import summary
@@ -87,7 +87,7 @@ def test_no_run_is_in_the_gaps_and_one_of_them_was_a_maintenance(site: Snapshot)
     past, coming = site.maintenance[MADE_UP]
     assert past.begin < NOW < coming.begin
     assert not any(
-        past.begin <= moment_of(time) <= past.end
+        past.begin <= exact_moment(time) <= past.end
         for each in site.series
         for time in each.history.times
     )

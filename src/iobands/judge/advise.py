@@ -46,9 +46,9 @@ from iobands.snapshot import (
     Series,
     Snapshot,
     Times,
+    exact_moment,
     in_utc,
     moment,
-    moment_of,
     value_of,
 )
 from iobands.source.site_file import SiteFile, commands, read_site_file
@@ -198,7 +198,8 @@ def _evidence(ratios: Array, times: Times, confidence: float) -> PairedEvidence:
     """Return the median and its interval, which is wider for serial correlation."""
     found = interval(ratios, 0.5, confidence=confidence, correlation=correlation_of(ratios))
     median = float(np.exp(np.median(np.log(ratios))))
-    return PairedEvidence(median, found, len(ratios), moment_of(times[0]), moment_of(times[-1]))
+    first, last = map(exact_moment, times[[0, -1]])
+    return PairedEvidence(median, found, len(ratios), first, last)
 
 
 def _inverse(evidence: PairedEvidence) -> PairedEvidence:

@@ -27,8 +27,8 @@ from iobands.snapshot import (
     SeriesKey,
     Severity,
     Span,
+    exact_moment,
     in_force,
-    moment_of,
     slug,
 )
 
@@ -236,7 +236,7 @@ def _discarded(
         RequestError: a series has no sample there.
     """
     times = {
-        each.label: [*map(moment_of, each.history.times), *future.get(each.key, ())]
+        each.label: [*map(exact_moment, each.history.times), *future.get(each.key, ())]
         for each in subject.series
     }
     newest = [max(found) for found in times.values() if found]

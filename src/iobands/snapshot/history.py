@@ -66,12 +66,12 @@ class History:
     @property
     def first(self) -> datetime:
         """When the first sample was taken."""
-        return moment_of(self.times[0])
+        return exact_moment(self.times[0])
 
     @cached_property
     def last(self) -> datetime:
         """When the newest sample was taken."""
-        return moment_of(self.times[-1])
+        return exact_moment(self.times[-1])
 
 
 #: The history of a series without samples.
@@ -87,7 +87,7 @@ NOTHING: Final = History(
 )
 
 
-def moment_of(time: np.datetime64) -> datetime:
+def exact_moment(time: np.datetime64) -> datetime:
     """Return `time`, which is in UTC, to the microsecond."""
     moment: datetime = time.astype("datetime64[us]").item()
     return moment.replace(tzinfo=timezone.utc)
