@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from iobands.bands import Bands, Window
 from iobands.judge.before_after import (
+    DAY,
     ERROR,
     Ruling,
     Unit,
@@ -58,7 +59,6 @@ _BECAUSE: Final = timedelta(days=2)
 # On which of the days with runs the verdicts are looked at.
 _LOOKS: Final = frozenset({1, 2, 3, 5, 8, 13, 21})
 _HOUR: Final = np.timedelta64(3_600_000_000_000, "ns")
-_DAY: Final = 24.0
 _USUAL_RUNS: Final = 5
 _TEXTS: Final = (
     *(each.name for each in FIELDS if each.role == "in_effect"),
@@ -291,8 +291,8 @@ class _Rows:
     def _looks(self) -> list[float]:
         """Return the ends of the days with runs after, in hours; of many days some."""
         hours = [unit.hours[unit.is_after] for unit in self.units.values()]
-        found = np.unique(np.floor(np.concatenate([*hours, np.empty(0)]) / _DAY))
-        ends = [float(each + 1) * _DAY for each in found]
+        found = np.unique(np.floor(np.concatenate([*hours, np.empty(0)]) / DAY))
+        ends = [float(each + 1) * DAY for each in found]
         # looked at each day, a site would see more by chance
         return [end for place, end in enumerate(ends, 1) if place in _LOOKS or end == ends[-1]]
 

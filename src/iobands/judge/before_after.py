@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from iobands.judge.detect import FADES, NEW, correlation_of
+from iobands.judge.detect import DAY, FADES, NEW, correlation_of
 from iobands.snapshot import MARGIN, Array, Flags, Ratio, ShiftVerdict
 
 #: At most one report in twenty makes a false claim, all of its rows together.
@@ -27,7 +27,6 @@ ERROR: Final = 0.05
 POWER: Final = 0.9
 
 _FEWEST_DAYS: Final = 5
-_DAY: Final = 24.0
 _CLIP: Final = 3.0
 _LEAST_SPREAD: Final = 0.003
 # The correlation of a series with fewer runs is mostly taken from the others.
@@ -92,7 +91,7 @@ class Unit:
 
 def _days(hours: Array) -> Array:
     """Return the hour of the first run of each day: runs within 12 hours are of one."""
-    return hours[np.diff(hours, prepend=-np.inf) > _DAY / 2]
+    return hours[np.diff(hours, prepend=-np.inf) > DAY / 2]
 
 
 def _levels(hours: Array, logs: Array) -> tuple[Array, float, int]:
@@ -100,7 +99,7 @@ def _levels(hours: Array, logs: Array) -> tuple[Array, float, int]:
 
     Also the degrees of freedom of these squares.
     """
-    of_day = np.cumsum(np.diff(hours, prepend=-np.inf) > _DAY / 2) - 1
+    of_day = np.cumsum(np.diff(hours, prepend=-np.inf) > DAY / 2) - 1
     ordered = logs[np.lexsort((logs, of_day))]
     counts = np.bincount(of_day)
     first = np.cumsum(counts) - counts
@@ -272,7 +271,7 @@ class Ruling:
         step = abs(self.fit.step)
         usual, margin = self.fit.usual, math.log(self.unit.margin)
         for days in _FUTURE:
-            later = self.unit.hours[-1] + _DAY * np.arange(1, days + 1)
+            later = self.unit.hours[-1] + DAY * np.arange(1, days + 1)
             wide = _quantile(self.error, usual.freedom) * _error_with(self.unit, usual, later)
             known = usual.bad_days(self.fit.step) * usual.again ** ((self.fit.days + days) // 2)
             if step + wide <= margin or (step > wide and known < self.error / 2):
@@ -336,8 +335,8 @@ def forecast(unit: Unit, error: float, runs: int, days: int, power: float = POWE
 
 def step_error(unit: Unit, usual: Usual, runs: int, days: int) -> float:
     """Return the standard error of the step to come; see `forecast`."""
-    begin = unit.hours[-1] + _DAY / 2
-    later = [begin + np.arange(runs) / 10, begin + _DAY * np.arange(1, days + 1)]
+    begin = unit.hours[-1] + DAY / 2
+    later = [begin + np.arange(runs) / 10, begin + DAY * np.arange(1, days + 1)]
     return _error_with(unit, usual, np.concatenate(later))
 
 

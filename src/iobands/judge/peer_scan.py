@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.detect import WATCH
+from iobands.judge.detect import DAY, WATCH
 from iobands.snapshot import Array, Peer, PeerState, Ratio, Speeds, Times, moment, runs_a_year_at
 
 # Learning begins after this many sessions, and is repeated every week.
@@ -150,7 +150,6 @@ _PRIOR_CELLS: Final = 50
 # How many hours other jobs keep a peer busy: a guess that is worth `_PRIOR_TIMES` such times.
 _BUSY_HOURS: Final = 2.0
 _PRIOR_TIMES: Final = 5
-_HOURS_OF_A_DAY: Final = 24.0
 # The share of a slow peer's sessions that show nothing, as the bytes on each explain everything.
 _TELLS_NOTHING: Final = 0.5
 _NORMAL_95: Final = 1.96
@@ -283,7 +282,7 @@ class _Scan:
         steps = self._steps(own, ratios, chance, np.where(was_low, gaps, math.inf))
         for session in range(begin, end):
             self._follow(session, steps[:, session - begin], threshold)
-        lasts = self._counts[own] & was_low[0] & (gaps < _HOURS_OF_A_DAY)
+        lasts = self._counts[own] & was_low[0] & (gaps < DAY)
         is_low = self._low[0, own]
         self._busy_hours += float((gaps * np.where(is_low, 1.0, 0.5))[lasts].sum())
         self._times_busy += float((lasts & ~is_low).sum())

@@ -154,8 +154,6 @@ from iobands.snapshot.peers import (
 )
 from iobands.snapshot.series import (
     ACKNOWLEDGE,
-    ACTIONS,
-    ANSWERS,
     BEGIN,
     CLOCKS,
     DISCARD,

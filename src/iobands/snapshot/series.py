@@ -24,12 +24,10 @@ RETIRE: Final = "retire"
 DISCARD: Final = "discard"
 BEGIN: Final = "begin maintenance"
 END: Final = "end maintenance"
-ACTIONS: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO, RETIRE, DISCARD, BEGIN, END)
 
 #: A person's verdict on a resolved alert.
 REAL: Final = "real"
 FALSE: Final = "false"
-ANSWERS: Final = (REAL, FALSE)
 
 #: The largest accepted difference between the clocks of machines.
 CLOCKS: Final = timedelta(hours=1)

@@ -69,7 +69,7 @@ _VALUES: Final[Mapping[str, _Value]] = {
     **dict.fromkeys(("target", "node"), _TEXT),
     **dict.fromkeys(("alert", "number", "into"), _ALERT),
     "direction": _one_of(snapshot.DOWN, snapshot.UP, snapshot.FLAKY),
-    "verdict": _one_of(*snapshot.ANSWERS),
+    "verdict": _one_of(snapshot.REAL, snapshot.FALSE),
     "ratio": _of(Annotated[float, Meta(ge=0, lt=2.0**60)], "a possible ratio"),
     "state": (snapshot.State, "the state of a series"),
     "names": _of(tuple[str, ...], "a list of texts"),

@@ -31,4 +31,4 @@ from iobands.judge.detect.prior import (
     priors_of,
 )
 from iobands.judge.detect.scores import Array
-from iobands.judge.detect.spacing import FADES, NEW, Spacing
+from iobands.judge.detect.spacing import DAY, FADES, NEW, Spacing

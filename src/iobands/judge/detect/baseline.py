@@ -37,9 +37,9 @@ _PRIOR_RUNS: Final = 100
 #: The serial correlation of an unknown file system; it counts like this many runs.
 USUAL_CORRELATION: Final = 0.2
 _USUAL_RUNS: Final = 10
-# A run is deep that lies under the outer fence of the baseline and this far under its median.
-_FENCE: Final = 3.0
-_DEEP: Final = 0.8
+#: A run is deep that lies under the outer fence of the baseline and this far under its median.
+FENCE: Final = 3.0
+DEEP: Final = 0.8
 _MOST_DEEP: Final = 0.05
 
 
@@ -115,13 +115,13 @@ class Baseline:
         data analysis", 1977, chapter 2).
         """
         lower, upper = self._quartiles
-        return lower - _FENCE * (upper - lower)
+        return lower - FENCE * (upper - lower)
 
     @cached_property
     def high(self) -> float:
         """The logarithm of the other outer fence, which no run of this level surpasses."""
         lower, upper = self._quartiles
-        return upper + _FENCE * (upper - lower)
+        return upper + FENCE * (upper - lower)
 
     @property
     def _quartiles(self) -> tuple[float, float]:
@@ -136,7 +136,7 @@ class Baseline:
         few of the baseline would be: these are a mode and no outliers.
         """
         size = len(self.ordered)
-        fence = min(self.far, float(self.ordered[size // 2] + np.log(_DEEP)))
+        fence = min(self.far, float(self.ordered[size // 2] + np.log(DEEP)))
         below = int(self.ordered.searchsorted(fence))
         return fence if below <= _MOST_DEEP * size else -np.inf
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from iobands.judge.detect.baseline import USUAL_CORRELATION, WATCH
+from iobands.judge.detect.baseline import DEEP, FENCE, USUAL_CORRELATION, WATCH
 from iobands.judge.detect.spacing import NEW, Episode, Life, Spacing, episodes, new_of
 from iobands.snapshot.history import Array, Flags, Times
 
@@ -59,9 +59,6 @@ _WINDOW: Final = 2 * _AROUND + 1
 _AT_ONCE: Final = 2**16
 # A longer streak is no outlier.
 _LONGEST: Final = 3
-# As for `Baseline.deep`.
-_FENCE: Final = 3.0
-_DEEP: Final = 0.8
 # A run of a pair that is further off than this many standard deviations is drawn in.
 _FURTHEST: Final = 2.5
 # The middle half of a normal distribution is this many standard deviations wide.
@@ -270,7 +267,7 @@ def _outliers(values: Array, ends: NDArray[np.int_]) -> NDArray[np.int_]:
 
 
 def _around(values: Array, ends: NDArray[np.int_]) -> Array:
-    """Return of the runs around each run: the fence far below them, the level, and the spread.
+    """Return of the runs around each run: the fence as for `Baseline.deep`, level, and spread.
 
     Of shape (3, runs); one series follows the other, with its last run before each of `ends`.
     """
@@ -283,7 +280,7 @@ def _around(values: Array, ends: NDArray[np.int_]) -> Array:
         # a quarter of the time that partition() takes, as sort() has vector instructions
         windows = np.sort(every[begin : begin + _AT_ONCE], axis=1)
         lower, level, upper = windows[:, places].T
-        fence = np.minimum(lower - _FENCE * (upper - lower), level + math.log(_DEEP))
+        fence = np.minimum(lower - FENCE * (upper - lower), level + math.log(DEEP))
         middle = slice(_AROUND + begin, _AROUND + begin + len(windows))
         found[:, middle] = fence, level, (upper - lower) / _HALF
     near = (np.append(0, ends)[:, None] + np.arange(-_AROUND, _AROUND)).ravel()

@@ -132,7 +132,7 @@ class Spacing:
     @classmethod
     def regular(cls, runs: int) -> Spacing:
         """Return the spacing of a run a day."""
-        return cls(24.0 * np.arange(runs, dtype=np.float64), np.zeros(runs, dtype=bool))
+        return cls(DAY * np.arange(runs, dtype=np.float64), np.zeros(runs, dtype=bool))
 
     def between(self, first: int, stop: int) -> Spacing:
         """Return the spacing of some of the runs; their usual gap is still known."""
