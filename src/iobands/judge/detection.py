@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from typing import Final
 
@@ -68,15 +69,44 @@ class Detection:
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """All lasting changes in the order of time; the last may be open."""
-        found = []
-        for point in self.chart.changes:
-            mine = self.chart.logarithms[point.onset : point.ended]
-            mine = mine[self.basis.spacing.asked[point.onset : point.ended]]
-            size = math.log(point.ratio.value)
-            same = (mine - point.baseline) * size > _HALF * size**2
-            change = change_of(point, self.times)
-            found.append(replace(change, repeats=len(mine), confirmed=int(np.count_nonzero(same))))
-        return tuple(found)
+        return tuple(map(self._change, self.chart.changes))
+
+    def _change(self, point: ChangePoint) -> Change:
+        """Return `point` in terms of the times of the runs."""
+        times, runs = self.times, slice(point.onset, point.ended)
+        asked = self.chart.logarithms[runs][self.basis.spacing.asked[runs]]
+        size = math.log(point.ratio.value)
+        confirmed = (asked - point.baseline) * size > _HALF * size**2
+        # an improvement is adopted before the first run after it is known
+        ended = min((e for e in (point.ended, point.closed) if e is not None), default=None)
+
+        def at(run: int | None) -> datetime | None:
+            return None if run is None else moment(times[run])
+
+        return Change(
+            direction=point.direction,
+            since=moment(times[point.onset]),
+            since_low=moment(times[point.onset_low]),
+            since_high=moment(times[point.onset_high]),
+            raised=moment(times[point.raised]),
+            ratio=point.ratio,
+            baseline=math.exp(point.baseline),
+            score=point.score,
+            threshold=point.threshold,
+            ended=at(ended),
+            end=point.end,
+            delay=point.raised - point.onset + 1,
+            closed=at(point.closed),
+            falls=tuple(
+                Fall(moment(times[e.onset]), moment(times[e.raised]), e.ratio) for e in point.falls
+            ),
+            newest=point.newest,
+            turns=tuple(Turn(moment(times[e.run]), e.kind, at(e.begins)) for e in point.turns),
+            was=point.was,
+            now=point.now,
+            repeats=len(asked),
+            confirmed=int(np.count_nonzero(confirmed)),
+        )
 
     @cached_property
     def routine_chart(self) -> Chart:
@@ -224,42 +254,6 @@ def chart_of(basis: Basis, settled: Settled | None = None) -> Chart:
         months=basis.months,
         spacing=basis.spacing,
         settled=settled,
-    )
-
-
-def change_of(point: ChangePoint, times: Times) -> Change:
-    """Return `point` in terms of `times`, which has one for each run of its chart."""
-    # an improvement is adopted before the first run after it is known
-    ended = None if point.ended is None or point.closed is None else min(point.ended, point.closed)
-    return Change(
-        direction=point.direction,
-        since=moment(times[point.onset]),
-        since_low=moment(times[point.onset_low]),
-        since_high=moment(times[point.onset_high]),
-        raised=moment(times[point.raised]),
-        ratio=point.ratio,
-        baseline=math.exp(point.baseline),
-        score=point.score,
-        threshold=point.threshold,
-        ended=None if ended is None else moment(times[ended]),
-        end=point.end,
-        delay=point.raised - point.onset + 1,
-        closed=None if point.closed is None else moment(times[point.closed]),
-        falls=tuple(
-            Fall(moment(times[each.onset]), moment(times[each.raised]), each.ratio)
-            for each in point.falls
-        ),
-        newest=point.newest,
-        turns=tuple(
-            Turn(
-                moment(times[each.run]),
-                each.kind,
-                None if each.begins is None else moment(times[each.begins]),
-            )
-            for each in point.turns
-        ),
-        was=point.was,
-        now=point.now,
     )
 
 

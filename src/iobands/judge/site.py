@@ -86,8 +86,8 @@ class JudgedSite:
     @property
     def memory(self) -> dict[SeriesKey, Remembered]:
         """What the judge remembers for the next time."""
-        found = {key: each.detection for key, each in self.judged.items()}
-        return {key: each.remembered for key, each in found.items() if each}
+        kept = self.judged.items()
+        return {key: each.detection.remembered for key, each in kept if each.detection}
 
     def differing(self) -> list[SeriesKey]:
         """Return which of some series, others each day, all runs give another chart than a memory.

@@ -208,9 +208,7 @@ def shown(value: object) -> str:
 
 def printable(text: str) -> str:
     """Return `text` without control characters, as text from outside could upset a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else "?" for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _problem(error: ValidationError, validator: Validator) -> tuple[list[str | int], str]:

@@ -10,7 +10,7 @@ import stat
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import EAGAIN, EEXIST, EFBIG, EINVAL, EISDIR, ENOENT
@@ -209,32 +209,27 @@ class Rejected:
 
 @dataclass
 class Rejections:
-    """Rejected lines with their reasons, by the number of their file: `most` of them."""
+    """Rejected lines: `listed` has file, line and reason of the first `most`."""
 
     most: int = MOST_KEPT
-    _found: list[tuple[int, int, str]] = field(default_factory=list)
+    listed: list[tuple[int, int, str]] = field(default_factory=list)
     _more: Counter[int] = field(default_factory=Counter)
 
     @property
     def is_full(self) -> bool:
         """Whether more lines are only counted, without a reason."""
-        return len(self._found) >= self.most
-
-    @property
-    def listed(self) -> Sequence[tuple[int, int, str]]:
-        """File, line and reason of those with a reason."""
-        return self._found
+        return len(self.listed) >= self.most
 
     def add(self, file: int, line: int, reason: str) -> None:
         """Reject a line."""
         if self.is_full:
             self._more[file] += 1
         else:
-            self._found.append((file, line, reason))
+            self.listed.append((file, line, reason))
 
     def of(self, paths: list[Path]) -> Iterator[Rejected]:
         """Yield them in order, then the number of further ones in each file."""
-        for file, line, reason in sorted(self._found):
+        for file, line, reason in sorted(self.listed):
             yield Rejected(paths[file], line, reason)
         for file, lines in sorted(self._more.items()):
             yield Rejected(paths[file], 0, f"{lines} more lines cannot be used", lines)

@@ -74,16 +74,10 @@ class History:
         return exact_moment(self.times[-1])
 
 
+_NONE: Final = np.empty(0, bool)
 #: The history of a series without samples.
 NOTHING: Final = History(
-    np.empty(0, "datetime64[ns]"),
-    np.empty(0),
-    np.empty(0, bool),
-    np.empty(0, bool),
-    np.empty(0, bool),
-    np.empty(0, int),
-    np.empty(0, bool),
-    {},
+    np.empty(0, "datetime64[ns]"), np.empty(0), _NONE, _NONE, _NONE, np.empty(0, int), _NONE, {}
 )
 
 
