@@ -44,7 +44,7 @@ def runs(found: Calibration) -> dict[str, int]:
 
 
 def reasons(found: Calibration) -> dict[str, str]:
-    return {one.label: one.why for one in found.left_out}
+    return dict(found.left_out)
 
 
 def test_a_new_epoch_continues_the_one_before(files: SiteFiles) -> None:

@@ -234,8 +234,8 @@ def calibrate(
         cli.say(f"{each.system}: {new}, {others} unchanged")
         for learned in each.learned:
             _show(learned)
-        for left_out in each.left_out:
-            cli.say(f"  {left_out.label}: {left_out.why}")
+        for label, why in each.left_out:
+            cli.say(f"  {label}: {why}")
     epochs = [(each.system, each.epoch) for each in found if each.epoch]
     _write(options.config_of("bands"), epochs, yes, dry_run)
 

@@ -58,9 +58,7 @@ SWEEP: Final = "bulk-lustre-stripe-counts"
 _RATIOS: Final = frozenset({"write_ratio", "read_ratio", "list_ratio"})
 
 
-def advise(
-    histories: Mapping[SeriesKey, History],
-) -> tuple[list[Advised], list[CaseAdvice]]:
+def advise(histories: Mapping[SeriesKey, History]) -> tuple[list[Advised], list[CaseAdvice]]:
     """Return the advice for each pattern and variable with settings that can be compared."""
     histories = {key: each.routine for key, each in histories.items()}
     groups: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)

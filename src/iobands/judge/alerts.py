@@ -148,11 +148,7 @@ def with_states(
 
 
 def _candidates(
-    system: System,
-    slow: Sequence[Happening],
-    story: Story,
-    when: datetime,
-    fall: AlertEvent | None,
+    system: System, slow: Sequence[Happening], story: Story, when: datetime, fall: AlertEvent | None
 ) -> tuple[Cause, ...] | None:
     """Return what may be the cause of an alert as it was at `when`, None if nothing can be said.
 

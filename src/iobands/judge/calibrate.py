@@ -63,20 +63,15 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """A series that gets no new band, and why."""
-
-    label: str
-    why: str
-
-
-@dataclass(frozen=True)
 class Calibration:
-    """The bands that a system's runs give; `epoch` is None where no band would change."""
+    """The bands that a system's runs give; `epoch` is None where no band would change.
+
+    `left_out` has the labels of the series that get no new band, each with why.
+    """
 
     system: str
     learned: tuple[Learned, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[tuple[str, str], ...]
     epoch: Epoch | None
 
 
@@ -92,12 +87,12 @@ def calibrate(
     for system in sorted({series.key.system for series in chosen}):
         mine = [series for series in chosen if series.key.system == system]
         learned: list[Learned] = []
-        left_out: list[LeftOut] = []
+        left_out: list[tuple[str, str]] = []
         for series in mine:
             try:
                 learned.append(_learn(series, judgement, since))
             except NoProposal as why:
-                left_out.append(LeftOut(series.label, str(why)))
+                left_out.append((series.label, str(why)))
         bands = judgement.judged[mine[0].key].bands
         epoch = _epoch(learned, bands, site.now) if learned else None
         yield Calibration(system, tuple(learned), tuple(left_out), epoch)

@@ -42,10 +42,7 @@ from iobands.snapshot import (
 # series 1.3 % have as much on any evening, and few of them since just then.
 _JOINS: Final = 4.0
 # How the alert of a peer ends that was slow when it was last compared.
-_ENDS: Final = {
-    PeerState.UNUSED: "no longer used",
-    PeerState.UNKNOWN: "no longer compared",
-}
+_ENDS: Final = {PeerState.UNUSED: "no longer used", PeerState.UNKNOWN: "no longer compared"}
 _AS_FAST: Final = "again as fast as the others"
 
 

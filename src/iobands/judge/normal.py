@@ -10,28 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.bands import (
-    ABOVE,
-    BELOW,
-    COLLAPSED,
-    NO_BAND,
-    WITHIN,
-    Band,
-    Bands,
-    Spans,
-    log_fence,
-)
+from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Bands, Spans, log_fence
 from iobands.judge.detect import FIRST_BASELINE, Baseline
-from iobands.snapshot import (
-    VERDICTS,
-    History,
-    Outliers,
-    SeriesKey,
-    Times,
-    Verdicts,
-    in_utc,
-    moment,
-)
+from iobands.snapshot import VERDICTS, History, Outliers, SeriesKey, Times, Verdicts, in_utc, moment
 
 #: The source of a learned band.
 OWN_HISTORY: Final = "own history, provisional"
