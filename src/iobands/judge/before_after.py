@@ -383,9 +383,8 @@ def grouped(units: Sequence[Unit], rounds: Sequence[Array]) -> Unit | None:
         weight = np.full(len(drawn), 1 / (known.spread**2 + typical))
         parts.append(np.stack([numbers, unit.hours, drawn, unit.is_after, weight]))
     number, hours, logs, is_after, weights = np.concatenate(parts, axis=1)
-    rounds_of, place, counts = np.unique(
-        2 * number + is_after, return_inverse=True, return_counts=True
-    )
+    sides = 2 * number + is_after
+    rounds_of, place, counts = np.unique(sides, return_inverse=True, return_counts=True)
     total = np.bincount(place, weights)
     when = np.bincount(place, hours) / counts
     mean = np.bincount(place, weights * logs) / total

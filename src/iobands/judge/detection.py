@@ -45,7 +45,6 @@ from iobands.snapshot.history import (
     Times,
     Transient,
     Turn,
-    median_of,
     moment,
 )
 
@@ -160,17 +159,12 @@ class Detection:
     @cached_property
     def suspicion(self) -> Suspicion | None:
         """The suspicion behind `watch`, or None."""
-        suspected = self.chart.suspicion
-        if suspected is None:
+        chart = self.chart
+        if chart.suspicion is None:
             return None
-        since, ratio = suspected
-        return Suspicion(
-            moment(self.times[since]),
-            ratio,
-            float(np.exp(median_of(self.chart.baseline.level()))),
-            float(self.chart.down[-1]),
-            self.chart.threshold,
-        )
+        since, ratio = chart.suspicion
+        how = (float(np.exp(chart.baseline.middle)), float(chart.down[-1]), chart.threshold)
+        return Suspicion(moment(self.times[since]), ratio, *how)
 
     @property
     def doubt(self) -> Doubt | None:
@@ -191,7 +185,6 @@ class Detection:
     def evidence(self, *, with_power: bool) -> Evidence:
         """Return the evidence of the snapshot; `with_power` is slow."""
         chart = self.chart
-        level = chart.baseline.level()
         delays = {f"{drop:g}": power(chart, drop) for drop in POWER_DROPS} if with_power else {}
         return Evidence(
             self.rows,
@@ -203,7 +196,7 @@ class Detection:
             WATCH,
             chart.threshold,
             chart.can_judge,
-            float(np.exp(median_of(level))) if chart.can_judge else None,
+            float(np.exp(chart.baseline.middle)) if chart.can_judge else None,
             len(chart.baseline.runs),
             chart.baseline.correlation,
             chart.scale,

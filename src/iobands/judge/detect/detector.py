@@ -274,9 +274,8 @@ class _Detector:
         """Judge by `baseline`, which has the usable runs before `joined`."""
         self.baseline, self.joined = baseline, joined
         self.baselines.append((self.at, baseline))
-        self.scales, self.correlations, self.first, self.deep_scales = np.full(
-            (4, len(self.months)), np.nan
-        )
+        unknown = np.full((4, len(self.months)), np.nan)
+        self.scales, self.correlations, self.first, self.deep_scales = unknown
 
     def _months_of(self, runs: slice) -> NDArray[np.int_]:
         """Return the months of `runs`, after learning what the baseline gives in them."""
@@ -300,11 +299,8 @@ class _Detector:
         assert self.baseline.scores is not None
         begun = int(self.spacing.begun[self.at])
         runs = slice(begun, stop)
-        measured, month, close = (
-            self.logarithms[runs],
-            self._months_of(runs),
-            self.spacing.close[runs],
-        )
+        measured, month = self.logarithms[runs], self._months_of(runs)
+        close = self.spacing.close[runs]
         scores, weights = self.baseline.scores.scores(measured), np.ones(len(measured))
         alone = scores / self.scales[month, None]
         if close.any():
@@ -425,17 +421,8 @@ class _Detector:
         direction = direction_of(design)
         before = self.baseline.level()
         since = level_ratio(before, runs)
-        point = ChangePoint(
-            direction=direction,
-            raised=raised,
-            onset=start,
-            onset_low=start,
-            onset_high=start,
-            ratio=since,
-            baseline=self.baseline.middle,
-            score=score,
-            threshold=self._month(raised).threshold,
-        )
+        figures = (since, self.baseline.middle, score, self._month(raised).threshold)
+        point = ChangePoint(direction, raised, start, start, start, *figures)
         empty = np.zeros(len(recovery_designs(design)))
         found = OpenPoint(design, start, point, before, empty, raised + 1, start)
         dated = self._dated(found, raised + 1)
@@ -490,9 +477,8 @@ class _Detector:
         event = min(recovered, last, adopted, last if level is None else level - self.at)
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
-        start = after_last_zero(
-            back[: event + 1, columns.index(change.design)], begun, change.recovery_start
-        )
+        own = back[: event + 1, columns.index(change.design)]
+        start = after_last_zero(own, begun, change.recovery_start)
         # for the figure: an open change ends by evidence for recovery alone
         shown = self.sums[change.design] + np.cumsum(scores[: event + 1, change.design])
         self.evidence[change.point.direction][begun:done] = np.maximum(shown, 0.0)

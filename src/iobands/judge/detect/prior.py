@@ -190,11 +190,9 @@ class _Close:
         if not (spacing.close | runs.asked).any():
             return cls()
         routine: NDArray[np.int_] = np.cumsum(~runs.asked)  # how many there are up to each run
-        fences, levels, spreads = np.pad(
-            _around(runs.values[~runs.asked], routine[-1:]),
-            ((0, 0), (1, 0)),
-            constant_values=-np.inf,
-        )[:, routine]
+        around = _around(runs.values[~runs.asked], routine[-1:])
+        around = np.pad(around, ((0, 0), (1, 0)), constant_values=-np.inf)
+        fences, levels, spreads = around[:, routine]
         ended = episodes(spacing.hours, runs.values < fences, runs.asked)
         # What is asked for depends on the first of a pair and not on the second: given the first,
         # the second is like any run so close to such a one.

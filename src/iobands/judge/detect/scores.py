@@ -178,10 +178,7 @@ class Cells:
         tied = np.flatnonzero(self.edges[np.minimum(first, len(self.edges) - 1)] == logarithms)
         if tied.size:
             last = np.searchsorted(self.edges, logarithms[tied], side="right")
-            top, bottom = (
-                np.concatenate((np.zeros((len(part), 1)), np.cumsum(part, axis=1)), axis=1)
-                for part in self._robust
-            )
+            top, bottom = (np.pad(p.cumsum(axis=1), ((0, 0), (1, 0))) for p in self._robust)
             start, stop = first[tied], last + 1
             ratio = (top[:, stop] - top[:, start]) / (bottom[:, stop] - bottom[:, start])
             found[tied] = ((np.log(ratio) - self._unweighted[:, None]) * WEIGHTS[:, None]).T
@@ -344,9 +341,8 @@ def _known_quantiles(band: Quartiles) -> tuple[Array, Array]:
         ValueError: they are no quartiles.
     """
     quartiles = np.array([band.lower_quartile, band.median, band.upper_quartile], dtype=float)
-    if not (
-        np.all(np.isfinite(quartiles)) and quartiles[0] > 0 and np.all(np.diff(quartiles) >= 0)
-    ):
+    is_rising = (np.diff(quartiles) >= 0).all()
+    if not (is_rising and quartiles[0] > 0 and np.isfinite(quartiles).all()):
         raise ValueError(f"quartiles are positive numbers in rising order, not {quartiles}")
     at, figures = np.array([-_QUARTILE, 0.0, _QUARTILE]), np.log(quartiles)
     if band.maximum is not None and np.log(band.maximum) > figures[-1]:

@@ -198,10 +198,8 @@ class Spacing:
                 left = kept**2 * left + (1 - kept**2) * (1 - share)
                 long_run = share + (1 - share) * (1 + per_gap) / (1 - per_gap)
                 deviation = math.sqrt(left + share)
-                shown[place], new[place] = (
-                    (1 - seen) / deviation,
-                    (values[place] - mean) / deviation,
-                )
+                shown[place] = (1 - seen) / deviation
+                new[place] = (values[place] - mean) / deviation
                 weights[place] = min(shown[place] ** 2 * long_run, 1.0)
             else:
                 mean, seen, left = 0.0, 0.0, 1 - share
