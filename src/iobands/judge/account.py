@@ -144,11 +144,10 @@ def forecasts(
     found = []
     single: list[list[float | None]] = []
     for name, (kind, members, unit) in rows.of.items():
+        if kind == "part":
+            continue
         error = ERROR * rows.shares[name] / total
-        losses = [
-            forecast(unit, error, _USUAL_RUNS, days, power) if kind != "part" else None
-            for days in ahead
-        ]
+        losses = [forecast(unit, error, _USUAL_RUNS, days, power) for days in ahead]
         if kind == "site":
             found.append((name, members, losses))
         elif losses[-1]:
@@ -162,8 +161,7 @@ def forecasts(
 def runs_that_help(judged: JudgedSite, places: Sequence[str], allowed: tuple[int, int]) -> int:
     """Return how many runs in a row say nearly as much as any number of them.
 
-    Beyond it a further run lowers the error by less than a twentieth: the rest is what differs
-    from day to day.
+    Beyond it a further run lowers the error by less than a twentieth: the rest is how days differ.
     """
     least, most = allowed
     found = []

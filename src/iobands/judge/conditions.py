@@ -241,12 +241,7 @@ def ledger_of(
     `actions` are all that are in force about each series, target or node.
     """
     # of several alerts that were resolved together, each has its action
-    done = {
-        (action.when, action.alert): action
-        for each in actions
-        for action in each
-        if action.kind == RESOLVE
-    }
+    done = {(a.when, a.alert): a for each in actions for a in each if a.kind == RESOLVE}
     entries = [_entry(each, done) for each in alerts if each.number is not None]
     ended = {each.ended for each in entries}
     # resolved before there was a log of alerts

@@ -65,8 +65,7 @@ class Happening:
 class Flaky:
     """A check failed in `failed` of its last `sessions`, and last at `last`, with the text `what`.
 
-    The last sessions are those before now or, of a check that is flaky no more, before it was
-    known.
+    The last sessions are those before now or, if it no longer is flaky, before that was known.
     """
 
     failed: int

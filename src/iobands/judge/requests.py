@@ -66,8 +66,7 @@ class Request:
 class Subject:
     """What can be acted on: an alert with its members, or one series, which may be in an alert.
 
-    For a slow `peer` it is the alert, without series. `number` is the number of the alert, open or
-    past.
+    For a slow `peer` it is the alert, without series. `number` is that of the alert, open or past.
     """
 
     name: str

@@ -264,8 +264,7 @@ class Incident:
 
     It lasted from `since` to `until` (UTC), the times of its first and last bad day. `raised` is
     the time of the day that opened it, and `closed` is when it was known to be over. `ratios` has
-    the low series, the lowest first, with the median of their low runs over the median of their
-    band.
+    the low series, the lowest first: the median of their low runs over that of their band.
     """
 
     system: str

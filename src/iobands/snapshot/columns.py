@@ -26,8 +26,7 @@ def is_constant(column: pl.Series) -> bool:
 class Source:
     """Rows that are not read yet, `height` of them.
 
-    `frame` has numbers in a categorical column that has `texts`: the places of its cells among
-    them, or null.
+    In a categorical column with `texts`, `frame` has the places of its cells among them, or null.
     """
 
     frame: pl.LazyFrame

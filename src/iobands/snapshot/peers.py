@@ -154,8 +154,7 @@ SLOWEST: Final = {kind: f"slowest_{kind}" for kind in SPEED_COLUMNS}
 def slowest(speeds: pl.DataFrame) -> dict[tuple[object, ...], pl.DataFrame]:
     """Return the slowest target and node of each run as texts such as `nid01 (0.62)`.
 
-    By `WHERE`, a frame with the times of runs and the columns `SLOWEST`. A single node is not
-    listed.
+    By `WHERE`, a frame with the times of runs and the columns `SLOWEST`; a single node has none.
     """
     of_run = (TIME, *WHERE)
     said = (
