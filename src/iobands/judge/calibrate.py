@@ -48,17 +48,11 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Learned:
-    """A series and its new band; `before` is the one in force, None without one.
-
-    The runs have this serial `correlation`.
-    """
+class Learned(Proposal):
+    """The new band of a series; `before` is the one in force, None without one."""
 
     label: str
-    band: Band
     before: Band | None
-    correlation: float
-    notes: tuple[str, ...]
     runs_since: datetime
 
 
@@ -148,7 +142,7 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
     if in_force is not None and _is_same(band, in_force):
         raise NoProposal("the band in force is unchanged")
     first, notes = moment(detection.times[usable][0]), [*notes, *found.notes]
-    return Learned(series.label, band, in_force, found.correlation, tuple(notes), first)
+    return Learned(band, found.correlation, tuple(notes), series.label, in_force, first)
 
 
 def _is_stale(band: Band | None, detection: Detection, bands: Bands) -> bool:

@@ -91,14 +91,10 @@ class Normal:
         """Return the verdicts of the samples in `history`."""
         floor, lower, _, upper = self.figures
         values, times = history.values, (history.times - np.datetime64(0, "ns")) // _SECOND
-        codes = np.full(len(values), VERDICTS.index(WITHIN))
-        for verdict, mine in (
-            (ABOVE, values > upper),
-            (BELOW, values < lower),
-            (COLLAPSED, values < floor),
-            (NO_BAND, np.isnan(floor)),
-        ):
-            codes[mine] = VERDICTS.index(verdict)
+        # the first that holds
+        holds = [np.isnan(floor), values < floor, values < lower, values > upper]
+        verdicts = map(VERDICTS.index, (NO_BAND, COLLAPSED, BELOW, ABOVE))
+        codes = np.select(holds, [*verdicts], VERDICTS.index(WITHIN))
         is_other = self.places[1:] != self.places[:-1]
         begins = np.flatnonzero(np.append(True, is_other)[: len(values)])
         segments = tuple((int(times[begin]), int(self.places[begin])) for begin in begins)

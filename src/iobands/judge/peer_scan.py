@@ -177,10 +177,8 @@ def compare_peers(
     share = shows[compared][daily[compared]].sum() / max(seen[daily].size, 1)
     not_compared = _gone_before(daily, share)
     values, times = speeds.values[compared], speeds.times[compared]
-    scan = _Scan(
-        Speeds(speeds.peers, times, values, seen[compared], speeds.pinned[compared]),
-        np.array([name in accepted for name in speeds.peers]),
-    )
+    sessions = Speeds(speeds.peers, times, values, seen[compared], speeds.pinned[compared])
+    scan = _Scan(sessions, np.array([name in accepted for name in speeds.peers]))
     for begin, end in looks(times):
         scan.judge(begin, end, float(thresholds[compared[begin]]))
     found = []
@@ -208,14 +206,9 @@ def compare_peers(
             since_low = moment(times[shown[max(np.searchsorted(shown, onset) - 1, 0)]])
         alarms, ends = (map(moment, times[each[:, place]]) for each in (scan.alarms, scan.ends))
         ratio = _ratio(values[recent, place], scan.noise[recent, place])
-        newest = moment(speeds.times[used[-1]])
-        found.append(
-            Peer(
-                *(name, state, len(used), newest, ratio, score, since, since_low),
-                alarms=tuple(zip_longest(alarms, ends)),
-                own=math.exp(scan.levels.own[place]) if scan.levels.shown[place] else None,
-            )
-        )
+        own = math.exp(scan.levels.own[place]) if scan.levels.shown[place] else None
+        how = (ratio, score, since, since_low, tuple(zip_longest(alarms, ends)), own)
+        found.append(Peer(name, state, len(used), moment(speeds.times[used[-1]]), *how))
     return tuple(found)
 
 
