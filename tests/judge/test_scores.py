@@ -85,7 +85,9 @@ def test_likelihood_ratios_are_averaged_on_the_way_from_band_to_history():
     assert np.allclose(Blend(own, published, 0.25).scores(run), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("quartiles", [(3, 2, 4), (0, 1, 2), (-1, 1, 2), (1, math.nan, 2)])
+@pytest.mark.parametrize(
+    "quartiles", [(3, 2, 4), (0, 1, 2), (-1, 1, 2), (1, math.nan, 2), (1, math.inf, math.inf)]
+)
 def test_a_band_out_of_order_is_refused(quartiles):
     low, middle, high = quartiles
     band = SimpleNamespace(lower_quartile=low, median=middle, upper_quartile=high, maximum=None)

@@ -57,7 +57,7 @@ from iobands.judge.detect.scores import (
     band_cells,
     sure_end,
 )
-from iobands.judge.detect.spacing import Spacing
+from iobands.judge.detect.spacing import DAY, Spacing
 from iobands.snapshot.history import (
     ADOPTED,
     DOWN,
@@ -138,7 +138,8 @@ def follow(  # noqa: PLR0913 (each is a fact of its own)
     logarithms = logarithms_of(values)
     baseline = Baseline(logarithms_of(history)[-LARGEST_BASELINE:], band, prior.correlation)
     known = (Month(0, threshold, prior), *months)
-    spacing = spacing or Spacing.regular(len(logarithms))
+    runs = len(logarithms)
+    spacing = spacing or Spacing(DAY * np.arange(runs, dtype=float), np.zeros(runs, bool))
     return _Detector(logarithms, spacing, baseline, known, least, settled).chart()
 
 

@@ -341,8 +341,8 @@ def _known_quantiles(band: Quartiles) -> tuple[Array, Array]:
         ValueError: they are no quartiles.
     """
     quartiles = np.array([band.lower_quartile, band.median, band.upper_quartile], dtype=float)
-    is_rising = (np.diff(quartiles) >= 0).all()
-    if not (is_rising and quartiles[0] > 0 and np.isfinite(quartiles).all()):
+    is_finite = np.isfinite(quartiles).all()
+    if not (is_finite and quartiles[0] > 0 and (np.diff(quartiles) >= 0).all()):
         raise ValueError(f"quartiles are positive numbers in rising order, not {quartiles}")
     at, figures = np.array([-_QUARTILE, 0.0, _QUARTILE]), np.log(quartiles)
     if band.maximum is not None and np.log(band.maximum) > figures[-1]:

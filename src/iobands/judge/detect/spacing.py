@@ -129,11 +129,6 @@ class Spacing:
         hours: Array = np.array((times - times[:1]) / _HOUR, dtype=np.float64)
         return cls(hours, asked)
 
-    @classmethod
-    def regular(cls, runs: int) -> Spacing:
-        """Return the spacing of a run a day."""
-        return cls(DAY * np.arange(runs, dtype=np.float64), np.zeros(runs, dtype=bool))
-
     def between(self, first: int, stop: int) -> Spacing:
         """Return the spacing of some of the runs; their usual gap is still known."""
         found = Spacing(self.hours[first:stop], self.asked[first:stop])
