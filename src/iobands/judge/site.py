@@ -143,22 +143,16 @@ def judge(
     transient = {key: each.transient for key, each in kept.items() if each.series.shares_causes}
     incidents = attempts.of("incidents", partial(incidents_of, transient, now), ())
     stopped = stage.obstacles
-    peers = "targets and nodes"
     spans_of = partial(spans_of_peers, known.bands, known.maintenance, known.logs, now)
     samples = known.samples
     compared = partial(places_of, samples.speeds, samples.values, spans_of, now, false_alarms)
-    places = attempts.of(peers, compared, ())
+    places = attempts.of("targets and nodes", compared, ())
     peer_actions = actions_on_peers(places, known.logs)
     unfit = frozenset(key for each in stopped for key in each.keys)
-    numbered = [
-        alert
-        for system in _systems(stage, kept, budget, places, false_alarms)
-        for alert in attempts.of(
-            f"alerts of {system.name}",
-            partial(_alerts_of, known, system, drops, incidents, flaky),
-            (),
-        )
-    ]
+    numbered: list[Alert] = []
+    for system in _systems(stage, kept, budget, places, false_alarms):
+        found = partial(_alerts_of, known, system, drops, incidents, flaky)
+        numbered += attempts.of(f"alerts of {system.name}", found, [])
     series, numbered = with_states(series, numbered)
     changed = [each for each in numbered if each.ended is None]
     leveled = [each for each in changed if each.severity is not Severity.FLAKY]
@@ -172,8 +166,8 @@ def judge(
             *(Alert(Severity.FAILED, about, reason=why) for about, why in attempts.problems),
         ]
     )
-    in_their_time = partial(in_force, now=now)
-    acted = [*map(in_their_time, (*stage.actions.values(), *peer_actions.values()))]
+    on_peers = (in_force(each, now) for each in peer_actions.values())
+    acted = [*stage.standing.values(), *on_peers]
     snapshot = Snapshot(
         now=now,
         series=tuple(series),

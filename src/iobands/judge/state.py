@@ -101,14 +101,13 @@ class Stage:
             if each.key not in histories
         }
         self.missing: Mapping[SeriesKey, Sequence[MissingRun]] = {**only_in_future, **missing}
-        keys = sorted({*histories, *self.missing} - self.past, key=SeriesKey.sort_key)
-        self.keys = tuple(keys)
-        self.actions = {key: logs[key.system].of(key) for key in keys}
+        self.keys = sorted({*histories, *self.missing} - self.past, key=SeriesKey.sort_key)
+        self.actions = {key: logs[key.system].of(key) for key in self.keys}
         self.standing = {key: in_force(each, now) for key, each in self.actions.items()}
-        self.gone = frozenset(filter(self._is_retired, keys))
+        self.gone = frozenset(filter(self._is_retired, self.keys))
         runs = tuple(each for each in known.reports.runs if self._counts(each))
         self.reports = replace(known.reports, runs=runs)
-        self.runs = runs_of_series(keys, seen, runs)
+        self.runs = runs_of_series(self.keys, seen, runs)
 
     def _is_retired(self, key: SeriesKey) -> bool:
         """Return whether it is retired: by an action in force, and without a sample since."""
