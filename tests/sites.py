@@ -136,10 +136,10 @@ class SiteFiles:
         future: dict[SeriesKey, list[datetime]] = {}
         for sample in site.future:
             future.setdefault(sample.key, []).append(sample.when)
-        log = site.actions
-        subjects = subjects_of(site.series, site.alerts, site.past)
+        log, known = site.actions, (*site.series, *site.retired)
+        subjects = subjects_of(known, site.alerts, site.past)
         (subject,) = selected(subjects, words, request, every=False, log=log)
-        action = action_of(subject, request, site.series, log, now, future)
+        action = action_of(subject, request, known, log, now, future)
         assert action is not None
         append(self.alerts, subject.system, [action])
         return action

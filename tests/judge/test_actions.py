@@ -338,6 +338,17 @@ def test_an_alert_that_is_over_is_not_acted_on(tmp_path: Path) -> None:
         site.does(ACKNOWLEDGE, "1")
 
 
+def test_an_alert_whose_series_are_all_retired_is_not_acted_on(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (15, 0.6), (40, 1)), home=levels((160, 1)))
+    site.after(160)
+    site.does(RETIRE)
+    for kind in (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO, RETIRE):
+        with pytest.raises(RequestError, match="1 disk fpp write_bw: all its series are retired"):
+            site.does(kind, "1")
+    site.does(UNDO, "fpp disk")
+    assert site.again().retired == ()
+
+
 def test_an_alert_keeps_its_name_when_a_member_is_retired(shared: Growing) -> None:
     shared.does(ACKNOWLEDGE, "1")
     shared.does(RETIRE, "disk ssf write_bw")

@@ -122,9 +122,10 @@ def selected(
         RequestError: `words` match nothing or, without `every`, more than one subject.
     """
     numbered = [each for each in subjects if each.number and words == str(each.number)]
-    exact = numbered or [each for each in subjects if words in _names(each)]
+    acted = [each for each in subjects if each.keys]  # the series of a past alert may be retired
+    exact = numbered or [each for each in acted if words in _names(each)]
     asked = set() if words.isdecimal() else {*words.split()}  # a number is never part of a name
-    matching = exact or [each for each in subjects if asked and asked <= {*each.name.split()}]
+    matching = exact or [each for each in acted if asked and asked <= {*each.name.split()}]
     if not matching:
         known = ", ".join(each.title for each in subjects if each.alert and each.number) or "none"
         what = "alert has the number" if words.isdecimal() else "series or alert is named"
@@ -154,10 +155,12 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     times of samples that are dated in the future and so in no history.
 
     Raises:
-        RequestError: there is no such alert, nothing to undo, or the time is impossible.
+        RequestError: there is no such alert or series, nothing to undo, or the time is impossible.
     """
     if request.since and request.since > now:
         raise RequestError(f"{request.since.isoformat()} is in the future; give an earlier time")
+    if not subject.keys:
+        raise RequestError(f"{subject.title}: all its series are retired; name one of them")
     action = _about(subject, request, every, now)
     last = last_action(subject, log, now)
     if request.kind == UNDO:
