@@ -268,10 +268,10 @@ def test_messages_name_the_target_in_place_of_its_series(tmp_path):
     kinds = frozenset({"degraded"})
     fell = with_targets(90, since=8, fall=0.5)
     causes, events = changes([], files.write(fell).read(), kinds)
-    assert [each.cause.title for each in events] == ["1 work fpp write_bw"]
+    assert [each.topic.title for each in events] == ["1 work fpp write_bw"]
     named = files.write(with_targets(90, 7, since=8, fall=0.5)).read()
     causes, events = changes(causes, named, kinds)
-    assert [(each.kind, each.cause.title) for each in events] == [("cause", "1 OST 7 of work")]
+    assert [(each.kind, each.topic.title) for each in events] == [("cause", "1 OST 7 of work")]
     assert [each.title for each in causes] == ["1 OST 7 of work"]
     text = message_of(events[0], named, "").text
     assert "iobands explain 1\n" in text
