@@ -151,8 +151,8 @@ def judge(
     unfit = frozenset(key for each in stopped for key in each.keys)
     numbered: list[Alert] = []
     for system in _systems(stage, kept, budget, places, false_alarms):
-        found = partial(_alerts_of, known, system, drops, incidents, flaky)
-        numbered += attempts.of(f"alerts of {system.name}", found, [])
+        fold_forward = partial(_alerts_of, known, system, drops, incidents, flaky)
+        numbered += attempts.of(f"alerts of {system.name}", fold_forward, [])
     series, numbered = with_states(series, numbered)
     changed = [each for each in numbered if each.ended is None]
     leveled = [each for each in changed if each.severity is not Severity.FLAKY]

@@ -422,8 +422,17 @@ class _Detector:
         direction = direction_of(design)
         before = self.baseline.level()
         since = level_ratio(before, runs)
-        figures = (since, self.baseline.middle, score, self._month(raised).threshold)
-        point = ChangePoint(direction, raised, start, start, start, *figures)
+        point = ChangePoint(
+            direction=direction,
+            raised=raised,
+            onset=start,
+            onset_low=start,
+            onset_high=start,
+            ratio=since,
+            baseline=self.baseline.middle,
+            score=score,
+            threshold=self._month(raised).threshold,
+        )
         empty = np.zeros(len(recovery_designs(design)))
         found = OpenPoint(design, start, point, before, empty, raised + 1, start)
         dated = self._dated(found, raised + 1)
