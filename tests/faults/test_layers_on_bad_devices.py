@@ -168,6 +168,16 @@ def test_no_room(benchio, request, layer, device):
         assert done.messages[0].endswith(said)
 
 
+@of_each_way
+def test_no_inode(benchio, layer):
+    with tmpfs(benchio.cwd / "one", "size=8m,nr_inodes=1") as where:
+        done = run(benchio, layer, where)
+        assert_failed(benchio, done, layer, where)
+    if layer.name in ("serial", "proc", "node"):
+        # The path is not at fault, and the message does not ask about it.
+        assert done.messages[0].endswith("failed: No space left on device (errno 28)")
+
+
 @pytest.mark.parametrize("layer", LAYERS[3:5], ids=lambda layer: layer.name)
 def test_no_room_under_romio(benchio, quota, layer):
     # MPI libraries differ in what they notice, and when.

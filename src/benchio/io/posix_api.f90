@@ -15,6 +15,7 @@ module benchio_posix_api
    public :: shim_identity, shim_interrupted, shim_is_open_to_others, shim_is_regular
    public :: shim_is_same_file, shim_limit_wait, shim_missing, shim_next_name, shim_open
    public :: shim_open_directory, shim_resident_pages, shim_room, shim_start_limits, shim_unguard
+   public :: shim_unwritable
 
    ! How shim_open opens a file; the flags are in the order of posix_shim.c.
    !> Creates the file, which must not exist, to write.
@@ -168,6 +169,13 @@ module benchio_posix_api
          integer(c_int), intent(in), value :: number
          integer(c_int) :: res
       end function shim_missing
+
+      function shim_unwritable(number) bind(c, name="benchio_unwritable") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: number
+         integer(c_int) :: res
+      end function shim_unwritable
 
       function c_posix_memalign(memory, alignment, bytes) bind(c, name="posix_memalign") &
          result(res)

@@ -7,7 +7,7 @@ module benchio_posix_file
    use benchio_errors, only: error_t, fail
    use benchio_posix_api, only: c_close, c_fsync, c_preadv, c_pwritev, iovec_t, mode_existing, &
                                 mode_shared_existing, shim_errno, shim_interrupted, shim_missing, &
-                                shim_open
+                                shim_open, shim_unwritable
    use benchio_posix_path, only: remedy, system_failure
    use benchio_text, only: to_text
    implicit none(type, external)
@@ -40,7 +40,7 @@ contains
       if (mode == mode_existing) then
          if (shim_missing(number) /= 0) error%text = error%text//remedy(.false.)
       else if (mode /= mode_shared_existing) then
-         error%text = error%text//remedy(.true.)
+         if (shim_unwritable(number) /= 0) error%text = error%text//remedy(.true.)
       end if
    end subroutine open_file
 

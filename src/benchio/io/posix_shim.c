@@ -32,6 +32,13 @@ int benchio_interrupted(int number) { return number == EINTR; }
 
 int benchio_missing(int number) { return number == ENOENT; }
 
+/* The path is at fault, and not, for example, a full file system. */
+int benchio_unwritable(int number)
+{
+    return number == ENOENT || number == ENOTDIR || number == EACCES || number == EPERM ||
+           number == EROFS;
+}
+
 /* Opens a file; the modes are those of posix_api.f90. */
 int benchio_open(const char *path, int mode, int direct)
 {
