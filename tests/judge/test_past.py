@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ from iobands.judge.detect.detector import follow
 from iobands.judge.detect.prior import Measured, Month, Prior, months_of, priors_of
 from iobands.snapshot import Change, Series, Snapshot
 from tests.factory import NOW
-from tests.sites import SiteFiles
+from tests.sites import SiteFiles, slow
 
 START = np.datetime64("2026-01-10T06", "ns")
 DAYS = START + np.arange(400) * np.timedelta64(1, "D")
@@ -206,3 +206,23 @@ def test_the_changes_of_a_site_never_move(
                 new = now[len(then) :]
                 assert all(each.raised > NOW - timedelta(days=days) for each in new)
                 assert len(now) >= len(then)
+
+
+def test_the_levels_in_an_alert_that_is_over_never_move(tmp_path: Path):
+    # a series that fell for two days with another: not certain by itself, and a member
+    away = {"file_system": "a", "pattern": "fpp", "transport": "ucx"}
+    briefly = slow(0.7, since=57, until=55, **{**away, "transport": "ofi"})
+    fell, rose = slow(0.5, since=60, until=30, **away), slow(2.0, since=15)
+    files = SiteFiles(tmp_path).days(
+        lambda *run: fell(*run) * briefly(*run) * rose(*run), days=150
+    )
+
+    def ratios(now: datetime) -> dict[str, float]:
+        (alert,) = (each for each in files.read(now, as_of=True).past if each.number == 1)
+        return {each.series.label: each.ratio.value for each in alert.members if each.ratio}
+
+    found = ratios(NOW)
+    assert found == ratios(NOW - timedelta(days=16))
+    assert found["a fpp ucx write_bw"] == pytest.approx(0.5, rel=0.1)
+    # two of the nine runs in which the evidence rose and fell were low
+    assert 0.7 < found["a fpp ofi write_bw"] < 0.99

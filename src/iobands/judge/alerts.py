@@ -305,7 +305,8 @@ def _member(series: Series, part: Happening) -> Member:
         return Member(series, Ratio(ratio, ratio, ratio), band.median if band else None)
     times, values = series.judged
     start, logarithms = int(np.searchsorted(times, in_utc(part.low))), np.log(values)
-    since = level_ratio(logarithms[max(0, start - _BEFORE) : start], logarithms[start:])
+    stop = int(np.searchsorted(times, in_utc(part.over))) if part.over else None
+    since = level_ratio(logarithms[max(0, start - _BEFORE) : start], logarithms[start:stop])
     return Member(series, since, level)
 
 
