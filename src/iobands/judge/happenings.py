@@ -161,11 +161,11 @@ def _spans(
     of_day: NDArray[np.int_], lows: Sequence[Flags]
 ) -> Iterator[tuple[int, int, int, int | None]]:
     """Yield of each incident the first bad day, the opening, the last bad and the closing one."""
-    days, places = np.unique(of_day, return_inverse=True)
-    ran = np.bincount(places, minlength=len(days))
-    low = np.bincount(places, np.concatenate(lows), len(days))
-    judged = ran >= _SEVERAL
-    days, bad = days[judged], (2 * low > ran)[judged]
+    first = of_day.min(initial=0)
+    ran = np.bincount(of_day - first)
+    low = np.bincount(of_day - first, np.concatenate(lows))
+    judged = np.flatnonzero(ran >= _SEVERAL)
+    days, bad = first + judged, (2 * low > ran)[judged]
     begun: int | None = None
     raised = last = 0
     for place in range(_WINDOW - 1, len(bad)):
