@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
+from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,9 +16,9 @@ from hypothesis import strategies as st
 
 from iobands.judge.detect.detector import follow
 from iobands.judge.detect.prior import Measured, Month, Prior, months_of, priors_of
-from iobands.snapshot import Change, Series, Snapshot
+from iobands.snapshot import Certainty, Change, Series, Snapshot
 from tests.factory import NOW
-from tests.sites import SiteFiles, slow
+from tests.sites import Factor, SiteFiles, slow
 
 START = np.datetime64("2026-01-10T06", "ns")
 DAYS = START + np.arange(400) * np.timedelta64(1, "D")
@@ -208,21 +209,47 @@ def test_the_changes_of_a_site_never_move(
                 assert len(now) >= len(then)
 
 
-def test_the_levels_in_an_alert_that_is_over_never_move(tmp_path: Path):
-    # a series that fell for two days with another: not certain by itself, and a member
-    away = {"file_system": "a", "pattern": "fpp", "transport": "ucx"}
-    briefly = slow(0.7, since=57, until=55, **{**away, "transport": "ofi"})
-    fell, rose = slow(0.5, since=60, until=30, **away), slow(2.0, since=15)
+def test_an_alert_that_is_over_stays_as_certain_as_it_was(tmp_path: Path):
     files = SiteFiles(tmp_path).days(
-        lambda *run: fell(*run) * briefly(*run) * rose(*run), days=150
+        slow(0.7, since=60, until=30, file_system="a", pattern="fpp", transport="ofi"), days=150
+    )
+    (still,) = files.read(NOW - timedelta(days=30), as_of=True).alerts
+    (over,) = files.read(as_of=True).past
+    assert over.number == still.number == 1
+    assert over.certainty == still.certainty == Certainty.CERTAIN
+    assert over.score == pytest.approx(still.score, rel=0.05)
+
+
+# For two days a series falls with another, and its own evidence is not enough; four series fall
+# for four days, which only shows of all of them.
+ALONE = slow(0.5, since=100, until=70, file_system="a", pattern="fpp", transport="ucx")
+BRIEFLY = slow(0.7, since=97, until=95, file_system="a", pattern="fpp", transport="ofi")
+TOGETHER = slow(0.86, since=100, until=96, file_system="a")
+
+
+@pytest.mark.parametrize(
+    ("factors", "members", "furthest"), [((ALONE, BRIEFLY), 2, 0.5), ((TOGETHER,), 4, 0.86)]
+)
+def test_the_levels_in_an_alert_that_is_over_never_move(
+    tmp_path: Path, factors: Sequence[Factor], members: int, furthest: float
+):
+    rose = slow(2.0, since=60)
+    files = SiteFiles(tmp_path).days(
+        lambda *run: prod(of(*run) for of in (rose, *factors)), days=190
     )
 
-    def ratios(now: datetime) -> dict[str, float]:
+    def levels(now: datetime) -> dict[str, tuple[float, float]]:
         (alert,) = (each for each in files.read(now, as_of=True).past if each.number == 1)
-        return {each.series.label: each.ratio.value for each in alert.members if each.ratio}
+        return {
+            each.series.label: (each.baseline, each.ratio.value)
+            for each in alert.members
+            if each.ratio and each.baseline
+        }
 
-    found = ratios(NOW)
-    assert found == ratios(NOW - timedelta(days=16))
-    assert found["a fpp ucx write_bw"] == pytest.approx(0.5, rel=0.1)
-    # two of the nine runs in which the evidence rose and fell were low
-    assert 0.7 < found["a fpp ofi write_bw"] < 0.99
+    found = levels(NOW)
+    assert found == levels(NOW - timedelta(days=61))
+    assert len(found) == members
+    assert all(baseline == pytest.approx(2, rel=0.05) for baseline, _ in found.values())
+    ratios = [ratio for _, ratio in found.values()]
+    assert min(ratios) == pytest.approx(furthest, rel=0.1)
+    assert max(ratios) < 0.99

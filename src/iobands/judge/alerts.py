@@ -49,6 +49,7 @@ from iobands.snapshot import (
     Times,
     in_utc,
     level_ratio,
+    median_of,
     moment,
     ratio_of,
 )
@@ -284,30 +285,43 @@ def _end_of(event: AlertEvent) -> str:
 
 
 def _score(found: Happening, series: Mapping[str, Series]) -> float:
-    """Return the evidence today, and not of the day of raising."""
+    """Return the evidence today, or the most that there was of what is over."""
     if isinstance(found.source, GroupDrop):
         return found.source.evidence
     mine = series.get(found.names[0]) if isinstance(found.source, Change) else None
-    return mine.status.evidence.today if mine and mine.status.evidence else 0.0
+    evidence = mine.status.evidence if mine else None
+    if not mine or not evidence:
+        return 0.0
+    if not found.over:
+        return evidence.today
+    first, last = np.searchsorted(mine.judged[0], [in_utc(found.raised), in_utc(found.over)])
+    every = evidence.down if found.direction == DOWN else evidence.up
+    return float(every[first : last + 1].max(initial=0.0))
 
 
 def _member(series: Series, part: Happening) -> Member:
-    source, evidence = part.source, series.status.evidence
-    level = evidence.level if evidence else None
+    """Return what is said of a member; of what is over, by the runs of that time."""
+    source, band, evidence = part.source, series.status.band, series.status.evidence
     if isinstance(source, Change):
         return Member(series, source.newest or source.ratio, source.baseline)
-    if isinstance(source, GroupDrop):
-        return Member(series, source.ratios[series.key], level)
     if isinstance(source, Flaky):
         return Member(series)
-    if isinstance(source, Incident):
-        ratio, band = source.ratios[series.key], series.status.band
-        return Member(series, Ratio(ratio, ratio, ratio), band.median if band else None)
     times, values = series.judged
-    start, logarithms = int(np.searchsorted(times, in_utc(part.low))), np.log(values)
-    stop = int(np.searchsorted(times, in_utc(part.over))) if part.over else None
-    since = level_ratio(logarithms[max(0, start - _BEFORE) : start], logarithms[start:stop])
-    return Member(series, since, level)
+    start = int(np.searchsorted(times, in_utc(part.low)))
+    stop = int(np.searchsorted(times, in_utc(part.over))) if part.over else len(times)
+    before = np.log(values[max(0, start - _BEFORE) : start])
+    if part.over:
+        level = float(np.exp(median_of(before))) if len(before) else None
+    elif isinstance(source, Incident):
+        level = band.median if band else None
+    else:
+        level = evidence.level if evidence else None
+    if isinstance(source, GroupDrop):
+        return Member(series, source.ratios[series.key], level)
+    if isinstance(source, Incident):
+        ratio = source.ratios[series.key]
+        return Member(series, Ratio(ratio, ratio, ratio), level)
+    return Member(series, level_ratio(before, np.log(values[start:stop])), level)
 
 
 def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:
