@@ -412,6 +412,19 @@ def test_a_first_run_is_told_in_short(tmp_path: Path) -> None:
     assert not any(line.startswith("Outliers") for line in shown)
 
 
+def test_an_alert_of_the_past_says_nothing_of_what_its_series_do_today(tmp_path: Path) -> None:
+    away = {"file_system": "a", "pattern": "fpp", "transport": "ofi"}
+    fell, up = slow(0.6, since=150, until=120, **away), slow(1.25, since=60, **away)
+    files = SiteFiles(tmp_path).days(
+        lambda series, day: fell(series, day) * up(series, day) ** (1 if day % 2 else -1), days=260
+    )
+    found = files.read(as_of=True)
+    (today,) = (each.status for each in found.series if each.label == "a fpp ofi write_bw")
+    assert today.state is State.UNSTABLE
+    said = text(found, "1")
+    assert re.search(r"1\.\d+ GiB/s, was [12]\.\d+ \(−4\d %\)", said), said
+
+
 def test_an_alert_of_the_past_says_that_its_cause_is_unknown(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).days(slow(0.6, since=60, until=40, file_system="a")).read()
     (past,) = site.past

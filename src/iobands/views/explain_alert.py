@@ -140,7 +140,8 @@ def of_alert(site: Snapshot, alert: Alert, *, every: bool = False) -> Iterator[s
         yield f"{heading}: {len(alert.members) if alert.peer else story.count}"
     for each in alert.members:
         ratio = ratio_text(each.ratio) if each.ratio else ""
-        cells = (_trend(each.series, alert.since), writing.level_text(each), ratio)
+        level = writing.level_text(each, is_over=alert.ended is not None)
+        cells = (_trend(each.series, alert.since), level, ratio)
         yield f"{GAP}{each.series.label}"
         yield f"{GAP * 2}{GAP.join(filter(None, cells))}"
     for heading, lines in (

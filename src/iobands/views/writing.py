@@ -89,17 +89,21 @@ def ratio_text(ratio: snapshot.Ratio) -> str:
     return f"{ratio.value:.2f} ×{interval}"
 
 
-def level_text(member: Member, *, short: bool = False) -> str:
-    """Return the level of a member now and before, such as `2.7 GiB/s, was 17.6 (−85 %)`."""
-    status, ratio, baseline, unit = member.series.status, member.ratio, member.baseline, member.unit
-    known = status.change
+def level_text(member: Member, *, short: bool = False, is_over: bool = False) -> str:
+    """Return the level of a member now and before, such as `2.7 GiB/s, was 17.6 (−85 %)`.
+
+    Of an alert that is over, the status of today says nothing.
+    """
+    ratio, baseline, unit = member.ratio, member.baseline, member.unit
+    known = None if is_over else member.series.status.change
     if known and known.kind is State.UNSTABLE:
         now, was = ("–".join(map(figure, each)) for each in (known.now, known.was))
         return f"{now} {unit}, was {was}"
     if known and known.kind is State.MODE_LOST:
         return f"{figure(known.level)} {unit}, no longer {figure(known.was[1])}"
     if ratio is None or baseline is None or not math.isfinite(ratio.value):
-        return "" if status.value is None else f"{figure(status.value)} {unit}"
+        value = None if is_over else member.series.status.value
+        return "" if value is None else f"{figure(value)} {unit}"
     was = "" if short else f", was {figure(baseline)}"
     return f"{figure(baseline * ratio.value)} {unit}{was} ({percent(ratio.value)})"
 

@@ -76,7 +76,7 @@ def _page(site: Snapshot, alert: Alert) -> str:
         story=story,
         alert=alert,
         peers=[*_speeds(site, alert, frame)],
-        members=[_of_member(each, frame) for each in alert.members[:_MOST_PICTURES]],
+        members=[_of_member(each, frame, alert) for each in alert.members[:_MOST_PICTURES]],
         others=[each.series.label for each in alert.members[_MOST_PICTURES:]],
         unmoved=[_of_other(each, frame) for each in story.unmoved[:_MOST_UNMOVED]],
         first=day_text(snapshot.moment(frame.low), site.now),
@@ -89,10 +89,11 @@ def _page(site: Snapshot, alert: Alert) -> str:
     )
 
 
-def _of_member(member: Member, frame: Frame) -> _Picture:
+def _of_member(member: Member, frame: Frame, alert: Alert) -> _Picture:
     ratio = member.ratio.value if member.ratio and np.isfinite(member.ratio.value) else None
     since = member.baseline * ratio if member.baseline and ratio else None
-    says = level_text(member) + (f", {ratio_text(member.ratio)}" if member.ratio else "")
+    level = level_text(member, is_over=alert.ended is not None)
+    says = level + (f", {ratio_text(member.ratio)}" if member.ratio else "")
     return _of_series(member.series, frame, says, (member.baseline, since))
 
 
