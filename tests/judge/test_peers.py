@@ -114,6 +114,20 @@ def test_it_recovers_and_a_drained_one_is_not_used(tmp_path):
     assert peers["7"].since is None
 
 
+def test_what_is_over_says_how_slow_a_target_was(tmp_path):
+    lines = with_targets(60, 7, since=40)
+    site = SiteFiles(tmp_path).write([*lines[:-20], *with_targets(20)]).read()
+    (past,) = site.past
+    assert past.certainty is None  # nothing tells of that time what follows from the evidence
+    assert past.peer.ratios.keys() == {"write_bw", "read_bw"}
+    assert past.peer.ratio.value == pytest.approx(0.5, rel=0.05)
+    (entry,) = site.ledger.entries
+    assert entry.ratio == past.peer.ratio.value
+    said = explanation(site, past)
+    assert "Cause: OST 7 of work was slow" in said
+    assert re.search(r"^write_bw: 0\.(4[89]|5[012]) × the others$", said, re.MULTILINE)
+
+
 def test_runs_of_one_day_are_one_session(tmp_path):
     lines = with_targets(4, 7, since=1)
     others = [text.replace("|fpp|", "|fpp-other|") for text in lines]

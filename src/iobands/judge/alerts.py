@@ -325,19 +325,27 @@ def _member(series: Series, part: Happening) -> Member:
 
 
 def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:
-    """Return the alert of a slow target or node, which is its cause."""
+    """Return the alert of a target or node that is slow, which is its cause, or was slow then."""
+    unknown = Ratio(math.nan, 0.0, math.inf)
+    own: dict[str, float] = {}
     for place in system.places:
-        found = place.slow().get(name.name, {}) if alert.ended is None else {}
-        if (place.kind, place.where) == (name.kind, name.where) and found:
-            worst = min((each.ratio for each in found.values()), key=lambda ratio: ratio.value)
-            score = max(each.score for each in found.values())
-            sure = certainty(score, Budget(system.false_alarms, place.comparisons_a_year))
+        if (place.kind, place.where) != (name.kind, name.where):
+            continue
+        if alert.since and alert.ended:
+            ratios = place.then(name.name, alert.since, alert.ended)
+            sure = alert.certainty if alert.score else None
+            alert = replace(alert, certainty=sure)
+        elif found := place.slow().get(name.name, {}):
             ratios = {variable: each.ratio for variable, each in found.items()}
             own = {variable: each.own for variable, each in found.items() if each.own}
-            peer = SlowPeer(name, worst, ratios, own)
-            level = Severity.DEGRADED
-            return replace(alert, severity=level, score=score, certainty=sure, peer=peer)
-    return replace(alert, peer=SlowPeer(name, Ratio(math.nan, 0.0, math.inf), {}))
+            score = max(each.score for each in found.values())
+            sure = certainty(score, Budget(system.false_alarms, place.comparisons_a_year))
+            alert = replace(alert, severity=Severity.DEGRADED, score=score, certainty=sure)
+        else:
+            continue
+        worst = min(ratios.values(), key=lambda ratio: ratio.value, default=unknown)
+        return replace(alert, peer=SlowPeer(name, worst, ratios, own))
+    return replace(alert, peer=SlowPeer(name, unknown, {}))
 
 
 def _acknowledged(system: System, alert: Alert) -> Alert:

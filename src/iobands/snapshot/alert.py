@@ -87,6 +87,7 @@ class SlowPeer:
     """A slow target or node: `ratio` is its speed relative to the others.
 
     It is the worst of `ratios`, which are by variable. `own` has its levels before, where known.
+    Of what is over they are those of that time.
     """
 
     name: PeerName
@@ -96,7 +97,7 @@ class SlowPeer:
 
     @property
     def is_slow(self) -> bool:
-        """Whether it still is; if not, the ratio is NaN."""
+        """Whether it still is, or was until the alert was over; if not, the ratio is NaN."""
         return math.isfinite(self.ratio.value)
 
 

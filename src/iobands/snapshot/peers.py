@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from iobands.model import NODE, TARGET, TIME
-from iobands.snapshot.history import SUSPECTED_FROM, Ratio, Times
+from iobands.snapshot.history import SUSPECTED_FROM, Ratio, Times, in_utc, median_of
 
 # The name of a target by type of file system.
 _NAMES: Final = {"lustre": "OST"}
@@ -108,6 +108,18 @@ class Place:
         for variable, peers in self.found.items():
             for each in peers:
                 found.setdefault(each.name, {})[variable] = each
+        return found
+
+    def then(self, name: str, since: datetime, until: datetime) -> dict[str, Ratio]:
+        """Return how fast a peer was in these sessions, by the variables in which it was slow."""
+        found = {}
+        for variable, peer in self.peers().get(name, {}).items():
+            speeds = self.speeds[variable]
+            first, last = np.searchsorted(speeds.times, [in_utc(since), in_utc(until)])
+            values = speeds.values[first:last, speeds.peers.index(name)]
+            level = math.exp(median_of(values[~np.isnan(values)]))
+            if any(since <= begin < until for begin, _ in peer.alarms) and math.isfinite(level):
+                found[variable] = Ratio(level, level, level)
         return found
 
     def slow(self) -> dict[str, dict[str, Peer]]:

@@ -184,7 +184,7 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
     if cause := cause_text(alert, site):
         yield f"Cause: {cause}"
     elif alert.peer:
-        yield f"Cause: {alert.subject} is slow"
+        yield f"Cause: {alert.subject} {'is' if is_open else 'was'} slow"
     elif alert.number is not None and not alert.reason:
         yield "Cause: unknown"
     if alert.reason:
@@ -199,10 +199,11 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield "Owner: nobody has acknowledged it"
     if alert.since_low and alert.since_high and alert.since_low < alert.since_high:
         yield f"It began {writing.between_text(alert.since_low, alert.since_high, site.now)}."
-    if alert.peer and is_open:
+    if alert.peer:
         own = {name: f"; before, {each:.2f} ×" for name, each in alert.peer.own.items()}
+        always = ", from its first sessions on" if is_open else ""
         yield from (
-            f"{name}: {ratio_text(each)} the others{own.get(name, ', from its first sessions on')}"
+            f"{name}: {ratio_text(each)} the others{own.get(name, always)}"
             for name, each in sorted(alert.peer.ratios.items())
         )
 
