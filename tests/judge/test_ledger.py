@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from iobands.judge.site import read_site
-from iobands.snapshot import RESOLVE, Action, Snapshot
-from iobands.source.action_log import append
+from iobands.snapshot import REBASELINE, RESOLVE, Action, Snapshot
+from iobands.source.action_log import append, append_events
 from tests.factory import NOW, daily, write_perflog
+from tests.sites import DAY, SiteFiles, slow
 
 
 def site(tmp_path: Path) -> Snapshot:
@@ -103,3 +104,24 @@ def test_verdicts_give_the_precision(tmp_path: Path) -> None:
     found = ledger(site(tmp_path))
     assert (found.real, found.false) == (2, 1)
     assert sum(each.ending.startswith("resolved (real) by me") for each in found.entries) == 2
+
+
+@pytest.mark.parametrize(("kind", "end"), [(RESOLVE, "resolved"), (REBASELINE, "rebaselined")])
+def test_what_a_person_ended_keeps_its_size_and_says_who_did(
+    tmp_path: Path, kind: str, end: str
+) -> None:
+    files = SiteFiles(tmp_path).days(slow(0.6, since=50, until=20, file_system="a"))
+    files.act(kind, "1", now=NOW - 25 * DAY, reason="a switch", force=True)
+    judged = files.judge(NOW - 25 * DAY, as_of=True)
+    for system, events in judged.news.items():
+        append_events(files.perflogs, system, events)
+    found = files.read(as_of=True)
+    (past,) = (each for each in found.past if each.number == 1)
+    assert len(past.members) == 4
+    for member in past.members:
+        assert member.ratio is not None
+        assert member.ratio.value == pytest.approx(0.6, rel=0.1)
+        assert member.baseline == pytest.approx(2, rel=0.05)
+    (entry,) = (each for each in found.ledger.entries if each.number == 1)
+    assert (entry.end, entry.who, entry.reason) == (end, "jane", "a switch")
+    assert entry.ratio == pytest.approx(0.6, rel=0.05)

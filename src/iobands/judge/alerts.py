@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from iobands.judge.causes import Records, candidates, tell_causes
-from iobands.judge.conditions import certainty, shared_by, subject_of
+from iobands.judge.conditions import ENDED, certainty, shared_by, subject_of
 from iobands.judge.detect import Budget
 from iobands.judge.fold import NEAR, Flaky, Happening, Story, fold
 from iobands.judge.groups import GroupDrop
@@ -24,9 +24,6 @@ from iobands.snapshot import (
     DOWN,
     FLAKY,
     MERGED,
-    REBASELINE,
-    RESOLVE,
-    RETIRE,
     SHARED,
     TARGET,
     UP,
@@ -192,16 +189,12 @@ def _subject(system: System, names: Sequence[str]) -> str:
     return subject_of(members, system.series.values()) if members else names[0]  # retired since
 
 
-# How an alert ends if its change is no longer found because of an action.
-_ENDED: Final = {RESOLVE: "resolved", REBASELINE: "rebaselined", RETIRE: "retired"}
-
-
 def _ended(system: System, now: datetime, story: Story) -> tuple[datetime, str]:
     for action in reversed(system.actions):
         mine = (system.series[name].key for name in story.names if name in system.series)
         named = action.alert == story.number or any(map(action.names, mine))
-        if action.kind in _ENDED and named and action.when >= story.opened:
-            return action.when, _ENDED[action.kind]
+        if action.kind in ENDED and named and action.when >= story.opened:
+            return action.when, ENDED[action.kind]
     return now, "withdrawn"
 
 
@@ -218,9 +211,10 @@ def _of_story(system: System, story: Story) -> Alert:
             has_left = is_open and name in over and part.raised <= over[name]
             if name in system.series and name not in members and not has_left:
                 members[name] = _member(system.series[name], part)
-    if not is_open:  # what a person resolved is found no more
+    if story.closed and story.direction != FLAKY:  # what a person resolved is found no more
         left = {name: system.series[name] for name in story.names if name in system.series}
-        members = {name: Member(each) for name, each in left.items()} | members
+        then = {name: _member_then(each, story.low, story.closed) for name, each in left.items()}
+        members = then | members
     peers = [system.peers[name] for name in story.names if name in system.peers]
     series = [member.series for member in members.values()]
     certain = [each for each in parts if each.certain]
@@ -300,28 +294,40 @@ def _score(found: Happening, series: Mapping[str, Series]) -> float:
 
 
 def _member(series: Series, part: Happening) -> Member:
-    """Return what is said of a member; of what is over, by the runs of that time."""
     source, band, evidence = part.source, series.status.band, series.status.evidence
     if isinstance(source, Change):
         return Member(series, source.newest or source.ratio, source.baseline)
     if isinstance(source, Flaky):
         return Member(series)
-    times, values = series.judged
-    start = int(np.searchsorted(times, in_utc(part.low)))
-    stop = int(np.searchsorted(times, in_utc(part.over))) if part.over else len(times)
-    before = np.log(values[max(0, start - _BEFORE) : start])
-    if part.over:
-        level = float(np.exp(median_of(before))) if len(before) else None
-    elif isinstance(source, Incident):
-        level = band.median if band else None
-    else:
-        level = evidence.level if evidence else None
+    found = _member_then(series, part.low, part.over)
     if isinstance(source, GroupDrop):
-        return Member(series, source.ratios[series.key], level)
+        found = replace(found, ratio=source.ratios[series.key])
     if isinstance(source, Incident):
         ratio = source.ratios[series.key]
-        return Member(series, Ratio(ratio, ratio, ratio), level)
-    return Member(series, level_ratio(before, np.log(values[start:stop])), level)
+        found = replace(found, ratio=Ratio(ratio, ratio, ratio))
+    if part.over:
+        return found
+    level = evidence.level if evidence else None
+    if isinstance(source, Incident):
+        level = band.median if band else None
+    return replace(found, baseline=level)
+
+
+def _member_then(series: Series, low: datetime, over: datetime | None) -> Member:
+    """Return a member by its runs from `low` until before `over`, if that is known.
+
+    These need no longer count, and after a rebaseline neither do the runs before them.
+    """
+    begin, (times, values), history = in_utc(low), series.judged, series.history
+    before, after = values[times < begin], values[times >= begin]
+    if over:
+        usable = (history.passed | history.too_slow) & (history.values > 0)
+        times, values = history.times[usable], history.values[usable]
+        after = values[(times >= begin) & (times < in_utc(over))]
+        before = before if len(before) else values[times < begin]
+    known = np.log(before[-_BEFORE:])
+    level = float(np.exp(median_of(known))) if len(known) else None
+    return Member(series, level_ratio(known, np.log(after)), level)
 
 
 def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:

@@ -19,7 +19,9 @@ from iobands.snapshot import (
     COMPLETED,
     FALSE,
     REAL,
+    REBASELINE,
     RESOLVE,
+    RETIRE,
     RUNNING,
     SHARED,
     Action,
@@ -222,6 +224,10 @@ _CERTAIN_ODDS: Final = 1000.0
 _LIKELY_ODDS: Final = 10.0
 
 
+#: How an alert ends if a person acts on it.
+ENDED: Final = {RESOLVE: "resolved", REBASELINE: "rebaselined", RETIRE: "retired"}
+
+
 def certainty(score: float, budget: Budget) -> Certainty:
     """Return how certain a change with the evidence `score` is on a site with this budget.
 
@@ -241,12 +247,14 @@ def ledger_of(
     `actions` are all that are in force about each series, target or node.
     """
     # of several alerts that were resolved together, each has its action
-    done = {(a.when, a.alert): a for each in actions for a in each if a.kind == RESOLVE}
+    done = {(a.when, a.alert): a for each in actions for a in each if a.kind in ENDED}
     entries = [_entry(each, done) for each in alerts if each.number is not None]
     ended = {each.ended for each in entries}
     # resolved before there was a log of alerts
     entries += [
-        _resolved(each, series) for each in done.values() if each.since and each.when not in ended
+        _resolved(each, series)
+        for each in done.values()
+        if each.kind == RESOLVE and each.since and each.when not in ended
     ]
     delays = [each.delay for each in entries if each.delay and each.ratio and each.ratio < 1]
     return Ledger(
@@ -275,7 +283,7 @@ def _entry(alert: Alert, done: Mapping[tuple[datetime, int | None], Action]) -> 
 
 
 def _end_of(action: Action) -> str:
-    return f"resolved{f' ({action.verdict})' if action.verdict else ''}"
+    return f"{ENDED[action.kind]}{f' ({action.verdict})' if action.verdict else ''}"
 
 
 def _resolved(action: Action, series: Sequence[Series]) -> LedgerEntry:
