@@ -127,7 +127,7 @@ class SiteFiles:
         at: Span | None = None,
         reason: str = "a reason",
     ) -> Action:
-        """Log what jane does about the one alert or series that `words` name."""
+        """Log what jane does about the alert or series that `words` name; return the first."""
         judged = self.judge(now)
         for system, events in judged.news.items():
             append_events(self.perflogs, system, events)
@@ -138,11 +138,11 @@ class SiteFiles:
             future.setdefault(sample.key, []).append(sample.when)
         log, known = site.actions, (*site.series, *site.retired)
         subjects = subjects_of(known, site.alerts, site.past)
-        (subject,) = selected(subjects, words, request, every=False, log=log)
-        action = action_of(subject, request, known, log, now, future)
-        assert action is not None
-        append(self.alerts, subject.system, [action])
-        return action
+        chosen = selected(subjects, words, request, every=False, log=log)
+        actions = [action_of(each, request, known, log, now, future) for each in chosen]
+        logged = [each for each in actions if each is not None]
+        append(self.alerts, chosen[0].system, logged)
+        return logged[0]
 
 
 class Growing(SiteFiles):

@@ -11,7 +11,7 @@ from rich.console import Console
 from iobands.judge.peer_scan import compare_peers
 from iobands.judge.requests import RequestError
 from iobands.notify.changes import changes, message_of
-from iobands.snapshot import PeerState, Speeds, public
+from iobands.snapshot import PeerState, Speeds, in_force, public
 from iobands.snapshot.stored import to_json
 from iobands.views.dashboard.overview import overview
 from iobands.views.dashboard.series import peer_maps
@@ -19,6 +19,7 @@ from iobands.views.digest import digest_text, explanation
 from iobands.views.peers import peers_text
 from tests.factory import NOW, daily, days_ago, line, write_bands
 from tests.sites import SiteFiles
+from tests.views.test_digest import text as digest
 
 LUSTRE = {"file_system": "work", "file_system_type": "lustre", "stripe_count_asked": "1"}
 
@@ -267,6 +268,51 @@ def test_what_people_do_about_a_slow_target(tmp_path):
         files.act("acknowledge", "OST 7 of work", now=later)
     with pytest.raises(RequestError, match="acknowledge, resolve or rebaseline"):
         files.act("retire", "OST 7 of work", now=later)
+
+
+@pytest.mark.parametrize(("kind", "end"), [("resolve", "resolved"), ("rebaseline", "rebaselined")])
+def test_an_answer_to_a_slow_target_is_one_to_the_series_that_fell_with_it(tmp_path, kind, end):
+    files = SiteFiles(tmp_path).write(with_targets(90, 7, since=8, fall=0.5))
+    (alert,) = files.read().alerts
+    assert alert.peer
+    assert alert.members
+    later = NOW + timedelta(minutes=2)
+    files.act(kind, "1", now=NOW + timedelta(minutes=1), force=True)
+    site = files.read(later)
+    assert site.alerts == ()
+    (past,) = site.past
+    assert (past.end, past.peer.ratio.value) == (end, pytest.approx(0.5, rel=0.05))
+    assert all(each.ratio.value == pytest.approx(0.5, rel=0.1) for each in past.members)
+    (entry,) = site.ledger.entries
+    assert (entry.number, entry.ending) == (1, f"{end} by jane: a reason")
+    assert " ".join(explanation(site, past).split()).count(f"{end} at 01:31") == 1
+    # one word takes it back
+    files.act("undo", "1", now=later)
+    (again,) = files.read(later + timedelta(minutes=1)).alerts
+    assert (again.number, len(again.members)) == (1, len(alert.members))
+
+
+def test_a_target_that_is_fast_again_leaves_an_alert_of_the_series_that_are_not(tmp_path):
+    lines = with_targets(90, 7, since=10, fall=0.5)
+    site = SiteFiles(tmp_path).write([*lines[:-5], *with_targets(5, since=5, fall=0.5)]).read()
+    (alert,) = site.alerts
+    assert not alert.peer.is_slow
+    (said,) = (each for each in digest(site).splitlines() if "OST 7" in each)
+    assert re.search(r"OST 7 of work +[\d.]+ GiB/s \(−(49|5\d) %\) +since 11 Nov", said), said
+    assert "Cause: OST 7 of work was slow\n" in explanation(site, alert)
+
+
+def test_an_undone_acknowledgement_of_a_target_leaves_the_answers_to_its_series(tmp_path):
+    files = SiteFiles(tmp_path).write(with_targets(90, 7, since=8, fall=0.5))
+    (alert,) = files.read().alerts
+    one = alert.members[0].series.label
+    own = files.act("acknowledge", one)
+    files.act("acknowledge", "1", now=NOW + timedelta(minutes=1))
+    files.act("undo", "1", now=NOW + timedelta(minutes=2))
+    (series,) = (
+        each for each in files.read(NOW + timedelta(minutes=3)).series if each.label == one
+    )
+    assert in_force(series.actions, NOW + timedelta(minutes=3)) == (own,)
 
 
 def test_an_acknowledged_target_that_became_far_worse_is_loud(tmp_path):

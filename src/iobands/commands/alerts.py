@@ -169,10 +169,11 @@ def _act(
             chosen = selected(subjects, " ".join(words), request, every=options.every, log=done)
             # each at a time of its own, to the microsecond, as an undo names its action by time
             now = datetime.now(timezone.utc)
-            tick = timedelta(microseconds=1)
+            titles = [*dict.fromkeys(each.title for each in chosen)]
+            times = {title: now + n * timedelta(microseconds=1) for n, title in enumerate(titles)}
             actions = [
-                (each, action_of(each, request, known, done, now + place * tick, future))
-                for place, each in enumerate(chosen)
+                (each, action_of(each, request, known, done, times[each.title], future))
+                for each in chosen
             ]
         except RequestError as error:
             raise cli.failure(str(error)) from error
@@ -189,7 +190,9 @@ def _act(
                 cli.say(f"{subject.title}: would be {did}", where)
             else:
                 written.add(append(directory, subject.system, [action]))
-                cli.say(f"{subject.title}: {did}")
+                many = plural(len(subject.series), "series")
+                with_it = f"So are the {many} that fell with it."
+                cli.say(with_it if subject.beside else f"{subject.title}: {did}")
                 alert = subject.alert
                 if kind == snapshot.ACKNOWLEDGE and alert and alert.members[len(subject.series) :]:
                     cli.say(

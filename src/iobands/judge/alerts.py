@@ -221,7 +221,9 @@ def _of_story(system: System, story: Story) -> Alert:
     kinds = {type(each.source) for each in certain}
     severity = Severity.INCIDENT if kinds == {Incident} else _severity(story, certain)
     flaky = [each.source for each in parts if isinstance(each.source, Flaky)]
-    lead = min(story.found, key=lambda each: each.raised, default=None)
+    # since when a target was slow that is fast again is not known
+    dated = [e for e in story.found if not (e.over and isinstance(e.source, PeerName))]
+    lead = min(dated or story.found, key=lambda each: each.raised, default=None)
     ends = [each.ended for each in story.certain if each.ended]
     score = max((_score(each, system.series) for each in parts), default=0.0)
     alert = Alert(
@@ -332,26 +334,28 @@ def _member_then(series: Series, low: datetime, over: datetime | None) -> Member
 
 def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:
     """Return the alert of a target or node that is slow, which is its cause, or was slow then."""
+    here = (each for each in system.places if (each.kind, each.where) == (name.kind, name.where))
+    place = next(here, None)
     unknown = Ratio(math.nan, 0.0, math.inf)
-    own: dict[str, float] = {}
-    for place in system.places:
-        if (place.kind, place.where) != (name.kind, name.where):
-            continue
-        if alert.since and alert.ended:
-            ratios = place.then(name.name, alert.since, alert.ended)
-            sure = alert.certainty if alert.score else None
-            alert = replace(alert, certainty=sure)
-        elif found := place.slow().get(name.name, {}):
-            ratios = {variable: each.ratio for variable, each in found.items()}
-            own = {variable: each.own for variable, each in found.items() if each.own}
-            score = max(each.score for each in found.values())
-            sure = certainty(score, Budget(system.false_alarms, place.comparisons_a_year))
-            alert = replace(alert, severity=Severity.DEGRADED, score=score, certainty=sure)
-        else:
-            continue
-        worst = min(ratios.values(), key=lambda ratio: ratio.value, default=unknown)
-        return replace(alert, peer=SlowPeer(name, worst, ratios, own))
-    return replace(alert, peer=SlowPeer(name, unknown, {}))
+    if alert.since and alert.ended:
+        ratios = place.then(name.name, alert.since, alert.ended) if place else {}
+        # sessions that a person took out have no speeds
+        said = (e.ratio for e in system.actions if e.alert == alert.number and e.names(name))
+        by = next(filter(None, said), None)
+        found = [*ratios.values(), *([Ratio(by, by, by)] if by else [])]
+        worst = min(found, key=lambda ratio: ratio.value, default=unknown)
+        sure = alert.certainty if alert.score else None
+        return replace(alert, certainty=sure, peer=SlowPeer(name, worst, ratios))
+    slow = place.slow().get(name.name) if place else None
+    if place is None or slow is None:
+        return replace(alert, peer=SlowPeer(name, unknown, {}))
+    worst = min((each.ratio for each in slow.values()), key=lambda ratio: ratio.value)
+    score = max(each.score for each in slow.values())
+    sure = certainty(score, Budget(system.false_alarms, place.comparisons_a_year))
+    ratios = {variable: each.ratio for variable, each in slow.items()}
+    own = {variable: each.own for variable, each in slow.items() if each.own}
+    peer = SlowPeer(name, worst, ratios, own)
+    return replace(alert, severity=Severity.DEGRADED, score=score, certainty=sure, peer=peer)
 
 
 def _acknowledged(system: System, alert: Alert) -> Alert:

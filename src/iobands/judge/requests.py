@@ -66,7 +66,8 @@ class Request:
 class Subject:
     """What can be acted on: an alert with its members, or one series, which may be in an alert.
 
-    For a slow `peer` it is the alert, without series. `number` is that of the alert, open or past.
+    For a slow `peer` it is the alert, without series: those that fell `beside` it are another
+    subject of the same alert. `number` is that of the alert, open or past.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Subject:
     alert: Alert | None = None
     peer: PeerName | None = None
     number: int | None = None
+    beside: PeerName | None = None
 
     @property
     def title(self) -> str:
@@ -99,15 +101,19 @@ def subjects_of(
     of_series = {key: alert for alert in changed for key in alert.keys}
     own = (Subject(each.label, (each,), of_series.get(each.key)) for each in series)
     known = {each.key: each for each in series}
-    return [*(_of_alert(each, known) for each in (*changed, *reversed(past))), *own]
+    of_alerts = (one for each in (*changed, *reversed(past)) for one in _of_alert(each, known))
+    return [*of_alerts, *own]
 
 
-def _of_alert(alert: Alert, known: Mapping[SeriesKey, Series]) -> Subject:
+def _of_alert(alert: Alert, known: Mapping[SeriesKey, Series]) -> list[Subject]:
     peer = alert.peer.name if alert.peer else None
-    members = [known[key] for key in alert.keys if key in known and not peer]
+    members = [known[key] for key in alert.keys if key in known]
     members.sort(key=lambda each: each.key.sort_key())
-    is_open = alert.ended is None
-    return Subject(alert.subject, tuple(members), alert if is_open else None, peer, alert.number)
+    about = alert if alert.ended is None else None
+    own = Subject(alert.subject, tuple(members), about, None, alert.number, beside=peer)
+    if peer is None:
+        return [own]
+    return [Subject(alert.subject, (), about, peer, alert.number), *([own] if members else [])]
 
 
 def selected(
@@ -115,8 +121,9 @@ def selected(
 ) -> list[Subject]:
     """Return the subjects that `words` name: by a number, exactly, or else all words in any order.
 
-    Only subjects on which the action is possible count. Members of a selected shared alert are not
-    acted on again, nor are past alerts, except by their numbers.
+    A slow target or node comes with the series that fell beside it, if an action ends their alert
+    or takes that back. Only subjects on which the action is possible count. Members of a selected
+    shared alert are not acted on again, nor are past alerts, except by their numbers.
 
     Raises:
         RequestError: `words` match nothing or, without `every`, more than one subject.
@@ -127,16 +134,19 @@ def selected(
     asked = set() if words.isdecimal() else {*words.split()}  # a number is never part of a name
     matching = exact or [each for each in acted if asked and asked <= {*each.name.split()}]
     if not matching:
-        known = ", ".join(each.title for each in subjects if each.alert and each.number) or "none"
+        titles = dict.fromkeys(each.title for each in subjects if each.alert and each.number)
+        known = ", ".join(titles) or "none"
         what = "alert has the number" if words.isdecimal() else "series or alert is named"
         raise RequestError(f"no {what} {words!r}; open alerts: {known}")
     able = [each for each in matching if _is_possible(each, request, log)] or matching
-    able = [each for each in able if each.alert or not each.number] or able[:1]
+    newest = [each for each in able if each.title == able[0].title]
+    able = [each for each in able if each.alert or not each.number] or newest
     shared = [each.alert for each in able if each.number]
     able = [each for each in able if each.number or each.alert not in shared]
-    if len(able) > 1 and not every:
-        names = "; ".join(each.title for each in able[:_NAMED])
-        more = f"; and {len(able) - _NAMED} more" if len(able) > _NAMED else ""
+    named = [*dict.fromkeys(each.title for each in able)]
+    if len(named) > 1 and not every:
+        names = "; ".join(named[:_NAMED])
+        more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
         raise RequestError(f"{words!r} matches {names}{more}; name one, or give --all")
     return able
 
@@ -274,7 +284,12 @@ def _names(subject: Subject) -> set[str]:
 
 def _is_possible(subject: Subject, request: Request, log: _Log) -> bool:
     if request.kind == UNDO:
-        return any(log.get(key) for key in subject.keys)
+        known = [each for key in subject.keys for each in log.get(key, ())]
+        undone = {each.of for each in known}
+        mine = [e for e in known if e.alert == subject.number and e.when not in undone]
+        return any(each.kind != UNDO for each in mine) if subject.beside else bool(known)
+    if subject.beside and request.kind not in (RESOLVE, REBASELINE):
+        return False
     if request.kind in (RETIRE, DISCARD):
         return len(subject.series) == 1
     return subject.alert is not None or (request.kind == REBASELINE and request.since is not None)

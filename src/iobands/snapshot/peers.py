@@ -111,14 +111,14 @@ class Place:
         return found
 
     def then(self, name: str, since: datetime, until: datetime) -> dict[str, Ratio]:
-        """Return how fast a peer was in these sessions, by the variables in which it was slow."""
+        """Return how fast a peer was from `since` until before `until`, by variable."""
         found = {}
-        for variable, peer in self.peers().get(name, {}).items():
+        for variable in self.peers().get(name, {}):
             speeds = self.speeds[variable]
             first, last = np.searchsorted(speeds.times, [in_utc(since), in_utc(until)])
             values = speeds.values[first:last, speeds.peers.index(name)]
             level = math.exp(median_of(values[~np.isnan(values)]))
-            if any(since <= begin < until for begin, _ in peer.alarms) and math.isfinite(level):
+            if math.isfinite(level):
                 found[variable] = Ratio(level, level, level)
         return found
 

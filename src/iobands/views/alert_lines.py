@@ -79,7 +79,7 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
     With its cause since when that holds. The level of several members is their median.
     """
     level = since = ""
-    if alert.peer:
+    if alert.peer and (alert.peer.is_slow or not alert.members):
         place = place_of(alert, site)
         called = place.name_of(alert.peer.name.name) if place else ""
         name = "" if called in alert.subject else f"{called.partition(' of ')[0]} "

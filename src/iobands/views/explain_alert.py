@@ -184,7 +184,7 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
     if cause := cause_text(alert, site):
         yield f"Cause: {cause}"
     elif alert.peer:
-        yield f"Cause: {alert.subject} {'is' if is_open else 'was'} slow"
+        yield f"Cause: {alert.subject} {'is' if is_open and alert.peer.is_slow else 'was'} slow"
     elif alert.number is not None and not alert.reason:
         yield "Cause: unknown"
     if alert.reason:
