@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from iobands.judge.causes import Records, candidates, tell_causes
-from iobands.judge.conditions import ENDED, certainty, shared_by, subject_of
+from iobands.judge.conditions import ENDED_BY, certainty, shared_by, subject_of
 from iobands.judge.detect import Budget
 from iobands.judge.fold import NEAR, Flaky, Happening, Story, fold
 from iobands.judge.groups import GroupDrop
@@ -193,8 +193,8 @@ def _ended(system: System, now: datetime, story: Story) -> tuple[datetime, str]:
     for action in reversed(system.actions):
         mine = (system.series[name].key for name in story.names if name in system.series)
         named = action.alert == story.number or any(map(action.names, mine))
-        if action.kind in ENDED and named and action.when >= story.opened:
-            return action.when, ENDED[action.kind]
+        if action.kind in ENDED_BY and named and action.when >= story.opened:
+            return action.when, ENDED_BY[action.kind]
     return now, "withdrawn"
 
 

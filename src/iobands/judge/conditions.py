@@ -225,7 +225,7 @@ _LIKELY_ODDS: Final = 10.0
 
 
 #: How an alert ends if a person acts on it.
-ENDED: Final = {RESOLVE: "resolved", REBASELINE: "rebaselined", RETIRE: "retired"}
+ENDED_BY: Final = {RESOLVE: "resolved", REBASELINE: "rebaselined", RETIRE: "retired"}
 
 
 def certainty(score: float, budget: Budget) -> Certainty:
@@ -247,7 +247,7 @@ def ledger_of(
     `actions` are all that are in force about each series, target or node.
     """
     # of several alerts that were resolved together, each has its action
-    done = {(a.when, a.alert): a for each in actions for a in each if a.kind in ENDED}
+    done = {(a.when, a.alert): a for each in actions for a in each if a.kind in ENDED_BY}
     entries = [_entry(each, done) for each in alerts if each.number is not None]
     ended = {each.ended for each in entries}
     # resolved before there was a log of alerts
@@ -283,7 +283,7 @@ def _entry(alert: Alert, done: Mapping[tuple[datetime, int | None], Action]) -> 
 
 
 def _end_of(action: Action) -> str:
-    return f"{ENDED[action.kind]}{f' ({action.verdict})' if action.verdict else ''}"
+    return f"{ENDED_BY[action.kind]}{f' ({action.verdict})' if action.verdict else ''}"
 
 
 def _resolved(action: Action, series: Sequence[Series]) -> LedgerEntry:
