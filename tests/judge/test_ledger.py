@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from iobands.judge.site import read_site
-from iobands.snapshot import REBASELINE, RESOLVE, Action, Snapshot
+from iobands.snapshot import REBASELINE, RESOLVE, Action, Severity, Snapshot, State
 from iobands.source.action_log import append, append_events
 from tests.factory import NOW, daily, write_perflog
-from tests.sites import DAY, SiteFiles, slow
+from tests.sites import DAY, EIGHT, SiteFiles, slow
 
 
 def site(tmp_path: Path) -> Snapshot:
@@ -125,3 +126,28 @@ def test_what_a_person_ended_keeps_its_size_and_says_who_did(
     (entry,) = (each for each in found.ledger.entries if each.number == 1)
     assert (entry.end, entry.who, entry.reason) == (end, "jane", "a switch")
     assert entry.ratio == pytest.approx(0.6, rel=0.05)
+
+
+def test_an_unstable_series_that_is_resolved_was_unstable_and_has_no_size(tmp_path: Path) -> None:
+    def swings(series: Mapping[str, str], day: int) -> float:
+        return (1.25 if day % 2 else 0.8) if day < 40 and series["file_system"] == "a" else 1.0
+
+    files = SiteFiles(tmp_path).days(swings, days=200)
+    (alert,) = files.read().alerts
+    assert (alert.severity, alert.ratio) == (Severity.UNSTABLE, None)
+    files.act(RESOLVE, "1", now=NOW + DAY / 24, force=True)
+    (past,) = files.read(NOW + DAY / 12).past
+    assert (past.severity, past.ratio) == (Severity.UNSTABLE, None)
+
+
+def test_a_fall_of_the_past_keeps_its_size_where_the_series_is_unstable_today(
+    tmp_path: Path,
+) -> None:
+    def swings(series: Mapping[str, str], day: int) -> float:
+        fell = 0.6 if 120 <= day < 150 else 1.0
+        return (1.25 if day % 2 else 0.8) if day < 60 else fell
+
+    found = SiteFiles(tmp_path).days(swings, days=260, series=EIGHT[:1]).read()
+    assert found.series[0].status.state is State.UNSTABLE
+    (entry,) = (each for each in found.ledger.entries if each.number == 1)
+    assert entry.ratio == pytest.approx(0.6, rel=0.1)

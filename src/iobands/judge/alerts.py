@@ -253,8 +253,11 @@ def _severity(story: Story, parts: Sequence[Happening]) -> Severity:
         return _SEVERITIES[story.direction]
     changes = [each.source for each in parts if isinstance(each.source, Change)]
     found = {Severity(each.kind.value) for each in changes}
-    if not found or len(changes) < len(parts):
+    if len(changes) < len(parts):
         found.add(Severity.DEGRADED)
+    if not found:  # what a person resolved is found no more
+        said = [Severity(each.state.value) for each in story.events if each.state]
+        return said[-1] if said else Severity.DEGRADED
     return next(each for each in Severity if each in found)
 
 

@@ -237,7 +237,10 @@ class Alert:
 
         Without unstable ones, whose level has not moved.
         """
-        moved = [each for each in self.members if each.series.status.state is not State.UNSTABLE]
+        if self.severity is Severity.UNSTABLE:
+            return None
+        now = (each for each in self.members if each.series.status.state is not State.UNSTABLE)
+        moved = self.members if self.ended else now
         found = [r.value for each in moved if (r := each.ratio) and math.isfinite(r.value)]
         return median(found) if found else None
 
