@@ -292,6 +292,16 @@ def test_an_answer_to_a_slow_target_is_one_to_the_series_that_fell_with_it(tmp_p
     assert (again.number, len(again.members)) == (1, len(alert.members))
 
 
+def test_a_new_level_of_a_repaired_target_is_none_of_the_series_that_are_fast_again(tmp_path):
+    lines = with_targets(90, 7, since=8, fall=0.5)
+    files = SiteFiles(tmp_path).write([*lines[:-1], *with_targets(1, 7, since=1, level=1.4)])
+    (alert,) = files.read().alerts
+    assert alert.members
+    action = files.act("rebaseline", "1", now=NOW + timedelta(minutes=1))
+    assert action.target == "7"
+    assert not any(each.actions for each in files.read(NOW + timedelta(minutes=2)).series)
+
+
 def test_a_target_that_is_fast_again_leaves_an_alert_of_the_series_that_are_not(tmp_path):
     lines = with_targets(90, 7, since=10, fall=0.5)
     site = SiteFiles(tmp_path).write([*lines[:-5], *with_targets(5, since=5, fall=0.5)]).read()

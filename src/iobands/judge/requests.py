@@ -196,8 +196,12 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         return None
     peer = alert.peer if subject.peer else None
     members = [each for each in alert.members if peer or each.series in subject.series]
-    if request.kind == RESOLVE and not request.force:
-        _refuse_if_low(members)
+    if request.kind == RESOLVE and not request.force and (low := _still_low(members)):
+        raise RequestError(
+            f"{low}, and the runs since the change would no longer count. If that is right, give "
+            "--force. If the cause is known, use `iobands acknowledge`; if the level stays, "
+            "`iobands rebaseline`"
+        )
     level = peer.ratio if peer else members[0].ratio if members else None
     ratio = round(level.value, 4) if level and math.isfinite(level.value) else None
     action = replace(action, direction=alert.direction, verdict=request.verdict, ratio=ratio)
@@ -288,20 +292,19 @@ def _is_possible(subject: Subject, request: Request, log: _Log) -> bool:
         undone = {each.of for each in known}
         mine = [e for e in known if e.alert == subject.number and e.when not in undone]
         return any(each.kind != UNDO for each in mine) if subject.beside else bool(known)
-    if subject.beside and request.kind not in (RESOLVE, REBASELINE):
-        return False
+    if subject.beside:
+        # series that are fast again have the level that they had
+        members = subject.alert.members if subject.alert and request.kind == REBASELINE else ()
+        return bool(_still_low(members)) or (request.kind == RESOLVE and subject.alert is not None)
     if request.kind in (RETIRE, DISCARD):
         return len(subject.series) == 1
     return subject.alert is not None or (request.kind == REBASELINE and request.since is not None)
 
 
-def _refuse_if_low(members: Sequence[Member]) -> None:
-    """Refuse to resolve a drop if the newest runs are still nearer to it than to the baseline.
+def _still_low(members: Sequence[Member]) -> str:
+    """Return which newest runs are nearer to a drop than to the baseline; empty if none is.
 
     For series that changed only as a group, their median counts, as one of many is low by chance.
-
-    Raises:
-        RequestError: the newest runs are still low.
     """
     of_group: list[tuple[float, float]] = []
     for each in members:
@@ -309,21 +312,19 @@ def _refuse_if_low(members: Sequence[Member]) -> None:
         if value is None:
             continue
         if change and change.is_drop:
-            _refuse_low(each.series.label, value / change.baseline, change.ratio.value)
+            if low := _low(each.series.label, value / change.baseline, change.ratio.value):
+                return low
         elif change is None and each.ratio and each.baseline:
             of_group.append((value / each.baseline, each.ratio.value))
-    if of_group:
-        ratio, dropped = (statistics.median(each) for each in zip(*of_group, strict=True))
-        _refuse_low(f"{len(of_group)} series of the group", ratio, dropped)
+    if not of_group:
+        return ""
+    ratio, dropped = (statistics.median(each) for each in zip(*of_group, strict=True))
+    return _low(f"{len(of_group)} series of the group", ratio, dropped)
 
 
-def _refuse_low(name: str, ratio: float, dropped: float) -> None:
-    if ratio < math.sqrt(min(dropped, 1.0)):
-        raise RequestError(
-            f"{name}: the newest run is still at {ratio:.2f} × the baseline, and the runs since "
-            "the change would no longer count. If that is right, give --force. If the cause is "
-            "known, use `iobands acknowledge`; if the level stays, `iobands rebaseline`"
-        )
+def _low(name: str, ratio: float, dropped: float) -> str:
+    is_low = ratio < math.sqrt(min(dropped, 1.0))
+    return f"{name}: the newest run is still at {ratio:.2f} × the baseline" if is_low else ""
 
 
 def _matches(series: Sequence[Series], every: Sequence[Series]) -> tuple[Mapping[str, object], ...]:
