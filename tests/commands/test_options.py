@@ -41,6 +41,30 @@ def test_an_option_without_effect_is_refused(words, said, iobands, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("status", "--store", ""), "--store"),
+        (("explain", "fpp", "--store", ""), "--store"),
+        (("push", "--store", " "), "--store"),
+        (("pull", ""), "DIR"),
+        (("forget", "--older-than", "1d", "--store", "store", "--system", ""), "--system"),
+        (("acknowledge", "fpp", "--reason", "x", "--system", ""), "--system"),
+        (("acknowledge", "fpp", "--reason", " "), "--reason"),
+        (("acknowledge", "fpp", "--reason", "x", "--by", " "), "--by"),
+        (("maintenance", "begin", "--reason", "x", "--by", " "), "--by"),
+        (("epoch", "", "--reason", "x"), "NAME"),
+        (("status", "--as-of", ""), "--as-of"),
+    ],
+)
+def test_an_empty_value_such_as_of_an_unset_variable_is_no_default(words, name, iobands, tmp_path):
+    site(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    said = unknown(iobands(*words)).stderr
+    assert said == f"IOBANDS UNKNOWN: {name} is empty; give a value\n"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_what_is_no_parameter_of_the_command_cannot_be_refused():
     assert call("cost", "--site", "/nowhere")[0] == 3
     cli.refuse("here", "tag", "every")

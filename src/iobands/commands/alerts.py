@@ -152,9 +152,6 @@ def _act(
 ) -> None:
     """Log the actions, and print what each of them changed."""
     reason, who = " ".join(options.reason.split()), options.by or cli.login_name()
-    for name, text in (("--reason", reason), ("--by", who)):
-        if not text.strip():
-            raise cli.failure(f"{name} is empty; the log needs it")
     time = cli.time_of(since) if since else None
     request = Request(kind, " ".join(who.split()), reason, time, **more)
     directory, did, written = options.config_of("alerts"), _DONE[kind], set[Path]()

@@ -187,6 +187,9 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             word = each.opts[0] if each.param_type_name == "option" else str(each.metavar)
             is_given = source is not None and source.name == "COMMANDLINE"
             _given[str(each.name)] = word if is_given else None
+            text = given.get(str(each.name))
+            if is_given and isinstance(text, str) and not text.strip():
+                raise failure(f"{word} is empty; give a value")  # such as an unset variable
         if "store" in names and given["store"]:
             refuse("with --store", "perflogs")
         if kind:

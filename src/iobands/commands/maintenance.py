@@ -77,8 +77,6 @@ def begin_maintenance(
     if last and last <= first:
         raise cli.failure(f"--until {until}: not after it begins")
     who, words = by or cli.login_name(), " ".join(reason.split())
-    if not words:
-        raise cli.failure("--reason is empty; the log needs it")
     _refuse_if_open(_logged(options, name))
     judged = judgement_of(only)
     places = tuple(dict.fromkeys(file_systems or ()))
