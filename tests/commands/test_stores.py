@@ -64,9 +64,17 @@ def test_a_store_beside_the_site_is_one_by_whatever_name_from_wherever(iobands, 
     elsewhere.mkdir()
     first = iobands("push", "--site", str(root), cwd=elsewhere)
     assert first.stdout == "Pushed 10 samples and 3 documents\n"
-    for store in ("../store", f"{tmp_path}/store", f"{tmp_path}/elsewhere/../store"):
-        again = iobands("push", "--site", str(root), "--store", store, cwd=elsewhere)
+    names = ("../store", f"{tmp_path}/store", f"{tmp_path}/elsewhere/../store")
+    for store in (*names, f"file://{tmp_path}/store", "~/store"):
+        call = partial(iobands, cwd=elsewhere, HOME=str(tmp_path))
+        again = call("push", "--site", str(root), "--store", store)
         assert again.stdout == "Pushed 0 samples and 0 documents\n"
+        assert call("status", "--store", store).returncode == 0
+        itself = unknown(call("pull", "--store", f"{tmp_path}/store", store)).stderr
+        assert f"{tmp_path}/store: a store cannot be copied into itself" in itself
+    assert iobands("pull", "--store", f"{tmp_path}/store", "~/copy", HOME=str(tmp_path)).stdout
+    assert (tmp_path / "copy" / "iobands-store").exists()
+    shutil.rmtree(tmp_path / "copy")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cluster", "elsewhere", "store"]
 
 

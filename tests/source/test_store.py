@@ -42,6 +42,7 @@ from iobands.source.store import (
     Store,
     StoredDocument,
     StoreError,
+    document_of,
     read_stored,
     sites_of,
 )
@@ -313,6 +314,19 @@ def test_a_renamed_cluster_is_judged_with_its_past(store, site):
     push(store, before)
     assert store.systems() == ["here", "there"]
     assert from_store(store) == from_files(site)
+
+
+def test_a_copy_mixes_no_two_systems_of_one_name(store, site):
+    push(store)
+    with directory() as other, open_store(other, new=True) as target:
+        copy(store, target, "here")
+        assert copy(store, target, "here")  # which it has already
+        (site / "perflogs" / "site.id").write_text("another\n")
+        empty(store)
+        push(store)
+        with pytest.raises(StoreError, match="'here' of another site"):
+            copy(store, target, "here")
+        assert document_of(target, "here", SITE).content != b"another\n"
 
 
 def test_a_copy_of_a_store_says_the_same(store, site):
@@ -624,9 +638,10 @@ def test_a_store_has_one_name_wherever_one_is(url, place, tmp_path, monkeypatch)
     assert located(url, tmp_path / "site") == place.format(home=tmp_path)
 
 
-def test_a_store_in_the_home_of_nobody_is_named(tmp_path):
-    with pytest.raises(FileError, match=r"^~nobody-of-this-name/store: "):
-        located("~nobody-of-this-name/store", tmp_path)
+@pytest.mark.parametrize("url", ["~nobody-of-this-name/store", "a\0b"])
+def test_a_store_that_can_be_nowhere_is_named(url, tmp_path):
+    with pytest.raises(FileError, match=f"^{url}: "):
+        located(url, tmp_path)
 
 
 def test_each_store_has_a_note_of_its_own(tmp_path):

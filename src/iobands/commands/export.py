@@ -166,6 +166,8 @@ def pull(
 ) -> None:
     """Copy what a store has into a directory of Parquet files, or into another store."""
     url, lost = _store_or_of(store, site), []
+    if located(to, Path()) == url:
+        raise cli.failure(f"{without_password(url)}: a store cannot be copied into itself")
     with opened_store(url) as source, opened_store(to, new=True) as target:
         there = source.systems()
         if system and system not in there:

@@ -18,7 +18,7 @@ from iobands.model import FileError, SeriesKey, slug
 from iobands.source.kept import user_cache
 from iobands.source.known import Known, read_known
 from iobands.source.perflog import read_perflogs
-from iobands.source.push import late, open_store
+from iobands.source.push import late, located, open_store
 from iobands.source.store import StoreError, read_stored, sites_of, stored_samples, without_password
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ def checked(judged: JudgedSite, anew: Callable[[], JudgedSite]) -> JudgedSite:
 
 def source_of(options: cli.SiteOptions) -> str:
     """Return where the samples are."""
-    return without_password(options.store) if options.store else str(options.perflogs_directory)
+    if not options.store:
+        return str(options.perflogs_directory)
+    return without_password(located(options.store, Path()))
 
 
 def _judged_of_store(known: Known, options: cli.SiteOptions, *, with_power: bool) -> JudgedSite:
@@ -91,7 +93,6 @@ def _judged_of_store(known: Known, options: cli.SiteOptions, *, with_power: bool
     if options.as_of:
         return work()
     systems, source = sorted({key.system for key in known.histories}), source_of(options)
-    source = source if "://" in source else str(Path(source).resolve())
     place = user_cache(source, systems, options.false_alarms)
     memory = read_memory(place)
     found = checked(work(memory=memory), work)
@@ -149,6 +150,7 @@ def samples_from(options: cli.SiteOptions) -> Samples:
 @contextmanager
 def opened_store(url: str, *, new: bool = False) -> Iterator[Store]:
     """Open the store at `url`, or make a `new` one; end with a message if it cannot be used."""
+    url = located(url, Path())
     try:
         with open_store(url, new=new) as store:
             yield store

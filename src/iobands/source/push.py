@@ -97,13 +97,13 @@ def located(url: str, below: Path) -> str:
     """Return a URL; a directory by the one name that does not depend on where one is.
 
     Raises:
-        FileError: it is in the home of a user who is not known.
+        FileError: it is in the home of a user who is not known, or no file can have its name.
     """
     if "://" in url and not url.startswith("file://"):
         return url
     try:
         return str((below / Path(url.removeprefix("file://")).expanduser()).resolve())
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         raise FileError(f"{url}: {error}") from error
 
 
@@ -276,15 +276,24 @@ def _stored(store: Store, system: str, site: bytes) -> Mapping[str, Seen]:
     Raises:
         StoreError: the system is of another site than `site`.
     """
-    if document_of(store, system, SITE).content not in {b"", site}:
-        raise StoreError(
-            f"the store has a system {system!r} of another site; rename one of the two, or push to "
-            "another store"
-        )
+    _refuse_other(store, system, site)
     return {
         each.path: Seen("" if each.is_edited else each.digest, at=_micro(each))
         for each in store.documents(system, EVER)
     }
+
+
+def _refuse_other(store: Store, system: str, site: bytes) -> None:
+    """Refuse to add to a system that has the name of this one and is of another site.
+
+    Raises:
+        StoreError: it is so.
+    """
+    if site and document_of(store, system, SITE).content not in {b"", site}:
+        raise StoreError(
+            f"the store has a system {system!r} of another site; rename one of the two, or use "
+            "another store"
+        )
 
 
 def _micro(document: StoredDocument) -> int:
@@ -295,9 +304,10 @@ def copy(source: Store, target: Store, system: str) -> int:
     """Copy everything of a system from one store to another; return the number of its samples.
 
     Raises:
-        StoreError: a store cannot be used; or a row or a document is not what it was, and the rest
-            was copied.
+        StoreError: a store cannot be used, or the target has the system of another site; or a row
+            or a document is not what it was, and the rest was copied.
     """
+    _refuse_other(target, system, document_of(source, system, SITE).content)
     rows, rejected = source.samples(system)
     documents = source.documents(system, EVER)
     target.add(system, rows.frame, [each for each in documents if not each.is_edited])
