@@ -11,8 +11,11 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import polars as pl
@@ -533,6 +536,67 @@ def test_a_reader_makes_no_store(name):
             from_store(store)
 
 
+@pytest.mark.parametrize("version", ["2\u00b2", "-1", "x" * 5000, "9" * 5000])
+def test_a_damaged_version_is_named(version, tmp_path):
+    (tmp_path / "iobands-store").write_text(version)
+    said = r": damaged: its version is '.{1,20}'; restore a backup$"
+    with pytest.raises(StoreError, match=said), open_store(str(tmp_path)):
+        pass
+
+
+@pytest.mark.parametrize("url", ["memory:///", "ftp://host/x", "s4://bucket"])
+def test_what_keeps_no_samples_is_no_store(url):
+    """A store in memory would take a push, and end with it."""
+    said = f"^{url}: unknown kind of store; give a directory, or a URL that begins with s3://, "
+    with pytest.raises(StoreError, match=said), open_store(url, new=True):
+        pass
+
+
+@pytest.mark.machine
+@pytest.mark.needs("fewer capabilities")
+@pytest.mark.parametrize("closed", ["", "store/iobands-store", "store/samples"])
+def test_a_store_that_may_not_be_read_is_named(closed, site, tmp_path):
+    """Also to the doctor, whose thread would print a traceback and wait for an answer."""
+    place = tmp_path / "closed" / "store"
+    with open_store(str(place), new=True) as opened:
+        push(opened)
+    (tmp_path / "config" / "store.yaml").write_text(f"url: {place}\n")
+    (tmp_path / "closed" / closed).chmod(0)
+    try:
+        for words in ("status --store closed/store", "doctor"):
+            done = subprocess.run(
+                ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+                + [sys.executable, "-m", "iobands", *words.split()],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert "Permission denied" in done.stdout + done.stderr
+            assert "Traceback" not in done.stderr
+            assert "os error" not in done.stdout + done.stderr
+    finally:
+        (tmp_path / "closed" / closed).chmod(0o700)
+
+
+def test_credentials_that_nobody_has_are_named(monkeypatch):
+    class Refusing(BaseHTTPRequestHandler):
+        def do_PUT(self):  # noqa: N802 (its name)
+            self.send_error(403)
+
+        def log_message(self, *_):
+            pass
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with HTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("AWS_METADATA_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        said = "^s3://bucket/x: no credentials in the environment, such as AWS_ACCESS_KEY_ID$"
+        with pytest.raises(StoreError, match=said), open_store("s3://bucket/x", new=True):
+            pass
+        server.shutdown()
+
+
 def test_a_newer_store_is_left_alone(engine, store):
     if hasattr(store, "_connection"):
         store._do("UPDATE iobands.about SET schema = 99")
@@ -630,6 +694,8 @@ def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):
         ("file://~/store", "{home}/store"),
         ("file:///srv/store", "/srv/store"),
         ("../store", "{home}/store"),
+        ("a: b", "{home}/site/a: b"),
+        ("./s3:/b", "{home}/site/s3:/b"),
         ("postgresql://host/database", "postgresql://host/database"),
     ],
 )
@@ -638,7 +704,7 @@ def test_a_store_has_one_name_wherever_one_is(url, place, tmp_path, monkeypatch)
     assert located(url, tmp_path / "site") == place.format(home=tmp_path)
 
 
-@pytest.mark.parametrize("url", ["~nobody-of-this-name/store", "a\0b"])
+@pytest.mark.parametrize("url", ["~nobody-of-this-name/store", "a\0b", "s3:/bucket", "postgres:x"])
 def test_a_store_that_can_be_nowhere_is_named(url, tmp_path):
     with pytest.raises(FileError, match=f"^{url}: "):
         located(url, tmp_path)

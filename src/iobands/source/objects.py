@@ -56,6 +56,8 @@ _DOCUMENT: Final = re.compile(
 _MONTH: Final = re.compile(
     r"samples/system=[^/]*/(month=\d{4}-\d{2})/[0-9a-f]{64}\.parquet", re.ASCII
 )
+#: Where a library looks for credentials last: at a machine in a cloud.
+_ASKS: Final = re.compile("/latest/api/token|/computeMetadata/|/metadata/identity/")
 _T = TypeVar("_T")
 
 
@@ -90,9 +92,9 @@ class ObjectStore:
         self._url = without_password(url)
         is_local = "://" not in url
         self._name = str(Path(url).resolve()) if is_local else self._url
-        if is_local and not new and not Path(url).is_dir():
-            raise nothing_there(self._url)
         with self._errors():
+            if is_local and not new and not Path(url).is_dir():
+                raise nothing_there(self._url)
             self._files: Any = (
                 LocalStore(url, mkdir=True, automatic_cleanup=True) if is_local else from_url(url)
             )
@@ -281,4 +283,7 @@ class ObjectStore:
         except FileNotFoundError:
             raise
         except (BaseError, OSError, ValueError, pl.exceptions.PolarsError) as error:
-            raise unusable(self._url, str(error).splitlines()[0]) from error
+            said = getattr(error, "strerror", None) or str(error)
+            if _ASKS.search(said):
+                said = "no credentials in the environment, such as AWS_ACCESS_KEY_ID"
+            raise unusable(self._url, said.partition("\n")[0]) from error

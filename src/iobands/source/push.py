@@ -56,12 +56,12 @@ from iobands.source.store import (
 
 _NAME: Final = "pushed.json"
 _STORES: Final = 8  # that it tells apart; a token in a URL makes another one of it
-#: The engine of a URL's scheme; a directory has none.
+#: The engine of a URL's scheme, which is empty for a directory.
 _ENGINES: Final = {
+    **dict.fromkeys(("", "s3", "gs", "az"), ("iobands.source.objects", "ObjectStore")),
     "postgresql": ("iobands.source.postgres", "PostgresStore"),
     "postgres": ("iobands.source.postgres", "PostgresStore"),
 }
-_OBJECTS: Final = ("iobands.source.objects", "ObjectStore")
 #: A password that a URL cannot have: its parts would count as a host or a port, and be printed.
 _BARE: Final = re.compile(r"://[^:/?#@[]*:(?!\d*[/?#]).*([@/?#]|%(?![0-9A-Fa-f]{2})).*@")
 _TAIL: Final = 2**16  # bytes whose hash tells whether a perflog still begins as it did
@@ -97,8 +97,12 @@ def located(url: str, below: Path) -> str:
     """Return a URL; a directory by the one name that does not depend on where one is.
 
     Raises:
-        FileError: it is in the home of a user who is not known, or no file can have its name.
+        FileError: it is in the home of a user who is not known, or no file can have its name; or
+            it is a URL that lacks a slash.
     """
+    scheme, colon, rest = url.partition(":")
+    if scheme and colon and scheme in _ENGINES and not rest.startswith("//"):
+        raise FileError(f"{without_password(url)}: write {scheme}://, or ./{scheme}: for a directory")
     if "://" in url and not url.startswith("file://"):
         return url
     try:
@@ -119,7 +123,14 @@ def open_store(url: str, *, new: bool = False) -> Iterator[Store]:
             f"{without_password(url)}: in a password in a URL, @ / ? # and % are written as %40, "
             "%2F, %3F, %23 and %25; better keep it out of the URL"
         )
-    module, name = _ENGINES.get(url.partition("://")[0], _OBJECTS)
+    scheme = url.partition("://")[0].lower() if "://" in url else ""
+    if scheme not in _ENGINES:
+        known = ", ".join(f"{each}://" for each in _ENGINES if each)
+        raise StoreError(
+            f"{without_password(url)}: unknown kind of store; give a directory, or a URL that "
+            f"begins with {known}"
+        )
+    module, name = _ENGINES[scheme]
     try:
         engine = getattr(import_module(module), name)
     except ModuleNotFoundError as error:

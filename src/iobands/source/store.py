@@ -128,6 +128,7 @@ def without_password(url: str) -> str:
 def unusable(name: str, reason: str) -> StoreError:
     """Return what a library says of a store, in one line and without passwords."""
     text = re.sub(r"\S+://\S+", lambda url: without_password(url[0]), reason)
+    text = re.sub(r"Generic \w+ error: | \(os error \d+\)", "", text)
     return StoreError(f"{name}: {' '.join(text.split())}")
 
 
@@ -137,9 +138,11 @@ def refuse_newer(name: str, schema: str) -> bool:
     Raises:
         StoreError: it is newer, or no number.
     """
-    if not schema.isdigit() or int(schema) > STORE_SCHEMA:
+    if not re.fullmatch("[0-9]{1,9}", schema):
+        raise StoreError(f"{name}: damaged: its version is {schema[:20]!r}; restore a backup")
+    if int(schema) > STORE_SCHEMA:
         raise StoreError(
-            f"{name}: a store of schema {schema!r}; this version knows up to {STORE_SCHEMA}: "
+            f"{name}: a store of schema {schema}; this version knows up to {STORE_SCHEMA}: "
             "install the newer iobands"
         )
     return int(schema) < STORE_SCHEMA
