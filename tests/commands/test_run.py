@@ -113,7 +113,7 @@ def test_a_session_pushes_by_itself_and_a_store_that_is_down_costs_it_nothing(
     down = iobands("run", cwd=root)
     assert down.returncode == 0
     assert down.stderr.startswith(f"iobands: not pushed: {store}: ")
-    assert down.stderr.endswith("never pushed, and the next one sends it all\n")
+    assert down.stderr.endswith("never pushed; a later push sends what is missing\n")
     store.unlink()
     up = iobands("run", cwd=root)
     assert (up.returncode, up.stderr) == (0, "")

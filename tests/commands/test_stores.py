@@ -285,7 +285,7 @@ def test_what_cannot_be_pushed_is_said_once_with_its_age(iobands, tmp_path):
     (tmp_path / "file").write_text("")
     assert "no such file; write `url: …`" in unknown(iobands("push")).stderr
     said = unknown(iobands("push", "--store", f"{tmp_path}/file"))
-    assert "never pushed, and the next one sends it all" in said.stderr
+    assert "never pushed; a later push sends what is missing" in said.stderr
     assert iobands("push", "--store", f"{tmp_path}/store").returncode == 0
     pushed = tmp_path / "perflogs" / "pushed.json"
     settings = tmp_path / "config" / "store.yaml"

@@ -261,7 +261,7 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
         last = f"the last push was {age_text(now - before.when)}" if before.when else "never pushed"
         with suppress(OSError):  # what the store says counts
             write_pushed(perflogs, url, replace(before, failed=str(error)))
-        raise StoreError(f"{error}; {last}, and the next one sends it all") from error
+        raise StoreError(f"{error}; {last}; a later push sends what is missing") from error
     except OSError as error:
         if error.strerror is None:  # there are no perflogs
             raise
