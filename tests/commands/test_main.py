@@ -16,6 +16,7 @@ import pytest
 import iobands
 from iobands import __version__
 from tests.commands.calling import alike
+from tests.commands.small_site import unknown
 from tests.conftest import Command
 from tests.factory import COLUMNS, daily, line, write_bands, write_perflog, write_session
 from tests.views.sites import site
@@ -290,6 +291,13 @@ def test_as_of_a_day_in_the_past(tmp_path: Path, iobands: Command) -> None:
         "a fpp write_bw: h"
     )
     assert iobands("status", "--as-of", "yesterday").returncode == 3
+    assert iobands("push", "--store", "store").returncode == 0
+    for words in ((), ("--system", "here"), ("--store", "store")):
+        for command in (("status",), ("explain", "fpp"), ("alerts",), ("report", "page")):
+            said = unknown(iobands(*command, *words, "--as-of", "2020-01-01")).stderr
+            assert said == "IOBANDS UNKNOWN: no samples before 2020-01-01 23:59 UTC\n"
+    (tmp_path / "perflogs" / "new").mkdir()  # the first session there was killed
+    assert "no samples; measure" in iobands("status", "--system", "new").stdout
     for text in ("2026-11-20T09:00:00+05:30", "2026-11-20 03:30", "2026-11-20T03:30:00Z"):
         said = json.loads(iobands("status", "--as-of", text, "--format", "json").stdout)
         assert said["now"] == "2026-11-20T03:30:00+00:00"

@@ -24,6 +24,10 @@ from tests.commands.small_site import site, unknown
         ("report pages --format svg --public", "--public has no effect with --format svg"),
         ("status --format json --rejected", "--rejected has no effect with --format json"),
         ("status --store there --perflogs perflogs", "--perflogs has no effect with --store"),
+        ("status --store there --site .", "--site has no effect with --store"),
+        ("explain fpp --store there --config config", "--config has no effect with --store"),
+        ("maintenance report --store there --site .", "--site has no effect with --store"),
+        ("compare tasks --store there --site .", "--site has no effect with --store"),
         ("table --check page.md --format rst", "--format has no effect with --check"),
         ("export --format csv --false-alarms 2", "--false-alarms has no effect with --format csv"),
         ("notify --test --dry-run", "--dry-run has no effect with --test"),
@@ -84,4 +88,8 @@ def test_a_default_is_no_option_that_was_given(iobands, tmp_path):
     site(tmp_path)
     assert iobands("export", "--format", "csv").returncode == 0
     assert iobands("table").returncode == 0
+    # paths and recommended settings are in site files alone
+    assert iobands("push", "--store", "store").returncode == 0
+    for words in (("report", "page"), ("table",)):
+        assert iobands(*words, "--store", "store", "--config", "config").returncode == 0
     assert iobands("status", "--format", "text", "--all").returncode == 0

@@ -99,6 +99,9 @@ def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(
     assert iobands("status", "--store", store, "--system", "one").stdout.startswith("IOBANDS OK")
     said = unknown(iobands("explain", "fpp", "--store", store))
     assert "2 sites; choose with --system: one, two" in said.stderr
+    for words in (("--all",), ("--rejected",), ("--format", "json")):  # judging them takes long
+        said = unknown(iobands("status", *words, "--store", store)).stderr
+        assert said.endswith(f"{store}: the store has 2 sites; choose with --system: one, two\n")
     report = ("maintenance", "report", "--store", store)
     assert "2 sites; choose with --system: one, two" in unknown(iobands(*report)).stderr
     assert "new disks" in iobands(*report, "--system", "two").stdout
@@ -272,6 +275,12 @@ def test_a_reader_makes_no_store(iobands, tmp_path):
     said = unknown(iobands("status", "--store", f"{tmp_path}/nowhere"))
     assert f"{tmp_path}/nowhere: no store there; check the URL, or push first" in said.stderr
     assert not (tmp_path / "nowhere").exists()
+    with open_store(f"{tmp_path}/empty", new=True):
+        pass
+    for words in (("status",), ("pull", f"{tmp_path}/copy"), ("export", "--format", "csv")):
+        said = unknown(iobands(*words, "--store", f"{tmp_path}/empty")).stderr
+        assert said.endswith(f"{tmp_path}/empty: the store is empty; push first\n")
+    assert not (tmp_path / "copy").exists()
 
 
 def put_back(pushed, age):

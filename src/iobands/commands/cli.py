@@ -27,6 +27,10 @@ _T = TypeVar("_T")
 #: The command's options and arguments as the command line has them; None for those it has not.
 _given: dict[str, str | None] = {}
 
+#: The options of what only a site's own files say.
+_OF_SITE: Final = ("config", "root")
+#: The commands that show paths and recommended settings, which site files have beside a store.
+_OF_SITE_FILES: Final = ("report", "table")
 #: The modules that `iobands[report]` installs beyond the core.
 REPORT_MODULES: Final = ("jinja2", "matplotlib", "pandas", "scipy", "uplot")
 
@@ -191,7 +195,8 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             if is_given and isinstance(text, str) and not text.strip():
                 raise failure(f"{word} is empty; give a value")  # such as an unset variable
         if "store" in names and given["store"]:
-            refuse("with --store", "perflogs")
+            own = {"perflogs"} if command.__name__ in _OF_SITE_FILES else {"perflogs", *_OF_SITE}
+            refuse("with --store", *(name for name in names if name in own))
         if kind:
             given["options"] = kind(**{name: given.pop(name) for name in names})
         command(**given)

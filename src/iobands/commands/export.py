@@ -168,16 +168,19 @@ def pull(
     url, lost = _store_or_of(store, site), []
     if located(to, Path()) == url:
         raise cli.failure(f"{without_password(url)}: a store cannot be copied into itself")
-    with opened_store(url) as source, opened_store(to, new=True) as target:
+    with opened_store(url) as source:
         there = source.systems()
-        if system and system not in there:
-            problem = f"no samples of {system}; systems there: {', '.join(there)}"
+        names = [name for name in there if system in {None, name}]
+        if not names:
+            lacks = f"no samples of {system}; systems there: {', '.join(there)}"
+            problem = lacks if there else "the store is empty; push first"
             raise cli.failure(f"{without_password(url)}: {problem}")
-        for name in [system] if system else there:
-            try:
-                cli.say(f"{name}: {plural(copy(source, target, name), 'sample')}")
-            except StoreError as error:  # which keeps nobody else's back
-                lost.append(f"{name}: {error}")
+        with opened_store(to, new=True) as target:
+            for name in names:
+                try:
+                    cli.say(f"{name}: {plural(copy(source, target, name), 'sample')}")
+                except StoreError as error:  # which keeps nobody else's back
+                    lost.append(f"{name}: {error}")
     if lost:
         raise cli.failure("; ".join(lost))
 

@@ -56,7 +56,7 @@ def judgement_of(
         return _judged_of_store(known, options, with_power=with_power)
     work = partial(judge, known, false_alarms=options.false_alarms, with_power=with_power)
     if options.as_of:
-        found = work(memory=memory or {})
+        found = _of_the_past(work(memory=memory or {}))
     else:
         memory = read_memory(perflogs) if memory is None else memory
         clock = None
@@ -66,10 +66,24 @@ def judgement_of(
         unpushed = late(perflogs, options.config_of("store.yaml"), found.snapshot.now)
         found = replace(found, snapshot=replace(found.snapshot, unpushed=unpushed))
     if options.system and not (found.snapshot.series or found.snapshot.alerts):
-        names = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
-        problem = f"no perflogs of system {options.system}; systems there: {names}"
-        raise cli.failure(f"{perflogs}: {problem}")
+        names = sorted(path.name for path in perflogs.iterdir() if path.is_dir())
+        if options.system not in names:
+            there = ", ".join(names) or "none"
+            problem = f"no perflogs of system {options.system}; systems there: {there}"
+            raise cli.failure(f"{perflogs}: {problem}")
     return found
+
+
+def _of_the_past(judged: JudgedSite) -> JudgedSite:
+    """Return what was known at a time in the past.
+
+    Raises:
+        FileNotFoundError: it was before the first sample.
+    """
+    site = judged.snapshot
+    if not (site.series or site.alerts):
+        raise FileNotFoundError(f"no samples before {site.now:%Y-%m-%d %H:%M} UTC")
+    return judged
 
 
 def checked(judged: JudgedSite, anew: Callable[[], JudgedSite]) -> JudgedSite:
@@ -91,7 +105,7 @@ def _judged_of_store(known: Known, options: cli.SiteOptions, *, with_power: bool
     """Judge what a store knows, and keep the judge's memory in the user's cache if possible."""
     work = partial(judge, known, false_alarms=options.false_alarms, with_power=with_power)
     if options.as_of:
-        return work()
+        return _of_the_past(work())
     systems, source = sorted({key.system for key in known.histories}), source_of(options)
     place = user_cache(source, systems, options.false_alarms)
     memory = read_memory(place)
@@ -131,7 +145,8 @@ def known_of(options: cli.SiteOptions, *, keeps: bool = False) -> Known:
         systems = [name for site in sites for name in site]
         if options.system is None and len(sites) > 1:
             names = ", ".join(systems)
-            raise cli.failure(f"the store has {len(sites)} sites; choose with --system: {names}")
+            problem = f"the store has {len(sites)} sites; choose with --system: {names}"
+            raise cli.failure(f"{source_of(options)}: {problem}")
         return read_stored(store, systems, now=now, system=options.system, as_of=is_past)
 
 

@@ -51,10 +51,8 @@ def status(
     """
     if output is not StatusFormat.TEXT:
         cli.refuse(f"with --format {output.value}", "every", "rejected")
-    if clusters := [*_in_short(options)]:
-        cli.refuse("for several sites; choose one with --system", "every", "rejected")
-        if output is StatusFormat.JSON:
-            raise cli.failure("a store of several sites: choose one with --system")
+    is_of_one = every or rejected or output is StatusFormat.JSON
+    if clusters := [] if is_of_one else [*_in_short(options)]:
         # the ones with trouble first
         for _, text in sorted(clusters, key=lambda each: WORST_STATUS_FIRST.index(each[0])):
             cli.show(text)
@@ -137,7 +135,7 @@ def _not_one(site: Snapshot, wanted: str, found: Sequence[str]) -> str:
         names = views.nearest(found, wanted)
         return f"{wanted} matches {len(found)} names; give more words:{names}"
     if not site.series:
-        return f"before {site.now:%Y-%m-%d %H:%M} UTC: {views.no_samples(site)}"
+        return views.no_samples(site)
     if wanted.isdecimal():
         return f"no alert has the number {wanted}; list all with: iobands alerts --all"
     for place in site.places:
