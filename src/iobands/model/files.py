@@ -29,12 +29,15 @@ def mask_others() -> None:
 
 
 @contextmanager
-def naming(path: str | Path) -> Iterator[None]:
-    """Add `path` to a system error that has no file name or, below a descriptor, its name alone."""
+def naming(path: str | Path, temporary: str | Path = "") -> Iterator[None]:
+    """Add `path` to a system error that has no file name or, below a descriptor, its name alone.
+
+    It also stands for the name of a `temporary` file in its place.
+    """
     try:
         yield
     except OSError as error:
-        if error.filename in {None, Path(path).name}:
+        if error.filename in {None, Path(path).name, str(temporary)}:
             error.filename = str(path)
         raise
 
@@ -148,7 +151,8 @@ def replace_file(
             same_size = about.st_size == len(content)
             if same_size and read_regular(name, directory, len(content) + 1) == content:
                 return False
-    handle = os.open(temporary, _NEW, 0o666 if mode is None else 0o600, dir_fd=directory)
+    with naming(path, temporary):
+        handle = os.open(temporary, _NEW, 0o666 if mode is None else 0o600, dir_fd=directory)
     try:
         with naming(path), os.fdopen(handle, "wb") as stream:
             stream.write(content)

@@ -1,0 +1,15 @@
+"""A file that cannot be written is named, and not what stands in its place meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from iobands.model import replace_file
+
+
+def test_a_file_that_cannot_be_replaced_is_named_by_its_own_name(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as raised:
+        replace_file(tmp_path / "nowhere" / "file", b"content")
+    assert raised.value.filename == f"{tmp_path}/nowhere/file"
