@@ -108,7 +108,7 @@ def test_a_line_asks_only_for_what_is_installed(
 def test_a_line_that_sends_messages_needs_to_know_to_whom(root: Path) -> None:
     (root / "config" / "notify.yaml").unlink()
     status, said = call("schedule", "cron", "--notify")
-    assert (status, "--notify: " in said, "notify.yaml is missing; it names" in said) == (
+    assert (status, "--notify: " in said, "notify.yaml: no such file; write" in said) == (
         *(3, True, True),
     )
 

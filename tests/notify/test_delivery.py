@@ -284,6 +284,8 @@ def test_a_command_gets_the_message(tmp_path: Path) -> None:
     assert msgspec.json.decode(kept.read_bytes(), type=Message) == MESSAGE
     with pytest.raises(SendError, match="status 3: why"):
         send(channel("command", command=["/bin/sh", "-c", "echo why >&2; exit 3"]), MESSAGE)
+    with pytest.raises(SendError, match="ended with status 1$"):
+        send(channel("command", command=["/bin/false"]), MESSAGE)
     with pytest.raises(SendError, match="/nowhere/tell"):
         send(channel("command", command=["/nowhere/tell"]), MESSAGE)
 
@@ -375,7 +377,7 @@ def test_a_torn_file_is_named_and_the_rest_is_sent(site: Path, web: Web) -> None
 
 
 def test_without_settings_it_says_what_they_are_for(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="there is no such file; it names who gets"):
+    with pytest.raises(FileError, match="no such file; write one that names"):
         read_settings(tmp_path / "notify.yaml")
 
 

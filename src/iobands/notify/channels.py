@@ -200,8 +200,8 @@ def hand_to(command: Sequence[str], content: bytes) -> None:
     except OSError as error:
         raise SendError(f"{program}: {error.strerror}") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace")
-        raise SendError(f"{program} ended with status {done.returncode}: {said}")
+        said = done.stderr.decode(errors="replace").strip()
+        raise SendError(f"{program} ended with status {done.returncode}{said and f': {said}'}")
 
 
 class _Answers:
