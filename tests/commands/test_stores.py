@@ -99,9 +99,6 @@ def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(
     assert iobands("status", "--store", store, "--system", "one").stdout.startswith("IOBANDS OK")
     said = unknown(iobands("explain", "fpp", "--store", store))
     assert "2 sites; choose with --system: one, two" in said.stderr
-    for words in (("--all",), ("--rejected",), ("--format", "json")):  # judging them takes long
-        said = unknown(iobands("status", *words, "--store", store)).stderr
-        assert said.endswith(f"{store}: the store has 2 sites; choose with --system: one, two\n")
     report = ("maintenance", "report", "--store", store)
     assert "2 sites; choose with --system: one, two" in unknown(iobands(*report)).stderr
     assert "new disks" in iobands(*report, "--system", "two").stdout
@@ -140,6 +137,20 @@ def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(
     assert iobands("report", "odd", "--store", store).returncode == 0
     page = (tmp_path / "odd" / "index.html").read_text()
     assert "no samples of .." in page and "one/index.html" in page
+
+
+@pytest.mark.parametrize("words", ["--all", "--rejected", "--format json"])
+def test_what_shows_one_site_asks_for_it_before_all_are_judged(
+    words, iobands, tmp_path, monkeypatch
+):
+    store = f"{tmp_path}/store"
+    iobands("push", "--store", store, cwd=site(tmp_path / "one"))
+    with open_store(store) as opened:
+        rows = opened.samples("here")[0].frame
+        opened.add("two", rows.with_columns(system=pl.lit("two", pl.Categorical())), [])
+    monkeypatch.setattr("iobands.commands.judging.read_stored", None)
+    said = unknown(iobands("status", *words.split(), "--store", store)).stderr
+    assert said.endswith(f"{store}: the store has 2 sites; choose with --system: here, two\n")
 
 
 def test_a_cluster_that_is_renamed_begins_anew_and_keeps_its_past(iobands, tmp_path):

@@ -217,7 +217,7 @@ def _store(perflogs: Path, settings: Path) -> Line:
         try:
             with open_store(url):
                 problem = ""
-        except StoreError as error:
+        except (StoreError, OSError) as error:
             problem = str(error)
 
     # of its own, as a directory that hangs holds up whoever reads it

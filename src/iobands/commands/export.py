@@ -182,7 +182,7 @@ def pull(
                 except StoreError as error:  # which keeps nobody else's back
                     lost.append(f"{name}: {error}")
     if lost:
-        raise cli.failure("; ".join(lost))
+        raise cli.failure("\n  ".join(["not everything was copied:", *lost]))
 
 
 def forget(

@@ -6,8 +6,9 @@ one, and a row that somebody edited does not match.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Final
 
@@ -45,6 +46,8 @@ _PATIENCE: Final = (
     "&keepalives_idle=30&keepalives_interval=10&keepalives_count=3"
 )
 _LOCKED: Final = "60s"
+#: What a server says, which the driver puts behind the whole query.
+_SERVER: Final = re.compile(r"(?:ERROR|FATAL): +(.+)")
 _TYPED: Final = {name: f'"{name}" {_TYPES[type(each)]}' for name, each in SAMPLES.items()}
 _COLUMNS: Final = ", ".join(f'"{name}"' for name in SAMPLES)
 _DOCUMENT: Final = {
@@ -108,7 +111,11 @@ class PostgresStore:
                 self._do(*_TABLES)
             schema = self._read("SELECT max(schema) AS schema FROM iobands.about")["schema"][0]
             if refuse_newer(self._name, str(schema)):
-                self._migrate(schema)
+                try:
+                    self._migrate(schema)
+                except StoreError as error:
+                    once = "let the owner of its tables read it once"
+                    raise StoreError(f"{error}; the store is of an older schema: {once}") from error
         except StoreError:
             self.close()
             raise
@@ -225,8 +232,14 @@ class PostgresStore:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Say what the driver says as a `StoreError`, without a password."""
+        """Say what the server or the driver says as a `StoreError`, without a password.
+
+        What was begun is withdrawn, so that the next call begins anew.
+        """
         try:
             yield
         except (Error, pl.exceptions.PolarsError) as error:  # while it reads what is sent
-            raise unusable(self._name, str(error).partition("Query was:")[0]) from error
+            with suppress(Error, AttributeError):  # it may not be connected
+                self._connection.rollback()
+            said = _SERVER.search(str(error))
+            raise unusable(self._name, said[1] if said else str(error)) from error

@@ -102,7 +102,8 @@ def located(url: str, below: Path) -> str:
     """
     scheme, colon, rest = url.partition(":")
     if scheme and colon and scheme in _ENGINES and not rest.startswith("//"):
-        raise FileError(f"{without_password(url)}: write {scheme}://, or ./{scheme}: for a directory")
+        shown = without_password(url)
+        raise FileError(f"{shown}: write {scheme}://, or ./{scheme}: for a directory")
     if "://" in url and not url.startswith("file://"):
         return url
     try:
@@ -323,7 +324,8 @@ def copy(source: Store, target: Store, system: str) -> int:
     documents = source.documents(system, EVER)
     target.add(system, rows.frame, [each for each in documents if not each.is_edited])
     if lost := [*rejected, *edited(documents)]:
-        raise StoreError(f"{len(rows)} samples; not copied, {len(lost)}: {lost[0]}")
+        others = f", and {len(lost) - 1} more" if lost[1:] else ""
+        raise StoreError(f"{len(rows)} samples were copied, but not {lost[0]}{others}")
     return len(rows)
 
 

@@ -128,7 +128,7 @@ def without_password(url: str) -> str:
 def unusable(name: str, reason: str) -> StoreError:
     """Return what a library says of a store, in one line and without passwords."""
     text = re.sub(r"\S+://\S+", lambda url: without_password(url[0]), reason)
-    text = re.sub(r"Generic \w+ error: | \(os error \d+\)", "", text)
+    text = re.sub(r"Generic \w+ error: |\w+: \[libpq\] | \(os error \d+\)", "", text)
     return StoreError(f"{name}: {' '.join(text.split())}")
 
 
