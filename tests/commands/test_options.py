@@ -69,6 +69,16 @@ def test_an_empty_value_such_as_of_an_unset_variable_is_no_default(words, name, 
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [("status --false-alarms nan", "--false-alarms"), ("table --holds NaN", "--holds")],
+)
+def test_what_is_in_any_range_is_no_number(words, name, iobands, tmp_path):
+    site(tmp_path)
+    said = unknown(iobands(*words.split())).stderr
+    assert said == f"IOBANDS UNKNOWN: {name} is not a number; give one\n"
+
+
 def test_what_is_no_parameter_of_the_command_cannot_be_refused():
     assert call("cost", "--site", "/nowhere")[0] == 3
     cli.refuse("here", "tag", "every")

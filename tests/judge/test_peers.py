@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -362,6 +363,15 @@ def test_slow_targets_come_first_and_a_healthy_one_is_not_explained(tmp_path, io
     )
     assert done.returncode == 3
     assert "OST 8 of work has no alert; list all with: iobands targets\n" in done.stderr
+
+
+def test_after_an_epoch_began_no_empty_table_is_shown(tmp_path):
+    files = SiteFiles(tmp_path).write(with_targets(50))
+    site = files.read()
+    site = replace(site, places=tuple(replace(each, found={}) for each in site.places))
+    assert (
+        peers_text(site, "target") == "OSTs of work: no run since the epoch began compares them\n"
+    )
 
 
 @pytest.mark.parametrize("kind", ["target", "node"])

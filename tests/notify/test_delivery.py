@@ -284,7 +284,7 @@ def test_a_command_gets_the_message(tmp_path: Path) -> None:
     assert msgspec.json.decode(kept.read_bytes(), type=Message) == MESSAGE
     with pytest.raises(SendError, match="status 3: why"):
         send(channel("command", command=["/bin/sh", "-c", "echo why >&2; exit 3"]), MESSAGE)
-    with pytest.raises(SendError, match="ended with status 1$"):
+    with pytest.raises(SendError, match=r"ended with status 1$"):
         send(channel("command", command=["/bin/false"]), MESSAGE)
     with pytest.raises(SendError, match="/nowhere/tell"):
         send(channel("command", command=["/nowhere/tell"]), MESSAGE)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import partial, wraps
 from importlib.util import find_spec
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_type_hints
 
@@ -191,9 +192,11 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             word = each.opts[0] if each.param_type_name == "option" else str(each.metavar)
             is_given = source is not None and source.name == "COMMANDLINE"
             _given[str(each.name)] = word if is_given else None
-            text = given.get(str(each.name))
-            if is_given and isinstance(text, str) and not text.strip():
+            value = given.get(str(each.name))
+            if is_given and isinstance(value, str) and not value.strip():
                 raise failure(f"{word} is empty; give a value")  # such as an unset variable
+            if isinstance(value, float) and isnan(value):  # which is in any range
+                raise failure(f"{word} is not a number; give one")
         if "store" in names and given["store"]:
             own = {"perflogs"} if command.__name__ in _OF_SITE_FILES else {"perflogs", *_OF_SITE}
             refuse("with --store", *(name for name in names if name in own))
@@ -310,12 +313,15 @@ def require_report(what: str) -> None:
         raise failure(f"{what} needs {name}, which is missing: pip install 'iobands[report]'")
 
 
-def time_of(text: str, option: str = "--since") -> datetime:
-    """Return the moment in `text`; a date alone means 00:00 UTC, as in contract 3."""
+def time_of(text: str, option: str = "--since", others: str = "") -> datetime:
+    """Return the moment in `text`; a date alone means 00:00 UTC, as in contract 3.
+
+    `others` are forms that the option takes, too, for the message.
+    """
     try:
         return parse_time(text).astimezone(timezone.utc)
     except ValueError as error:
-        raise failure(f"{option} {error}") from None
+        raise failure(f"{option} {error}{others}") from None
 
 
 def past_time(text: str) -> datetime:
@@ -326,7 +332,7 @@ def past_time(text: str) -> datetime:
     try:
         when = parse_time(f"{said}Z")  # a time without an offset
     except ValueError:
-        when = time_of(said, "--as-of")
+        when = time_of(said, "--as-of", "; or an age, such as 7d")
     if when > now:
         raise failure(f"--as-of {text}: in the future; nothing is known then")
     is_date = len(said) == len("2023-10-09")

@@ -135,7 +135,9 @@ def schedule(
     new = partial(new_job, place, clock=time, jitter=jitter, account=account)
     receivers = place / "config" / "notify.yaml"
     if notify and not receivers.is_file():
-        raise cli.failure(f"--notify: {receivers}: no such file; write one that names your channels")
+        raise cli.failure(
+            f"--notify: {receivers}: no such file; write one that names your channels"
+        )
     if report:
         cli.require_report("iobands schedule --report")
     elif not cli.missing_of_report():

@@ -38,8 +38,11 @@ def peers_text(site: Snapshot, kind: str, *, every: bool = False) -> str:
 
 def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
     variables = sorted(place.found, key=list(VARIABLE_UNITS).index)
-    yield f"{place.name}: speed over the median {place.noun}, by the times of the ranks"
     peers = sorted(with_worst(place), key=lambda each: _badness(each[2]))
+    if not peers:
+        yield f"{place.name}: no run since the epoch began compares them"
+        return
+    yield f"{place.name}: speed over the median {place.noun}, by the times of the ranks"
     shown = peers if every else peers[:_SHOWN]
     rows = [[place.noun.upper(), "RUNS", "LEVEL", *map(str.upper, variables), "STATE", "SINCE"]]
     for name, found, worst in shown:
