@@ -104,6 +104,10 @@ def write_site(root: Path, system: str = "here") -> None:
     rows += [line(system=system, perf_value="-1"), rows[5], "cut off"]
     write_perflog(root / "perflogs", rows, system=system)
     write_bands(root / "config" / "bands")
+    learned = {"name": "learned", "since": "2025-01-01", "source": "a test", "bands": []}
+    added = root / "config" / "bands" / system / "learned.yaml"
+    added.parent.mkdir(exist_ok=True)
+    added.write_text(json.dumps({"schema": 1, "system": system, "epochs": [learned]}))
     write_report(root / "perflogs", [case(system=system, display_name="Other")], days=0.2)
     write_session(root / "perflogs", NOW - timedelta(hours=6))
     log = root / "config" / "alerts" / f"{system}.jsonl"
@@ -161,6 +165,15 @@ def empty(store: Store) -> None:
     if data := getattr(store, "_data", None):  # the engine of docs/howto/add-an-engine.md
         data.execute("DELETE FROM samples")
         data.execute("DELETE FROM documents")
+
+
+def test_an_epoch_that_was_added_and_one_that_was_withdrawn_reach_the_store(store, site):
+    """The files that `iobands epoch` and `iobands calibrate` write, and no person."""
+    before = push(store)
+    assert '"learned"' in from_store(store) == from_files(site)
+    (site / "config" / "bands" / "here" / "learned.yaml").unlink()
+    push(store, before)
+    assert '"learned"' not in from_store(store) == from_files(site)
 
 
 def test_the_snapshot_is_that_of_the_files(store, site):
@@ -470,6 +483,7 @@ def test_no_cluster_writes_another_ones_documents(store, site):
         pl.DataFrame(schema=SAMPLES),
         [
             StoredDocument("config/bands/there.yaml", when, b"not: [bands"),
+            StoredDocument("config/bands/there/epoch.yaml", when, b"not: [bands"),
             StoredDocument("perflogs/there/alerts.jsonl", when, b"{}"),
             *(
                 [StoredDocument("perflogs/here/../../../escaped", when, b"x")]

@@ -466,8 +466,11 @@ def _files_of(perflogs: Path, config: Path, system: str) -> Iterator[tuple[str, 
         f"config/bands/{part}.yaml": config / "bands" / f"{part}.yaml",
         f"config/alerts/{part}.jsonl": config / "alerts" / f"{part}.jsonl",
     }
-    for note in sorted((logs / "leftovers").glob("*")):
-        files[f"perflogs/{system}/leftovers/{note.name}"] = note
+    for place, name in (
+        (logs / "leftovers", f"perflogs/{system}/leftovers"),
+        (config / "bands" / part, f"config/bands/{part}"),
+    ):
+        files |= {f"{name}/{path.name}": path for path in sorted(place.glob("*"))}
     yield from ((name, path) for name, path in files.items() if path.is_file())
     for path in report_files(perflogs, system):
         yield f"perflogs/{system}/reports/{path.name}", path

@@ -302,8 +302,10 @@ def _is_of(document: StoredDocument, system: str) -> bool:
     parts, name = PurePosixPath(document.path).parts, path_part(system)
     if printable(document.path) != document.path:
         return False  # nothing that a push names so
-    own = {*SITE_WIDE, f"config/bands/{name}.yaml", f"config/alerts/{name}.jsonl"}
-    return document.path in own or (parts[:2] == ("perflogs", system) and ".." not in parts)
+    if document.path in {*SITE_WIDE, f"config/bands/{name}.yaml", f"config/alerts/{name}.jsonl"}:
+        return True
+    is_below = parts[:2] == ("perflogs", system) or parts[:3] == ("config", "bands", name)
+    return is_below and ".." not in parts
 
 
 def _named_as_the_files(known: Known, scratch: str) -> Known:
