@@ -551,7 +551,7 @@ def test_a_reader_makes_no_store(name):
             from_store(store)
 
 
-@pytest.mark.parametrize("version", ["2\u00b2", "-1", "x" * 5000, "9" * 5000])
+@pytest.mark.parametrize("version", ["2\u00b2", "-1", "x" * 50, "9" * 50])
 def test_a_damaged_version_is_named(version, tmp_path):
     (tmp_path / "iobands-store").write_text(version)
     said = r": damaged: its version is '.{1,20}'; restore a backup$"
