@@ -40,6 +40,7 @@ from iobands.source.push import (
 )
 from iobands.source.store import (
     CONTENT,
+    EVER,
     SAMPLES,
     SITE,
     STORE_SCHEMA,
@@ -690,6 +691,16 @@ def test_old_months_are_forgotten_after_a_dry_run(store, site):
     assert store.forget("here", month, dry_run=False) == 0
     assert store.forget("here", NOW + timedelta(days=40), dry_run=False) == len(left)
     assert store.systems() == []
+
+
+def test_the_logs_of_a_system_of_any_name_are_no_run_reports(store):
+    old, none = datetime(2020, 1, 1, tzinfo=timezone.utc), pl.DataFrame(schema=SAMPLES)
+    log = StoredDocument("perflogs/reports/alerts.jsonl", old, b"{}\n")
+    report = StoredDocument("perflogs/reports/reports/run.json", old, b"{}")
+    store.add("reports", none, [log, report])
+    assert [each.path for each in store.documents("reports", NOW)] == [log.path]
+    store.forget("reports", NOW, dry_run=False)
+    assert [each.path for each in store.documents("reports", EVER)] == [log.path]
 
 
 def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):

@@ -53,6 +53,8 @@ _AT_ONCE: Final = 8  # files that are read: a bucket answers each after a while
 _DOCUMENT: Final = re.compile(
     r"documents/system=[^/]*/(.+)/(\d{10}\.\d{6})-([0-9a-f]{64})", re.ASCII
 )
+#: How the place of a run report begins.
+_REPORT: Final = re.compile("perflogs/[^/]+/reports/")
 _MONTH: Final = re.compile(
     r"samples/system=[^/]*/(month=\d{4}-\d{2})/[0-9a-f]{64}\.parquet", re.ASCII
 )
@@ -181,7 +183,7 @@ class ObjectStore:
             count = sum(map(self._height, gone))
             for path in self._list(f"documents/system={quote(system)}/"):
                 named = _DOCUMENT.fullmatch(path)
-                if named and "/reports/" in unquote(path) and float(named[2]) < before.timestamp():
+                if named and _REPORT.match(named[1]) and float(named[2]) < before.timestamp():
                     gone.append(path)
             self._remove([] if dry_run else gone)
         return count
@@ -196,7 +198,7 @@ class ObjectStore:
                 return None  # nothing that was pushed
             place, seconds, digest = unquote(named[1]), float(named[2]), named[3]
             changed = datetime.fromtimestamp(seconds, timezone.utc)
-            if "/reports/" in place and changed < reports_since:
+            if _REPORT.match(named[1]) and changed < reports_since:
                 return None
             return StoredDocument(place, changed, self._get(stored), digest)
 

@@ -173,7 +173,7 @@ class PostgresStore:
         which = f"FROM iobands.samples WHERE system = $1 AND {TIME} < $2"
         count: int = self._read(f"SELECT count(*) AS rows {which}", system, before)["rows"][0]
         if not dry_run:
-            reports = "WHERE system = $1 AND path LIKE '%/reports/%' AND changed < $2"
+            reports = "WHERE system = $1 AND path LIKE 'perflogs/%/reports/%' AND changed < $2"
             commands = (f"DELETE {which}", f"DELETE FROM iobands.documents {reports}")
             self._do(*commands, values=(system, before))
         return count
@@ -184,7 +184,8 @@ class PostgresStore:
         """Return the documents of a system; see `Store`."""
         rows = self._read(
             "SELECT path, changed, content, digest FROM iobands.documents WHERE system = $1 "
-            "AND (path NOT LIKE '%/reports/%' OR changed >= $2) AND ($3 = '' OR path = $3)",
+            "AND ($3 = '' OR path = $3) "
+            "AND (path NOT LIKE 'perflogs/%/reports/%' OR changed >= $2)",
             system,
             reports_since,
             path or "",
