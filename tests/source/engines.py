@@ -81,6 +81,8 @@ ENGINES = {"directory": directory, "s3": s3, "postgres": postgres}
 
 if __name__ == "__main__":  # make store
     try:
+        for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):  # such as a closed terminal
+            signal.signal(each, signal.default_int_handler)
         with suppress(KeyboardInterrupt), postgres() as here:
             print(f"A store to try, gone when this ends with Ctrl-C:\n{here}", flush=True)
             signal.pause()
