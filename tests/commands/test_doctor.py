@@ -344,7 +344,7 @@ def test_the_store_has_a_line(site: Path, tmp_path: Path, monkeypatch: pytest.Mo
     assert "it lacks what is new for 3 days: no push ended iobands push" in line(f"url: {store}\n")
     assert level() == "WARN"
     (store / "iobands-store").write_text("9\n")
-    assert "a store of schema '9'; this version knows up to 1" in line(f"url: {store}\n")
+    assert "a store of schema 9; this version knows up to 1" in line(f"url: {store}\n")
     assert level() == "FAIL"
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]

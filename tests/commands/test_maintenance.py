@@ -105,7 +105,7 @@ def test_begin_end_and_what_they_refuse(tmp_path: Path, now: datetime) -> None:
     status, said = at(root, "end")
     assert (status, "no maintenance of here is open" in said) == (3, True)
     assert (
-        "no series of it; there are disk"
+        "no series of it; known: disk"
         in at(root, "begin", "--reason", "x", "--file-systems", "y")[1]
     )
     status, said = at(root, "begin", "--reason", "new disks", "--file-systems", "disk")
@@ -117,7 +117,8 @@ def test_begin_end_and_what_they_refuse(tmp_path: Path, now: datetime) -> None:
     assert (status, "(new disks); end it first: iobands maintenance end" in again) == (3, True)
     assert "Maintenance" in call("status", "--site", str(root))[1]
     early = utc(now - timedelta(hours=1))
-    assert "before the maintenance began" in at(root, "end", "--at", early)[1]
+    refused = at(root, "end", "--at", early)[1]
+    assert "is before the maintenance began" in refused and refused.endswith("give a later --at\n")
     assert at(root, "end")[0] == 0
     assert at(root, "end")[0] == 3
     log = (root / "config" / "alerts" / "here.jsonl").read_text("utf-8").splitlines()

@@ -368,7 +368,7 @@ def seconds_option(text: str, option: str = "--limit") -> float:
     except ValueError as error:
         raise failure(f"{option} {text}: {error}") from None
     if not 0 < seconds <= threading.TIMEOUT_MAX:
-        raise failure(f"{option} {text}: {'too long' if seconds else 'no time at all'}")
+        raise failure(f"{option} {text}: {'too long' if seconds else 'must be longer than 0'}")
     return seconds
 
 

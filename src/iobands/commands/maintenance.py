@@ -75,7 +75,7 @@ def begin_maintenance(
     if first > now:
         raise cli.failure("--since: in the future; declare it as maintenance in the bands file")
     if last and last <= first:
-        raise cli.failure(f"--until {until}: not after it begins")
+        raise cli.failure(f"--until {until}: is before the maintenance begins")
     who, words = by or cli.login_name(), " ".join(reason.split())
     _refuse_if_open(_logged(options, name))
     judged = judgement_of(only)
@@ -83,7 +83,7 @@ def begin_maintenance(
     known = {str(each.key.file_system) for each in judged.snapshot.series}
     if unknown := [each for each in places if each not in known]:
         names = ", ".join(sorted(known))
-        raise cli.failure(f"--file-systems {unknown[0]}: no series of it; there are {names}")
+        raise cli.failure(f"--file-systems {unknown[0]}: no series of it; known: {names}")
     if measure:
         _measure(options, judged, places, tag, most, "and no maintenance began")
         judged = judgement_of(only, memory=judged.memory)
@@ -143,9 +143,10 @@ def end_maintenance(
     for each in found:
         start = each.window.begin
         if when <= start:
+            remedy = "give a later --at" if at else "set the clock, or give --at"
             raise cli.failure(
-                f"{when:%d %b %H:%M} UTC is before the maintenance began ({start:%d %b %H:%M}); "
-                "set the clock, or give --at"
+                f"{when:%d %b %Y %H:%M} UTC is before the maintenance began "
+                f"({start:%d %b %Y %H:%M}); {remedy}"
             )
         last = when if at else min(when, each.window.end)
         action = each.action
