@@ -139,11 +139,11 @@ class PushOptions(cli.UnjudgedOptions):
 
 
 def push(options: PushOptions, store: _StoreOption = None) -> None:
-    """Push samples, logs, bands and run reports to a store, as far as it does not have them.
+    """Push to a store what it does not have yet: samples, logs, bands and run reports.
 
     The store is a directory or a bucket (s3://BUCKET/PATH), where Parquet files are kept, or a
     PostgreSQL database (postgresql://HOST/DATABASE). `iobands run` pushes after each session where
-    config/store.yaml names a store. What fails is pushed the next time.
+    config/store.yaml names a store. What could not be pushed is pushed the next time.
     """
     try:
         cli.say(_push_to(_store_of(store, options), options))
@@ -186,13 +186,13 @@ def pull(
 
 
 def forget(
-    older_than: Annotated[str, "AGE", "The age, such as 3650d."],
+    older_than: Annotated[str, "AGE", "Delete what is older, such as 3650d."],
     store: _StoreOption = None,
     system: cli.SystemOption = None,
     dry_run: cli.DryRunOption = False,
     site: cli.RootOption = None,
 ) -> None:
-    """Delete months of samples and run reports that are older than an age from a store.
+    """Delete old samples and run reports from a store, by whole months.
 
     The perflogs of the clusters stay, and so do logs, bands and rejected lines in the store.
     """

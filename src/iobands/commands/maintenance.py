@@ -51,7 +51,7 @@ def begin_maintenance(
     options: cli.SiteOptions,
     reason: Annotated[str, "TEXT", "What is done."],
     file_systems: Annotated[
-        list[str] | None, "NAME", "Only of this one; repeatable. [default: all]"
+        list[str] | None, "NAME", "Only this file system; repeatable. [default: all]"
     ] = None,
     since: Annotated[str | None, "TIME", "When it began. [default: now]"] = None,
     until: Annotated[
@@ -124,7 +124,7 @@ def end_maintenance(
     tag: TagsOption = "daily",
     by: cli.ByOption = None,
 ) -> None:
-    """End the maintenance that is open: samples are judged again from now on.
+    """End the open maintenance: samples are judged again from now on.
 
     One that ended by itself is ended too, and counts until then; --at corrects when the newest one
     ended. With --measure the checks run several times in a row, as they did before.
