@@ -278,6 +278,19 @@ def test_compare(tmp_path: Path, iobands: Command) -> None:
     assert iobands("compare", "nonsense").returncode == 3
 
 
+def test_a_system_that_is_not_there_is_named_whatever_else_is_wrong(
+    tmp_path: Path, iobands: Command
+) -> None:
+    site(tmp_path, "a fpp", factors={})
+    (tmp_path / "perflogs" / "new").mkdir()  # the first session there was killed
+    assert "no samples; measure" in iobands("status", "--system", "new").stdout
+    write_session(tmp_path / "perflogs", datetime(2099, 1, 1, tzinfo=timezone.utc))
+    assert "1 failed" in iobands("status").stdout
+    for command in (("status",), ("explain", "fpp"), ("alerts",), ("report", "page")):
+        said = unknown(iobands(*command, "--system", "nope")).stderr
+        assert said.endswith("no perflogs of system nope; systems there: here, new\n")
+
+
 def test_as_of_a_day_in_the_past(tmp_path: Path, iobands: Command) -> None:
     site(tmp_path, "a fpp", factors={"a fpp": 0.6})
     states = {}
@@ -299,8 +312,6 @@ def test_as_of_a_day_in_the_past(tmp_path: Path, iobands: Command) -> None:
         for command in (("status",), ("explain", "fpp"), ("alerts",), ("report", "page")):
             said = unknown(iobands(*command, *words, "--as-of", "2020-01-01")).stderr
             assert said == "IOBANDS UNKNOWN: no samples before 2020-01-01 23:59 UTC\n"
-    (tmp_path / "perflogs" / "new").mkdir()  # the first session there was killed
-    assert "no samples; measure" in iobands("status", "--system", "new").stdout
     for text in ("2026-11-20T09:00:00+05:30", "2026-11-20 03:30", "2026-11-20T03:30:00Z"):
         said = json.loads(iobands("status", "--as-of", text, "--format", "json").stdout)
         assert said["now"] == "2026-11-20T03:30:00+00:00"

@@ -192,11 +192,8 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             word = each.opts[0] if each.param_type_name == "option" else str(each.metavar)
             is_given = source is not None and source.name == "COMMANDLINE"
             _given[str(each.name)] = word if is_given else None
-            value = given.get(str(each.name))
-            if is_given and isinstance(value, str) and not value.strip():
-                raise failure(f"{word} is empty; give a value")  # such as an unset variable
-            if isinstance(value, float) and isnan(value):  # which is in any range
-                raise failure(f"{word} is not a number; give one")
+            if is_given:
+                _refuse_odd(word, given.get(str(each.name)))
         if "store" in names and given["store"]:
             own = {"perflogs"} if command.__name__ in _OF_SITE_FILES else {"perflogs", *_OF_SITE}
             refuse("with --store", *(name for name in names if name in own))
@@ -208,6 +205,20 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     call.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     call.__annotations__ = {each.name: each.annotation for each in shown}
     return call
+
+
+def _refuse_odd(word: str, value: object) -> None:
+    """End with a message if the value of a parameter is one that no command can use."""
+    if isinstance(value, str) and not value.strip():
+        raise failure(f"{word} is empty; give a value")  # such as an unset variable
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            problem = "has bytes that are no text in this locale; check LANG and LC_ALL"
+            raise failure(f"{word} {problem}") from None
+    if isinstance(value, float) and isnan(value):  # which is in any range
+        raise failure(f"{word} is not a number; give one")
 
 
 def _declared(parameter: inspect.Parameter) -> object:

@@ -65,7 +65,7 @@ def judgement_of(
         found = work(memory=memory, clock=clock)
         unpushed = late(perflogs, options.config_of("store.yaml"), found.snapshot.now)
         found = replace(found, snapshot=replace(found.snapshot, unpushed=unpushed))
-    if options.system and not (found.snapshot.series or found.snapshot.alerts):
+    if options.system and not found.snapshot.series:
         names = sorted(path.name for path in perflogs.iterdir() if path.is_dir())
         if options.system not in names:
             there = ", ".join(names) or "none"

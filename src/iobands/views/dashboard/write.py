@@ -131,7 +131,7 @@ def directory_of(name: str) -> str:
     Who may push to a store may choose any name: one that is no directory, or that the page has,
     becomes another.
     """
-    is_free = name not in (*_TAKEN, _STYLE) and len(os.fsencode(name)) <= _LONGEST
+    is_free = name not in (*_TAKEN, _STYLE) and len(name.encode()) <= _LONGEST
     if is_free and re.fullmatch(model.PATH_PART, name):
         return name
     return hashlib.sha256(name.encode()).hexdigest()[:12]
