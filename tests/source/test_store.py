@@ -297,6 +297,33 @@ def test_a_store_that_was_emptied_or_restored_from_a_backup_is_filled_again(stor
     assert from_store(store) == from_files(site)
 
 
+@pytest.mark.parametrize("what", ["an action", "an epoch", "a run by hand"])
+def test_what_a_restored_backup_lacks_beyond_sessions_is_pushed_again(what, store, site):
+    first = push(store)
+    with directory() as backup, open_store(backup, new=True) as older:
+        copy(store, older, "here")
+        log = site / "config" / "alerts" / "here.jsonl"
+        if what == "an action":
+            log.write_text(log.read_text() * 2)
+        if what == "an epoch":
+            learned = site / "config" / "bands" / "here" / "learned.yaml"
+            learned.write_text(learned.read_text().replace("learned", "again"))
+        if what == "a run by hand":
+            write_report(site / "perflogs", [case(display_name="By hand")], days=0.1)
+        second = push(store, first)
+        empty(store)
+        copy(older, store, "here")
+        assert from_store(store) != from_files(site)
+    third = push(store, second)
+    assert from_store(store) == from_files(site)
+    # what is there is looked at, and not sent
+    sent = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "add", lambda *given: sent.append(given))
+        push(store, third)
+    assert not sent
+
+
 def test_a_clock_that_was_ahead_keeps_no_later_document_out(store, site):
     log, ahead = site / "config" / "alerts" / "here.jsonl", (NOW + timedelta(days=400)).timestamp()
     before, written = NOTHING, log.read_text()
