@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
@@ -120,6 +123,30 @@ def test_no_line_is_wider_than_eighty_columns(
     first = 0 if terminal or command[0] != "status" else 1
     wide = [line for line in lines[first:] if len(line) > WIDTH]
     assert not [line for line in wide if not is_a_word_of_a_command(line)]
+
+
+@pytest.mark.parametrize("command", ["status", "alerts"])
+@pytest.mark.parametrize("kind", ["dumb", "xterm"])
+def test_a_narrow_terminal_of_any_kind_gets_narrow_lines(
+    kind: str, command: str, demo: Path
+) -> None:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, 60, 0, 0))
+    known = {name: os.environ[name] for name in os.environ.keys() - {"COLUMNS", "LINES"}}
+    with ThreadPoolExecutor(1) as beside:
+        text = beside.submit(lambda: b"".join(_read(ours)))
+        subprocess.run(
+            [sys.executable, "-m", "iobands", command],
+            cwd=demo,
+            env={**known, "TERM": kind, "NO_COLOR": "1"},
+            stdout=theirs,
+            check=False,
+        )
+        os.close(theirs)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", text.result().decode()).splitlines()
+    assert lines
+    # of what is left out, one line says where to see it
+    assert not [line for line in lines if len(line) > 60 and not line.endswith(" status --all")]
 
 
 def is_a_word_of_a_command(line: str) -> bool:

@@ -80,8 +80,9 @@ def _in_short(options: cli.PastSiteOptions) -> Iterator[tuple[int, str]]:
 
 def print_digest(site: Snapshot, *, every: bool = False, rejected: bool = False) -> None:
     """Print the digest as wide as the terminal, or as a mail."""
-    terminal = sys.stdout.isatty()
-    console = Console(force_terminal=terminal, width=None if terminal else views.MAIL_WIDTH)
+    # without a height, rich takes every terminal with TERM=dumb to be 80 wide
+    is_terminal, width = sys.stdout.isatty(), views.output_width()
+    console = Console(force_terminal=is_terminal, width=width, height=24)
     text = digest_text(site, console, every=every, rejected=rejected)
     # As bytes: the digest is made for this encoding, which must not make a mail fail.
     sys.stdout.buffer.write(text.encode(console.encoding, "replace"))
