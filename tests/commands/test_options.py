@@ -59,6 +59,10 @@ def test_an_option_without_effect_is_refused(words, said, iobands, tmp_path):
         (("maintenance", "begin", "--reason", "x", "--by", " "), "--by"),
         (("epoch", "", "--reason", "x"), "NAME"),
         (("status", "--as-of", ""), "--as-of"),
+        (("status", "--perflogs", ""), "a path"),
+        (("report", ""), "a path"),
+        (("export", "--format", "csv", "--output", ""), "a path"),
+        (("init", ""), "a path"),
     ],
 )
 def test_an_empty_value_such_as_of_an_unset_variable_is_no_default(words, name, iobands, tmp_path):

@@ -14,7 +14,7 @@ from functools import partial, wraps
 from importlib.util import find_spec
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_args, get_type_hints
 
 import typer
 
@@ -224,10 +224,21 @@ def _refuse_odd(word: str, value: object) -> None:
 def _declared(parameter: inspect.Parameter) -> object:
     """Return the annotation with an option of typer in place of texts."""
     *value, text = getattr(parameter.annotation, "__metadata__", (None,))
-    if not isinstance(text, str):
+    if text is None:
         return parameter.annotation
-    flag = f"--{parameter.name.replace('_', '-')}"
-    return Annotated[parameter.annotation.__origin__, option(" ".join([flag, *value]), text)]
+    kind, info = parameter.annotation.__origin__, text
+    if isinstance(text, str):
+        info = option(" ".join([f"--{parameter.name.replace('_', '-')}", *value]), text)
+    if Path in (kind, *get_args(kind)):
+        info.parser = _path
+    return Annotated[kind, info]
+
+
+def _path(text: str | Path) -> Path:
+    """Return the path in `text`; an empty one would be the working directory."""
+    if not str(text).strip():
+        raise failure("a path is empty; give a value")
+    return Path(text)
 
 
 def site_files(directory: Path) -> Callable[[str], SiteFile]:
