@@ -297,7 +297,7 @@ def test_a_store_that_was_emptied_or_restored_from_a_backup_is_filled_again(stor
     assert from_store(store) == from_files(site)
 
 
-@pytest.mark.parametrize("what", ["an action", "an epoch", "a run by hand"])
+@pytest.mark.parametrize("what", ["an action", "an empty log", "an epoch", "a run by hand"])
 def test_what_a_restored_backup_lacks_beyond_sessions_is_pushed_again(what, store, site):
     first = push(store)
     with directory() as backup, open_store(backup, new=True) as older:
@@ -305,6 +305,8 @@ def test_what_a_restored_backup_lacks_beyond_sessions_is_pushed_again(what, stor
         log = site / "config" / "alerts" / "here.jsonl"
         if what == "an action":
             log.write_text(log.read_text() * 2)
+        if what == "an empty log":
+            log.write_text("")
         if what == "an epoch":
             learned = site / "config" / "bands" / "here" / "learned.yaml"
             learned.write_text(learned.read_text().replace("learned", "again"))

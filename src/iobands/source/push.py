@@ -50,6 +50,7 @@ from iobands.source.store import (
     StoreError,
     document_of,
     edited,
+    newest_of,
     typed,
     without_password,
 )
@@ -282,9 +283,10 @@ def _is_behind(store: Store, system: str, seen: Mapping[str, Seen]) -> bool:
     reports = f"perflogs/{system}/reports/"
     last = max((each.at for name, each in seen.items() if name.startswith(reports)), default=0)
     since = EVER + timedelta(microseconds=last)
-    there = {each.path: each.digest for each in store.documents(system, since)}
+    there = {each.path: each.digest for each in newest_of(store.documents(system, since))}
+    empty = StoredDocument("", EVER, b"").digest  # as if it were removed
     looked_at = (name for name in seen if not name.startswith(reports) or seen[name].at >= last)
-    return any(there.get(name) != seen[name].digest for name in looked_at)
+    return any(there.get(name, empty) != seen[name].digest for name in looked_at)
 
 
 def _stored(store: Store, system: str, site: bytes) -> Mapping[str, Seen]:
@@ -296,7 +298,7 @@ def _stored(store: Store, system: str, site: bytes) -> Mapping[str, Seen]:
     _refuse_other(store, system, site)
     return {
         each.path: Seen("" if each.is_edited else each.digest, at=_micro(each))
-        for each in store.documents(system, EVER)
+        for each in sorted(store.documents(system, EVER), key=_micro)
     }
 
 

@@ -272,7 +272,7 @@ def _write(
         if _is_of(each, name)
     ]
     rejected = edited(documents)
-    for document in _newest(documents):
+    for document in newest_of(documents):
         path = root / document.path
         if path.name == REJECTED:
             rejected += _rejected_in(document)
@@ -289,7 +289,8 @@ def edited(documents: Iterable[StoredDocument]) -> list[Rejected]:
     return [Rejected(Path(each.path), 0, reason) for each in documents if each.is_edited]
 
 
-def _newest(documents: Iterable[StoredDocument]) -> Iterable[StoredDocument]:
+def newest_of(documents: Iterable[StoredDocument]) -> Sequence[StoredDocument]:
+    """Return of each path what was pushed last, without the removed and edited documents."""
     by_path: dict[str, StoredDocument] = {}
     whole = (each for each in documents if not each.is_edited)
     for each in sorted(whole, key=lambda each: (each.changed, each.digest)):
@@ -344,7 +345,7 @@ def document_of(store: Store, system: str, path: str) -> StoredDocument:
     Raises:
         StoreError: the store cannot be read.
     """
-    found = [*_newest(store.documents(system, EVER, path))]
+    found = [*newest_of(store.documents(system, EVER, path))]
     return found[0] if found else StoredDocument(path, EVER, b"")
 
 
