@@ -57,7 +57,9 @@ def folded(
         return named if named in names else subject(names)
 
     when = FIRST + now * DAY
-    return fold(happenings, logged, traits, called, lambda _: (when, "withdrawn"), when)
+    return fold(
+        happenings, logged, traits, called, lambda _, over: over or (when, "withdrawn"), when
+    )
 
 
 def causes(story: Story, when: datetime, fall: AlertEvent | None) -> tuple[Cause, ...] | None:

@@ -128,6 +128,21 @@ def test_what_a_person_ended_keeps_its_size_and_says_who_did(
     assert entry.ratio == pytest.approx(0.6, rel=0.05)
 
 
+def test_an_alert_of_which_a_part_had_recovered_ends_as_the_person_ended_it(tmp_path: Path) -> None:
+    here = {"file_system": "a", "pattern": "fpp"}
+    soon, late = slow(0.5, since=50, until=35, **here), slow(0.5, since=50, transport="ucx", **here)
+    files = SiteFiles(tmp_path).days(lambda *run: min(soon(*run), late(*run)))
+    (alert,) = files.read().alerts
+    assert [each.series.key.transport for each in alert.members] == ["ucx"]
+    action = files.act(RESOLVE, "1", now=NOW + DAY / 24, force=True)
+    found = files.read(NOW + DAY / 12)
+    assert found.alerts == ()
+    (past,) = found.past
+    assert (past.end, past.ended) == ("resolved", action.when)
+    (entry,) = found.ledger.entries
+    assert (entry.number, entry.ending) == (1, "resolved by jane: a reason")
+
+
 def test_an_unstable_series_that_is_resolved_was_unstable_and_has_no_size(tmp_path: Path) -> None:
     def swings(series: Mapping[str, str], day: int) -> float:
         return (1.25 if day % 2 else 0.8) if day < 40 and series["file_system"] == "a" else 1.0

@@ -189,13 +189,20 @@ def _subject(system: System, names: Sequence[str]) -> str:
     return subject_of(members, system.series.values()) if members else names[0]  # retired since
 
 
-def _ended(system: System, now: datetime, story: Story) -> tuple[datetime, str]:
+def _ended(
+    system: System, now: datetime, story: Story, over: tuple[datetime, str] | None
+) -> tuple[datetime, str]:
+    """Return when and how an alert ended: by a person, or else as the last of it was `over`."""
     for action in reversed(system.actions):
-        mine = (system.series[name].key for name in story.names if name in system.series)
-        named = action.alert == story.number or any(map(action.names, mine))
-        if action.kind in ENDED_BY and named and action.when >= story.opened:
+        is_answer = action.alert == story.number
+        if over:  # what the person ended is found no more, and the rest was over by then
+            is_answer = is_answer and action.when > over[0]
+        else:
+            mine = (system.series[name].key for name in story.names if name in system.series)
+            is_answer = is_answer or any(map(action.names, mine))
+        if action.kind in ENDED_BY and is_answer and action.when >= story.opened:
             return action.when, ENDED_BY[action.kind]
-    return now, "withdrawn"
+    return over or (now, "withdrawn")
 
 
 def _of_story(system: System, story: Story) -> Alert:
@@ -224,7 +231,9 @@ def _of_story(system: System, story: Story) -> Alert:
     # since when a target was slow that is fast again is not known
     dated = [e for e in story.found if not (e.over and isinstance(e.source, PeerName))]
     lead = min(dated or story.found, key=lambda each: each.raised, default=None)
-    ends = [each.ended for each in story.certain if each.ended]
+    end = "" if is_open else _end_of(story.events[-1])
+    is_answered = end in ENDED_BY.values()
+    ends = [each.ended for each in story.certain if each.ended and not is_answered]
     score = max((_score(each, system.series) for each in parts), default=0.0)
     alert = Alert(
         severity,
@@ -242,7 +251,7 @@ def _of_story(system: System, story: Story) -> Alert:
         shared=shared_by(series, system.series.values()) if len(series) > 1 else None,
         events=tuple(story.events),
         ended=story.closed and max(ends, default=story.closed),
-        end="" if is_open else _end_of(story.events[-1]),
+        end=end,
     )
     return _with_peer(system, alert, peers[0]) if peers else alert
 

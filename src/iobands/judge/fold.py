@@ -176,19 +176,23 @@ class Story:
         self.take(found)
 
 
+_End = tuple[datetime, str]  # when, and how
+
+
 def fold(
     happenings: Iterable[Happening],
     logged: Sequence[AlertEvent],
     traits: Mapping[str, Mapping[str, str]],
     subject_of: Callable[[Sequence[str]], str],
-    ended: Callable[[Story], tuple[datetime, str]],
+    ended: Callable[[Story, _End | None], _End],
     now: datetime,
 ) -> list[Story]:
     """Return all alerts of a system in the order of their numbers.
 
     `traits` has what each name may have in common with others, by field; `subject_of` returns what
-    several names are called together. `ended` returns when and how an alert ended if nothing of it
-    is found any more. An alert that was closed and lasts, as after an undo, reopens at `now`.
+    several names are called together. `ended` returns when and how an alert of which nothing
+    lasts ended, given when and how the last of it was over, or None if nothing of it is found any
+    more. An alert that was closed and lasts, as after an undo, reopens at `now`.
     """
     stories = stories_in(logged, subject_of)
     logged_until = max((each.when for each in logged), default=LONG_AGO)
@@ -368,11 +372,11 @@ def _tell_turns(story: Story) -> None:
                 story.record(turn.when, TURNED, **said)
 
 
-def _end(story: Story, ended: Callable[[Story], tuple[datetime, str]]) -> None:
+def _end(story: Story, ended: Callable[[Story, _End | None], _End]) -> None:
     """Close an alert when all its parts are over."""
     if story.closed is not None or any(each.over is None for each in story.certain):
         return
     spans = [(each.over, each.end) for each in story.certain if each.over is not None]
-    when, how = max(spans) if spans else ended(story)
+    when, how = ended(story, max(spans, default=None))
     story.closed = max([when, *(each.when for each in story.events)])
     story.record(story.closed, CLOSED, end=how)
