@@ -28,6 +28,7 @@ from iobands.measure.lock import (
     SUSPECTS,
     BusyError,
     acquire,
+    clock_problem,
     join,
     lock_path,
     new_holder,
@@ -204,6 +205,18 @@ def test_without_a_sign_of_life_it_is_taken_over(tmp_path: Path) -> None:
     os.utime(path, (past - 60, past - 60))
     assert acquire(tmp_path, new) == holder
     assert read_holder(tmp_path) == new
+
+
+@pytest.mark.parametrize(
+    ("hours", "off"),
+    [(0.1, "6 minutes ahead of"), (1, "60 minutes ahead of"), (-1.9, "114 minutes behind"),
+     (2, "2 hours ahead of"), (47, "47 hours ahead of"), (-72, "3 days behind")],
+)  # fmt: skip
+def test_how_far_a_clock_is_off(
+    hours: float, off: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock_module, "time_there", lambda _: time.time() - 3600 * hours - 1e-3)
+    assert f" is {off} the clock of the file system" in str(clock_problem(tmp_path))
 
 
 def test_one_of_an_older_version_gives_no_signs_of_life(tmp_path: Path) -> None:
