@@ -124,17 +124,12 @@ class Holder:
     def is_over(self, lock: Path) -> bool:
         """Whether another session may take the lock: its processes or its heartbeat have ended."""
         alive = self.is_alive
-        return alive is False or (alive is None and self.beats and has_stopped(lock))
+        return alive is False or (alive is None and has_stopped(lock))
 
     @property
     def yields(self) -> bool:
         """Whether it ends when another session begins."""
         return self.command == SUSPECTS
-
-    @property
-    def beats(self) -> bool:
-        """Whether it has a heartbeat; sessions of older versions have none."""
-        return self.processes[0].machine is not None
 
     def __str__(self) -> str:
         """Say who measures, where and since when."""
@@ -263,10 +258,9 @@ def _refusal(path: Path, holder: Holder | None) -> str:
         return "another session has just finished; try again"
     said = f"another session is measuring: {holder}"
     if holder.is_alive is None:
+        hours = f"{STOPPED / 3600:g} h"
         said += f"; it cannot be seen from here: if it has ended, remove {path}"
-        if holder.beats:
-            hours = f"{STOPPED / 3600:g} h"
-            said += f", or wait: the next session takes over {hours} after its last heartbeat"
+        said += f", or wait: the next session takes over {hours} after its last heartbeat"
     return said
 
 
@@ -396,20 +390,16 @@ def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) ->
         why = "not the record of a session; the next session replaces it"
         failed.append(Rejected(path, 0, why))
         return None
-    if record and record.ended is None and not _is_held(perflogs, record):
-        if not lock_path(perflogs).exists():
-            why = "its end could not be recorded; was the disk full, or the lock removed by hand?"
-            return replace(record, how=FAILED, reason=why)
-        return replace(record, how=KILLED, reason=f"by a signal, or {record.host} restarted")
-    return record
-
-
-def _is_held(perflogs: Path, record: LastSession) -> bool:
-    try:
+    if record is None or record.ended is not None:
+        return record
+    with suppress(SessionError):
         holder = read_holder(perflogs)
-    except SessionError:
-        return False
-    return bool(holder and holder.session == record.session and holder.is_alive is not False)
+        if holder and holder.session == record.session and holder.is_alive is not False:
+            return record
+    if not lock_path(perflogs).exists():
+        why = "its end could not be recorded; was the disk full, or the lock removed by hand?"
+        return replace(record, how=FAILED, reason=why)
+    return replace(record, how=KILLED, reason=f"by a signal, or {record.host} restarted")
 
 
 def _write_record(perflogs: Path, record: LastSession) -> LastSession:
