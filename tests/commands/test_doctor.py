@@ -156,6 +156,26 @@ def test_a_site_with_many_faults_has_a_line_for_each(site: Path, tmp_path: Path)
         assert line in said, line
 
 
+def test_channel_monitor_and_ping_of_one_name_have_a_line_each(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (site / "config" / "notify.yaml").write_text(
+        "schema: 1\nping: {env: NO_ADDRESS}\nchannels:\n"
+        "  ping: {type: command, command: [/no/such/bell]}\n"
+        "  team: {type: command, command: [/no/such/program]}\n"
+        "monitors:\n"
+        "  team: {type: nrdp, url: 'https://127.0.0.1', host: me, token: {env: NO_TOKEN}}\n"
+    )
+    said = doctor_here(site, monkeypatch)[1]
+    for line in (
+        "FAIL channel ping: /no/such/bell: no such program",
+        "FAIL channel ping: the variable NO_ADDRESS is empty or not set",
+        "FAIL channel team: /no/such/program: no such program",
+        "FAIL channel team: the variable NO_TOKEN is empty or not set",
+    ):
+        assert line in said, line
+
+
 def test_half_upgraded_and_an_unknown_reframe(site: Path, tmp_path: Path) -> None:
     old = tmp_path / "old" / "iobands-0.0.1.dist-info"
     old.mkdir(parents=True)
@@ -397,6 +417,18 @@ def test_a_report_has_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "scratch fpp write_bw 4.01 GiB/s" in text
     assert "~/site: no config/systems" in text
     assert "https://…@git.example.org/x" in text
+
+
+@pytest.mark.parametrize("home", ["/", None])
+def test_a_report_of_a_user_without_a_home(
+    home: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if home:
+        monkeypatch.setenv("HOME", home)
+    else:
+        monkeypatch.delenv("HOME")
+        monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)  # as for a number without a name
+    assert "site: /opt/site: no config" in report_of([Line("site", "/opt/site: no config")], None)
 
 
 @pytest.mark.parametrize(

@@ -244,10 +244,10 @@ def _channels(path: Path) -> Iterator[Line]:
     except FileError as error:
         yield failed("notifications", str(error), "correct it")
         return
-    options = {each.name: each.options for each in (*settings.channels, *settings.monitors)}
+    options = [(each.name, each.options) for each in (*settings.channels, *settings.monitors)]
     if settings.ping:
-        options["ping"] = {"url": settings.ping}
-    for name, each in options.items():
+        options.append(("ping", {"url": settings.ping}))
+    for name, each in options:
         try:
             yield Line(f"channel {name}", scrubbed(_reached(each)))
         except (SendError, ValueError) as error:  # the latter of what is no address

@@ -196,7 +196,10 @@ def report_of(found: list[Line], site: Path | None) -> str:
         blocks.append(f"{name}:\n{content.decode(errors='replace')}")
     # before the secrets in use: one of them may be the beginning of this address
     text = scrubbed(_HOOK.sub(r"\1…", "\n\n".join(blocks)))
-    for private, instead in {re.escape(str(Path.home())) + r"\b": "~", **_PRIVATE}.items():
+    with suppress(RuntimeError):  # this user has no home
+        if (home := str(Path.home())) != "/":
+            text = re.sub(re.escape(home) + r"\b", "~", text)
+    for private, instead in _PRIVATE.items():
         text = re.sub(private, instead, text)
     return text + "\n"
 
