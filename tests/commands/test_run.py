@@ -103,6 +103,29 @@ def test_a_damaged_file_of_whom_to_tell_costs_no_night(
     observed(**done.cells(), next_run=(again.returncode, len(pings.asked)) == (0, 2))
 
 
+def test_a_mistake_in_the_site_file_of_another_system_ends_no_session(
+    root: Path, iobands: Command, pings: Web
+) -> None:
+    (root / "config" / "systems" / "other.py").write_text("system = {")
+    (root / "perflogs" / "other" / "leftovers").mkdir(parents=True)
+    done = iobands("run", "--notify", cwd=root)
+    assert done.stdout.startswith("IOBANDS OK")
+    assert "iobands: run directories of other may stay: " in done.stderr
+    assert "other.py: SyntaxError: " in done.stderr
+    assert (done.returncode, [each.path for each in pings.asked]) == (0, ["/uuid/start", "/uuid"])
+
+
+def test_a_dashboard_that_cannot_be_written_costs_no_message(
+    root: Path, iobands: Command, pings: Web
+) -> None:
+    (root / "page").write_text("in the way")
+    done = iobands("run", "--notify", "--report", "page", cwd=root)
+    assert done.stdout.startswith("IOBANDS OK")
+    assert "the dashboard is not written: " in done.stderr
+    assert done.returncode == 3
+    assert [each.path for each in pings.asked] == ["/uuid/start", "/uuid/fail"]
+
+
 def test_a_session_pushes_by_itself_and_a_store_that_is_down_costs_it_nothing(
     root: Path, iobands: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -241,6 +241,22 @@ def test_the_site_limits_what_is_measured_again(
     assert ("varying fpp write_bw" in dry) != is_off
 
 
+def test_a_mistake_in_the_site_file_of_another_system_ends_no_session(
+    root: Path, rate: Callable[[float], None], iobands: Command
+) -> None:
+    path = root / "perflogs" / "here" / "local" / "Varying.log"
+    lines = path.read_text().replace("|here|", "|there|").splitlines()
+    there = root / "perflogs" / "there" / "local" / "Varying.log"
+    there.parent.mkdir(parents=True)
+    low = dict(zip(COLUMNS.split("|"), lines[-1].split("|"), strict=True)) | {"perf_value": "0.7"}
+    there.write_text("\n".join([*lines[:-1], "|".join(low.values()), ""]))
+    (root / "config" / "systems" / "there.py").write_text("system = {")
+    done = iobands("run", cwd=root)
+    assert "IOBANDS" in done.stdout.splitlines()[0]
+    assert "there.py: SyntaxError: " in done.stderr
+    assert purposes(root) == ["scheduled"]
+
+
 def test_a_check_that_is_gone(root: Path, rate: Callable[[float], None], iobands: Command) -> None:
     rate(0.7)
     iobands("run", cwd=root)

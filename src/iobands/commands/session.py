@@ -21,7 +21,7 @@ from iobands.commands.status import log_news, print_digest
 from iobands.judge.memory import write_memory
 from iobands.judge.site import JudgedSite
 from iobands.judge.suspects import asks_of, repeats_of
-from iobands.model import OK, Ask, FileError, SessionError, worst
+from iobands.model import OK, Ask, FileError, worst
 from iobands.notify import deliver
 from iobands.notify.outbox import Outbox, Settings, read_settings
 from iobands.snapshot import Snapshot, State
@@ -55,8 +55,8 @@ class Session:
 
         try:
             outcome = self._at_work(lambda at: measure.measure(at, selection, self.limit, judge))
-        except (SessionError, typer.Exit) as end:
-            why = end if isinstance(end, SessionError) else end.__cause__
+        except Exception as end:
+            why = end.__cause__ if isinstance(end, typer.Exit) else end
             _ping(people, "fail", str(why or ""))
             raise
         problems = [*outcome.problems, *unread]
@@ -99,7 +99,12 @@ class Session:
         memory = self.judged.memory if self.judged else None
         judged = checked(judge(memory=memory), partial(judge, memory={}))
         now = datetime.now(timezone.utc)
-        planned, asked = _timed(options, judged), measure.read_plan(perflogs).asked
+        planned: tuple[Ask, ...] = ()
+            planned = _timed(options, judged)
+        except FileError as error:  # ReFrame took this system's site file, so it is another one's
+            cli.note(f"nothing is measured again: {error}")
+        try:
+            asked = measure.read_plan(perflogs).asked
         try:
             measure.write_plan(perflogs, measure.Plan(now, inputs, planned, asked), now)
         except OSError as error:
@@ -110,7 +115,7 @@ class Session:
     def _conclude(
         self,
         notes: Sequence[str],
-        problems: Sequence[str],
+        problems: list[str],
         people: Settings | None,
         show: Callable[[Snapshot], None],
     ) -> tuple[Snapshot, int]:
@@ -128,7 +133,10 @@ class Session:
             cli.note(f"the judge's memory is not kept, which costs time: {error}")
         show(site)
         if self.dashboard:
-            report_to(self.dashboard, self.judged, options.config_of("systems"))
+            try:
+                report_to(self.dashboard, self.judged, options.config_of("systems"))
+            except (FileError, OSError) as error:  # which costs no message
+                problems.append(f"the dashboard is not written: {error}")
         for note in notes:
             cli.note(note)
         status = worst([site.exit_status, cli.problems(problems)])

@@ -32,7 +32,7 @@ from typing import Any, Final
 from iobands.measure.documents import decoded, read_object, write_document
 from iobands.measure.processes import Process, cluster_of, has_ended
 from iobands.measure.reframe import ReadSiteFile, suite_of
-from iobands.model import SESSION_ENV, Leftover, Unusable, mounts, path_part
+from iobands.model import SESSION_ENV, FileError, Leftover, Unusable, mounts, path_part
 
 #: The last part of a run directory's path.
 _NAME: Final = re.compile(r"iobands-\w+-\w{10}", re.ASCII)
@@ -237,13 +237,26 @@ def sweep(
 
 
 def clean_up(
-    root: Path, system: str | None, read_site_file: ReadSiteFile, *, dry_run: bool = False
+    root: Path,
+    system: str | None,
+    read_site_file: ReadSiteFile,
+    failed: list[str] | None = None,
+    *,
+    dry_run: bool = False,
 ) -> list[SweepOutcome]:
-    """Sweep the notes of `system`, which may name a partition, or of all systems that have some."""
+    """Sweep the notes of `system`, which may name a partition, or of all systems that have some.
+
+    A system that fails raises FileError or OSError, or costs the others nothing and is in `failed`.
+    """
     outcomes = []
     for notes in _all_notes(root / "perflogs", (system or "").partition(":")[0] or None):
-        roots = _roots(root, read_site_file(notes.parent.name).partitions)
-        outcomes += sweep(notes, roots, dry_run=dry_run)
+        try:
+            roots = _roots(root, read_site_file(notes.parent.name).partitions)
+            outcomes += sweep(notes, roots, dry_run=dry_run)
+        except (FileError, OSError) as error:
+            if failed is None:
+                raise
+            failed.append(f"run directories of {notes.parent.name} may stay: {error}")
     return outcomes
 
 

@@ -89,10 +89,10 @@ def measure(
     with _opened(perflogs, f"iobands run --tag {selection.tag}") as (holder, notes):
         with _refusing(perflogs):
             begun, outcome = _recorded(at, selection, holder, limit)
-        outcome = replace(outcome, notes=(*notes, *outcome.notes))
         if outcome.how == INTERRUPTED:
             raise SessionError("; ".join(outcome.problems))
-        clean_up(at.root, selection.system, at.read_site_file)
+        clean_up(at.root, selection.system, at.read_site_file, notes)
+        outcome = replace(outcome, notes=(*notes, *outcome.notes))
         asks = judge()
         if asks and outcome.how == COMPLETED and selection.purpose == SCHEDULED:
             again = _ask_again(at, asks, holder.session, end - time.monotonic())
@@ -183,7 +183,7 @@ def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome |
             again = _ask_again(at, judge(), holder.session, limit)
             ended = end_rest(perflogs, holder.session, waited=again.how == COMPLETED)
             if again.measured or again.notes or again.problems:
-                clean_up(at.root, None, at.read_site_file)
+                clean_up(at.root, None, at.read_site_file, notes)
                 judge()
     except lock.BusyError:
         return None
