@@ -8,21 +8,18 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from iobands.commands import cli
-from iobands.commands.judging import judgement_of
+from iobands.commands.judging import JudgedSite, judgement_of
 from iobands.measure import Listener, Selection, SessionError, Workplace, exactly
 from iobands.measure import measure as measure_session
 from iobands.model import LIMIT, MAINTENANCE, replace_file
 from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, begun
 from iobands.source.action_log import append, deciding, read_log
 from iobands.views import blocks, output_width, plural
-
-if TYPE_CHECKING:
-    from iobands.judge.site import JudgedSite
 
 maintenance = typer.Typer(
     rich_markup_mode=None,

@@ -15,11 +15,10 @@ import typer
 from iobands import measure
 from iobands.commands import cli
 from iobands.commands.export import push_after
-from iobands.commands.judging import checked, judgement_of, site_of
+from iobands.commands.judging import JudgedSite, checked, judgement_of, site_of
 from iobands.commands.report import report_to
 from iobands.commands.status import log_news, print_digest
 from iobands.judge.memory import write_memory
-from iobands.judge.site import JudgedSite
 from iobands.judge.suspects import asks_of, repeats_of
 from iobands.model import OK, Ask, FileError, worst
 from iobands.notify import deliver
@@ -100,12 +99,12 @@ class Session:
         judged = checked(judge(memory=memory), partial(judge, memory={}))
         now = datetime.now(timezone.utc)
         planned: tuple[Ask, ...] = ()
+        try:
             planned = _timed(options, judged)
         except FileError as error:  # ReFrame took this system's site file, so it is another one's
             cli.note(f"nothing is measured again: {error}")
         try:
             asked = measure.read_plan(perflogs).asked
-        try:
             measure.write_plan(perflogs, measure.Plan(now, inputs, planned, asked), now)
         except OSError as error:
             cli.note(f"the plan of further runs is not written: {error}")
