@@ -23,11 +23,8 @@ STARTS = {
     "src/iobands/measure/reframe.py": {"subprocess"},
     "src/iobands/measure/run_directories.py": {"subprocess", "import_module"},
     "src/iobands/notify/channels.py": {"subprocess"},
+    # also for `iobands doctor` and for a new site file: the programs of this machine
     "src/iobands/measure/processes.py": {"subprocess"},
-    # the scheduler and MPI of this machine, once, for a new site file
-    "src/iobands/measure/site_directory.py": {"subprocess"},
-    # the programs that a site file names, by `iobands doctor`
-    "src/iobands/commands/checkup.py": {"subprocess"},
     # ReFrame, by hand
     "src/iobands/commands/doctor.py": {"execv"},
     # site files by their names in config/systems

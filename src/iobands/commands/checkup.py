@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import socket
-import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from iobands import measure
+from iobands.measure.processes import called
 from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, SessionError
 from iobands.notify.outbox import PORTS, TRACKERS, SendError, read_settings, scrubbed, secret
 from iobands.source.perflog import unknown_columns
@@ -282,16 +282,5 @@ def _reached(options: Mapping[str, Any]) -> str:
 
 def said_by(*command: str) -> str:
     """Return what a program prints; nothing if it is missing or hangs."""
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip()
+    done = called(command, _SECONDS)
+    return done.stdout.strip() if done else ""

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from iobands.model import SESSION_ENV, read_small
 
@@ -162,7 +162,6 @@ def end_session(session: str) -> tuple[int, list[Process]]:
 
 JOBS_NAME: Final = ".session.jobs"
 _LARGEST: Final = 2**20  # bytes of notes that are read
-_TEXT: Final[dict[str, Any]] = {"capture_output": True, "text": True, "errors": "replace"}
 _PATIENCE: Final = 30  # seconds for a scheduler's answer
 _PAUSE: Final = 2  # seconds between two questions
 _NONE_OF_LSF: Final = "is not found|No unfinished job found"
@@ -238,7 +237,7 @@ _SCHEDULERS: Final = {
 def cluster_of(scheduler: str) -> str | None:
     """Return the name of the scheduler's cluster, None if it does not say."""
     known = _SCHEDULERS.get(scheduler)
-    said = _call(known.cluster) if known and known.cluster else None
+    said = called(known.cluster) if known and known.cluster else None
     found = re.search(known.cluster_is, said.stdout, re.MULTILINE) if known and said else None
     return found[1] if found else None
 
@@ -249,7 +248,7 @@ def has_ended(scheduler: str, jobid: str) -> bool | None:
     known = _SCHEDULERS.get(scheduler)
     if not known or not re.fullmatch(known.jobid, jobid):
         return None
-    said = _call([word.format(job=jobid) for word in known.state])
+    said = called([word.format(job=jobid) for word in known.state])
     text = said.stdout + said.stderr if said else ""
     if re.search(known.over, text):
         return True
@@ -299,7 +298,7 @@ def cancel_jobs(perflogs: Path) -> list[str]:
         if (jobs := _jobs_named(scheduler, name)) is None:
             silent.append(f"{job} of {scheduler}")
         elif job in jobs:
-            _call([*_SCHEDULERS[scheduler].cancel, job])
+            called([*_SCHEDULERS[scheduler].cancel, job])
             cancelled.append(job)
     forget_jobs(perflogs)
     strange = len({*lines}) - len(asked)
@@ -326,7 +325,7 @@ def _jobs_named(scheduler: str, name: str) -> frozenset[str] | None:
         user = pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
         return None
-    said = _call([word.format(user=user, name=name) for word in known.named])
+    said = called([word.format(user=user, name=name) for word in known.named])
     # bjobs fails if there is no such job
     if said is None or (said.returncode and not re.search(_NONE_OF_LSF, said.stderr)):
         return None
@@ -334,11 +333,14 @@ def _jobs_named(scheduler: str, name: str) -> frozenset[str] | None:
     return frozenset(words) if all(re.fullmatch(known.jobid, word) for word in words) else None
 
 
-def _call(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
-    """Return how a command of a scheduler ended, None if it cannot be called or does not answer."""
+def called(
+    command: Sequence[str], seconds: float = _PATIENCE
+) -> subprocess.CompletedProcess[str] | None:
+    """Return how a command ended, None if it cannot be called or does not end within `seconds`."""
+    null, errors = subprocess.DEVNULL, "replace"
     try:
         return subprocess.run(
-            command, stdin=subprocess.DEVNULL, check=False, timeout=_PATIENCE, **_TEXT
+            command, stdin=null, capture_output=True, errors=errors, timeout=seconds, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -159,7 +159,6 @@ _UNTESTED: Final = re.compile(r"iobands: (ReFrame \S+ is not tested;.*)")
 _GIVEN_UP: Final = re.compile(f"iobands: ({SILENT}.*)")
 #: The output of the last session, below the perflogs.
 LOG: Final = "iobands-run.log"
-_TEXT: Final = {"text": True, "errors": "replace"}
 _FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
 _TAIL: Final = 5  # lines of the output in a message
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -249,7 +248,7 @@ def _options(root: Path, **more: str) -> dict[str, Any]:
     """Return how ReFrame is called: without its own settings, which may move the results."""
     names = [each for each in os.environ if each == "RFM_SYSTEM" or not each.startswith("RFM_")]
     environment = {name: os.environ[name] for name in names} | {SITE_ENV: str(root)} | more
-    return {"cwd": root, "env": environment, "stdin": subprocess.DEVNULL, **_TEXT}
+    return {"cwd": root, "env": environment, "stdin": subprocess.DEVNULL, "errors": "replace"}
 
 
 def run_checks(

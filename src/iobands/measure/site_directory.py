@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import socket
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from pprint import pformat
 from shutil import copy2, copymode
 from typing import Any, Final
 
+from iobands.measure.processes import called
 from iobands.measure.reframe import installed_suite
 from iobands.model import FileError, mounts, replace_file
 
@@ -96,13 +96,8 @@ def machine() -> Machine:
 
 
 def _said(*command: str) -> str:
-    null = subprocess.DEVNULL
-    try:
-        return subprocess.check_output(
-            command, text=True, timeout=_SECONDS, stdin=null, stderr=null
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
+    done = called(command, _SECONDS)
+    return done.stdout if done and not done.returncode else ""
 
 
 def partitions_of(sinfo: str) -> tuple[Partition, ...]:
