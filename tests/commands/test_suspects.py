@@ -8,12 +8,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
+from iobands.measure import read_plan, write_plan
 from iobands.measure.lock import SUSPECTS, acquire, new_holder, read_holder, release
+from iobands.measure.plan import Asked
 from tests.conftest import Command, Ended
 from tests.factory import COLUMNS, line
 
@@ -239,6 +242,19 @@ def test_the_site_limits_what_is_measured_again(
     is_off = 0 in limit.values() or "0h" in limit.values()
     assert ("switches repeats off" in dry) == is_off
     assert ("varying fpp write_bw" in dry) != is_off
+
+
+def test_node_hours_of_yesterday_are_not_spent(
+    root: Path, rate: Callable[[float], None], iobands: Command
+) -> None:
+    rate(0.7)
+    iobands("run", cwd=root)
+    now = datetime.now(timezone.utc)
+    plan, asked = read_plan(root / "perflogs"), ("here:local", "builtin", "Other", "", "")
+    past = tuple(Asked(now - timedelta(hours=hours), asked, 3.0) for hours in (30, 20))
+    write_plan(root / "perflogs", replace(plan, asked=past), now - timedelta(hours=10))
+    dry = iobands("run", "--suspects", "--dry-run", cwd=root).stdout
+    assert "20 node hours in 24 hours, 3 of them spent" in " ".join(dry.split())
 
 
 def test_a_mistake_in_the_site_file_of_another_system_ends_no_session(

@@ -162,7 +162,7 @@ def show_plan(options: cli.SiteOptions) -> None:
     lines = [*chain(*table)] if rows else ["Nothing is measured again in the next 24 hours."]
     for place in places:
         own = measure.limits_of(read, place)
-        spent = sum(each.node_hours for each in asked if each.check[0] == place)
+        spent = sum(e.node_hours for e in asked if e.check[0] == place and now - e.when < _DAY)
         if own.allow:
             hours = f"{own.node_hours_per_day:g} node hours in 24 hours, {spent:.3g} of them spent"
             text = f"every {own.every:.3g} h, at most {own.per_day} runs of a check and {hours}"
