@@ -18,7 +18,7 @@ from iobands.commands import cli
 from iobands.commands.judging import known_of, site_of, sites_in_store
 from iobands.judge.site import JudgedSite, judge
 from iobands.model import NODE, TARGET, UNKNOWN, WORST_STATUS_FIRST, printable, replace_file, worst
-from iobands.snapshot import Acknowledgement, Alert, AlertEvent, LedgerEntry, Snapshot
+from iobands.snapshot import Alert, AlertEvent, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
 from iobands.source.action_log import ALERT_LOG, OutdatedError, alert_log, append_events
 from iobands.views import plural
@@ -174,7 +174,8 @@ def alerts(
     site = site_of(options)
     found = site.ledger
     shown = found.entries if every else found.entries[:_SHOWN]
-    table = [_HEADINGS, *(_row(each, site) for each in shown)]
+    quiet = {(a.number, a.subject): a.acknowledgement for a in site.alerts if a.is_quiet}
+    table = [_HEADINGS, *(_row(each, site, (each.number, each.subject) in quiet) for each in shown)]
     head, *rows = views.blocks(table, views.output_width(), wrapped=(5,), right=(0, 4), indent="")
     lines = head if shown else ["No alert so far."]
     for entry, row in zip(shown, rows, strict=True):
@@ -183,7 +184,7 @@ def alerts(
             lines.append(f"{_BELOW}cause: {entry.cause.what}")
         if entry.who:  # who ended it, and why
             lines.append(f"{_BELOW}{entry.ending}")
-        elif known := _quiet(site).get((entry.number, entry.subject)):
+        elif known := quiet.get((entry.number, entry.subject)):
             action = known.action
             when = views.day_text(action.when, site.now)
             lines.append(f"{_BELOW}{action.owner or action.who}, {when}: {action.reason}")
@@ -199,17 +200,10 @@ def alerts(
     cli.say(*lines, *(["", figures] if figures else []))
 
 
-def _quiet(site: Snapshot) -> dict[tuple[int | None, str], Acknowledgement]:
-    """Return what people said of the alerts that are acknowledged, by number and subject."""
-    every = (((a.number, a.subject), a.acknowledgement) for a in site.alerts if a.is_quiet)
-    return {name: known for name, known in every if known}
-
-
-def _row(entry: LedgerEntry, site: Snapshot) -> tuple[str, ...]:
+def _row(entry: LedgerEntry, site: Snapshot, is_quiet: bool) -> tuple[str, ...]:
     times = (entry.since, entry.raised, entry.ended)
     days = (views.day_text(each, site.now) if each else "-" for each in times)
-    still = "acknowledged" if (entry.number, entry.subject) in _quiet(site) else "open"
-    ended = "" if entry.who else entry.end or still
+    ended = "" if entry.who else entry.end or ("acknowledged" if is_quiet else "open")
     change = views.percent(entry.ratio) if entry.ratio else "-"
     return (str(entry.number or "-"), *days, change, entry.subject, ended)
 
