@@ -59,6 +59,23 @@ def test_the_list_says_who_acknowledged_an_alert_when_and_why(site: Path) -> Non
     assert f"\n       joe, {today.day} {today:%b}: a switch\n" in call("alerts")[1]
 
 
+def test_an_alert_of_another_system_with_the_same_number_is_open(site: Path) -> None:
+    for ago, system in enumerate(("here", "there"), 1):
+        last = (NOW - (datetime.now(timezone.utc) - ago * RAN)) / timedelta(days=1)
+        rows = [
+            row
+            for seed, pattern in enumerate(("fpp", "ssf"))
+            for row in daily(
+                levels((105, 1), (15, 0.6), seed=seed), last=last, system=system, pattern=pattern
+            )
+        ]
+        write_perflog(site / "perflogs", rows, system=system)
+    call("alerts")
+    assert call("acknowledge", "1", "--system", "here", "--reason", "x")[0] == 0
+    words = [line.split() for line in call("alerts")[1].splitlines() if "disk writes" in line]
+    assert sorted((each[0], each[-1]) for each in words) == [("1", "acknowledged"), ("1", "open")]
+
+
 def test_an_unknown_name_gets_the_open_alerts_and_the_closest_series(site: Path) -> None:
     done, said = call("explain", "home fqq")
     assert done == 3
