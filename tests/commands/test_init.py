@@ -2,6 +2,7 @@
 
 import json
 import runpy
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from config.validation import CONTRACT
 from iobands.measure import site_directory
+from iobands.measure.lock import acquire, new_holder, release
 from iobands.measure.reframe import installed_suite
 from iobands.measure.site_directory import (
     FoundFileSystem,
@@ -183,6 +185,19 @@ def test_a_clone_becomes_a_site_with_the_same_digest(tmp_path: Path, iobands: Co
     ]
     assert digests[0].stdout == digests[1].stdout
     assert "degraded" in digests[0].stdout
+
+
+def test_a_clone_is_copied_unless_a_session_runs_there(tmp_path: Path, iobands: Command) -> None:
+    perflogs, holder = tmp_path / "clone" / "perflogs", new_holder("iobands run")
+    perflogs.mkdir(parents=True)
+    (tmp_path / "clone" / "config" / "systems").mkdir(parents=True)
+    acquire(perflogs, holder)
+    refused = iobands("init", "site", "--from-clone", "clone", cwd=tmp_path)
+    assert (refused.returncode, "a session runs there" in refused.stderr) == (3, True)
+    release(perflogs, holder.session)
+    acquire(perflogs, replace(holder, processes=(replace(holder.processes[0], boot="before"),)))
+    done = iobands("init", "site", "--from-clone", "clone", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_check_knows_a_directory_of_several_systems(tmp_path: Path, iobands: Command) -> None:

@@ -287,7 +287,8 @@ def _name(given: str | None, template: str, found: site_directory.Machine) -> st
 def _refuse_busy(clone: Path) -> None:
     if not cli.is_site(clone):
         raise cli.failure(f"{clone}: no clone with a site; there is no config/systems")
-    if holder := measure.read_holder(clone / "perflogs"):
+    holder = measure.read_holder(clone / "perflogs")
+    if holder and holder.is_alive is not False:
         raise cli.failure(f"{clone}: a session runs there ({holder}); wait for its end")
 
 
