@@ -176,6 +176,15 @@ def test_channel_monitor_and_ping_of_one_name_have_a_line_each(
         assert line in said, line
 
 
+def test_a_link_to_this_iobands_is_no_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "iobands").symlink_to(PACKAGE / "iobands")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert "another iobands" not in call("doctor")[1]
+
+
 def test_half_upgraded_and_an_unknown_reframe(site: Path, tmp_path: Path) -> None:
     old = tmp_path / "old" / "iobands-0.0.1.dist-info"
     old.mkdir(parents=True)

@@ -102,7 +102,7 @@ def _copies() -> Iterator[Line]:
     """Yield each other iobands that ReFrame or cron may import."""
     here = Path(iobands.__file__).resolve().parent
     entries = [*os.environ.get("PYTHONPATH", "").split(os.pathsep), *sys.path]
-    found = {Path(entry).resolve() / "iobands" for entry in entries if entry} - {here}
+    found = {(Path(entry) / "iobands").resolve() for entry in entries if entry} - {here}
     for other in sorted(each for each in found if (each / "version.py").is_file()):
         yield failed("another iobands", str(other), "unset PYTHONPATH, or uninstall one of them")
 
