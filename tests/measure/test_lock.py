@@ -215,7 +215,7 @@ def test_without_a_sign_of_life_it_is_taken_over(tmp_path: Path) -> None:
 def test_how_far_a_clock_is_off(
     hours: float, off: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock_module, "time_there", lambda _: time.time() - 3600 * hours - 1e-3)
+    monkeypatch.setattr(lock_module, "time_there", lambda _: time.time() - 3600 * hours)
     assert f" is {off} the clock of the file system" in str(clock_problem(tmp_path))
 
 

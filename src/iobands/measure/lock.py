@@ -289,9 +289,9 @@ def clock_problem(directory: Path) -> str | None:
     ahead = time.time() - time_there(directory)
     if abs(ahead) < _CLOCK_OFF:
         return None
-    units = {"days": 86_400, "hours": 3600, "minutes": 60}
-    unit, seconds = next(each for each in units.items() if abs(ahead) >= 2 * each[1])
-    off = f"{abs(ahead) / seconds:.0f} {unit} {'ahead of' if ahead > 0 else 'behind'}"
+    minutes, units = round(abs(ahead) / 60), {"days": 24 * 60, "hours": 60, "minutes": 1}
+    unit, size = next(each for each in units.items() if minutes >= 2 * each[1])
+    off = f"{minutes / size:.0f} {unit} {'ahead of' if ahead > 0 else 'behind'}"
     return (
         f"the clock of {socket.gethostname()} is {off} the clock of the file system of "
         f"{directory}: one of them is wrong, and the samples may have wrong dates"
