@@ -30,7 +30,7 @@ from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any, Final
 
-from iobands.measure.lock import Holder, join, read_holder
+from iobands.measure.lock import join, read_holder
 from iobands.measure.perflogs import end_lines, reconcile, require_writable
 from iobands.measure.run_reports import SILENT, report_files
 from iobands.measure.session import close_session, open_session
@@ -80,7 +80,10 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
     parent = found if found and found.session == os.environ.get(SESSION_ENV) else None
     if parent:
         join(perflogs, parent)
-        _end_with_parent(parent)
+        # the kernel ends this process when `iobands run` ends, even by SIGKILL
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if not parent.processes[0].is_alive():  # it ended before
+            raise SessionError("iobands run has ended")
     holder, notes = (parent, []) if parent else open_session(perflogs, "reframe -r")
     try:
         require_writable(perflogs, system)
@@ -94,13 +97,6 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
         os.environ[SESSION_ENV] = holder.session  # for its jobs
         atexit.register(_close_by_hand, perflogs, holder.session, {*report_files(perflogs)})
     return holder.session
-
-
-def _end_with_parent(holder: Holder) -> None:
-    """Have the kernel end this process when `iobands run` ends, even by SIGKILL."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if not holder.processes[0].is_alive():  # it ended before
-        raise SessionError("iobands run has ended")
 
 
 def _close_by_hand(perflogs: Path, session: str, before: set[Path]) -> None:

@@ -211,6 +211,7 @@ def sweep(
     removed. `dry_run` removes nothing: what it would remove `stays` without a reason.
     """
     names = frozenset(own)
+    mounted = [point for point, _ in mounts()]
     todo: dict[Path, list[tuple[Note, str]]] = {}
     outcomes = []
     for note in [note for _, note in read_notes(notes) if note]:
@@ -225,7 +226,7 @@ def sweep(
             outcomes.append(SweepOutcome(note, "stays", f"its job does not end: pid {pids}"))
         elif root not in roots:
             outcomes.append(SweepOutcome(note, "away", f"{root} is not in the site configuration"))
-        elif _is_mounted_below(str(note.path)):
+        elif any(f"{point}/".startswith((f"{note.path}/", f"{note.path}.")) for point in mounted):
             outcomes.append(SweepOutcome(note, "stays", "something is mounted below it"))
         else:
             todo.setdefault(root, []).append((note, why or ""))
@@ -278,12 +279,6 @@ def of_suite(site: Path, module: str) -> Any:  # noqa: ANN401
     if suite not in sys.path:
         sys.path.append(suite)
     return import_module(module)
-
-
-def _is_mounted_below(path: str) -> bool:
-    """Whether a file system is mounted at `path` or below it, bind mounts included."""
-    below = (f"{path}/", f"{path}.")
-    return any(point == path or point.startswith(below) for point, _ in mounts())
 
 
 def arguments(root: Path, types: Sequence[str], notes: Iterable[tuple[Note, str]]) -> list[str]:

@@ -239,7 +239,12 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
             found, seconds = totals_of(load_report(first))
             counts |= found
         except Unusable as error:
-            problems.append(f"{first}: {_why_damaged(first, perflogs, error)}")
+            why = f"{error}; ReFrame's output is in {perflogs / LOG}"
+            try:
+                require_room(first.parent)
+            except OSError as full:
+                why = full.strerror or str(full)
+            problems.append(f"{first}: {why}")
     if ended.repeated:
         counts["repeated"] = len(ended.repeated)
     again = "run again because the infrastructure failed"
@@ -261,15 +266,6 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
     elif counts.get("ran", counts["expected"]) < counts["expected"]:
         problems.insert(0, f"{counts['ran']} of {counts['expected']} expected test cases ran")
     return SessionOutcome(ended.how, counts, tuple(problems), tuple(notes), seconds)
-
-
-def _why_damaged(report: Path, perflogs: Path, error: Unusable) -> str:
-    """Return why a run report cannot be read: a full disk, or else `error`."""
-    try:
-        require_room(report.parent)
-    except OSError as why:
-        return why.strerror or str(why)
-    return f"{error}; ReFrame's output is in {perflogs / LOG}"
 
 
 def _why_nothing(
