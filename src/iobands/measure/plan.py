@@ -96,9 +96,12 @@ def limits_of(read_site_file: ReadSiteFile, place: str) -> Limits:
 
 def inputs_of(config: Path) -> dict[str, Stamp]:
     """Return the files that a plan is made from."""
-    paths = (path for name in _INPUTS for path in sorted((config / name).glob("[!._]*.*")))
-    found = ((f"{path.parent.name}/{path.name}", path.stat()) for path in paths)
-    return {name: (about.st_mtime_ns, about.st_size) for name, about in found}
+    found: dict[str, Stamp] = {}
+    for path in (path for name in _INPUTS for path in sorted((config / name).glob("[!._]*.*"))):
+        with suppress(OSError):  # it has just gone, or is a link to nothing
+            about = path.stat()
+            found[f"{path.parent.name}/{path.name}"] = (about.st_mtime_ns, about.st_size)
+    return found
 
 
 def timed(
