@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from iobands.judge.site import read_site
-from iobands.snapshot import REBASELINE, RESOLVE, Action, Severity, Snapshot, State
+from iobands.snapshot import (
+    GREW,
+    REBASELINE,
+    RESOLVE,
+    Action,
+    AlertEvent,
+    Severity,
+    Snapshot,
+    State,
+)
 from iobands.source.action_log import append, append_events
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import DAY, EIGHT, SiteFiles, slow
@@ -141,6 +150,20 @@ def test_an_alert_of_which_a_part_had_recovered_ends_as_the_person_ended_it(tmp_
     assert (past.end, past.ended) == ("resolved", action.when)
     (entry,) = found.ledger.entries
     assert (entry.number, entry.ending) == (1, "resolved by jane: a reason")
+
+
+def test_a_series_that_joined_as_an_alert_closed_hides_no_end(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(0.5, since=40, file_system="a", pattern="fpp"))
+    when = files.act(RESOLVE, "1", now=NOW - 5 * DAY, force=True).when
+    judged = files.judge(NOW - 4.9 * DAY, as_of=True)
+    (other,) = (each.name for each in judged.snapshot.series if each.label == "b ssf ucx write_bw")
+    for system, events in judged.news.items():
+        late = AlertEvent(when, 1, GREW, names=(other,))
+        append_events(files.perflogs, system, [*events, late])
+    found = files.read(as_of=True)
+    (past,) = (each for each in found.past if each.number == 1)
+    assert (past.end, past.ended) == ("resolved", when)
+    assert len([each for each in found.ledger.entries if each.ended == when]) == 1
 
 
 def test_an_unstable_series_that_is_resolved_was_unstable_and_has_no_size(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from iobands.judge.onset import onset_of
 from iobands.snapshot import (
     ACKNOWLEDGE,
     CAUSED,
+    CLOSED,
     DOWN,
     FLAKY,
     MERGED,
@@ -231,9 +232,10 @@ def _of_story(system: System, story: Story) -> Alert:
     # since when a target was slow that is fast again is not known
     dated = [e for e in story.found if not (e.over and isinstance(e.source, PeerName))]
     lead = min(dated or story.found, key=lambda each: each.raised, default=None)
-    end = "" if is_open else _end_of(story.events[-1])
+    ends = [_end_of(each) for each in story.events if each.kind in (CLOSED, MERGED)]
+    end = "" if is_open else next(reversed(ends), "")
     is_answered = end in ENDED_BY.values()
-    ends = [each.ended for each in story.certain if each.ended and not is_answered]
+    lasted = [each.ended for each in story.certain if each.ended and not is_answered]
     score = max((_score(each, system.series) for each in parts), default=0.0)
     alert = Alert(
         severity,
@@ -250,7 +252,7 @@ def _of_story(system: System, story: Story) -> Alert:
         system=system.name,
         shared=shared_by(series, system.series.values()) if len(series) > 1 else None,
         events=tuple(story.events),
-        ended=story.closed and max(ends, default=story.closed),
+        ended=story.closed and max(lasted, default=story.closed),
         end=end,
     )
     return _with_peer(system, alert, peers[0]) if peers else alert
