@@ -19,7 +19,7 @@ from iobands.commands.report import _mount_of, published_of
 from iobands.judge.site import read_site
 from iobands.model import Leftover
 from iobands.snapshot import Cause, CauseKind, Snapshot, public
-from iobands.views.dashboard.overview import headline
+from iobands.views.dashboard.overview import headline, overview
 from iobands.views.dashboard.series import series_id
 from iobands.views.dashboard.write import write_dashboard
 from iobands.views.notes import unevenly_placed
@@ -36,7 +36,7 @@ from tests.factory import (
     write_report,
     write_session,
 )
-from tests.sites import SiteFiles, slow
+from tests.sites import DAY, SiteFiles, slow
 from tests.views.sites import everything, healthy, look
 
 SECRETS = {
@@ -363,6 +363,18 @@ def test_a_day_of_an_alert_leads_to_its_page_and_an_old_one_to_a_command(tmp_pat
     assert len(over["series"]) == 4
     assert over["since"] < over["ended"] < NOW.timestamp()
     assert found["lately"][0]["number"] == 1
+
+
+def test_alerts_of_one_number_in_two_systems_lead_to_their_own_pages(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.6, since=60, until=40, file_system="a")).read()
+    (past,), (entry,) = site.past, site.ledger.entries
+    assert past.since
+    other = replace(past, system="there", since=past.since - DAY)
+    entries = (entry, replace(entry, since=entry.since - DAY))
+    ledger = replace(site.ledger, entries=entries)
+    found = overview(replace(site, past=(past, other), ledger=ledger), {}, past=False)
+    pages = [each["page"] for each in found["lately"]]
+    assert pages == ["alerts/here-1.html", "alerts/there-1.html"]
 
 
 def test_users_see_rates_settings_commands_and_advice(tmp_path: Path) -> None:

@@ -48,7 +48,8 @@ def overview(
     """Return what the front page shows, as plain data and times; see `write_dashboard`."""
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     last = site.last_session
-    pages = {(each.number, each.subject): page_of(each) for each in with_pages(site)}
+    # systems have numbers of their own
+    pages = {(e.number, e.subject, e.since): page_of(e) for e in with_pages(site)}
     found = {
         "schema": _SCHEMA,
         "version": model.__version__,
@@ -77,7 +78,7 @@ def overview(
         "lately": [
             {
                 **picked(each, "number", "subject", "since", "ended"),
-                "page": pages.get((each.number, each.subject)),
+                "page": pages.get((each.number, each.subject, each.since)),
                 "change": percent(each.ratio) if each.ratio else "",
                 "end": each.ending,
             }
