@@ -343,6 +343,21 @@ def test_the_headline_names_the_trouble(tmp_path: Path) -> None:
     assert headline(replace(site, alerts=())) == ""
 
 
+@pytest.mark.parametrize("names", [["one"], ["one", "two"]])
+def test_the_public_sees_no_directory_of_files_that_cannot_be_read(
+    names: list[str], tmp_path: Path
+) -> None:
+    path = write_perflog(tmp_path / "a b" / "perflogs", daily([1.5] * 30))
+    for name in names:
+        path.with_name(f"{name}.log").symlink_to("/proc/self/mem")  # reading it at 0 gives EIO
+    site = look(tmp_path / "a b")
+    assert [str(tmp_path) in each.subject for each in site.alerts] == [True]
+    write_dashboard(public(site), tmp_path / "page")
+    assert str(tmp_path) not in everything_in(tmp_path / "page")
+    (alert,) = data_of(tmp_path / "page/data/site.js")["alerts"]
+    assert alert["subject"] == {1: "one.log", 2: "2 files in local"}[len(names)]
+
+
 def test_the_front_page_says_where_files_lie_unevenly_but_not_to_the_public(tmp_path: Path) -> None:
     full = {"fullest_target": "OST3", "fullest_target_percent": 97, "free_spread_percent": 80}
     write_perflog(tmp_path / "perflogs", daily([1.5] * 30, **full, busiest_target=2.5))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from iobands.judge.site import read_site
 from iobands.model import Ask, slug
+from iobands.snapshot import public
 from iobands.views.dashboard.series import details_of
 from iobands.views.explain_series import facts
 from iobands.views.notes import remarks_of
@@ -56,6 +57,9 @@ def test_a_repeat_and_what_is_planned_next(tmp_path: Path) -> None:
         if each.heading.startswith("To be measured again")
     ]
     assert note.lines == ["disk on node nid7: next repeat 04:30 (node nid7 of local may be slow)"]
+    usual = replace(ask, why="node nid7 of local may be slow")
+    shown = public(replace(site, planned=(usual,)))
+    assert ("Next repeat", "04:30: a node may be slow") in [*facts(shown, shown.series[0])]
     # a smaller mark of the same colour
     newest = int((NOW - timedelta(hours=4)).timestamp())
     assert details_of(site, series)["asked"] == [newest]

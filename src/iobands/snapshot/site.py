@@ -194,6 +194,10 @@ def _public_sample(sample: Mapping[str, object]) -> dict[str, object]:
 _INSTEAD: Final[Mapping[type, Mapping[str, Any]]] = {
     Action: {"who": "", "reason": "", "owner": None, "ticket": None},
     Alert: {"reason": ""},
+    Ask: {
+        "why": lambda text: "a node may be slow" if text.startswith(f"{model.NODE} ") else text,
+        "node": "",
+    },
     Epoch: {"reason": "", "source": ""},
     History: {"newest": _public_sample},
     LastSession: {"host": "", "reason": None},
@@ -240,4 +244,6 @@ def _public(value: Any) -> Any:  # noqa: ANN401 (any part of a snapshot)
     shown = {each.name: _public(getattr(value, each.name)) for each in fields(value)}
     for name, new in _INSTEAD.get(type(value), {}).items():
         shown[name] = new(shown[name]) if callable(new) else new
-    return replace(value, **shown)  # type: ignore[type-var]
+    if isinstance(value, Alert) and not value.members:  # a file is named without its directory
+        shown["subject"] = re.sub(r"\S*/(.*/)?", "", value.subject)
+    return replace(value, **shown)
