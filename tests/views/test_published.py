@@ -122,6 +122,12 @@ def test_a_page_agrees_until_something_in_it_changes(
     assert drift(edited, found, NOW) == ["fpp write on hdd: the page does not show 15.2"]
 
 
+def test_a_page_of_a_few_runs_agrees_with_them(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily(VALUES[:8], **LUSTRE))
+    found = published(look(tmp_path).series, SETTINGS, [])
+    assert drift(page_of(found), found, NOW) == []
+
+
 def test_a_page_drifts_as_time_goes_on(found: list[Recommended]) -> None:
     page, rates = page_of(found), found[0].rates[0]
     assert drift(page, found, rates.holds + timedelta(days=1)) == [

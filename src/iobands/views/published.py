@@ -108,17 +108,21 @@ def _interval(interval: tuple[float, float] | None) -> str:
     return "–" if interval is None else f"{figure(interval[0])}–{figure(interval[1])}"
 
 
+def _figures(rates: Rates) -> dict[str, str]:
+    """Return the figures that a page shows: a few runs say nothing of the rates to expect."""
+    is_young = rates.runs < snapshot.ENOUGH_RUNS
+    names = ("median",) if is_young else snapshot.FIGURES
+    return {name: figure(rates.figures[name]) for name in names}
+
+
 def _row(rates: Rates) -> tuple[str, ...]:
-    is_young = rates.runs < snapshot.ENOUGH_RUNS  # a few runs say nothing of the rates to expect
+    shown = _figures(rates)
     return (
         rates.pattern,
         rates.medium,
         _direction(rates.variable),
         rates.unit,
-        *(
-            figure(rates.figures[name]) if name == "median" or not is_young else "–"
-            for name in snapshot.FIGURES
-        ),
+        *(shown.get(name, "–") for name in snapshot.FIGURES),
         _interval(rates.intervals["median"]),
         str(rates.runs),
         f"{rates.first:%Y-%m-%d}",
@@ -223,7 +227,7 @@ def _said(rates: Rates) -> dict[str, Any]:
         "pattern": rates.pattern,
         "direction": _direction(rates.variable),
         "medium": rates.medium,
-        "figures": {name: figure(rates.figures[name]) for name in snapshot.FIGURES},
+        "figures": _figures(rates),
         "epoch": rates.epoch,
         "holds": f"{rates.holds:%Y-%m-%d}",
         "changed": {each.file_system: f"{each.since:%Y-%m-%d}" for each in rates.changed},
@@ -235,13 +239,13 @@ def _name(said: dict[str, Any]) -> str:
 
 
 def _differences(said: dict[str, Any], rates: Rates, now: datetime) -> Iterator[str]:
-    for name in snapshot.FIGURES:
+    for name, shown in said["figures"].items():
         value, known = rates.figures[name], rates.intervals.get(name)
         low, high = known or (value * (1 - _TOLERANCE), value * (1 + _TOLERANCE))
-        if not float(figure(low)) <= float(said["figures"][name]) <= float(figure(high)):
+        if not float(figure(low)) <= float(shown) <= float(figure(high)):
             sure = f" (95 %: {_interval(known)})" if known else ""
             is_now = f"now {figure(value)}{sure} in {rates.runs} runs"
-            yield f"{name.replace('_', ' ')} {said['figures'][name]}, {is_now}"
+            yield f"{name.replace('_', ' ')} {shown}, {is_now}"
     if said["epoch"] != rates.epoch:
         yield f"epoch {said['epoch'] or 'none'}, now {rates.epoch or 'none'}"
     for each in rates.changed:
