@@ -88,6 +88,7 @@ def test_events_of_later_are_not_known_yet(tmp_path: Path) -> None:
         ({"when": None}, "when is missing"),
         ({"cause": "rain"}, "cause is 'rain', not a cause"),
         ({"cause": {"kind": "rain"}}, "not a cause"),
+        ({"cause": {"kind": "load", "what": "x", "since": NOW.isoformat(), "odds": 0}}, "a cause"),
         ({"colour": "red"}, "unknown field 'colour'"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from iobands.model import SeriesKey
 from iobands.views.digest import chosen, explanation
-from iobands.views.notes import how_run, not_followed
+from iobands.views.notes import how_run, not_followed, uneven
 from tests.factory import daily, write_perflog
 from tests.views.sites import healthy, look
 
@@ -24,6 +24,14 @@ COLLECTIVE = "write_bw=collective:64,independent:0;read_bw=collective:0,independ
 
 def sentence(key: SeriesKey, **sample: Any) -> str:
     return " / ".join(not_followed(key, {"targets_active": 16, **sample}))
+
+
+def test_the_fullest_target_is_named_where_it_is_known_how_full_it_is() -> None:
+    sample = {"busiest_target": 2.5, "free_spread_percent": 80, "fullest_target": "OST3"}
+    alone = "the busiest target has 2.5 × its round-robin share of files"
+    why = ": OST3 is 97 % full, and targets with more free space get more files"
+    assert uneven({**sample, "fullest_target_percent": 97}) == alone + why
+    assert uneven({**sample, "fullest_target_percent": None}) == alone
 
 
 def test_what_a_run_did_stands_beside_its_rate() -> None:
@@ -50,7 +58,13 @@ def test_what_a_run_did_stands_beside_its_rate() -> None:
     assert "use collective calls" in reads["Guidance"]
 
 
-@pytest.mark.parametrize("text", ["write_bw=open", "write_bw", "=", "write_bw=open:x,close:1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("write_bw=open", "write_bw", "=", "write_bw=open:x,close:1"),
+        pytest.param(f"write_bw={'9' * 5000}", id="more digits than int() takes"),
+    ],
+)
 def test_a_column_that_somebody_edited_says_nothing(text: str) -> None:
     assert dict(how_run(SHARED, {"time_shares": text, "mpiio_calls": text, "movers": text})) == {}
 

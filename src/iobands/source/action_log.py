@@ -58,7 +58,10 @@ def _series(value: Any) -> tuple[Mapping[str, object], ...]:  # noqa: ANN401
 
 
 def _cause(value: Any) -> Cause:  # noqa: ANN401
-    return convert({**value, "since": parse_time(value["since"])}, Cause)
+    cause = convert({**value, "since": parse_time(value["since"])}, Cause)
+    if cause.odds <= 0:
+        raise ValueError
+    return cause
 
 
 _TEXT: Final = _of(str, "a text")

@@ -157,6 +157,7 @@ _FILES_OF_ITS_OWN: Final = frozenset({"fpp", "fpn"})
 # The rest has many files, or no data.
 _SHARED: Final = ("ssf", "snapshot", "btio", "strided", "mapped")
 _OF_ONE_PROCESS: Final = frozenset({"serial", "aligned-single"})
+_MOST_DIGITS: Final = 9  # of a number of processes; int() refuses thousands of them
 _GB: Final = 10**9
 _GIB: Final = 2**30
 
@@ -235,7 +236,7 @@ def _calls_text(calls: Mapping[str, float]) -> str:
 
 def _movers(sample: Mapping[str, Any], variable: str) -> int | None:
     number = _by_name(sample.get("movers"), ",").get(variable, "")
-    return int(number) if number.isdecimal() else None
+    return int(number) if number.isdecimal() and len(number) <= _MOST_DIGITS else None
 
 
 def _parts(sample: Mapping[str, Any], column: str, variable: str) -> dict[str, float]:
@@ -265,8 +266,9 @@ def uneven(sample: Mapping[str, Any]) -> str | None:
     if busiest is None or busiest < _FAR:
         return None
     text = f"the busiest target has {figure(busiest)} × its round-robin share of files"
-    spread, fullest = sample.get("free_spread_percent"), sample.get("fullest_target")
-    if spread is None or spread < _WEIGHTED_PERCENT or not fullest:
+    reasons = ("free_spread_percent", "fullest_target", "fullest_target_percent")
+    spread, fullest, full = map(sample.get, reasons)
+    if not fullest or full is None or spread is None or spread < _WEIGHTED_PERCENT:
         return text
-    full = f"{fullest} is {sample['fullest_target_percent']:.0f} % full"
-    return f"{text}: {full}, and targets with more free space get more files"
+    why = f"{fullest} is {full:.0f} % full, and targets with more free space get more files"
+    return f"{text}: {why}"
