@@ -78,6 +78,12 @@ def test_nothing_upsets_a_terminal() -> None:
     assert printable("a\x1b[2Jb\nc\ud800é") == "a?[2Jb?c?é"
 
 
+def test_no_quote_in_what_looks_like_a_command_is_lost() -> None:
+    said = "Why: iobands can't start the job, as its directory is not \"there"
+    for width in (20, 40, 60):
+        assert fitted([said], width).replace(" \\\n", "\n").split() == said.split()
+
+
 def test_a_path_stays_beside_the_word_before_it() -> None:
     path = f"/scratch/{'x' * 80}/iobands-BenchioFPP"
     assert fitted([f"stays    {path}: something is mounted below it"], 60).splitlines() == [

@@ -340,7 +340,8 @@ _UNIT: Final = re.compile(r"(?<=\d) (?=[×%]|[KMGT]iB|1/s)")
 _PATH: Final = re.compile(r"/\S*/")
 _HEADED_PATH: Final = re.compile(r"^\S+( +)(?=/\S*/)")
 _NO_BREAK: Final = "\u00a0"
-_SHELL_WORD: Final = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")
+# A quote that nothing closes is a character: what looks like a command may be a sentence.
+_SHELL_WORD: Final = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|\S)+""")
 
 
 def output_width() -> int:
