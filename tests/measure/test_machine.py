@@ -14,7 +14,7 @@ from iobands.measure.site_directory import (
     partitions_of,
     site_of_machine,
 )
-from iobands.model import mounts_in
+from iobands.model.files import mounts_in
 
 
 def test_partitions_of_slurm() -> None:

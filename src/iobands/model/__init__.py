@@ -68,7 +68,6 @@ from iobands.model.files import (
     mask_others,
     mistake_in,
     mounts,
-    mounts_in,
     naming,
     not_read,
     opened_below,

@@ -38,11 +38,6 @@ class Field:
     unit: str = ""
     later: bool = False
 
-    @property
-    def log_name(self) -> str:
-        """Its name in ReFrame's log format."""
-        return self.name if self.name == "version" else f"check_{self.name}"
-
 
 TIME: Final = "job_completion_time"
 VARIABLE: Final = "perf_var"
@@ -168,8 +163,10 @@ PURPOSES: Final = frozenset({SCHEDULED, MANUAL, ACCEPTANCE}) | ASKED
 COVARIATES: Final = _names("covariate")
 #: The columns with the speeds of targets and nodes.
 SPEEDS: Final = _names("speeds")
-#: The format of ReFrame's perflog handler.
-PERFLOG_FORMAT: Final = "|".join(f"%({field.log_name})s" for field in FIELDS)
+#: The format of ReFrame's perflog handler. All but its own version are attributes of checks.
+PERFLOG_FORMAT: Final = "|".join(
+    f"%({name if name == 'version' else f'check_{name}'})s" for name in FIELD
+)
 #: The first line of a perflog.
 PERFLOG_HEADER: Final = "|".join(field.name for field in FIELDS)
 

@@ -33,13 +33,6 @@ class PairedRatio:
     confidence: float | None
     pairs: int
 
-    @property
-    def differs(self) -> bool:
-        """Whether the interval leaves 1 out."""
-        return (
-            self.lower is not None and self.upper is not None and not self.lower <= 1 <= self.upper
-        )
-
 
 def paired_ratio(pairs: Sequence[tuple[float, float]]) -> PairedRatio:
     """Return the ratio of the first to the second of each pair.

@@ -55,11 +55,6 @@ class LastSession:
     reason: str | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
 
-    @property
-    def timestamp(self) -> float:
-        """When it ended, or else began, in seconds since 1970, for a dead man's switch."""
-        return (self.ended or self.began).timestamp()
-
 
 @dataclass(frozen=True)
 class Leftover:

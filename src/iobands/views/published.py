@@ -391,7 +391,7 @@ def _paired(ratio: snapshot.PairedRatio | None) -> str:
     pairs = plural(ratio.pairs, "pair")
     if ratio.lower is None or ratio.upper is None:
         return f"{ratio.median:.3g} from {pairs}, too few for an interval"
-    note = "" if ratio.differs else ", no difference shown"
+    note = ", no difference shown" if ratio.lower <= 1 <= ratio.upper else ""
     interval = f"{ratio.lower:.3g} to {ratio.upper:.3g} ({ratio.confidence:.1%})"
     return f"{ratio.median:.3g}, {interval}, from {pairs}{note}"
 
