@@ -15,7 +15,7 @@ from iobands.notify.changes import changes, message_of
 from iobands.snapshot import PeerState, Speeds, in_force, public
 from iobands.snapshot.stored import to_json
 from iobands.views.dashboard.overview import overview
-from iobands.views.dashboard.series import peer_maps
+from iobands.views.dashboard.series import peer_map
 from iobands.views.digest import digest_text, explanation
 from iobands.views.peers import peers_text
 from tests.factory import NOW, daily, days_ago, line, write_bands
@@ -386,7 +386,7 @@ def test_the_heat_map_has_the_slowest_of_each_day(tmp_path):
     nodes = "write_bw=n0:1,n1:1,n2:0.2"
     lines = [*with_targets(50, 7, since=4), line(node_speeds=nodes, partition="login")]
     site = SiteFiles(tmp_path).write(lines).read()
-    of_targets, of_nodes = peer_maps(site)
+    of_targets, of_nodes = map(peer_map, site.places)
     first = of_targets["rows"][0]
     assert (first["name"], first["state"], len(first["percent"])) == ("7", "slow", 42)
     assert max(first["percent"][-4:]) < 70 < min(first["percent"][:-4])

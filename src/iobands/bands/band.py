@@ -290,11 +290,6 @@ class Window:
         """Return the first occurrence that begins after `now`, or None."""
         return _around(self, now)[1]
 
-    def span(self, begin: datetime) -> Span:
-        """Return the occurrence that begins then."""
-        begin = begin.astimezone(timezone.utc)
-        return Span(begin, begin + (self.end - self.begin), f"maintenance: {self.reason}")
-
     def begins(self, until: datetime) -> Iterator[datetime]:
         """Yield when its occurrences begin, in order, `until` a time at the latest.
 
@@ -324,10 +319,12 @@ _AHEAD: Final = timedelta(days=3653)
 def _around(window: Window, when: datetime) -> tuple[tuple[Span, ...], Span | None]:
     """Return the occurrences that began by then, and the next."""
     found: list[Span] = []
-    for begin in window.begins(when + _AHEAD):
+    for each in window.begins(when + _AHEAD):
+        begin = each.astimezone(timezone.utc)
+        span = Span(begin, begin + (window.end - window.begin), f"maintenance: {window.reason}")
         if begin > when:
-            return tuple(found), window.span(begin)
-        found.append(window.span(begin))
+            return tuple(found), span
+        found.append(span)
     return tuple(found), None
 
 

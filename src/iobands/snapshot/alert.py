@@ -219,7 +219,7 @@ class Alert:
     @property
     def has_level(self) -> bool:
         """Whether its subject is a level, so that it has no reason."""
-        return _EXIT_STATUS.get(self.severity, OK) in (OK, CRITICAL)
+        return self.severity.exit_status in (OK, CRITICAL)
 
     @property
     def is_quiet(self) -> bool:

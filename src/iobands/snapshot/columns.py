@@ -134,8 +134,6 @@ class Columns:
 
     def filter(self, chosen: pl.Series) -> Columns:
         """Return the chosen rows, itself if they are all; null is no."""
-        if chosen.all(ignore_nulls=False):
-            return self
         return self.at(chosen.arg_true().to_numpy().astype(np.int64))
 
     def with_columns(self, *columns: pl.Series) -> Columns:

@@ -338,10 +338,9 @@ class Series:
 
     @cached_property
     def logarithms(self) -> tuple[NDArray[np.int_], NDArray[np.int_], NDArray[np.float64]]:
-        """The places, sessions and logarithms of the judged runs above 0; else of all runs."""
+        """The places, sessions and logarithms of the judged runs; else of all runs."""
         evidence, values = self.status.evidence, self.history.values
         rows = np.arange(len(values)) if evidence is None else evidence.rows
-        rows = rows[values[rows] > 0]
         return rows, self.history.sessions[rows], np.log(values[rows])
 
     @property

@@ -10,16 +10,7 @@ from textwrap import shorten, wrap
 from typing import Final
 
 from iobands import snapshot
-from iobands.snapshot import (
-    Alert,
-    Certainty,
-    Place,
-    Series,
-    Severity,
-    SlowPeer,
-    Snapshot,
-    printable,
-)
+from iobands.snapshot import Alert, Place, Series, Severity, Snapshot, printable
 from iobands.views import writing
 from iobands.views.writing import GAP, day_text, folded, odds_text, ratio_text, some
 
@@ -69,7 +60,7 @@ def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
     if has_cause:
         return [f"{level}: {others[0]}{f'; {known}' if known else ''}"]
     if alert.peer and alert.peer.is_slow:
-        level += ": confirm it" if alert.certainty is Certainty.POSSIBLE else ": drain it"
+        level += ": confirm it" if alert.certainty is snapshot.Certainty.POSSIBLE else ": drain it"
     return [level, *others, known]
 
 
@@ -98,7 +89,7 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
     return level, since, alert.certainty.value if alert.certainty else ""
 
 
-def _speed(peer: SlowPeer) -> str:
+def _speed(peer: snapshot.SlowPeer) -> str:
     """Return how fast a slow peer is: over its own level, if this is not about the others'."""
     if not peer.is_slow:
         return "no longer slow"

@@ -302,7 +302,7 @@ def _normal(status: Status, unit: str) -> Iterator[Fact]:
         stage = "" if status.provisional else band.state
         runs = f"from {plural(band.runs, 'run')}" if band.runs else ""
         source = ", ".join(filter(None, [stage, runs, band.source or "the bands file"]))
-        quartiles = f"{writing.band_text(band, status.provisional)} {unit} (quartiles)"
+        quartiles = f"{writing.band_text(band)} {unit} (quartiles)"
         yield "Band", f"{quartiles}, floor {figure(band.floor)} {unit}; {source}"
         known = [(name, *band.intervals[name]) for name in _FIGURES if name in band.intervals]
         if known:

@@ -24,19 +24,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from iobands import snapshot
-from iobands.snapshot import (
-    Alert,
-    Cause,
-    CauseKind,
-    Member,
-    Series,
-    Severity,
-    Snapshot,
-    State,
-    Status,
-    Window,
-    printable,
-)
+from iobands.snapshot import Alert, Cause, Member, Series, Severity, Snapshot, State, printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -127,7 +115,7 @@ def cause_since(cause: Cause, now: datetime, *, short: bool = False) -> str:
     A `short` one does not say of how many targets those are that are out of service.
     """
     what, was, before = cause.what.partition(", was ")
-    if short and cause.kind is CauseKind.TARGET_OUT:
+    if short and cause.kind is snapshot.CauseKind.TARGET_OUT:
         what = what.partition(" (")[0]
     return f"{what} since {day_text(cause.since, now)}{was}{before}"
 
@@ -212,7 +200,7 @@ def command_text(command: str, name: str, options: str = "") -> str:
     return " ".join(filter(None, ["iobands", command, *words]))
 
 
-def state_text(status: Status, is_quiet: bool = False) -> str:
+def state_text(status: snapshot.Status, is_quiet: bool) -> str:
     """Return the state, and whether its alert is acknowledged or its newest sample not judged."""
     if is_quiet:
         return f"{status.state.value} (ack)"
@@ -221,10 +209,10 @@ def state_text(status: Status, is_quiet: bool = False) -> str:
     return status.state.value
 
 
-def band_text(band: snapshot.Band, provisional: bool) -> str:
+def band_text(band: snapshot.Band) -> str:
     """Return the quartiles of a band, lower, median, upper; `~` marks a provisional one."""
     quartiles = (band.lower_quartile, band.median, band.upper_quartile)
-    is_young = provisional or band.state == snapshot.PROVISIONAL
+    is_young = band.is_own or band.state == snapshot.PROVISIONAL
     return ("~" if is_young else "") + "–".join(map(figure, quartiles))
 
 
@@ -234,7 +222,7 @@ def epoch_text(epoch: snapshot.Epoch) -> str:
     return ": ".join(filter(None, [f"{epoch.name}, since {since}", epoch.reason or epoch.source]))
 
 
-def maintenance_text(window: Window, now: datetime) -> str:
+def maintenance_text(window: snapshot.Window, now: datetime) -> str:
     """Return the last maintenance of a window that began by `now`, and the next; may be empty."""
     last, following = window.spans(now)[-1:], window.following(now)
     spans = [("now, " if now in span else "", span) for span in last]

@@ -15,7 +15,7 @@ from iobands import model, snapshot
 from iobands.snapshot import Alert, BeforeAfter, Series, Snapshot, State
 from iobands.views import alert_lines, writing
 from iobands.views.alert_lines import ATTENTION, finding, page_of, sections, subject, with_pages
-from iobands.views.dashboard.series import heat_map, job_id, peer_maps, picked, series_id
+from iobands.views.dashboard.series import heat_map, job_id, peer_map, picked, series_id
 from iobands.views.maintenance import in_short, page_about, title_of_maintenance
 from iobands.views.notes import (
     leftover_text,
@@ -87,7 +87,7 @@ def overview(
         "users": [[type(each).__name__, each._asdict()] for each in users],
         **heat_map(site),
         "enough": snapshot.ENOUGH_RUNS,
-        "places": peer_maps(site),
+        "places": [peer_map(each) for each in site.places],
         "file_systems": _file_systems(site, paths),
         "comparable": {name: list(follows) for name, follows in snapshot.COMPARABLE.items()},
         "series": [_series(each, site) for each in site.series],
@@ -186,7 +186,7 @@ def _series(series: Series, site: Snapshot) -> dict[str, object]:
         "says": state_text(status, quiet),
         "quiet": quiet,
         "value": None if status.value is None else figure(status.value),
-        "band": writing.band_text(band, status.provisional) if band else "",
+        "band": writing.band_text(band) if band else "",
         "left": writing.runs_left(series) if status.state is State.CALIBRATING else 0,
         "trend": sparkline(series.history.values[-_RECENT:].tolist()),
     }

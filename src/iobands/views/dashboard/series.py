@@ -146,12 +146,8 @@ def _cells(site: Snapshot, group: Sequence[Series], of: _Sessions) -> tuple[str,
     return found, which
 
 
-def peer_maps(site: Snapshot) -> list[dict[str, object]]:
-    """Return a map for the targets of each file system and for the nodes of each partition."""
-    return [_map(each) for each in site.places]
-
-
-def _map(place: Place) -> dict[str, object]:
+def peer_map(place: Place) -> dict[str, object]:
+    """Return a map of the targets of a file system, or of the nodes of a partition."""
     none = np.empty(0, "datetime64[ns]")
     every = np.sort(np.concatenate([none, *(each.times for each in place.speeds.values())]))
     days, firsts = np.unique(every.astype("datetime64[D]"), return_index=True)
