@@ -48,14 +48,6 @@ class SeriesKey:
     variable: str
     case: str | None = None
 
-    def __hash__(self) -> int:
-        """Return the hash of its fields, which is kept, as each key is hashed many times."""
-        found = vars(self).get("_hash")
-        if found is None:
-            found = hash(tuple(vars(self).values()))
-            vars(self)["_hash"] = found
-        return found
-
     @property
     def unit(self) -> str:
         """The unit of the values."""

@@ -13,17 +13,10 @@ import numpy as np
 
 from iobands import model, snapshot
 from iobands.snapshot import Alert, BeforeAfter, Series, Snapshot, State
-from iobands.views import alert_lines, writing
+from iobands.views import alert_lines, notes, writing
 from iobands.views.alert_lines import ATTENTION, finding, page_of, sections, subject, with_pages
 from iobands.views.dashboard.series import heat_map, job_id, peer_map, picked, series_id
 from iobands.views.maintenance import in_short, page_about, title_of_maintenance
-from iobands.views.notes import (
-    leftover_text,
-    leftovers_heading,
-    maintenance_lines,
-    not_measured,
-    unevenly_placed,
-)
 from iobands.views.writing import counts, figure, percent, sparkline, state_text, time_text
 
 #: The version of the form of the data.
@@ -98,11 +91,11 @@ def overview(
     }
     if not site.is_public:
         found |= {
-            "maintenance": maintenance_lines(site),
-            "not_measured": not_measured(site),
-            "uneven": unevenly_placed(site),
-            "leftovers": [leftover_text(each) for each in site.leftovers],
-            "left_behind": leftovers_heading(site.leftovers),
+            "maintenance": notes.maintenance_lines(site),
+            "not_measured": notes.not_measured(site),
+            "uneven": notes.unevenly_placed(site),
+            "leftovers": [notes.leftover_text(each) for each in site.leftovers],
+            "left_behind": notes.leftovers_heading(site.leftovers),
             "rejected": [str(each) for each in site.rejected[:_MOST_REJECTED]],
             "rejected_lines": site.rejected_lines,
         }

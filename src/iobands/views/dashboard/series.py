@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -199,7 +199,7 @@ def picked(of: object, *names: str) -> dict[str, object]:
 
 def seconds(when: datetime) -> int:
     """Return `when` in whole seconds since 1970."""
-    return int(when.astimezone(timezone.utc).timestamp())
+    return int(when.timestamp())
 
 
 def _maintenances(site: Snapshot, series: Series) -> list[Span]:
