@@ -143,6 +143,12 @@ def test_a_page_drifts_as_time_goes_on(found: list[Recommended]) -> None:
     assert drift(page_of(after), after, NOW) == []  # the page says so itself
 
 
+def test_a_page_without_a_rate_agrees_while_there_is_none(found: list[Recommended]) -> None:
+    page = page_of([])
+    assert drift(page, [], NOW) == []
+    assert "fpp write on hdd: measured, but not on the page" in drift(page, found, NOW)
+
+
 @pytest.mark.parametrize("said", ["", "iobands table {", "iobands table {}", "Median: 10 GiB/s"])
 def test_a_page_without_the_comment_is_refused(found: list[Recommended], said: str) -> None:
     assert len(drift(f"<!-- {said} -->", found, NOW)) == 1

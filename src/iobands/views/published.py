@@ -210,7 +210,7 @@ def drift(text: str, recommended: Sequence[Recommended], now: datetime) -> list[
             found += [f"{_name(said)}: {problem}" for problem in problems]
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return ["the comment from `iobands table` is damaged; insert the output again"]
-    if not every:
+    if not _COMMENT.search(text):
         return ["no comment from `iobands table`; insert its output as markdown, rst or html"]
     lines = {line.strip() for line in shown.splitlines()}
     wanted = [line for each in recommended for lines in each.commands.values() for line in lines]
