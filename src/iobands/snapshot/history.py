@@ -207,15 +207,15 @@ class Ratio:
 
     def is_small(self, least: float) -> bool:
         """Return whether the ratio is within a relative change of `least`."""
-        return self.value > 0 and _is_small(self.value, least)
+        return _is_small(self.value, least)
 
     def is_surely_small(self, least: float) -> bool:
         """Return whether the whole interval is within a relative change of `least`."""
-        return self.low > 0 and _is_small(self.low, least) and _is_small(self.high, least)
+        return _is_small(self.low, least) and _is_small(self.high, least)
 
 
 def _is_small(ratio: float, least: float) -> bool:
-    return abs(math.log(ratio)) < -math.log1p(-least) - _ROUNDING
+    return ratio > 0 and abs(math.log(ratio)) < -math.log1p(-least) - _ROUNDING
 
 
 DOWN: Final = "down"

@@ -97,7 +97,7 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
         unmoved = [s for s in known if not any(s.key in other.keys for other in before)]
         stayed = {plural(len(unmoved), "series"): unmoved}
         for other in before:
-            name = f"Already {_direction(other)}, alert {other.number}"
+            name = f"Already {other.direction or snapshot.DOWN}, alert {other.number}"
             stayed[name] = [each for each in known if each.key in other.keys]
         still = [f"{n}: {writing.some([s.label for s in a], most)}" for n, a in stayed.items() if a]
         still += _elsewhere(others, field, alert, most)
@@ -304,10 +304,6 @@ def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield from confirmation(place, alert.peer.name.name)
 
 
-def _direction(alert: Alert) -> str:
-    return alert.direction or snapshot.DOWN
-
-
 def _before(site: Snapshot, alert: Alert) -> list[Alert]:
     """Return the alerts that had begun when another one began, and lasted."""
     begin = alert.since or site.now
@@ -317,7 +313,7 @@ def _before(site: Snapshot, alert: Alert) -> list[Alert]:
 
 def _elsewhere(others: Sequence[Related], field: str, alert: Alert, most: int) -> Iterator[str]:
     """Yield how many series with another value of `field` moved, and name up to `most`."""
-    direction = _direction(alert)
+    direction = alert.direction or snapshot.DOWN
     found: defaultdict[str, list[str]] = defaultdict(list)
     number: Counter[str] = Counter()
     own = alert.members[0].series.trait(field) if field else None
