@@ -220,9 +220,9 @@ def _of_story(system: System, story: Story) -> Alert:
             if name in system.series and name not in members and not has_left:
                 members[name] = _member(system.series[name], part)
     if story.closed and story.direction != FLAKY:  # what a person resolved is found no more
-        left = {name: system.series[name] for name in story.names if name in system.series}
-        then = {name: _member_then(each, story.low, story.closed) for name, each in left.items()}
-        members = then | members
+        for name in story.names:
+            if name in system.series and name not in members:
+                members[name] = _member_then(system.series[name], story.low, story.closed)
     peers = [system.peers[name] for name in story.names if name in system.peers]
     series = [member.series for member in members.values()]
     certain = [each for each in parts if each.certain]
