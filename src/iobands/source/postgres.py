@@ -242,5 +242,5 @@ class PostgresStore:
         except (Error, pl.exceptions.PolarsError) as error:  # while it reads what is sent
             with suppress(Error, AttributeError):  # it may not be connected
                 self._connection.rollback()
-            said = _SERVER.search(str(error))
-            raise unusable(self._name, said[1] if said else str(error)) from error
+            said, text = _SERVER.search(str(error)), str(error).partition("Query was:")[0]
+            raise unusable(self._name, said[1] if said else text) from error
