@@ -341,9 +341,10 @@ def _member_then(series: Series, low: datetime, over: datetime | None) -> Member
         times, values = history.times[usable], history.values[usable]
         after = values[(times >= begin) & (times < in_utc(over))]
         before = before if len(before) else values[times < begin]
+    if not (len(before) and len(after)):
+        return Member(series)
     known = np.log(before[-_BEFORE:])
-    level = float(np.exp(median_of(known))) if len(known) else None
-    return Member(series, level_ratio(known, np.log(after)), level)
+    return Member(series, level_ratio(known, np.log(after)), float(np.exp(median_of(known))))
 
 
 def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:
