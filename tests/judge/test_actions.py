@@ -22,9 +22,9 @@ from iobands.snapshot import (
     State,
     in_utc,
 )
-from iobands.source.action_log import log_path
+from iobands.source.action_log import append_events, log_path
 from tests.factory import NOW, line, write_bands, write_perflog
-from tests.sites import DAY, Growing, levels, only
+from tests.sites import DAY, Growing, SiteFiles, levels, only, slow
 
 
 def degraded(site: Snapshot) -> Alert:
@@ -356,3 +356,15 @@ def test_an_alert_keeps_its_name_when_a_member_is_retired(shared: Growing) -> No
     assert (alert.number, alert.subject) == (1, "disk writes")
     assert [member.series.label for member in alert.members] == ["disk fpp write_bw"]
     assert alert.is_quiet
+
+
+def test_an_undo_of_an_alert_takes_back_no_answer_to_another_one(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(0.6, since=50, file_system="a"))
+    files.act("resolve", "1", now=NOW - 20 * DAY, force=True)
+    for days in (19, 10):
+        for system, events in files.judge(NOW - days * DAY, as_of=True).news.items():
+            append_events(files.perflogs, system, events)
+    assert [each.number for each in files.read().alerts] == [2]
+    with pytest.raises(RequestError, match="2 a writes: there is nothing to undo"):
+        files.act("undo", "2")
+    assert files.act("undo", "1").of == NOW - 20 * DAY

@@ -272,13 +272,17 @@ def _says(said: Action | Request) -> tuple[str | None, ...]:
 
 
 def last_action(subject: Subject, log: _Log, now: datetime) -> Action | None:
-    """Return the newest action in force on all series of `subject`, or None."""
+    """Return the newest action in force on all series of `subject`, or None.
+
+    Of an alert with a number, an answer to another alert is none.
+    """
     of_each = [in_force(log.get(key, ()), now) for key in subject.keys]
     mine = [each for actions in of_each for each in actions if each.alert == subject.number]
     if subject.number and mine:
         return max(mine, key=lambda action: action.when)
     common = [action for action in of_each[0] if all(action in others for others in of_each)]
-    return common[-1] if common else None
+    known = [each for each in common if not (subject.number and each.alert)]
+    return known[-1] if known else None
 
 
 def _names(subject: Subject) -> set[str]:
