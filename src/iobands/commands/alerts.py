@@ -189,7 +189,7 @@ def _act(
                 written.add(append(directory, subject.system, [action]))
                 many = plural(len(subject.series), "series")
                 with_it = f"So are the {many} that fell with it."
-                cli.say(with_it if subject.beside else f"{subject.title}: {did}")
+                cli.say(with_it if subject.follows else f"{subject.title}: {did}")
                 alert = subject.alert
                 if kind == snapshot.ACKNOWLEDGE and alert and alert.members[len(subject.series) :]:
                     cli.say(

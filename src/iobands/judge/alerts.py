@@ -15,7 +15,7 @@ import numpy as np
 from iobands.judge.causes import Records, candidates, tell_causes
 from iobands.judge.conditions import ENDED_BY, certainty, shared_by, subject_of
 from iobands.judge.detect import Budget
-from iobands.judge.fold import NEAR, Flaky, Happening, Story, fold
+from iobands.judge.fold import NEAR, Ending, Flaky, Happening, Story, fold
 from iobands.judge.groups import GroupDrop
 from iobands.judge.onset import onset_of
 from iobands.snapshot import (
@@ -32,6 +32,7 @@ from iobands.snapshot import (
     Action,
     Alert,
     AlertEvent,
+    Array,
     Cause,
     Change,
     Incident,
@@ -190,9 +191,7 @@ def _subject(system: System, names: Sequence[str]) -> str:
     return subject_of(members, system.series.values()) if members else names[0]  # retired since
 
 
-def _ended(
-    system: System, now: datetime, story: Story, over: tuple[datetime, str] | None
-) -> tuple[datetime, str]:
+def _ended(system: System, now: datetime, story: Story, over: Ending | None) -> Ending:
     """Return when and how an alert ended: by a person, or else as the last of it was `over`."""
     for action in reversed(system.actions):
         is_answer = action.alert == story.number
@@ -315,36 +314,45 @@ def _member(series: Series, part: Happening) -> Member:
         return Member(series, source.newest or source.ratio, source.baseline)
     if isinstance(source, Flaky):
         return Member(series)
-    found = _member_then(series, part.low, part.over)
+    before, since = _runs_then(series, part.low, part.over)
+    if part.over:
+        level = _level(before)
+    elif isinstance(source, Incident):
+        level = band.median if band else None
+    else:
+        level = evidence.level if evidence else None
     if isinstance(source, GroupDrop):
-        found = replace(found, ratio=source.ratios[series.key])
+        return Member(series, source.ratios[series.key], level)
     if isinstance(source, Incident):
         ratio = source.ratios[series.key]
-        found = replace(found, ratio=Ratio(ratio, ratio, ratio))
-    if part.over:
-        return found
-    level = evidence.level if evidence else None
-    if isinstance(source, Incident):
-        level = band.median if band else None
-    return replace(found, baseline=level)
+        return Member(series, Ratio(ratio, ratio, ratio), level)
+    return Member(series, level_ratio(before, since), level)
 
 
-def _member_then(series: Series, low: datetime, over: datetime | None) -> Member:
-    """Return a member by its runs from `low` until before `over`, if that is known.
+def _member_then(series: Series, low: datetime, over: datetime) -> Member:
+    """Return a member of what is found no more, by its runs of that time."""
+    before, since = _runs_then(series, low, over)
+    ratio = level_ratio(before, since) if len(before) and len(since) else None
+    return Member(series, ratio, _level(before))
 
-    These need no longer count, and after a rebaseline neither do the runs before them.
+
+def _runs_then(series: Series, low: datetime, over: datetime | None) -> tuple[Array, Array]:
+    """Return the logarithms of the runs before `low`, and from then until before `over`.
+
+    What is over need no longer count, and after a rebaseline neither do the runs before it.
     """
     begin, (times, values), history = in_utc(low), series.judged, series.history
-    before, after = values[times < begin], values[times >= begin]
+    before, since = values[times < begin], values[times >= begin]
     if over:
         usable = (history.passed | history.too_slow) & (history.values > 0)
         times, values = history.times[usable], history.values[usable]
-        after = values[(times >= begin) & (times < in_utc(over))]
+        since = values[(times >= begin) & (times < in_utc(over))]
         before = before if len(before) else values[times < begin]
-    if not (len(before) and len(after)):
-        return Member(series)
-    known = np.log(before[-_BEFORE:])
-    return Member(series, level_ratio(known, np.log(after)), float(np.exp(median_of(known))))
+    return np.log(before[-_BEFORE:]), np.log(since)
+
+
+def _level(logarithms: Array) -> float | None:
+    return float(np.exp(median_of(logarithms))) if len(logarithms) else None
 
 
 def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:

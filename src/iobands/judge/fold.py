@@ -176,7 +176,8 @@ class Story:
         self.take(found)
 
 
-_End = tuple[datetime, str]  # when, and how
+#: When an alert ended, and how.
+Ending = tuple[datetime, str]
 
 
 def fold(
@@ -184,7 +185,7 @@ def fold(
     logged: Sequence[AlertEvent],
     traits: Mapping[str, Mapping[str, str]],
     subject_of: Callable[[Sequence[str]], str],
-    ended: Callable[[Story, _End | None], _End],
+    ended: Callable[[Story, Ending | None], Ending],
     now: datetime,
 ) -> list[Story]:
     """Return all alerts of a system in the order of their numbers.
@@ -372,7 +373,7 @@ def _tell_turns(story: Story) -> None:
                 story.record(turn.when, TURNED, **said)
 
 
-def _end(story: Story, ended: Callable[[Story, _End | None], _End]) -> None:
+def _end(story: Story, ended: Callable[[Story, Ending | None], Ending]) -> None:
     """Close an alert when all its parts are over."""
     if story.closed is not None or any(each.over is None for each in story.certain):
         return

@@ -66,8 +66,8 @@ class Request:
 class Subject:
     """What can be acted on: an alert with its members, or one series, which may be in an alert.
 
-    For a slow `peer` it is the alert, without series: those that fell `beside` it are another
-    subject of the same alert. `number` is that of the alert, open or past.
+    For a slow `peer` it is the alert, without series: those that fell with it are another
+    subject of the same alert, one that `follows`. `number` is that of the alert, open or past.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Subject:
     alert: Alert | None = None
     peer: PeerName | None = None
     number: int | None = None
-    beside: PeerName | None = None
+    follows: bool = False
 
     @property
     def title(self) -> str:
@@ -110,7 +110,9 @@ def _of_alert(alert: Alert, known: Mapping[SeriesKey, Series]) -> list[Subject]:
     members = [known[key] for key in alert.keys if key in known]
     members.sort(key=lambda each: each.key.sort_key())
     about = alert if alert.ended is None else None
-    own = Subject(alert.subject, tuple(members), about, None, alert.number, beside=peer)
+    own = Subject(
+        alert.subject, tuple(members), about, number=alert.number, follows=peer is not None
+    )
     if peer is None:
         return [own]
     return [Subject(alert.subject, (), about, peer, alert.number), *([own] if members else [])]
@@ -121,7 +123,7 @@ def selected(
 ) -> list[Subject]:
     """Return the subjects that `words` name: by a number, exactly, or else all words in any order.
 
-    A slow target or node comes with the series that fell beside it, if an action ends their alert
+    A slow target or node comes with the series that fell with it, if an action ends their alert
     or takes that back. Only subjects on which the action is possible count. Members of a selected
     shared alert are not acted on again, nor are past alerts, except by their numbers.
 
@@ -295,8 +297,8 @@ def _is_possible(subject: Subject, request: Request, log: _Log) -> bool:
         known = [each for key in subject.keys for each in log.get(key, ())]
         undone = {each.of for each in known}
         mine = [e for e in known if e.alert == subject.number and e.when not in undone]
-        return any(each.kind != UNDO for each in mine) if subject.beside else bool(known)
-    if subject.beside:
+        return any(each.kind != UNDO for each in mine) if subject.follows else bool(known)
+    if subject.follows:
         # series that are fast again have the level that they had
         members = subject.alert.members if subject.alert and request.kind == REBASELINE else ()
         return bool(_still_low(members)) or (request.kind == RESOLVE and subject.alert is not None)
