@@ -174,8 +174,8 @@ def alerts(
     site = site_of(options)
     found = site.ledger
     shown = found.entries if every else found.entries[:_SHOWN]
-    quiet = {_name(each): each.acknowledgement for each in site.alerts if each.is_quiet}
-    table = [_HEADINGS, *(_row(each, site, _name(each) in quiet) for each in shown)]
+    quiet = {each.identity: each.acknowledgement for each in site.alerts if each.is_quiet}
+    table = [_HEADINGS, *(_row(each, site, each.identity in quiet) for each in shown)]
     head, *rows = views.blocks(table, views.output_width(), wrapped=(5,), right=(0, 4), indent="")
     lines = head if shown else ["No alert so far."]
     for entry, row in zip(shown, rows, strict=True):
@@ -184,7 +184,7 @@ def alerts(
             lines.append(f"{_BELOW}cause: {entry.cause.what}")
         if entry.who:  # who ended it, and why
             lines.append(f"{_BELOW}{entry.ending}")
-        elif known := quiet.get(_name(entry)):
+        elif known := quiet.get(entry.identity):
             action = known.action
             when = views.day_text(action.when, site.now)
             lines.append(f"{_BELOW}{action.owner or action.who}, {when}: {action.reason}")
@@ -198,11 +198,6 @@ def alerts(
     if found.delay is not None:
         figures += f"; median detection delay {found.delay:g} runs"
     cli.say(*lines, *(["", figures] if figures else []))
-
-
-def _name(alert: Alert | LedgerEntry) -> tuple[object, ...]:
-    """Return what tells alerts apart: each system has its own numbers."""
-    return alert.number, alert.subject, alert.since
 
 
 def _row(entry: LedgerEntry, site: Snapshot, is_quiet: bool) -> tuple[str, ...]:

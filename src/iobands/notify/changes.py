@@ -308,9 +308,7 @@ def _recovered(topic: Topic, site: Snapshot) -> Iterator[str]:
     """Yield since when a topic was known, and how it ended."""
     since = views.day_text(topic.began, site.now)
     yield f"{topic.title} is no longer {topic.severity}; known since {since}"
-    # each system has its own numbers
-    mine = [each for each in site.past if _numbered(each) in topic.members]
-    names = [(each.number, each.subject, each.since) for each in mine]
+    mine = [each.identity for each in site.past if _numbered(each) in topic.members]
     for entry in site.ledger.entries:
-        if (entry.number, entry.subject, entry.since) in names:
+        if entry.identity in mine:
             yield printable(f"How it ended: {entry.ending}")

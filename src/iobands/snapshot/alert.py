@@ -232,6 +232,11 @@ class Alert:
         return next((each for each in self.events if each.is_worse and each.when > when), None)
 
     @property
+    def identity(self) -> tuple[int | None, str, datetime | None]:
+        """What it has in common with its entry in the ledger: a system has its own numbers."""
+        return self.number, self.subject, self.since
+
+    @property
     def ratio(self) -> float | None:
         """The level since over the baseline, the median of its members; None if not known.
 
@@ -313,6 +318,11 @@ class LedgerEntry:
     kind: str | None = None
     number: int | None = None
     cause: Cause | None = None
+
+    @property
+    def identity(self) -> tuple[int | None, str, datetime | None]:
+        """As that of its alert."""
+        return self.number, self.subject, self.since
 
     @property
     def ending(self) -> str:

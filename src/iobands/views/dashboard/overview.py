@@ -41,8 +41,7 @@ def overview(
     """Return what the front page shows, as plain data and times; see `write_dashboard`."""
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     last = site.last_session
-    # systems have numbers of their own
-    pages = {(e.number, e.subject, e.since): page_of(e) for e in with_pages(site)}
+    pages = {each.identity: page_of(each) for each in with_pages(site)}
     found = {
         "schema": _SCHEMA,
         "version": model.__version__,
@@ -71,7 +70,7 @@ def overview(
         "lately": [
             {
                 **picked(each, "number", "subject", "since", "ended"),
-                "page": pages.get((each.number, each.subject, each.since)),
+                "page": pages.get(each.identity),
                 "change": percent(each.ratio) if each.ratio else "",
                 "end": each.ending,
             }
