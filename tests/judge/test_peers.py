@@ -130,6 +130,39 @@ def test_what_is_over_says_how_slow_a_target_was(tmp_path):
     assert re.search(r"^write_bw: 0\.(4[89]|5[012]) × the others$", said, re.MULTILINE)
 
 
+def test_an_alert_that_is_over_began_when_the_digest_said(tmp_path):
+    lines = with_targets(60, 7, since=40)
+    files = SiteFiles(tmp_path).write([*lines[:-20], *with_targets(20)])
+    first, third = (NOW - timedelta(days=days + 0.25) for days in (39, 37))
+    (alert,) = files.read(NOW - timedelta(days=25), as_of=True).alerts
+    assert (alert.since, alert.raised) == (first, third)
+    site = files.read()
+    (past,), (entry,) = site.past, site.ledger.entries
+    assert (past.since, past.since_low, past.since_high) == (
+        alert.since,
+        alert.since_low,
+        alert.since_high,
+    )
+    assert (entry.since, entry.raised) == (first, third)
+    assert "degraded from 12 Oct to 3 Nov" in explanation(site, past)
+
+
+def test_an_alert_began_with_the_variable_that_fell_first(tmp_path):
+    # the writes of the target are slow for ten days, and for the last five its reads are
+    texts = []
+    for day in range(40, -1, -1):
+        healthy = dict.fromkeys(range(24), 1.0)
+        writes, reads = healthy | {7: 0.5} if 5 <= day < 15 else healthy, healthy
+        if day < 8:
+            reads = healthy | {7: 0.5}
+        texts.append(f"{speeds(writes, ['write_bw'])};{speeds(reads, ['read_bw'])}")
+    site = SiteFiles(tmp_path).write(with_columns(41, texts)).read()
+    (alert,) = site.alerts
+    assert alert.peer.ratios.keys() == {"read_bw"}  # the writes are as fast as before
+    assert alert.since <= alert.raised
+    assert alert.since == NOW - timedelta(days=14.25)
+
+
 def test_runs_of_one_day_are_one_session(tmp_path):
     lines = with_targets(4, 7, since=1)
     others = [text.replace("|fpp|", "|fpp-other|") for text in lines]

@@ -228,9 +228,7 @@ def _of_story(system: System, story: Story) -> Alert:
     kinds = {type(each.source) for each in certain}
     severity = Severity.INCIDENT if kinds == {Incident} else _severity(story, certain)
     flaky = [each.source for each in parts if isinstance(each.source, Flaky)]
-    # since when a target was slow that is fast again is not known
-    dated = [e for e in story.found if not (e.over and isinstance(e.source, PeerName))]
-    lead = min(dated or story.found, key=lambda each: each.raised, default=None)
+    lead = min(story.found, key=lambda each: each.raised, default=None)
     ends = [_end_of(each) for each in story.events if each.kind in (CLOSED, MERGED)]
     end = "" if is_open else next(reversed(ends), "")
     is_answered = end in ENDED_BY.values()

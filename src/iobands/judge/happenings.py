@@ -103,11 +103,10 @@ def _of_place(place: Place) -> Iterator[Happening]:
     for name, found in place.peers().items():
         source = PeerName(place.kind, place.system, place.where, name)
         for peer in found.values():
-            for raised, ended in peer.alarms:
+            for (raised, ended), (low, since) in zip(peer.alarms, peer.began, strict=True):
                 is_slow = ended is None and peer.state is PeerState.SLOW
                 over = None if is_slow else ended or peer.last
-                since = (is_slow and peer.since) or raised
-                span = (since, (is_slow and peer.since_low) or raised, since, raised, over, over)
+                span = (since, low, since, raised, over, over)
                 end = _AS_FAST if ended else _ENDS.get(peer.state, _AS_FAST)
                 yield Happening(source, DOWN, (place.name_of(name),), *span, end)
 

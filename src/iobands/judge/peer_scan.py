@@ -189,6 +189,9 @@ def compare_peers(
         is_slow = bool(scan.is_slow[place])
         onset, score = scan.found(place)
         shown = np.flatnonzero(np.isfinite(values[:, place]))
+        onsets = scan.onsets[place] + [onset] * is_slow
+        before = shown[np.maximum(np.searchsorted(shown, onsets) - 1, 0)]
+        began = tuple(zip(*(map(moment, times[each]) for each in (before, onsets)), strict=True))
         over = np.flatnonzero(scan.ends[:, place])
         recovered = np.searchsorted(shown, over[-1]) + 1 - _RECOVERED if len(over) else 0
         recent = shown[shown >= onset] if is_slow else shown[recovered:][-_NEWEST:]
@@ -200,14 +203,11 @@ def compare_peers(
             state = PeerState.SLOW
         else:
             state = PeerState.WATCH if score >= WATCH else PeerState.HEALTHY
-        since = since_low = None
-        if state is PeerState.SLOW:
-            since = moment(times[onset])
-            since_low = moment(times[shown[max(np.searchsorted(shown, onset) - 1, 0)]])
+        since_low, since = began[-1] if state is PeerState.SLOW else (None, None)
         alarms, ends = (map(moment, times[each[:, place]]) for each in (scan.alarms, scan.ends))
         ratio = _ratio(values[recent, place], scan.noise[recent, place])
         own = math.exp(scan.levels.own[place]) if scan.levels.shown[place] else None
-        how = (ratio, score, since, since_low, tuple(zip_longest(alarms, ends)), own)
+        how = (ratio, score, since, since_low, tuple(zip_longest(alarms, ends)), own, began)
         found.append(Peer(name, state, len(used), moment(speeds.times[used[-1]]), *how))
     return tuple(found)
 
@@ -257,6 +257,7 @@ class _Scan:
         nothing, none = np.zeros(shape[1]), np.zeros(shape[1], dtype=bool)
         self.levels = Levels(nothing, nothing, none, none, none, accepted)
         self.alarms, self.ends = np.zeros((2, *shape), dtype=bool)
+        self.onsets: list[list[int]] = [[] for _ in speeds.peers]  # of the alarms that ended
 
     def judge(self, begin: int, end: int, threshold: float) -> None:
         """Judge the sessions from `begin` to before `end` by what is known at `begin`."""
@@ -329,6 +330,8 @@ class _Scan:
         self.alarms[session] = alarms
         self.ends[session] = ends = self.is_slow & (self._healthy >= _RECOVERED)
         self.is_slow &= ~ends
+        for peer in np.flatnonzero(ends):
+            self.onsets[peer].append(self.found(int(peer))[0])
         self._evidence[:, ends] = 0.0
 
     def found(self, peer: int) -> tuple[int, float]:

@@ -58,6 +58,7 @@ class Peer:
     `since_low`. `score` is the evidence that it is slow, in nats. `alarms` are the times at which
     it was found to be slow, including the current one, each with its end, None while it lasts.
     `own` is its own level: its speed over the others' in its first sessions, None if not known.
+    `began` are the sessions between which each of the `alarms` began, the likelier one last.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Peer:
     since_low: datetime | None = None
     alarms: tuple[tuple[datetime, datetime | None], ...] = ()
     own: float | None = None
+    began: tuple[tuple[datetime, datetime], ...] = ()
 
 
 @dataclass(frozen=True)
