@@ -13,6 +13,7 @@ from iobands.judge.requests import RequestError
 from iobands.model import FileError
 from iobands.snapshot import DISCARD, RETIRE, VERDICTS, Snapshot, State
 from iobands.source.known import maintenance_of
+from iobands.views.writing import runs_left
 from tests.factory import (
     NOW,
     case,
@@ -53,6 +54,20 @@ def test_the_newest_run_is_not_in_its_own_band(files: SiteFiles) -> None:
     status = only(files.write(daily(HISTORY)).read()).status
     assert (status.state, status.verdict, status.band) == (State.CALIBRATING, "no band", None)
     assert (status.usable, status.runs) == (19, 20)
+
+
+def test_a_run_that_teaches_nothing_does_not_bring_a_band_nearer(files: SiteFiles) -> None:
+    lines = daily(HISTORY[:11])
+    files.write(lines).act(DISCARD, at=Span(NOW - DAY, NOW))
+    discarded = only(files.read())
+    asked = [
+        *daily(HISTORY[:10], last=1.25),
+        line(purpose="repeat", job_completion_time=days_ago(1)),
+    ]
+    repeated = only(SiteFiles(files.perflogs.parent / "asked").write(asked).read())
+    for each in (discarded, repeated):
+        assert (each.status.usable, each.status.why) == (10, "10 of 20 runs")
+        assert runs_left(each) == 10
 
 
 @pytest.mark.parametrize("number", [1, 2, 20])

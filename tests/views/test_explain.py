@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from iobands.bands import Span
 from iobands.model import slug
 from iobands.snapshot import (
     ACKNOWLEDGE,
     CAUSED,
+    DISCARD,
     DOWN,
     FELL,
     GREW,
@@ -170,6 +172,16 @@ def test_rank_power_the_past_and_the_newest_sample(tmp_path: Path) -> None:
     assert "detects −20 % in about" in shown
     assert "Earlier drop from" in shown
     assert "fullness_percent: 81.25" in " ".join(shown.split())
+
+
+def test_a_newest_sample_that_is_not_judged_has_its_own_rank(tmp_path: Path) -> None:
+    # 1 to 30, then 0.5, which nobody is to judge
+    files = SiteFiles(tmp_path).write(daily([*map(float, range(1, 31)), 0.5]))
+    assert "0 of 30 earlier runs were lower" in flat(look(tmp_path), "write_bw")
+    files.act(DISCARD, at=Span(NOW - DAY, NOW))
+    shown = flat(look(tmp_path), "write_bw")
+    assert "30 of 31 runs compare with the newest" in shown
+    assert "0 of 30 earlier runs were lower" in shown
 
 
 def test_an_improvement_that_became_the_baseline_is_dated(tmp_path: Path) -> None:

@@ -280,8 +280,8 @@ def _status(
 ) -> Status:
     """Return the status of a series that has samples; `band` is what is normal at the newest."""
     value, when, change = float(history.values[-1]), history.last, detection.open_change
-    # the newest must not be judged by itself
-    usable = (comparing(history, bands) & history.passed & ~history.asked)[:-1].sum()
+    learned_from = comparing(history, bands) & history.passed & ~history.asked
+    usable = learned_from[:-1].sum()  # the newest must not be judged by itself
     healthy = State.WATCH if detection.suspicion else State.HEALTHY
     state, why = change.kind if change else healthy, ""
     out = next(filter(None, (each.why(when) for each in bands.left_out)), "")
@@ -289,7 +289,7 @@ def _status(
         why = f"its newest sample is not judged: {out}"
     if band is None:
         state = State.CALIBRATING
-        why = f"{usable + history.passed[-1]} of {ENOUGH_RUNS} runs"
+        why = f"{learned_from.sum()} of {ENOUGH_RUNS} runs"
     # A series that has degraded stays so while samples are missing.
     if missing and not (change and change.is_drop):
         state = State.NO_DATA

@@ -216,10 +216,12 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     yield from _change(site, evidence, unit)
     times, values = series.judged
     newest = f"{figure(status.value)} {unit} at {time_text(status.when)}: {status.verdict}"
-    if len(values) > 2:  # noqa: PLR2004 (a rank among one says nothing)
-        lower, same = (int(np.sum(each)) for each in (values < values[-1], values == values[-1]))
-        ties = f", {same - 1} the same" if same > 1 else ""
-        newest += f"; {lower} of {plural(len(values) - 1, 'earlier run')} were lower{ties}"
+    # the newest need not be judged, and a run of the same second is an earlier one
+    earlier = values[evidence.rows < len(series.history) - 1]
+    if len(earlier) > 1:  # a rank among one says nothing
+        lower, same = np.sum(earlier < status.value), np.sum(earlier == status.value)
+        ties = f", {same} the same" if same else ""
+        newest += f"; {lower} of {plural(len(earlier), 'earlier run')} were lower{ties}"
     purpose = series.history.newest.get("purpose")
     yield "Newest", newest + (f", measured again ({purpose})" if purpose in snapshot.ASKED else "")
     for ask in site.planned:

@@ -302,8 +302,10 @@ def no_samples(site: Snapshot) -> str:
 
 def runs_left(series: Series) -> int:
     """Return how many runs a series lacks for a band."""
-    newest = int(series.history.passed[-1]) if len(series.history) else 0
-    return max(0, snapshot.ENOUGH_RUNS - series.status.usable - newest)
+    history, status = series.history, series.status
+    is_usable = bool(len(history)) and history.passed[-1] and not history.asked[-1]
+    newest = int(is_usable and not status.left_out)
+    return max(0, snapshot.ENOUGH_RUNS - status.usable - newest)
 
 
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"  # the middle one is for values that are all equal
