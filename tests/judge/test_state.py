@@ -289,6 +289,15 @@ def test_a_degraded_series_without_news_stays_degraded(files: SiteFiles) -> None
     assert status.missing is not None
 
 
+def test_an_improved_series_without_news_is_missed(files: SiteFiles) -> None:
+    site = files.write(daily(levels((60, 1), (15, 1.5)), last=15)).read()
+    assert only(site).status.state is State.NO_DATA
+    missing, improved = site.alerts
+    assert (missing.severity, improved.severity) == ("no data", "improved")
+    assert missing.reason == "the newest sample is 15 days old"
+    assert site.exit_status == 3
+
+
 def test_a_drop_has_a_date_and_a_size(files: SiteFiles) -> None:
     site = files.write(daily(levels((105, 1), (15, 0.7)))).read()
     status = only(site).status

@@ -52,13 +52,13 @@ def of_the_day(
     unfit: frozenset[SeriesKey],
     budget: Budget,
 ) -> list[Alert]:
-    """Return the alerts that concern today alone; the series in `covered` have another alert.
+    """Return the alerts that concern today alone; low runs in `covered` have another alert.
 
     The checks of `unfit` were stopped by an obstacle, which is their alert.
     """
     return [
         *_watched(series, budget),
-        *_missing(series, covered | unfit),
+        *_missing(series, unfit),
         *_transients(series, covered),
         *_collapsed(series, covered),
     ]
