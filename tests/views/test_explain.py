@@ -36,7 +36,7 @@ from iobands.views.digest import chosen, explanation, name_of
 from iobands.views.explain_series import missed_text, relations_of, start_of
 from tests.conftest import Command
 from tests.factory import NOW, daily, write_perflog
-from tests.sites import DAY, SiteFiles, slow
+from tests.sites import DAY, SiteFiles, levels, slow
 from tests.views.sites import SLOW, dropped, everything, healthy, look, site
 from tests.views.test_digest import text as digest
 
@@ -172,6 +172,12 @@ def test_rank_power_the_past_and_the_newest_sample(tmp_path: Path) -> None:
     assert "detects −20 % in about" in shown
     assert "Earlier drop from" in shown
     assert "fullness_percent: 81.25" in " ".join(shown.split())
+
+
+def test_a_degraded_series_without_news_says_so(tmp_path: Path) -> None:
+    SiteFiles(tmp_path).write(daily(levels((105, 1), (15, 0.5)), last=9))
+    shown = flat(look(tmp_path), "write_bw")
+    assert shown.startswith("disk fpp write_bw: degraded: the newest sample is 9 days old at ")
 
 
 def test_a_newest_sample_that_is_not_judged_has_its_own_rank(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def of_series(
     """
     onset, status = start_of(series), series.status
     others = relations_of(site, series, onset)
-    why = (status.missing if status.state is State.NO_DATA else "") or status.why
+    why = status.missing or status.why
     why = "; its newest run collapsed" if status.is_low_once else why and f": {why}"
     yield f"{series.label}: {status.state.value}{why}"
     yield f"at {time_text(site.now)} UTC; all times are UTC"
