@@ -342,8 +342,9 @@ def test_an_alert_whose_series_are_all_retired_is_not_acted_on(tmp_path: Path) -
     site = Growing(tmp_path, disk=levels((105, 1), (15, 0.6), (40, 1)), home=levels((160, 1)))
     site.after(160)
     site.does(RETIRE)
+    said = "1 disk fpp write_bw: all its series are retired or superseded; a retired one"
     for kind in (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO, RETIRE):
-        with pytest.raises(RequestError, match="1 disk fpp write_bw: all its series are retired"):
+        with pytest.raises(RequestError, match=said):
             site.does(kind, "1")
     site.does(UNDO, "fpp disk")
     assert site.again().retired == ()

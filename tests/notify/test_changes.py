@@ -243,6 +243,24 @@ def test_a_message_of_the_past_still_leads_to_its_alert(tmp_path: Path) -> None:
     ]
 
 
+def test_trouble_of_a_series_at_another_scale_is_over(tmp_path: Path) -> None:
+    """The site measures with two processes where it had four: once it did so, nobody waits."""
+    slow_runs = daily(levels((105, 1), (15, 0.6)), last=4)
+    files, sent = SiteFiles(tmp_path), Sent()
+    missing = daily([1.5] * 30, last=10, pattern="ssf")
+    assert sorted(sent.of(files.write([*slow_runs, *missing]).read(NOW - 4 * DAY))) == [
+        "began: degraded 1 disk fpp write_bw",
+        "began: no data disk ssf write_bw",
+    ]
+    smaller = [row for each in ("fpp", "ssf") for row in daily([1.5] * 3, pattern=each, tasks=2)]
+    site = files.write([*slow_runs, *missing, *smaller]).read()
+    assert len(site.superseded) == 2
+    assert sorted(sent.of(site)) == [
+        "recovered: degraded 1 disk fpp write_bw",
+        "recovered: no data disk ssf write_bw",
+    ]
+
+
 def test_how_an_alert_ended_is_of_its_own_system(tmp_path: Path) -> None:
     """Each system counts its alerts from 1."""
     values, sent = levels((105, 1), (15, 0.6)), Sent()

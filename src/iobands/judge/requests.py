@@ -172,7 +172,8 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     if request.since and request.since > now:
         raise RequestError(f"{request.since.isoformat()} is in the future; give an earlier time")
     if not subject.keys:
-        raise RequestError(f"{subject.title}: all its series are retired; name one of them")
+        why = "all its series are retired or superseded; a retired one can be named"
+        raise RequestError(f"{subject.title}: {why}")
     action = _about(subject, request, every, now)
     last = last_action(subject, log, now)
     if request.kind == UNDO:

@@ -19,7 +19,16 @@ from msgspec.structs import replace
 
 from iobands import snapshot, views
 from iobands.notify.outbox import ENDED, Message, Topic
-from iobands.snapshot import Alert, AlertEvent, Certainty, Severity, Snapshot, printable
+from iobands.snapshot import (
+    Alert,
+    AlertEvent,
+    Certainty,
+    SeriesKey,
+    Severity,
+    Snapshot,
+    printable,
+    slug,
+)
 
 BEGAN: Final = "began"
 WORSE: Final = "worse"
@@ -90,7 +99,6 @@ def changes(
         ids = [each.id for each in before if each.kind == kind and _is_of(alert, each)]
         (of_topic[ids[0]] if ids else new).append(alert)
         merged.update(ids[1:])
-    known = {each.name for each in (*site.series, *site.retired)}
     topics: list[Topic] = []
     events: list[Event] = []
     for topic in before:
@@ -102,7 +110,7 @@ def changes(
                 news += [] if topic.found is None else _events(mine, snapshot.CAUSED)[topic.found :]
                 events.append(Event(what, after, tuple(mine), tuple(news)))
             topics.append(after)
-        elif topic.id not in merged and (in_doubt or not _is_over(topic, known)):
+        elif topic.id not in merged and (in_doubt or not _is_over(topic, site)):
             topics.append(topic)
         elif topic.id not in merged and topic.sent:
             events.append(Event(ENDED, replace(topic, events=topic.events + 1)))
@@ -205,10 +213,18 @@ def _events(alerts: Iterable[Alert], kind: str) -> list[AlertEvent]:
     return [each for alert in alerts for each in alert.events if each.kind == kind]
 
 
-def _is_over(topic: Topic, known: set[str]) -> bool:
-    """Return whether a topic without alerts is over; without its series that is not known."""
-    named = [each for each in topic.members if not each.startswith((_NAME, _ALERT))]
-    return not named or any(each in known for each in named)
+def _is_over(topic: Topic, site: Snapshot) -> bool:
+    """Return whether a topic without alerts is over; without its series that is not known.
+
+    A series that is superseded has samples, and no place in the snapshot.
+    """
+    named = {each for each in topic.members if not each.startswith((_NAME, _ALERT))}
+    if named.isdisjoint(each.name for each in (*site.series, *site.retired)):
+        fields = SeriesKey.__dataclass_fields__
+        columns = [snapshot.VARIABLE if name == "variable" else name for name in fields]
+        rows = site.samples.select(*columns).unique().iter_rows()
+        return not named or any(slug(SeriesKey(*row)) in named for row in rows)
+    return True
 
 
 def _members(alerts: Iterable[Alert]) -> set[str]:
