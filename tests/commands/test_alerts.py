@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from iobands.commands.status import log_news
 from iobands.snapshot import OPENED, RESOLVE, Action
 from iobands.source.action_log import ALERT_LOG, append, log_path, read_alert_log, read_log
 from tests.commands.calling import call
-from tests.factory import NOW, daily, write_perflog
+from tests.factory import NOW, daily, line, write_perflog
 from tests.sites import DAY, levels
 
 RAN = timedelta(hours=6)
@@ -312,3 +313,45 @@ def test_of_one_series_of_an_alert_of_several_it_is_said_that_the_alert_stays(si
     assert "Alert 1, disk writes, stays until most of its series are acknowledged" in said
     assert "all at once: iobands acknowledge 1" in said
     assert "stays until" not in call("acknowledge", "1", "--reason", "x")[1]
+
+
+def test_alerts_of_two_systems_with_one_number_are_told_apart(tmp_path: Path) -> None:
+    now = datetime.now(timezone.utc)
+    for system in ("here", "there"):
+        rows = [
+            line(
+                job_completion_time=(now - timedelta(days=days + 0.1)).isoformat(),
+                perf_value=value * (0.5 if days < 15 else 1),
+                system=system,
+                pattern=pattern,
+            )
+            for seed, pattern in enumerate(("fpp", "ssf"))
+            for days, value in enumerate(levels((80, 1), seed=seed))
+        ]
+        write_perflog(tmp_path / "perflogs", rows, system=system)
+    (tmp_path / "config" / "systems").mkdir(parents=True)
+    site, why = ("--site", str(tmp_path)), ("--reason", "a spare part is ordered")
+    _, said = call("status", *site)
+    for system in ("here", "there"):
+        assert f"1 disk writes system={system} " in said
+    assert re.search(r"Next step: iobands explain 1 --system (here|there)\n", said)
+    status, said = call("explain", "1", *site)
+    assert status == 3
+    assert "1 matches 2 names; give --system NAME:" in said
+    assert "1 disk writes system=there\n" in said
+    # an answer to one is none to the other
+    status, said = call("acknowledge", "1", *why, *site)
+    assert status == 3
+    names = "1 disk writes system=here; 1 disk writes system=there"
+    assert f"'1' matches {names}; name one, or give --system or --all" in said
+    status, said = call("acknowledge", "1", *why, "--system", "there", *site)
+    assert status == 0
+    assert "To withdraw it: iobands undo 1 --system there --reason TEXT" in said
+    assert not (tmp_path / "config" / "alerts" / "here.jsonl").exists()
+    _, said = call("alerts", *site)
+    rows = {row.split()[-2]: row for row in said.splitlines() if "system=" in row}
+    assert rows["system=here"].endswith("open")
+    assert rows["system=there"].endswith("acknowledged")
+    status, said = call("status", *site)
+    assert status == 2
+    assert "alerts: 1 degraded, 1 degraded (acknowledged)" in said

@@ -201,7 +201,7 @@ def test_an_improvement_that_became_the_baseline_is_dated(tmp_path: Path) -> Non
 
 def test_one_selector_for_series_and_alerts(tmp_path: Path) -> None:
     found = everything(tmp_path)
-    names = {wanted: [name_of(each) for each in chosen(found, wanted)] for wanted in (
+    names = {wanted: [name_of(each, found) for each in chosen(found, wanted)] for wanted in (
         "scratch writes", "SCRATCH fpn", "write_bw fast", "tape", "nothing", " ",
     )}  # fmt: skip
     assert names == {

@@ -166,10 +166,10 @@ def _act(
             chosen = selected(subjects, " ".join(words), request, every=options.every, log=done)
             # each at a time of its own, to the microsecond, as an undo names its action by time
             now = datetime.now(timezone.utc)
-            titles = [*dict.fromkeys(each.title for each in chosen)]
-            times = {title: now + n * timedelta(microseconds=1) for n, title in enumerate(titles)}
+            each_once = enumerate(dict.fromkeys(each.called for each in chosen))
+            times = {called: now + n * timedelta(microseconds=1) for n, called in each_once}
             actions = [
-                (each, action_of(each, request, known, done, times[each.title], future))
+                (each, action_of(each, request, known, done, times[each.called], future))
                 for each in chosen
             ]
         except RequestError as error:
@@ -199,7 +199,8 @@ def _act(
     for path in sorted(written):
         cli.say(f"Logged in {path}; commit this file.")
     if written and kind != snapshot.UNDO:
-        named = shlex.join([*words, *["--all"] * options.every])
+        system = ["--system", options.system] if options.system else []
+        named = shlex.join([*words, *["--all"] * options.every, *system])
         cli.say(f"To withdraw it: iobands undo {named} --reason TEXT")
     if options.dry_run:
         cli.say("Dry run: nothing was written.")

@@ -117,7 +117,7 @@ def explain(
     wanted = " ".join(words)
     found = chosen(site, wanted)
     if len(found) != 1:
-        raise cli.failure(_not_one(site, wanted, [name_of(each) for each in found]))
+        raise cli.failure(_not_one(site, wanted, [name_of(each, site) for each in found]))
     if isinstance(found[0], Alert):
         cli.refuse("for an alert; name one of its series", "runs")
     cli.show(explanation(site, found[0], views.output_width(), every=every, runs=runs))
@@ -134,7 +134,8 @@ def _not_one(site: Snapshot, wanted: str, found: Sequence[str]) -> str:
     """Return why no series or alert, or several, are `wanted`, and what to give."""
     if found:
         names = views.nearest(found, wanted)
-        return f"{wanted} matches {len(found)} names; give more words:{names}"
+        more = "--system NAME" if wanted.isdecimal() else "more words"
+        return f"{wanted} matches {len(found)} names; give {more}:{names}"
     if not site.series:
         return views.no_samples(site)
     if wanted.isdecimal():
@@ -143,7 +144,7 @@ def _not_one(site: Snapshot, wanted: str, found: Sequence[str]) -> str:
         if wanted in map(place.name_of, place.peers()):
             nodes = " --nodes" if place.kind == NODE else ""
             return f"{wanted} has no alert; list all with: iobands targets{nodes}"
-    alerts = "".join(f"\n  {name_of(each)}" for each in site.alerts if each.number)
+    alerts = "".join(f"\n  {name_of(each, site)}" for each in site.alerts if each.number)
     names = views.nearest([series.label for series in site.series], wanted, _FEW)
     known = "open alerts, and the series with the closest names" if alerts else "the closest are"
     return f"no series or alert is named {wanted}; {known}:{alerts}{names}"
@@ -205,7 +206,7 @@ def _row(entry: LedgerEntry, site: Snapshot, is_quiet: bool) -> tuple[str, ...]:
     days = (views.day_text(each, site.now) if each else "-" for each in times)
     ended = "" if entry.who else entry.end or ("acknowledged" if is_quiet else "open")
     change = views.percent(entry.ratio) if entry.ratio else "-"
-    return (str(entry.number or "-"), *days, change, entry.subject, ended)
+    return (str(entry.number or "-"), *days, change, views.title(entry, site), ended)
 
 
 # After these, what was found before is found no more.

@@ -278,7 +278,7 @@ def _entry(alert: Alert, done: Mapping[tuple[datetime, int | None], Action]) -> 
         by.who if by else "",
         by.reason if by else "",
         alert.peer.name.kind if alert.peer else None,
-        *(alert.number, alert.cause),
+        *(alert.number, alert.cause, alert.system),
     )
 
 
@@ -291,4 +291,5 @@ def _resolved(action: Action, series: Sequence[Series]) -> LedgerEntry:
     subject = action.subject or (named[0].label if len(named) == 1 else f"{len(named)} series")
     assert action.since is not None
     ended, by = (None, action.when, action.ratio, _end_of(action)), (action.who, action.reason)
-    return LedgerEntry(subject, action.since, *ended, None, *by)
+    system = named[0].key.system if named else ""
+    return LedgerEntry(subject, action.since, *ended, None, *by, system=system)

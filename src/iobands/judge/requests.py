@@ -83,6 +83,11 @@ class Subject:
         return f"{self.number} {self.name}" if self.number else self.name
 
     @property
+    def called(self) -> tuple[str, str]:
+        """Its system, which has its own numbers and names, and its title."""
+        return (self.system if self.keys else ""), self.title
+
+    @property
     def keys(self) -> tuple[SeriesKey | PeerName, ...]:
         """What actions name."""
         return (self.peer,) if self.peer else tuple(each.key for each in self.series)
@@ -141,15 +146,17 @@ def selected(
         what = "alert has the number" if words.isdecimal() else "series or alert is named"
         raise RequestError(f"no {what} {words!r}; open alerts: {known}")
     able = [each for each in matching if _is_possible(each, request, log)] or matching
-    newest = [each for each in able if each.title == able[0].title]
+    newest = [each for each in able if each.called == able[0].called]
     able = [each for each in able if each.alert or not each.number] or newest
     shared = [each.alert for each in able if each.number]
     able = [each for each in able if each.number or each.alert not in shared]
-    named = [*dict.fromkeys(each.title for each in able)]
+    named = [*dict.fromkeys(each.called for each in able)]
     if len(named) > 1 and not every:
-        names = "; ".join(named[:_NAMED])
+        several = len({system for system, _ in named}) > 1
+        names = "; ".join(f"{t} system={s}" if several else t for s, t in named[:_NAMED])
         more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-        raise RequestError(f"{words!r} matches {names}{more}; name one, or give --all")
+        system = "--system or " if several else ""
+        raise RequestError(f"{words!r} matches {names}{more}; name one, or give {system}--all")
     return able
 
 

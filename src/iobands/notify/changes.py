@@ -255,9 +255,9 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     if event.kind == ENDED:
         lines += _recovered(topic, site)
     elif event.alerts and not event.alerts[0].reason:
-        name = event.alerts[0].name
-        lines += ["", f"Next step: {views.command_text('explain', name)}"]
-        lines += [f"If known: {views.command_text('acknowledge', name, '--reason TEXT')}"]
+        known = views.command_on(event.alerts[0], site, "acknowledge", "--reason TEXT")
+        lines += ["", f"Next step: {views.command_on(event.alerts[0], site, 'explain')}"]
+        lines += [f"If known: {known}"]
     system, number = _alert_of(event)
     when = f"{system}, at" if system else "at"
     when = f"{when} {views.time_text(site.now)} UTC; all times are UTC"

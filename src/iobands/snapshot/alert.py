@@ -232,9 +232,9 @@ class Alert:
         return next((each for each in self.events if each.is_worse and each.when > when), None)
 
     @property
-    def identity(self) -> tuple[int | None, str, datetime | None]:
+    def identity(self) -> tuple[str, int | None, str, datetime | None]:
         """What it has in common with its entry in the ledger: a system has its own numbers."""
-        return self.number, self.subject, self.since
+        return self.system, self.number, self.subject, self.since
 
     @property
     def ratio(self) -> float | None:
@@ -303,7 +303,7 @@ class LedgerEntry:
     `subject` names it, `ratio` is the level since over the baseline, and `end` says how it ended,
     empty while it is open. If a person ended it, `who` and `reason` are set. `delay` is the number
     of runs from the onset of a change to its alert. `kind` is set for a target or a node. What
-    was resolved before there was a log of alerts has no `number`.
+    was resolved before there was a log of alerts has no `number`, which a `system` has of its own.
     """
 
     subject: str
@@ -318,11 +318,12 @@ class LedgerEntry:
     kind: str | None = None
     number: int | None = None
     cause: Cause | None = None
+    system: str = ""
 
     @property
-    def identity(self) -> tuple[int | None, str, datetime | None]:
+    def identity(self) -> tuple[str, int | None, str, datetime | None]:
         """As that of its alert."""
-        return self.number, self.subject, self.since
+        return self.system, self.number, self.subject, self.since
 
     @property
     def ending(self) -> str:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from iobands.views.alert_lines import address_of, cause_text, details, named, news_text, subject
+from iobands.views.alert_lines import (
+    address_of,
+    cause_text,
+    command_on,
+    details,
+    named,
+    news_text,
+    subject,
+    title,
+)
 from iobands.views.notes import asked_text
 from iobands.views.peers import peers_text
 from iobands.views.writing import (

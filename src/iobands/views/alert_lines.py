@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import shlex
 from collections.abc import Sequence
 from textwrap import shorten, wrap
 from typing import Final
 
 from iobands import snapshot
-from iobands.snapshot import Alert, Place, Series, Severity, Snapshot, printable
+from iobands.snapshot import Alert, LedgerEntry, Place, Series, Severity, Snapshot, printable
 from iobands.views import writing
 from iobands.views.writing import GAP, day_text, folded, odds_text, ratio_text, some
 
@@ -140,6 +141,28 @@ def subject(alert: Alert) -> str:
     return about if alert.number is None else f"{alert.number} {about}"
 
 
+def title(alert: Alert | LedgerEntry, site: Snapshot) -> str:
+    """Return what an alert is called at its site: with its system, if there are several.
+
+    Each system has its own numbers, and only the label of a series may name it.
+    """
+    said = subject(alert) if isinstance(alert, Alert) else alert.subject
+    several = len({each.key.system for each in (*site.series, *site.retired)}) > 1
+    return f"{said} system={alert.system}" if several and _is_bare(alert, said) else said
+
+
+def _is_bare(alert: Alert | LedgerEntry, said: str) -> bool:
+    return alert.number is not None and f"system={alert.system}" not in said.split()
+
+
+def command_on(alert: Alert, site: Snapshot, command: str, options: str = "") -> str:
+    """Return a command about an alert: with its system, if another one has its number."""
+    alike = {e.system for e in (*site.alerts, *site.past) if e.number == alert.number}
+    is_shared = alert.number is not None and len(alike) > 1
+    system = f"--system {shlex.quote(alert.system)}" if is_shared else ""
+    return writing.command_text(command, alert.name, " ".join(filter(None, (system, options))))
+
+
 def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
     """Return the field that the subject of a shared alert names, and all series that share it.
 
@@ -173,7 +196,7 @@ def counted_members(alert: Alert, site: Snapshot) -> str:
 def named(alert: Alert, site: Snapshot, *, counted: bool = True) -> str:
     """Return the number and the subject of an alert, and how many series it has of how many."""
     number = counted_members(alert, site) if counted else ""
-    return printable(subject(alert)) + (f" ({number})" if number else "")
+    return printable(title(alert, site)) + (f" ({number})" if number else "")
 
 
 def alert_blocks(

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from iobands.snapshot import RATIO_UNIT, Alert, Series, SeriesKey, Snapshot, State, printable
 from iobands.views import alert_lines, writing
-from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, sections, subject
+from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, sections
 from iobands.views.explain_alert import of_alert
 from iobands.views.explain_series import of_series
 from iobands.views.notes import SHOW_ALL, remarks_of
@@ -118,7 +118,8 @@ def _alerts(site: Snapshot, width: int, *, every: bool, cut: bool) -> Iterator[_
         change = next((alert for alert in alerts if not alert.reason), None)
         after = []
         if heading == ATTENTION and change:
-            after = folded(f"{GAP}Next step: {writing.command_text('explain', change.name)}", width)
+            command = alert_lines.command_on(change, site, "explain")
+            after = folded(f"{GAP}Next step: {command}", width)
         more = partial(_more, len(rows), SHOW_ALL, is_cut=is_cut)
         least = 0 if heading == INFORMATION else 1
         yield _Section(heading, rows, more, _MOST[heading], least, after, len(rows))
@@ -293,14 +294,19 @@ def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
     if numbered or wanted.isdecimal():  # such as 7, which is no part of a name
         return [*numbered]
     alerts = {
-        each.subject: each for each in reversed(site.alerts) if len(each.members) != 1 or each.peer
+        (each.subject, each.system): each
+        for each in reversed(site.alerts)
+        if len(each.members) != 1 or each.peer
     }
     series = {name: each for each in site.series for name in (each.name, each.label)}
-    if exact := alerts.get(wanted) or series.get(wanted):
-        return [exact]
+    if exact := [each for (name, _), each in alerts.items() if name == wanted]:
+        return [*exact]
+    if wanted in series:
+        return [series[wanted]]
     words = {*wanted.casefold().split()}
     named: list[Alert | Series] = [*alerts.values(), *site.series] if words else []
-    found = [each for each in named if all(word in name_of(each).casefold() for word in words)]
+    names = [(name_of(each, site).casefold(), each) for each in named]
+    found = [each for name, each in names if all(word in name for word in words)]
     return found or [
         each
         for each in site.series
@@ -308,9 +314,9 @@ def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
     ]
 
 
-def name_of(found: Alert | Series) -> str:
+def name_of(found: Alert | Series, site: Snapshot) -> str:
     """Return what an alert or a series is called."""
-    return subject(found) if isinstance(found, Alert) else found.label
+    return alert_lines.title(found, site) if isinstance(found, Alert) else found.label
 
 
 def explanation(

@@ -13,10 +13,17 @@ from typing import Final
 from iobands import snapshot
 from iobands.snapshot import Alert, AlertEvent, CauseKind, PeerName, Series, SeriesKey, Snapshot
 from iobands.views import writing
-from iobands.views.alert_lines import cause_text, counted_members, place_of, sharing, subject
+from iobands.views.alert_lines import (
+    cause_text,
+    command_on,
+    counted_members,
+    place_of,
+    sharing,
+    title,
+)
 from iobands.views.explain_series import Related, Start, relations_of, section
 from iobands.views.peers import confirmation
-from iobands.views.writing import GAP, command_text, day_text, plural, ratio_text, time_text
+from iobands.views.writing import GAP, day_text, plural, ratio_text, time_text
 
 _EVENTS: Final = {
     snapshot.OPENED: "opened",
@@ -103,7 +110,7 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
         still += _elsewhere(others, field, alert, most)
     is_open = alert.ended is None and not site.is_public
     return Account(
-        title=subject(alert),
+        title=title(alert, site),
         state=_state(site, alert),
         facts=[*_facts(site, alert)],
         happened=[*_happened(site, alert)],
@@ -121,7 +128,7 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
         still=still,
         unmoved=unmoved,
         advice=_advice(alert, field) if is_open else "",
-        commands=[*_commands(alert)] if is_open and alert.number is not None else [],
+        commands=[*_commands(site, alert)] if is_open and alert.number is not None else [],
         confirm=[*_confirm(site, alert)] if is_open else [],
     )
 
@@ -287,12 +294,12 @@ def _advice(alert: Alert, field: str) -> str:
     return "check what changed at the same time" if alert.candidates else _WHERE.get(field, "")
 
 
-def _commands(alert: Alert) -> Iterator[tuple[str, str]]:
+def _commands(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
     reason = "--reason TEXT"
     if not alert.is_quiet:
-        yield command_text("acknowledge", alert.name, reason), "the cause is known"
-    yield command_text("resolve", alert.name, reason), "it is repaired"
-    yield command_text("rebaseline", alert.name, reason), "the new level is normal"
+        yield command_on(alert, site, "acknowledge", reason), "the cause is known"
+    yield command_on(alert, site, "resolve", reason), "it is repaired"
+    yield command_on(alert, site, "rebaseline", reason), "the new level is normal"
 
 
 def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:

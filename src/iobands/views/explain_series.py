@@ -14,7 +14,7 @@ import numpy as np
 from iobands import snapshot
 from iobands.snapshot import Alert, Change, Evidence, Outliers, Series, Snapshot, State, Status
 from iobands.views import writing
-from iobands.views.alert_lines import details
+from iobands.views.alert_lines import command_on, details
 from iobands.views.notes import how_run, uneven
 from iobands.views.writing import day_text, figure, listed, percent, plural, ratio_text, time_text
 
@@ -256,7 +256,7 @@ def _alert(site: Snapshot, alert: Alert) -> str:
     """Return the alert: in full if several series share it, else what no other line shows."""
     if len(alert.members) > 1:
         text = ", ".join([alert.severity.value, *filter(None, details(alert, site))])
-        return f"{alert.subject}: {text}; {writing.command_text('explain', alert.name)}"
+        return f"{alert.subject}: {text}; {command_on(alert, site, 'explain')}"
     certainty = alert.certainty.value if alert.certainty else ""
     known = writing.acknowledgement_text(alert)
     return ", ".join(filter(None, [alert.severity.value, alert.reason, certainty, known]))
@@ -401,7 +401,7 @@ def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
     """Return where to look next, by what moved and what did not."""
     status = series.status
     alerts = [each for each in site.alerts_on(series.key) if len(each.members) > 1]
-    command = writing.command_text("explain", alerts[0].name) if alerts else ""
+    command = command_on(alerts[0], site, "explain") if alerts else ""
     whole = f"; the whole alert: {command}" if alerts else ""
     if status.state is State.NO_DATA:
         return f"see whether the check runs, and how it ended{whole}"

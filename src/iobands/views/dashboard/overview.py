@@ -14,7 +14,7 @@ import numpy as np
 from iobands import model, snapshot
 from iobands.snapshot import Alert, BeforeAfter, Series, Snapshot, State
 from iobands.views import alert_lines, notes, writing
-from iobands.views.alert_lines import ATTENTION, finding, page_of, sections, subject, with_pages
+from iobands.views.alert_lines import ATTENTION, finding, page_of, sections, title, with_pages
 from iobands.views.dashboard.series import heat_map, job_id, peer_map, picked, series_id
 from iobands.views.maintenance import in_short, page_about, title_of_maintenance
 from iobands.views.writing import counts, figure, percent, sparkline, state_text, time_text
@@ -61,15 +61,16 @@ def overview(
                 "quiet": alert.is_quiet,
                 "number": alert_lines.counted_members(alert, site),
                 "says": _says(alert, site),
-                **_spell(alert),
+                **_spell(alert, site),
             }
             for heading, alerts in sections(site).items()
             for alert in alerts
         ],
-        "over": [_spell(each) for each in with_pages(site) if each.ended],
+        "over": [_spell(each, site) for each in with_pages(site) if each.ended],
         "lately": [
             {
-                **picked(each, "number", "subject", "since", "ended"),
+                **picked(each, "number", "since", "ended"),
+                "subject": title(each, site),
                 "page": pages.get(each.identity),
                 "change": percent(each.ratio) if each.ratio else "",
                 "end": each.ending,
@@ -110,10 +111,10 @@ def _says(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
     return [text for text in says if text]
 
 
-def _spell(alert: Alert) -> dict[str, object]:
+def _spell(alert: Alert, site: Snapshot) -> dict[str, object]:
     """Return when an alert was, of what, and its page."""
     return {
-        "subject": subject(alert),
+        "subject": title(alert, site),
         "page": page_of(alert),
         **picked(alert, "since", "ended"),
         "series": [series_id(member.series.key) for member in alert.members],
@@ -245,7 +246,7 @@ def about_cluster(
     """Return what the front page says of a site, whose dashboard is at `href`."""
     urgent = sections(site)[ATTENTION]
     alerts = [
-        (subject(each), " · ".join(_says(each, site, short=True)), page_of(each))
+        (title(each, site), " · ".join(_says(each, site, short=True)), page_of(each))
         for each in urgent[:_MOST_ALERTS]
     ]
     if len(urgent) > len(alerts):
