@@ -20,6 +20,7 @@ from iobands.snapshot import (
     AlertEvent,
     CauseKind,
     Certainty,
+    Severity,
     Snapshot,
 )
 from iobands.snapshot import Cause as FoundCause
@@ -194,6 +195,28 @@ def test_an_alert_that_becomes_certain_is_confirmed_once(tmp_path: Path) -> None
         said.append(sent.of(replace(site, alerts=(known,))))
     name = "degraded 1 a writes (4 of 4 series)"
     assert said == [[f"began: {name}"], [], [f"confirmed: {name}"], [], []]
+
+
+def test_a_message_has_the_severity_of_the_day(tmp_path: Path) -> None:
+    """An incident has become a lasting drop, then its runs are far down again."""
+    site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
+    (alert,) = [each for each in site.alerts if each.number == 1]
+    topics: list[Topic] = []
+    said = []
+    for severity, subject in (
+        ("incident", "a"),
+        ("degraded", "a writes"),
+        ("incident", "a writes"),
+    ):
+        alert = replace(alert, severity=Severity(severity), subject=subject)
+        topics, events = changes(topics, replace(site, alerts=(alert,)), NOTIFIED)
+        messages = [message_of(event, site, "https://here/") for event in events]
+        said += [(each.kind, each.severity, each.title.split(" (")[0]) for each in messages]
+    assert said == [
+        ("began", "incident", "began: incident 1 a"),
+        ("renamed", "degraded", "renamed: degraded 1 a writes"),
+        ("worse", "incident", "worse: incident 1 a writes"),
+    ]
 
 
 def test_what_becomes_known_of_a_cause_is_told_once(tmp_path: Path) -> None:

@@ -182,14 +182,15 @@ def _followed(topic: Topic, alerts: Sequence[Alert], now: datetime) -> tuple[str
         return WORSE, replace(today, **kept, reminded=topic.reminded or is_due)
     if today.quiet or not topic.sent:
         return None, after
+    said = replace(after, severity=today.severity)
     if not topic.certain and today.certain:
-        return CONFIRMED, replace(after, certain=True)
+        return CONFIRMED, replace(said, certain=True)
     if topic.found is not None and (today.found or 0) > topic.found:
-        return NEW_CAUSE, replace(after, title=today.title)
+        return NEW_CAUSE, replace(said, title=today.title)
     is_known = all(_numbered(each) in topic.members for each in alerts)
     if is_known and today.title != topic.title:
-        return NEW_NAME, replace(after, title=today.title)
-    return (OPEN, replace(after, reminded=True)) if is_due else (None, after)
+        return NEW_NAME, replace(said, title=today.title)
+    return (OPEN, replace(said, reminded=True)) if is_due else (None, after)
 
 
 def _is_worse(topic: Topic, today: Topic) -> bool:
