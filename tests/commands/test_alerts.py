@@ -22,7 +22,7 @@ from iobands.snapshot import OPENED, RESOLVE, Action
 from iobands.source.action_log import ALERT_LOG, append, log_path, read_alert_log, read_log
 from tests.commands.calling import call
 from tests.factory import NOW, daily, line, write_perflog
-from tests.sites import DAY, levels
+from tests.sites import DAY, SiteFiles, levels
 
 RAN = timedelta(hours=6)
 LOG = log_path(Path("config/alerts"), "here")
@@ -355,3 +355,32 @@ def test_alerts_of_two_systems_with_one_number_are_told_apart(tmp_path: Path) ->
     status, said = call("status", *site)
     assert status == 2
     assert "alerts: 1 degraded, 1 degraded (acknowledged)" in said
+
+
+def test_what_falls_after_an_answer_is_another_alert(site: Path) -> None:
+    """A series that began to fall with the alert is measured again when that has been answered."""
+    now = datetime.now(timezone.utc)
+    runs = [*zip(range(-100, -12), levels((88, 1), seed=4), strict=True), (-12, 0.6)]
+    runs += [(day, 0.6) for day in range(1, 6)]
+
+    def measured(until: float) -> list[str]:
+        return [
+            line(
+                job_completion_time=(now + timedelta(days=day - 0.1)).isoformat(),
+                perf_value=value,
+                pattern="ssf",
+            )
+            for day, value in runs
+            if day <= until
+        ]
+
+    write_perflog(site / "perflogs", measured(0), "BenchioSSF.log")
+    assert call("rebaseline", "disk fpp write_bw", "--reason", "new disks")[0] == 0
+    write_perflog(site / "perflogs", measured(5), "BenchioSSF.log")
+    files = SiteFiles(site)
+    files.bands, files.alerts = site / "config" / "bands", site / "config" / "alerts"
+    later = files.read(now + timedelta(days=5))
+    ends = {each.number: each.end for each in later.past}
+    (lost,) = [each for each in later.alerts if each.direction == "down"]
+    assert (lost.number, lost.subject) == (3, "disk ssf write_bw")
+    assert ends == {2: "rebaselined"}

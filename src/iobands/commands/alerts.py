@@ -196,6 +196,8 @@ def _act(
                         f"Alert {alert.number}, {alert.subject}, stays until most of its series "
                         f"are acknowledged; all at once: iobands acknowledge {alert.number}"
                     )
+        if written:
+            _recorded(options)  # what the answer ended is over before anything joins it
     for path in sorted(written):
         cli.say(f"Logged in {path}; commit this file.")
     if written and kind != snapshot.UNDO:
