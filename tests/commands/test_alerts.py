@@ -18,7 +18,7 @@ import pytest
 from iobands.commands.cli import SiteOptions
 from iobands.commands.judging import judgement_of, site_of
 from iobands.commands.status import log_news
-from iobands.snapshot import OPENED, RESOLVE, Action
+from iobands.snapshot import OPENED, REBASELINE, RESOLVE, Action
 from iobands.source.action_log import ALERT_LOG, append, log_path, read_alert_log, read_log
 from tests.commands.calling import call
 from tests.factory import NOW, daily, line, write_perflog
@@ -357,30 +357,42 @@ def test_alerts_of_two_systems_with_one_number_are_told_apart(tmp_path: Path) ->
     assert "alerts: 1 degraded, 1 degraded (acknowledged)" in said
 
 
-def test_what_falls_after_an_answer_is_another_alert(site: Path) -> None:
-    """A series that began to fall with the alert is measured again when that has been answered."""
-    now = datetime.now(timezone.utc)
+def falling(answered: datetime) -> list[str]:
+    """Runs of a series that begins to fall twelve days before, and is next measured after that."""
     runs = [*zip(range(-100, -12), levels((88, 1), seed=4), strict=True), (-12, 0.6)]
     runs += [(day, 0.6) for day in range(1, 6)]
+    return [
+        line(
+            job_completion_time=(answered + timedelta(days=day - 0.1)).isoformat(),
+            perf_value=value,
+            pattern="ssf",
+        )
+        for day, value in runs
+    ]
 
-    def measured(until: float) -> list[str]:
-        return [
-            line(
-                job_completion_time=(now + timedelta(days=day - 0.1)).isoformat(),
-                perf_value=value,
-                pattern="ssf",
-            )
-            for day, value in runs
-            if day <= until
-        ]
 
-    write_perflog(site / "perflogs", measured(0), "BenchioSSF.log")
+def test_what_falls_after_an_answer_is_another_alert(site: Path) -> None:
+    now = datetime.now(timezone.utc)
+    rows = falling(now)
+    write_perflog(site / "perflogs", rows[:-5], "BenchioSSF.log")
     assert call("rebaseline", "disk fpp write_bw", "--reason", "new disks")[0] == 0
-    write_perflog(site / "perflogs", measured(5), "BenchioSSF.log")
+    write_perflog(site / "perflogs", rows, "BenchioSSF.log")
     files = SiteFiles(site)
     files.bands, files.alerts = site / "config" / "bands", site / "config" / "alerts"
     later = files.read(now + timedelta(days=5))
-    ends = {each.number: each.end for each in later.past}
     (lost,) = [each for each in later.alerts if each.direction == "down"]
     assert (lost.number, lost.subject) == (3, "disk ssf write_bw")
-    assert ends == {2: "rebaselined"}
+    assert {each.number: each.end for each in later.past} == {2: "rebaselined"}
+
+
+def test_a_rebuilt_log_knows_what_an_answer_ended(site: Path) -> None:
+    when = datetime.now(timezone.utc) - timedelta(days=6)
+    rows = daily(levels((105, 1), (15, 0.6)), last=(NOW - when) / DAY + 0.25)
+    write_perflog(site / "perflogs", [*rows, *falling(when)])
+    begin, only = when - timedelta(days=14.5), ({"pattern": "fpp", "variable": "write_bw"},)
+    action = Action(REBASELINE, when, "jane", "new disks", only, since=begin, direction="down")
+    append(LOG.parent, "here", [action])
+    assert call("alerts", "--rebuild")[0] == 0
+    said = call("alerts")[1]
+    assert re.search(r"^ +1 .* disk writes\n +rebaselined by jane: new disks$", said, re.M)
+    assert re.search(r"^ +2 .* disk ssf write_bw  open$", said, re.M)

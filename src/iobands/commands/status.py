@@ -224,12 +224,14 @@ _ATTEMPTS: Final = 5
 def _rebuild(options: cli.PastSiteOptions) -> None:
     """Write the logs of alerts anew, and keep the old ones.
 
-    The site is judged as it was before each action that takes runs out of the judgement, and now.
+    The site is judged as it was before and after each action that takes runs out of the judgement,
+    and now.
     """
     perflogs, all_systems = options.perflogs_directory, replace(options, system=None)
     known = known_of(all_systems)
     actions = [each for log in known.logs.values() for each in log.actions]
-    times = sorted({each.when - _BEFORE for each in actions if each.kind in _FORGETTING})
+    whens = {each.when for each in actions if each.kind in _FORGETTING}
+    times = sorted({*whens, *(each - _BEFORE for each in whens)})
     logged: dict[str, tuple[AlertEvent, ...]] = {}
     for when in (*times, None):
         then = known_of(replace(all_systems, as_of=when.isoformat())) if when else known
