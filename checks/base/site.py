@@ -30,6 +30,23 @@ def _partitions() -> list[SystemPartition]:
     return [part for part in rt.runtime().system.partitions if "io" in part.features]
 
 
+def _environments(partition: SystemPartition) -> list[Environment]:
+    """The environments of a partition, also those that `reframe -p` leaves out.
+
+    ReFrame's own list has only the selected ones: what is the default, and so what is measured
+    daily, would depend on the selection.
+    """
+    config = rt.runtime().site_config
+    return [
+        Environment(
+            name,
+            features=config.get(f"environments/@{name}/features"),
+            extras=config.get(f"environments/@{name}/extras"),
+        )
+        for name in config.get(f"systems/0/partitions/@{partition.name}/environs")
+    ]
+
+
 def _unique(values: Iterable) -> list:
     return list(dict.fromkeys(values))
 
@@ -59,7 +76,7 @@ def stripe_counts() -> list[int | None]:
 
 def transports() -> list[str]:
     """The MPI transports of all programming environments."""
-    return _unique(transport_of(env) for part in _partitions() for env in part.environs)
+    return _unique(transport_of(env) for part in _partitions() for env in _environments(part))
 
 
 def hint_presets() -> list[str]:
@@ -107,7 +124,7 @@ def environments_for(transport: str, hints: str, own_presets: Mapping[str, dict]
     return _unique(
         env.name
         for part in _partitions()
-        for env in part.environs
+        for env in _environments(part)
         if transport_of(env) == transport
         and (preset := {**presets_of(part), **own_presets}.get(hints)) is not None
         and _has_effect(preset, env)
@@ -169,9 +186,9 @@ def medium_and_type(file_system: str) -> tuple[str, str]:
 def selecting_partitions(valid_systems: list[str]) -> list[tuple[dict, str]]:
     """The extras of the named partitions, each with its default transport."""
     return [
-        (part.extras, transport_of(part.environs[0]))
+        (part.extras, transport_of(_environments(part)[0]))
         for part in _partitions()
-        if part.fullname in valid_systems and part.environs
+        if part.fullname in valid_systems
     ]
 
 
@@ -189,7 +206,7 @@ def recommended_in(partition: str, pattern: str, file_system: str) -> tuple[str,
         ),
         {},
     )
-    default = transport_of(part.environs[0]) if part.environs else DEFAULT_TRANSPORT
+    default = transport_of(_environments(part)[0])
     return entry.get("transport", default), entry.get("hints", DEFAULT_HINTS)
 
 
@@ -205,5 +222,7 @@ def stripe_counts_of(file_system: str) -> list[int | None]:
 
 
 def default_transports() -> list[str]:
-    """The transports of the partitions' first environments, which are the default."""
-    return _unique(transport_of(part.environs[0]) for part in _partitions() if part.environs)
+    """The transports of the partitions' first environments of those that `reframe -p` leaves."""
+    return _unique(
+        transport_of((part.environs or _environments(part))[0]) for part in _partitions()
+    )

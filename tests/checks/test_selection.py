@@ -112,6 +112,28 @@ def test_the_daily_set_of_archer2_is_the_recommended_one_and_the_defaults(archer
     assert settings == {"BenchioFPP": {default}, "BenchioSSF": {default, recommended}}
 
 
+def test_an_environment_selects_of_the_daily_set_and_adds_nothing(site_copy, archer2):
+    """UCX is the default of none of them, so only the recommended shared file is daily with it."""
+    daily = listed(site_copy.reframe("--system=archer2", "-l", "-t", "daily", "-p", "gnu-ucx"))
+    assert len(daily) == 5
+    assert {line.split()[1] for line in daily} == {"BenchioSSF"}
+    assert {line.split()[4] for line in daily} == {"%transport=ucx"}
+    run = site_copy.reframe("--system=archer2", "--describe", "-n", "BenchioFPP", "-p", "gnu-ucx")
+    found = {check["name"]: check for check in json.loads(run.stdout)}
+    assert len(found) == 5 * 2
+    # as without the option: no schedule measures them, so none of them can be overdue
+    alike = {check["name"]: check for check in archer2 if check["name"] in found}
+    for field in ("tags", "interval_days"):
+        assert {n: c[field] for n, c in found.items()} == {n: c[field] for n, c in alike.items()}
+    assert {check["interval_days"] for check in found.values()} == {None}
+
+
+def test_an_environment_that_does_not_exist_selects_nothing(site_copy):
+    run = site_copy.reframe("--system=archer2", "-l", "-p", "nosuch")
+    assert listed(run) == []
+    assert "skipping test" not in run.stdout + run.stderr
+
+
 def test_an_unknown_system_is_named(site_copy):
     run = site_copy.reframe("--system=archer3", "-l")
     assert run.returncode == 1
