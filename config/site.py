@@ -31,6 +31,15 @@ from iobands.model import FileError, mistake_in, not_read, one_of  # noqa: E402
 
 _OLDEST = (4, 10)  # by its run reports and the settings of its perflogs
 
+# by how they begin, as ReFrame takes abbreviations
+_UNFIT_OPTIONS = {
+    "--skip-sa": "--skip-sanity-check: a run without it proves nothing; leave it out",
+    "--res": "--restore-session: a session measures only what it has itself examined; leave it "
+    "out, as what was built is kept",
+    "--ci-": "--ci-generate: each of its jobs would need what another session has examined; "
+    "call `iobands run` in one job",
+}
+
 
 def _refuse_strangers() -> None:
     """Refuse a ReFrame of long ago, and an iobands that is not the one of these checks."""
@@ -42,6 +51,14 @@ def _refuse_strangers() -> None:
     if found != own:
         remedy = "unset PYTHONPATH, or uninstall one of them"
         raise SystemExit(f"ERROR: ReFrame finds {found} before {own}: {remedy}")
+
+
+def _refuse_options() -> None:
+    """Refuse options that would end in a traceback of ReFrame, or in a check without a cause."""
+    for word in sys.argv[1:] if "reframe.frontend.cli" in sys.modules else ():
+        for beginning, why in _UNFIT_OPTIONS.items():
+            if word.startswith(beginning):
+                raise SystemExit(f"ERROR: {why}")
 
 
 def _load(path: Path) -> ModuleType:
@@ -123,6 +140,7 @@ def _remove_first_log() -> None:
 
 def _site_configuration() -> dict:
     _refuse_strangers()
+    _refuse_options()
     mend_loading()
     results = _load(CONFIG / "results.py")
     validation = _load(CONFIG / "validation.py")

@@ -134,6 +134,24 @@ def test_an_environment_that_does_not_exist_selects_nothing(site_copy):
     assert "skipping test" not in run.stdout + run.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-r", "--skip-sanity-check"), "--skip-sanity-check: a run without it proves nothing"),
+        (("-r", "--restore-session"), "--restore-session: a session measures only what"),
+        (("-r", "--restore=report.json"), "--restore-session: a session measures only what"),
+        (("--ci-generate=ci.yml",), "--ci-generate: each of its jobs would need"),
+    ],
+)
+def test_an_option_that_takes_the_proof_away_is_refused(site_copy, words, said):
+    run = site_copy.reframe("--system=local", "-n", "BenchioSerial", *words)
+    assert run.returncode == 1
+    assert f"ERROR: {said}" in run.stderr
+    assert "Traceback" not in run.stdout + run.stderr
+    assert not (site_copy.root / "ci.yml").exists()
+    assert not list(site_copy.root.glob("perflogs/.session*"))
+
+
 def test_an_unknown_system_is_named(site_copy):
     run = site_copy.reframe("--system=archer3", "-l")
     assert run.returncode == 1
