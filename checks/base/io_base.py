@@ -157,6 +157,7 @@ class IoBase(
     def settle(self) -> None:
         self.take_volume()
         self.leave_out_points()
+        self.take_settings()
         self.bind_to_scale()
         self.take_tags()
         self.perf_variables = {
@@ -260,7 +261,8 @@ class IoBase(
         for extras, transport in site.selecting_partitions(self.valid_systems):
             if self.scale in extras["scales"]:
                 self.tags = {*self.tags, *self.tags_in(check, extras, transport)}
-                self.interval_days = selections.interval_days(self.tags, extras)
+                if not self.is_own_measurement:  # no schedule waits for it
+                    self.interval_days = selections.interval_days(self.tags, extras)
 
     def tags_in(self, check: Mapping, extras: Mapping, transport: str) -> set[str]:
         """The tags of the check on a partition."""

@@ -5,6 +5,7 @@ check. ReFrame only warns of errors while a check loads, so a check that shares 
 its setup, before anything is built or submitted.
 """
 
+import argparse
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
@@ -18,6 +19,19 @@ from .package import SERIES_FIELDS, canonical
 _REPEATS = frozenset({".repeat_no", ".nid", ".part"})
 
 _OWN_FIELDS = [name for name in SERIES_FIELDS if name not in ("system", "partition", "environ")]
+
+
+def set_by_hand(check: str) -> dict[str, str]:
+    """The variables of a check that `reframe -S` sets, with their values."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("-S", "--setvar", action="append", default=[])
+    found = {}
+    for word in parser.parse_known_args()[0].setvar:
+        name, _, value = word.partition("=")
+        test, _, variable = name.rpartition(".")
+        if test in ("", check):
+            found[variable] = value
+    return found
 
 
 class SharedSeriesError(ReframeError):
@@ -44,6 +58,23 @@ class SeriesMixin(rfm.RegressionTestPlugin):
 
     #: The parameters that only set sizes, which are series fields.
     sizing: tuple[str, ...] = ("scale",)
+
+    #: The variables that decide what is measured, and are no series fields: `reframe -S` of one of
+    #: them makes a case.
+    deciding: tuple[str, ...] = ("fsync", "env_vars", "modules")
+
+    def take_settings(self) -> None:
+        """Name the case after the settings of `reframe -S`, unless it sets the case itself."""
+        words = set_by_hand(type(self).__name__)
+        changed = [f"{name} {self._spelled(name, words)}" for name in self.deciding if name in words]
+        self.is_own_measurement = bool(changed) or "case" in words
+        if changed and "case" not in words:
+            self.case = " ".join(filter(None, [self.case, *changed]))
+
+    def _spelled(self, name: str, words: dict[str, str]) -> str:
+        """The value in effect: to ReFrame `fsync=false` is true, as it is for Python."""
+        value = getattr(self, name)
+        return words[name] if isinstance(value, list | dict) else str(value).lower()
 
     def claim_series(self) -> None:
         """Claim, when all fields are settled."""

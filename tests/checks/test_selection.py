@@ -152,6 +152,42 @@ def test_an_option_that_takes_the_proof_away_is_refused(site_copy, words, said):
     assert not list(site_copy.root.glob("perflogs/.session*"))
 
 
+SETTINGS = [
+    (["BenchioFPP.fsync="], {"BenchioFPP": "fsync false", "IorFPP": None}),
+    (["fsync="], {"BenchioFPP": "fsync false", "IorFPP": "fsync false"}),
+    # as ReFrame reads it
+    (["BenchioFPP.fsync=false"], {"BenchioFPP": "fsync true", "IorFPP": None}),
+    (["IorFPP.transfer=65536"], {"BenchioFPP": None, "IorFPP": "transfer 65536"}),
+    (["IorFPP.transfer=65536", "IorFPP.case=mine"], {"BenchioFPP": None, "IorFPP": "mine"}),
+    (["BenchioFPP.target=7", "BenchioFPP.fsync="], {"BenchioFPP": "target 7 fsync false"}),
+    # what is measured stays the same
+    (["repeats=1", "time_limit=7m"], {"BenchioFPP": None, "IorFPP": None}),
+]
+
+
+@pytest.mark.parametrize(("settings", "cases"), SETTINGS)
+def test_a_setting_that_decides_what_is_measured_makes_a_case(tmp_path, settings, cases):
+    site = copy_suite(tmp_path, "checks/tools/benchio/check.py", "checks/tools/ior/check.py")
+    chosen = ("-n", "(Benchio|Ior)FPP.*%stripe_count_asked=1.*%transport=ofi.*%hints=default")
+    words = [word for setting in settings for word in ("-S", setting)]
+    run = site.reframe("--system=archer2", "--describe", *chosen, *words)
+    assert run.returncode == 0, run.stdout + run.stderr
+    found = {check["name"].split()[0]: check["case"] for check in json.loads(run.stdout)}
+    assert {check: found[check] for check in cases} == cases
+
+
+def test_no_schedule_waits_for_a_measurement_of_its_own(site_copy):
+    systems = site_copy.root / "config" / "systems" / "local.py"
+    text = systems.read_text(encoding="utf-8")
+    daily = text.replace('"extras": {', '"extras": {"schedule": {"daily": "1d"},', 1)
+    systems.write_text(daily, encoding="utf-8")
+    for word, interval in (("repeats=1", 1.0), ("fsync=", None), ("case=mine", None)):
+        chosen = ("-n", "BenchioFPP", "-E", 'file_system == "disk"', "-S", f"BenchioFPP.{word}")
+        run = site_copy.reframe("--system=local", "--describe", "-t", "daily", *chosen)
+        (check,) = json.loads(run.stdout)
+        assert check["interval_days"] == interval, word
+
+
 def test_an_unknown_system_is_named(site_copy):
     run = site_copy.reframe("--system=archer3", "-l")
     assert run.returncode == 1

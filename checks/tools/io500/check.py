@@ -44,6 +44,7 @@ class Io500(IoBase, ProgramMixin):
     metrics = tuple(result.VARIABLES)
     scripts = (Path(__file__).with_name("io500.sh"),)
     launches_often = True
+    deciding = (*IoBase.deciding, "stonewall_seconds")
 
     #: The files of a submission, which ReFrame keeps in its output directory.
     keep_files = ["io500-result"]

@@ -57,6 +57,7 @@ class IorBase(IoBase, ProgramMixin):
     metrics = ("write_bw", "read_bw")
     scripts = (Path(__file__).with_name("ior.sh"),)
     launches_often = True
+    deciding = (*IoBase.deciding, "transfer", "stonewall_seconds", "ior_options")
 
     @property
     def block_bytes(self) -> int:

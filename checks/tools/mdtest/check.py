@@ -41,6 +41,7 @@ class Mdtest(IoBase, ProgramMixin):
     metrics = tuple(result.VARIABLES)
     scripts = (Path(__file__).with_name("mdtest.sh"),)
     launches_often = True
+    deciding = (*IoBase.deciding, "files_per_task")
 
     @run_after("init")
     def take_difficulty(self) -> None:
