@@ -66,7 +66,8 @@ class SeriesMixin(rfm.RegressionTestPlugin):
     def take_settings(self) -> None:
         """Name the case after the settings of `reframe -S`, unless it sets the case itself."""
         words = set_by_hand(type(self).__name__)
-        changed = [f"{name} {self._spelled(name, words)}" for name in self.deciding if name in words]
+        names = [name for name in self.deciding if name in words]
+        changed = [f"{name} {self._spelled(name, words)}" for name in names]
         self.is_own_measurement = bool(changed) or "case" in words
         if changed and "case" not in words:
             self.case = " ".join(filter(None, [self.case, *changed]))
