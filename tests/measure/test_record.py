@@ -17,8 +17,10 @@ from iobands.measure.lock import (
     new_holder,
     read_last_session,
     release,
+    restore_record,
 )
 from iobands.measure.processes import Process
+from iobands.measure.session import close_session, open_session
 from iobands.model import COMPLETED, FAILED, KILLED, LIMIT, RUNNING, UNKNOWN, LastSession
 from tests.factory import NOW, daily, write_session
 from tests.sites import DAY, SiteFiles
@@ -55,6 +57,23 @@ def test_one_that_was_killed_is_an_alert(tmp_path: Path) -> None:
     assert last.how == KILLED
     (alert,) = of_session(last)
     assert (alert.subject, alert.exit_status) == ("last session", UNKNOWN)
+
+
+def test_one_that_was_killed_stays_so_when_another_takes_its_lock(tmp_path: Path) -> None:
+    """As `reframe -r` does, which leaves no record, and a call that selects no check."""
+    before = replace(Process.this(), boot="before the machine restarted")
+    killed = replace(new_holder("iobands run"), processes=(before,), session="killed")
+    acquire(tmp_path, killed)
+    begin_record(tmp_path, killed, "daily", None)
+    was = read(tmp_path)
+    holder, notes = open_session(tmp_path, "reframe -r")
+    assert notes[0].startswith("a session was killed: `iobands run`")
+    assert read(tmp_path) == was
+    begin_record(tmp_path, holder, "dayly", None)
+    restore_record(tmp_path, was)
+    close_session(tmp_path, holder.session)
+    assert read(tmp_path) == was
+    assert (was.how, was.session) == (KILLED, killed.session)
 
 
 def test_one_that_was_ended_is_an_alert_with_its_reason(tmp_path: Path) -> None:

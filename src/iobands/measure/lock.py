@@ -35,6 +35,7 @@ from iobands.measure.processes import Process
 from iobands.model import (
     FAILED,
     KILLED,
+    RUNNING,
     LastSession,
     Rejected,
     SessionError,
@@ -373,6 +374,14 @@ def restore_record(perflogs: Path, former: LastSession | None) -> None:
         (perflogs / RECORD_NAME).unlink()
 
 
+def record_killed(perflogs: Path, session: str) -> None:
+    """Record that a session was killed, as the lock by which it shows is taken over."""
+    record = read_last_session(perflogs)
+    if record and record.session == session and record.how == KILLED:
+        with suppress(OSError):  # it does not stop the one that takes over
+            _write_record(perflogs, record)
+
+
 def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) -> LastSession | None:
     """Return the record, None if it does not exist or is damaged; `rejected` gets the reason.
 
@@ -390,7 +399,7 @@ def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) ->
         why = "not the record of a session; the next session replaces it"
         failed.append(Rejected(path, 0, why))
         return None
-    if record is None or record.ended is not None:
+    if record is None or record.ended is not None or record.how != RUNNING:
         return record
     with suppress(SessionError):
         holder = read_holder(perflogs)

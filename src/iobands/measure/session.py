@@ -386,6 +386,7 @@ def open_session(perflogs: Path, command: str) -> tuple[lock.Holder, list[str]]:
     try:
         notes = open_to_all(perflogs)
         if former:
+            lock.record_killed(perflogs, former.session)
             notes += [f"a session was killed: {former}", *end_rest(perflogs, former.session)]
     except BaseException:
         close_session(perflogs, holder.session)
