@@ -190,3 +190,28 @@ def test_hostile_names(tmp_path: Path, iobands: Command, observed: Observed) -> 
         left=done.left - {root / "pages"},
         next_run=again.returncode == 0,
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("page.md", ["maintenance", "report", "--output"]),
+        ("figure.svg", ["explain", "write_bw", "--figure"]),
+        ("report.txt", ["doctor", "--report"]),
+    ],
+)
+def test_a_pipe_is_written_to_and_stays(
+    name: str, words: list[str], healthy: Path, iobands: Command
+) -> None:
+    (healthy / "config" / "systems").mkdir()
+    times = ("--since", "2026-01-01", "--until", "2026-01-02")
+    iobands("maintenance", "begin", "--reason", "x", *times)
+    pipe = healthy / name
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 1 << 20)
+    iobands(*words, str(pipe))
+    text = os.read(reader, 64)
+    os.close(reader)
+    assert pipe.is_fifo()
+    assert text

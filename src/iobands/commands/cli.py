@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_args, get_
 
 import typer
 
-from iobands.model import OK, UNKNOWN, parse_time, printable, seconds_of
+from iobands.model import OK, UNKNOWN, naming, parse_time, printable, replace_file, seconds_of
 
 if TYPE_CHECKING:
     from iobands.measure import Listener
@@ -32,6 +32,8 @@ _given: dict[str, str | None] = {}
 _OF_SITE: Final = ("config", "root")
 #: The commands that show paths and recommended settings, which site files have beside a store.
 _OF_SITE_FILES: Final = ("report", "table")
+# A link in it, such as /dev/stdout, may lead to a file.
+_DEVICES: Final = Path("/dev")
 #: The modules that `iobands[report]` installs beyond the core.
 REPORT_MODULES: Final = ("jinja2", "matplotlib", "pandas", "scipy", "uplot")
 
@@ -298,6 +300,15 @@ def say(*lines: str) -> None:
 def show(document: str) -> None:
     """Print a text that is complete: whoever made it knows who reads it."""
     typer.echo(document, nl=not document.endswith("\n") and bool(document))
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write the file that an option names; a device or a pipe is written to, and stays."""
+    if path.exists() and (not path.is_file() or path.parent == _DEVICES):
+        with naming(path):
+            path.write_bytes(content)
+    else:
+        replace_file(path, content)
 
 
 def note(text: str) -> None:

@@ -25,7 +25,7 @@ from iobands.commands import cli
 from iobands.commands.checkup import Line, failed, said_by, site_lines, warned
 from iobands.measure import site_directory
 from iobands.measure.site_directory import GENERIC, LOCAL
-from iobands.model import PATH_PART, SessionError, __version__, printable, read_small, replace_file
+from iobands.model import PATH_PART, SessionError, __version__, printable, read_small
 from iobands.notify.outbox import scrubbed
 from iobands.views import output_width, plural, some
 
@@ -65,7 +65,7 @@ def doctor(
                 cli.show("\n".join(_wrapped(f"{first:4}  ", text)))
         found.append(each)
     if report:
-        replace_file(report, report_of(found, site).encode())
+        cli.write_file(report, report_of(found, site).encode())
         cli.say(f"Report: {report.resolve()}; read it before you send it")
     raise typer.Exit(max(each.level for each in found))
 

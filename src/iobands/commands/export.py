@@ -14,7 +14,7 @@ from typing import Annotated, Final, TypeVar
 
 from iobands.commands import cli
 from iobands.commands.judging import opened_store, samples_from, site_of
-from iobands.model import FileError, naming, replace_file
+from iobands.model import FileError, naming
 from iobands.source.push import (
     Pushed,
     copy,
@@ -71,16 +71,10 @@ def export(
     else:
         text = (samples_csv if form is ExportFormat.CSV else samples_json)(samples_from(options))
     content = text.encode("utf-8", "replace")
-    try:
-        if output is None:
-            sys.stdout.buffer.write(content)
-            sys.stdout.flush()
-        elif output.exists() and not output.is_file():
-            output.write_bytes(content)  # do not replace a device or a pipe
-        else:
-            replace_file(output, content)
-    except OSError as error:
-        raise cli.failure(f"{output or 'standard output'}: {error.strerror or error}") from None
+    if output is None:
+        sys.stdout.buffer.write(content)
+    else:
+        cli.write_file(output, content)
 
 
 _SHOWN = 10  # rejected lines

@@ -16,7 +16,7 @@ from iobands.commands import cli
 from iobands.commands.judging import JudgedSite, judgement_of
 from iobands.measure import Listener, Selection, SessionError, Workplace, exactly
 from iobands.measure import measure as measure_session
-from iobands.model import LIMIT, MAINTENANCE, replace_file
+from iobands.model import LIMIT, MAINTENANCE
 from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, begun
 from iobands.source.action_log import append, deciding, read_log
 from iobands.views import blocks, output_width, plural
@@ -193,7 +193,7 @@ def report_maintenance(
     if output is None:
         cli.show(text)
     else:
-        replace_file(output, text.encode())
+        cli.write_file(output, text.encode())
         cli.say(f"Written: {output}")
 
 

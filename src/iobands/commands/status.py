@@ -17,7 +17,7 @@ from iobands import snapshot, views
 from iobands.commands import cli
 from iobands.commands.judging import known_of, site_of, sites_in_store
 from iobands.judge.site import JudgedSite, judge
-from iobands.model import NODE, TARGET, UNKNOWN, WORST_STATUS_FIRST, printable, replace_file, worst
+from iobands.model import NODE, TARGET, UNKNOWN, WORST_STATUS_FIRST, printable, worst
 from iobands.snapshot import Alert, AlertEvent, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
 from iobands.source.action_log import ALERT_LOG, OutdatedError, alert_log, append_events
@@ -126,7 +126,7 @@ def explain(
 
         if (drawn := evidence(site, found[0], form)) is None:
             raise cli.failure(f"{wanted} has no sample to draw")
-        replace_file(figure, drawn)
+        cli.write_file(figure, drawn)
         cli.say(f"Figure: {figure.resolve()}")
 
 
