@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from datetime import datetime, timedelta, timezone
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -177,6 +179,32 @@ def test_a_series_on_one_side_only_is_named(tmp_path: Path, now: datetime) -> No
     said = at(root, "report")[1]
     assert "## Not compared" in said
     assert "no run before it: " in said
+
+
+def test_of_two_file_systems_only_the_slower_one_is_said_to_have_changed(
+    tmp_path: Path, now: datetime
+) -> None:
+    root, random, rows = site(tmp_path, now), np.random.default_rng(6), []
+    for ago in range(DAYS, -1, -1):
+        for name, pattern in product(("a", "b"), ("fpp", "ssf")):
+            level = 1.0 if ago < 8.5 and name == "a" else 2.0
+            value = level * np.exp(0.03 * random.standard_normal())
+            when = utc(now - timedelta(days=ago, minutes=10))
+            of = {"file_system": name, "pattern": pattern, "perf_value": value}
+            rows.append(line(job_completion_time=when, **of))
+    write_perflog(root / "perflogs", rows)
+    past(root, now)
+    said = at(root, "report")[1]
+    assert "| all (4 series) | slower | 0.7" in said  # the root of 1/2
+    assert "| b (2 series) | no change larger than " in said
+    assert "\nChanged: a slower (−50 %, −5" in said
+    assert "everything" not in said
+    assert "iobands epoch" not in said
+    (command,) = [each for each in said.splitlines() if each.startswith("iobands rebaseline")]
+    assert command.startswith("iobands rebaseline a --all --since ")
+    done = call(*shlex.split(command)[1:], "--site", str(root), "--dry-run")
+    named = [each for each in ("a fpp", "a ssf", "b fpp", "b ssf") if f"{each} write_bw" in done[1]]
+    assert named == ["a fpp", "a ssf"]
 
 
 def test_the_dashboard_has_a_page_of_it(tmp_path: Path, now: datetime) -> None:

@@ -81,9 +81,9 @@ def in_short(of: BeforeAfter) -> str:
         return "The maintenance is open; there is no run after it yet."
     if not of.series:
         return "No series has runs before and after it that compare, so nothing can be said."
-    if claims := _claims(of.groups) or _claims(of.series):
+    if claims := _claims(_uniform(of)) or _claims(of.series) or _claims(of.groups):
         named = [
-            f"{_name(each)} {each.outcome.value} ({writing.percent(each.ratio.value)}, "
+            f"{_name(each, of)} {each.outcome.value} ({writing.percent(each.ratio.value)}, "
             f"{writing.percent(each.ratio.low)} to {writing.percent(each.ratio.high)})"
             for each in claims[:_MOST_IN_SHORT]
         ]
@@ -91,17 +91,34 @@ def in_short(of: BeforeAfter) -> str:
         return f"Changed: {writing.listed(named)}{f' and {hidden} more' if hidden else ''}."
     top = next((each for each in of.groups if each.name == "all"), (*of.groups, *of.series)[0])
     if top.outcome is ShiftVerdict.NO_CHANGE:
-        return f"No change larger than {_share(top.bound)}, over {_name(top)}."
+        return f"No change larger than {_share(top.bound)}, over {_name(top, of)}."
     more = f"; about {writing.plural(top.more, 'more day')} of runs decide" if top.more else ""
-    return f"Not enough runs to say whether {_name(top)} changed{more}."
+    return f"Not enough runs to say whether {_name(top, of)} changed{more}."
 
 
 def _claims(shifts: Sequence[Shift]) -> list[Shift]:
     return [each for each in shifts if each.is_claim]
 
 
-def _name(each: Shift) -> str:
-    return "everything" if each.name == "all" else each.name
+def _uniform(of: BeforeAfter) -> list[Shift]:
+    """Return the groups but those that changed as a whole while a part of them did not."""
+    rows = (*of.groups, *of.series)
+
+    def differs(group: Shift, part: Shift) -> bool:
+        is_part = group.members == len(of.series) or part.name.startswith(f"{group.name} ")
+        change = abs(group.ratio.value - 1)
+        stayed = part.outcome is ShiftVerdict.NO_CHANGE and part.bound < change
+        return is_part and (stayed or (part.is_claim and part.outcome is not group.outcome))
+
+    return [
+        each for each in of.groups if not (each.is_claim and any(differs(each, e) for e in rows))
+    ]
+
+
+def _name(each: Shift, of: BeforeAfter) -> str:
+    if each.name != "all":
+        return each.name
+    return "everything" if each in _uniform(of) else "all together"
 
 
 def _urgency(each: Shift) -> tuple[int, float]:
@@ -165,7 +182,7 @@ def _stories(of: BeforeAfter) -> Iterator[Block]:
 
 
 def _next(of: BeforeAfter) -> Iterator[Block]:
-    claims, groups = _claims(of.series), _claims(of.groups)
+    claims, groups = _claims(of.series), _claims(_uniform(of))
     if of.epochs:
         yield Paragraph(f"Epochs that began with it: {writing.listed(of.epochs)}.")
     elif of.is_open:
