@@ -72,3 +72,16 @@ def test_what_cannot_be_imported(tmp_path: Path) -> None:
         status, said = call(*arguments, "--perflogs", tmp_path / "perflogs")
         assert (status, said.startswith("IOBANDS UNKNOWN: ")) == (3, True)
     assert not (tmp_path / "perflogs").exists()
+
+
+def test_where_nothing_is_to_be_imported(tmp_path: Path) -> None:
+    table, level = tmp_path / "a" / "x.csv", tmp_path / "b" / "system" / "x.log"
+    for each in (table, level):
+        each.parent.mkdir(parents=True)
+        each.write_text(TABLE)
+    for source, said in (
+        (table, "is not a directory; give the one that it is in"),
+        (level.parent, "no table *.csv and no SYSTEM/PARTITION/*.log below it"),
+    ):
+        found = call(source, "--perflogs", tmp_path / "p")
+        assert found == (3, f"IOBANDS UNKNOWN: {source}: {said}\n")

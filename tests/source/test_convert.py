@@ -251,8 +251,15 @@ def test_csv_without_a_column_that_is_needed(source: Path) -> None:
     logs = read(source, CSV_OPTIONS)
     assert [reason for _, reason in logs.reasons] == [
         "columns are missing: operation, application",
-        "no header line before it",
+        "no header line with job_completion_time before it",
     ]
+
+
+def test_a_table_as_a_spreadsheet_on_windows_saves_it(source: Path) -> None:
+    place = write(source, HEADER, csv_row(0, 5.0), place="X.CSV") / "X.CSV"
+    place.write_bytes(b"\xef\xbb\xbf" + place.read_bytes().replace(b"\n", b"\r\n"))
+    logs = read(source)
+    assert (logs.converted.written, logs.reasons) == (1, [])
 
 
 def test_what_was_imported_before_is_not_imported_again(source: Path) -> None:

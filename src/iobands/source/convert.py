@@ -127,11 +127,14 @@ def convert(source: Path, mapping: FieldMapping, perflogs: Path) -> Converted:
     """Convert the results below the directory `source` into perflogs below `perflogs`.
 
     Raises:
-        FileNotFoundError: there is no such directory.
+        NotADirectoryError: `source` is no directory.
+        FileNotFoundError: there is no such directory, or nothing to convert in it.
         FileExistsError: an imported perflog has other columns.
         OSError: a perflog cannot be written.
     """
     if not source.is_dir():
+        if source.exists():
+            raise NotADirectoryError(f"{source}: is not a directory; give the one that it is in")
         raise FileNotFoundError(f"{source}: no such directory")
     found: defaultdict[Path, dict[str, _Line]] = defaultdict(dict)
     rejected: list[Rejected] = []
@@ -298,22 +301,25 @@ def _samples_below(
         Path(where, name)
         for where, _, names in os.walk(source, onerror=failed.append)
         for name in names
-        if name.endswith(".csv")
+        if _is_table(Path(name))
     ]
     for error in failed:
         path = Path(error.filename)
         yield path, 0, Unusable(not_read(path, error).reason)
-    for path in sorted([*perflog_files(source), *tables]):
+    files = sorted([*perflog_files(source), *tables])
+    if not (files or failed):
+        raise FileNotFoundError(f"{source}: no table *.csv and no SYSTEM/PARTITION/*.log below it")
+    for path in files:
         try:
-            with opened(path) as stream:
-                text = stream.read().decode(errors="replace").replace("\r\n", "\n")
+            with opened(path) as stream:  # a spreadsheet puts a byte order mark before a table
+                text = stream.read().decode("utf-8-sig", "replace").replace("\r\n", "\n")
         except OSError as error:
             yield path, 0, Unusable(not_read(path, error).reason)
             continue
         except DAMAGED as error:
             yield path, 0, Unusable(f"cannot be unpacked: {error}")
             continue
-        columns: Sequence[str] = () if path.suffix == ".csv" else _EPCC
+        columns: Sequence[str] = () if _is_table(path) else _EPCC
         for place, line in enumerate(text.removesuffix("\n").split("\n"), 1):
             try:
                 columns, samples = _read(line, path, columns, called)
@@ -333,7 +339,7 @@ def _read(
     """
     if "\ufffd" in line:
         raise Unusable("bytes that are not UTF-8")
-    is_table = path.suffix == ".csv"
+    is_table = _is_table(path)
     fields = {**_REFRAME, **{str(theirs): ours for ours, theirs in called.items()}}
     cells = [cell.strip() for cell in (_csv_cells(line) if is_table else line.split("|"))]
     names = [fields.get(cell, cell) for cell in cells]
@@ -346,9 +352,13 @@ def _read(
         return columns, [_complete(of_reframe_3.groupdict(""), path)]
     if len(cells) != len(columns):
         here = f"{len(cells)} columns instead of {len(columns)}"
-        raise Unusable(here if columns else "no header line before it")
+        raise Unusable(here if columns else f"no header line with {TIME} before it")
     said = dict(zip(columns, cells, strict=True))
     return columns, [_complete(sample, path) for sample in _samples(said)]
+
+
+def _is_table(path: Path) -> bool:
+    return path.suffix.lower() == ".csv"
 
 
 def _parameters_of(display_name: str) -> Said:
@@ -382,7 +392,7 @@ def _samples(said: Said) -> Iterator[Said]:
 def _complete(said: Said, path: Path) -> Said:
     """Return a sample with the fields from its path and its description of the check."""
     found = {"display_name": path.name.split(".")[0]}
-    if path.suffix != ".csv":
+    if not _is_table(path):
         found |= {"system": path.parent.parent.name, "partition": path.parent.name}
     if "info" in said:
         if not (info := _INFO.fullmatch(said["info"].strip())):
