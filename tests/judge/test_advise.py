@@ -12,7 +12,8 @@ from iobands.judge.advise import advise, fewest_pairs
 from iobands.model import SeriesKey
 from iobands.snapshot import Advice, Conclusion, History
 from iobands.source.perflog import read_perflogs
-from iobands.views.published import advice_lines
+from iobands.views.published import advice_lines, advice_section
+from iobands.views.writing import DocumentFormat, written
 from tests.factory import daily, write_perflog
 
 SMALL = [1.0, 1.02, 0.99, 1.01, 0.98, 1.03] * 10
@@ -153,3 +154,24 @@ def test_a_sweep_has_the_best_stripe_count_of_each_size_and_direction(tmp_path: 
     # of other cases the points are no choice of settings
     write_perflog(tmp_path, daily([1.0] * 9, stripe_count_asked=1, case="cray-strided 10000B"))
     assert advise(read_perflogs(tmp_path).histories) == ([], [])
+
+
+def test_what_is_compared_on_two_partitions_has_two_titles(tmp_path: Path) -> None:
+    rows = [
+        row
+        for partition in ("cpu", "gpu")
+        for hints, level in (("on", 3), ("off", 2))
+        for row in daily([level * v for v in SMALL[:12]], partition=partition, hints=hints)
+    ]
+    write_perflog(tmp_path, rows)
+    found, _ = advise(read_perflogs(tmp_path).histories)
+    title = "File per process (FPP), write, posix, 4 processes on 1 node"
+    titles = [line for line in advice_lines(found, []) if line.startswith("File")]
+    assert titles == [f"{title}, partition=cpu", f"{title}, partition=gpu"]
+    header, one, two = written(advice_section("x", found, []), DocumentFormat.CSV).splitlines()
+    assert header.startswith("Section,On,")
+    assert one.startswith(f'"Settings compared on x: {title}, partition=cpu",disk,hints,')
+    assert two.startswith(f'"Settings compared on x: {title}, partition=gpu",disk,hints,')
+    of_one, _ = advise({key: each for key, each in read_perflogs(tmp_path).histories.items()
+                        if key.partition == "cpu"})  # fmt: skip
+    assert written(advice_section("x", of_one, []), DocumentFormat.CSV).startswith("On,Setting,")

@@ -128,6 +128,24 @@ def test_a_page_of_a_few_runs_agrees_with_them(tmp_path: Path) -> None:
     assert drift(page_of(found), found, NOW) == []
 
 
+def test_rates_on_two_partitions_have_two_names(tmp_path: Path) -> None:
+    rows = [
+        row
+        for name, level in (("cpu", 1), ("gpu", 3))
+        for row in daily([level * value for value in VALUES], partition=name)
+    ]
+    write_perflog(tmp_path / "perflogs", rows)
+    found = published(look(tmp_path).series, SiteFile(), [])
+    page = page_of(found)
+    for name, median in (("cpu", "10.5"), ("gpu", "31.5")):
+        assert f"### File per process (FPP), partition={name}\n" in page
+        (row,) = (line for line in page.splitlines() if f"| fpp partition={name} |" in line)
+        assert row.split(" | ")[6] == median
+    assert drift(page, found, NOW) == []
+    # one that is gone takes no rate of the other for its own
+    assert drift(page, found[1:], NOW) == ["fpp partition=cpu write on hdd: no run measures this"]
+
+
 def test_a_page_drifts_as_time_goes_on(found: list[Recommended]) -> None:
     page, rates = page_of(found), found[0].rates[0]
     assert drift(page, found, rates.holds + timedelta(days=1)) == [

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.judge.detect import correlation_of, interval
-from iobands.model import SeriesKey, paired_ratio
+from iobands.model import SeriesKey, distinctions, paired_ratio
 from iobands.snapshot import (
     COMPARABLE,
     CONFIDENCE,
@@ -294,8 +294,13 @@ def published(
     groups: defaultdict[tuple[object, ...], list[Series]] = defaultdict(list)
     for each in chosen:
         groups[_settings(each)].append(each)
+    one_of = {
+        each: replace(of[0].key, file_system=None, variable="") for each, of in groups.items()
+    }
+    words = distinctions(one_of.values())
     found = []
-    for members in groups.values():
+    for settings, members in groups.items():
+        name = " ".join([str(members[0].key.pattern), *words[one_of[settings]]])
         newest = max(members, key=lambda each: each.history.last)
         by_row: defaultdict[tuple[str, str], list[Series]] = defaultdict(list)
         places: defaultdict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
@@ -305,7 +310,7 @@ def published(
             lines = tuple(commands(site_file, each.key, fields))
             places[lines][str(each.key.file_system)] = None
         lines_of = {tuple(names): lines for lines, names in places.items() if lines}
-        rates = tuple(_rates(each, holds) for each in by_row.values())
+        rates = tuple(_rates(name, each, holds) for each in by_row.values())
         of_newest = (newest.key, newest.history.newest)
         found.append(Recommended(*of_newest, lines_of, rates, is_asked))
     return sorted(found, key=lambda each: str(each.key.pattern))
@@ -336,8 +341,8 @@ def _best(usable: Sequence[Series], advised: Sequence[Advised]) -> set[tuple[obj
     return set(found.values())
 
 
-def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
-    """Return the rates of series that differ only in the file system."""
+def _rates(name: str, members: Sequence[Series], holds: timedelta) -> Rates:
+    """Return the rates of series that differ only in the file system, under the name given."""
     times, values, changed = [], [], []
     for series in members:
         evidence = series.status.evidence
@@ -363,7 +368,7 @@ def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
     one, first, last = members[0], moment(all_times.min()), moment(all_times.max())
     caches = {str(e.key.file_system): e.history.newest.get("cache") or "unknown" for e in members}
     return Rates(
-        pattern=str(one.key.pattern),
+        pattern=name,
         medium=str(one.history.newest.get("medium")),
         file_systems=tuple(caches),
         variable=one.key.variable,

@@ -86,6 +86,7 @@ from iobands.model.series import (
     TARGET,
     PeerName,
     SeriesKey,
+    distinctions,
     labels,
     path_part,
     slug,

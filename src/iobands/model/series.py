@@ -69,6 +69,15 @@ def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
     A further field is named only if series would otherwise share a name, and a case only where
     there is one: the name of a daily series stays when somebody measures a case of it.
     """
+    words = distinctions(keys)
+    return {
+        key: " ".join([key.file_system or "none", key.pattern or "none", *words[key], key.variable])
+        for key in words
+    }
+
+
+def distinctions(keys: Iterable[SeriesKey]) -> dict[SeriesKey, list[str]]:
+    """Return a word for each field that distinguishes series of one file system and pattern."""
     alike: defaultdict[tuple[object, ...], list[SeriesKey]] = defaultdict(list)
     for key in keys:
         alike[key.file_system, key.pattern, key.variable].append(key)
@@ -77,9 +86,7 @@ def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
         telling = _telling(group)
         for key in group:
             names = [name for name in telling if name != "case" or key.case]
-            words = [key.file_system or "none", key.pattern or "none"]
-            words += [_word(name, getattr(key, name)) for name in names]
-            found[key] = " ".join([*words, key.variable])
+            found[key] = [_word(name, getattr(key, name)) for name in names]
     return found
 
 

@@ -51,6 +51,7 @@ from iobands.model import (
     Rejected,
     SeriesKey,
     __version__,
+    distinctions,
     labels,
     path_part,
     printable,

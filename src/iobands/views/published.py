@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from html import unescape
@@ -94,6 +94,12 @@ def _pattern(key: SeriesKey) -> str:
     return _PATTERNS.get(str(key.pattern), str(key.pattern))
 
 
+def _name_of(each: Recommended) -> str:
+    """Return the pattern in full, with what distinguishes the settings from others of it."""
+    words = each.rates[0].pattern.removeprefix(str(each.key.pattern))
+    return f"{_pattern(each.key)}{words and ','}{words}"
+
+
 def _direction(variable: str) -> str:
     return _DIRECTIONS.get(variable, variable.replace("_", " "))
 
@@ -135,7 +141,7 @@ def _row(rates: Rates) -> tuple[str, ...]:
 def _settings_section(each: Recommended) -> Iterator[Block]:
     """Yield the settings of a pattern and the commands that set them."""
     key, newest, effect = each.key, each.newest, snapshot.in_effect(each.newest)
-    yield Heading(_pattern(key), 3)
+    yield Heading(_name_of(each), 3)
     media: dict[str, list[str]] = {}
     for rates in each.rates:
         media.setdefault(rates.medium, []).extend(rates.file_systems)
@@ -259,8 +265,8 @@ def _differences(said: dict[str, Any], rates: Rates, now: datetime) -> Iterator[
 def advice_lines(advised: Sequence[Advised], cases: Sequence[CaseAdvice]) -> list[str]:
     """Return the advice for a terminal."""
     lines: list[str] = []
-    for each in advised:
-        lines += ["", _title(each)]
+    for title, each in _titled(advised):
+        lines += ["", title]
         lines += [f"  highest median: {_settings(each, key)}" for key in each.best[:1]]
         for one in each.advice:
             where = "" if one.setting == snapshot.FILE_SYSTEM else f"{one.key.file_system}: "
@@ -279,7 +285,7 @@ def advice_section(
 ) -> list[Block]:
     """Return the advice for a system as a section."""
     blocks: list[Block] = [Heading(f"Settings compared on {system}", 1), Paragraph(_HOW)]
-    for each in advised:
+    for title, each in _titled(advised):
         rows = [
             (
                 "all" if one.setting == snapshot.FILE_SYSTEM else str(one.key.file_system),
@@ -290,7 +296,7 @@ def advice_section(
             for one in each.advice
         ]
         best = (f"Highest median on {key.file_system}: {_settings(each, key)}" for key in each.best)
-        blocks += [Heading(_title(each), 2), Bullets(tuple(best)), Table(_ADVICE, tuple(rows))]
+        blocks += [Heading(title, 2), Bullets(tuple(best)), Table(_ADVICE, tuple(rows))]
         if any(map(_caveat, each.advice)):
             blocks.append(Paragraph(f"Note on transports: {_CAVEAT}."))
     if cases:
@@ -299,10 +305,20 @@ def advice_section(
     return blocks
 
 
-def _title(each: Advised) -> str:
-    key = each.best[0]
-    size = f", a file of {figure(key.gib or 0)} GiB" if key.case else ""
-    return f"{_pattern(key)}, {_direction(key.variable)}, {key.interface}, {_scale(key)}{size}"
+def _titled(advised: Iterable[Advised]) -> Iterator[tuple[str, Advised]]:
+    """Yield the advice with titles; equal ones get the words that distinguish their series."""
+    follow = (name for setting in snapshot.SETTINGS for name in snapshot.COMPARABLE[setting])
+    free: dict[str, Any] = dict.fromkeys((snapshot.FILE_SYSTEM, *snapshot.SETTINGS, *follow))
+    alike: dict[str, list[tuple[SeriesKey, Advised]]] = {}
+    for each in advised:
+        key = each.best[0]
+        size = f", a file of {figure(key.gib or 0)} GiB" if key.case else ""
+        title = f"{_pattern(key)}, {_direction(key.variable)}, {key.interface}, {_scale(key)}{size}"
+        alike.setdefault(title, []).append((replace(key, **free), each))
+    for title, several in alike.items():
+        words = snapshot.distinctions(key for key, _ in several)
+        for key, each in several:
+            yield ", ".join([title, *words[key]]), each
 
 
 def _settings(each: Advised, key: SeriesKey) -> str:
@@ -408,7 +424,7 @@ def users_section(
     """
     today = {each.key: _today(site, each) for each in site.series}
     rows = [
-        _row_of_today(series, today[series.key])
+        _row_of_today(_name_of(one), series, today[series.key])
         for one in recommended
         for series in site.series
         if series.status.value is not None
@@ -419,7 +435,7 @@ def users_section(
         return []
     named = {each.key.file_system for each in site.series}
     where = tuple(f"{name}: {path}" for (_, name), path in paths.items() if name in named)
-    lines = tuple(line for each in advised for line in _advice_to_users(each, today))
+    lines = tuple(line for each in _titled(advised) for line in _advice_to_users(*each, today))
     return [
         Heading("Rates to expect", 2),
         Paragraph(_SHARED),
@@ -431,10 +447,10 @@ def users_section(
     ]
 
 
-def _row_of_today(series: snapshot.Series, today: str) -> tuple[str, ...]:
+def _row_of_today(name: str, series: snapshot.Series, today: str) -> tuple[str, ...]:
     key, band, value = series.key, series.status.band, series.status.value
     return (
-        _pattern(key),
+        name,
         str(key.file_system),
         _direction(key.variable),
         f"{_interval((band.lower_quartile, band.upper_quartile))} {key.unit}" if band else "–",
@@ -443,9 +459,8 @@ def _row_of_today(series: snapshot.Series, today: str) -> tuple[str, ...]:
     )
 
 
-def _advice_to_users(each: Advised, today: Mapping[SeriesKey, str]) -> Iterator[str]:
+def _advice_to_users(name: str, each: Advised, today: Mapping[SeriesKey, str]) -> Iterator[str]:
     """Yield what to choose: only what matters to users, and how it does today."""
-    name = f"{_pattern(each.best[0])}, {_direction(each.best[0].variable)}"
     for one in each.advice:
         if one.finding is Conclusion.BETTER and one.evidence.ratio >= snapshot.MARGIN:
             where = "" if one.setting == snapshot.FILE_SYSTEM else f" on {one.key.file_system}"

@@ -482,23 +482,33 @@ class Comment(NamedTuple):
 Block = Comment | Heading | Paragraph | Bullets | Commands | Table
 
 _FORMULA: Final = re.compile(r"(?![-+]?\d+(\.\d+)?$)[=+\-@\t\r]")  # a number is no formula
+_SECTION: Final = ("Section",)
 _UNDERLINES: Final = "=-~^"
 _MARKDOWN: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#"} | {"<": "&lt;", "&": "&amp;"})
 _RST: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_|"})
 
 
 def written(blocks: Sequence[Block], form: DocumentFormat) -> str:
-    """Return the document; as CSV only its tables, without what a spreadsheet would evaluate."""
+    """Return the document; as CSV only its tables, without what a spreadsheet would evaluate.
+
+    The rows of several tables begin with the headings above them.
+    """
     if form is not DocumentFormat.CSV:
         named = [(type(each).__name__, each) for each in blocks]
         return rendered(f"document.{form.value}", blocks=named)
-    rows = [
-        [f"'{cell}" if _FORMULA.match(cell) else cell for cell in row]
-        for each in blocks
-        if isinstance(each, Table)
-        for row in (each.headings, *each.rows)
-    ]
-    return "".join(f"{_csv_line(row)}\n" for row in rows)
+    several = sum(isinstance(each, Table) for each in blocks) > 1
+    above: list[Heading] = []
+    rows: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for each in blocks:
+        if isinstance(each, Heading):
+            above = [*(upper for upper in above if upper.level < each.level), each]
+        elif isinstance(each, Table):
+            first = (": ".join(upper.text for upper in above),) if several else ()
+            known = rows.setdefault((*_SECTION[: len(first)], *each.headings), [])
+            known += [(*first, *row) for row in each.rows]
+    lines = (line for headings, under in rows.items() for line in (headings, *under))
+    safe = ([f"'{cell}" if _FORMULA.match(cell) else cell for cell in line] for line in lines)
+    return "".join(f"{_csv_line(cells)}\n" for cells in safe)
 
 
 def markdown_text(text: str) -> str:
