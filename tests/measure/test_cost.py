@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from iobands.measure.plan import BUDGET_NAME, Cost, costs_of, reserve
+from tests.commands.calling import call
 
 TODAY = date(2026, 11, 22)
 FPP = {
@@ -30,6 +31,26 @@ def test_a_check_costs_its_volume_and_its_limit() -> None:
         Cost("BenchioFPP %scale=large", partition, "disk", 2, 1536.0, 8.0)
         for partition in ("here:cpu", "here:gpu")
     ]
+
+
+def test_the_weekly_checks_cost_their_volume_once_a_week(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call("init", str(tmp_path / "site"), "--from", "local")[0] == 0
+    here = {**FPP, "valid_systems": ["local:node"]}
+    chosen = {**here, "gib": 0, "nodes": 0, "display_name": "as many nodes as are idle"}
+    monkeypatch.setattr("iobands.measure.describe", lambda *_: [here, chosen])
+
+    def said(*words: str) -> list[str]:
+        status, text = call("cost", "--site", str(tmp_path / "site"), *words)
+        assert status == 0, text
+        assert "Not counted: 1 check, as the scheduler chooses the nodes." in text
+        return next(line for line in text.splitlines() if line.startswith("disk")).split()[1:]
+
+    # 3 times 512 GiB are 1.5 TiB; 365 / 7 = 52.14 weeks; 16 nodes for half an hour are 8 h
+    assert said("--tag", "weekly") == ["2", "1.5", "0.214", "78.2", "8", "417"]
+    assert said("--tag", "full") == ["2", "1.5", "1.5", "548", "8", "2.92e+03"]
+    assert said("--tag", "weekly", "--every", "1") == said("--tag", "full")
 
 
 def cost(name: str, priority: int, gib: float = 1024, hours: float = 1) -> Cost:

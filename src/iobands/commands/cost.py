@@ -16,9 +16,10 @@ from iobands import measure
 from iobands.commands import cli
 from iobands.measure.schedule import Every, new_job
 from iobands.model import OK, WARNING, SessionError
-from iobands.views import blocks, output_width, size_text
+from iobands.views import blocks, output_width, plural, size_text
 
 _DAYS_A_YEAR = 365
+_DAYS_BETWEEN = {"weekly": 7}  # as `iobands schedule` runs it
 #: The most repeats of a healthy site, as a share of the scheduled runs (docs/error-rates.md).
 _REPEATED = 0.1
 _HEADINGS = (
@@ -30,7 +31,10 @@ def cost(
     root: cli.RootOption = None,
     tag: cli.TagOption = "daily",
     system: cli.AsSystemOption = None,
-    every: Annotated[float, cli.option("--every DAYS", "Days between runs.", min=0.01)] = 1,
+    every: Annotated[
+        float | None,
+        cli.option("--every DAYS", "Days between runs. [default: 7 for weekly, else 1]", min=0.01),
+    ] = None,
 ) -> None:
     """Print what a selection of checks costs at most: TiB written and node hours.
 
@@ -54,13 +58,14 @@ def cost(
     for each in costs:
         by_file_system[each.file_system].append(each)
     rows: list[tuple[str, ...]] = [_HEADINGS]
-    runs = _DAYS_A_YEAR / every  # a year
+    days = every or _DAYS_BETWEEN.get(tag, 1)
+    runs = _DAYS_A_YEAR / days  # a year
     for name, group in [*by_file_system.items(), ("all", costs)]:
         tib = sum(each.written_gib for each in group) / measure.GIB_PER_TIB
         hours = sum(each.node_hours for each in group)
         capacity = capacity_of.get(name)
         times = f"{tib * runs / capacity:.2g}" if capacity else ""
-        written, worked = (tib, tib / every, tib * runs), (hours, hours * runs)
+        written, worked = (tib, tib / days, tib * runs), (hours, hours * runs)
         figures = (*(f"{each:.3g}" for each in written), times, *(f"{each:.3g}" for each in worked))
         rows.append((name, str(len(group)), *figures))
     said = [*chain(*blocks(rows, output_width(), right=range(1, len(_HEADINGS)), indent=""))]
@@ -75,7 +80,7 @@ def cost(
         most = f"at most {own.node_hours_per_day:g} node hours a day" if own.allow else "off"
         said.append(f"Repeats on {place}: {most} (`suspects` in the site file).")
     if unknown := sum(not each.written_gib and not each.node_hours for each in costs):
-        said.append(f"{unknown} checks are not counted: the scheduler chooses their nodes.")
+        said.append(f"Not counted: {plural(unknown, 'check')}, as the scheduler chooses the nodes.")
     cli.say(*said)
 
 
