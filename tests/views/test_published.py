@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from dataclasses import replace
 from datetime import timedelta
@@ -120,6 +121,18 @@ def test_a_page_agrees_until_something_in_it_changes(
         for line in page.splitlines(keepends=True)
     )
     assert drift(edited, found, NOW) == ["fpp write on hdd: the page does not show 15.2"]
+
+
+def test_a_figure_that_is_only_a_part_of_others_is_not_on_the_page(
+    found: list[Recommended],
+) -> None:
+    page = page_of(found)
+    *lines, last = page.splitlines()
+    assert "iobands table" in last
+    text = re.sub(r"20\d\d-\d\d-\d\d", "some day", "\n".join(lines))
+    edited = f"{text}\n{last}".replace("| 20 |", "| 120 | 20.5 | 2.20 |")
+    assert drift(edited, found, NOW) == ["fpp write on hdd: the page does not show 20"]
+    assert drift(f"{edited} At most 20.\n", found, NOW) == []
 
 
 def test_a_page_of_a_few_runs_agrees_with_them(tmp_path: Path) -> None:

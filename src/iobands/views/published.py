@@ -211,7 +211,7 @@ def drift(text: str, recommended: Sequence[Recommended], now: datetime) -> list[
             mine = next((rate for rate in left if _name(_said(rate)) == _name(said)), None)
             left = [rate for rate in left if rate is not mine]
             problems = ["no run measures this"] if mine is None else _differences(said, mine, now)
-            hidden = [each for each in said["figures"].values() if each not in shown]
+            hidden = [each for each in said["figures"].values() if not _is_in(shown, each)]
             problems = [*problems, *(f"the page does not show {each}" for each in hidden)]
             found += [f"{_name(said)}: {problem}" for problem in problems]
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -225,6 +225,11 @@ def drift(text: str, recommended: Sequence[Recommended], now: datetime) -> list[
         *(f"{_name(_said(rate))}: measured, but not on the page" for rate in left),
         *(f"lacks the command: {each}" for each in dict.fromkeys(wanted) if each not in lines),
     ]
+
+
+def _is_in(text: str, number: str) -> bool:
+    """Whether a text has a number, and not only as a part of another."""
+    return re.search(rf"(?<![\d.]){re.escape(number)}(?!\.?\d)", text) is not None
 
 
 def _said(rates: Rates) -> dict[str, Any]:
