@@ -26,7 +26,7 @@ from iobands.judge.advise import advise as advise_on
 from iobands.judge.advise import compare as compared
 from iobands.judge.advise import published_of
 from iobands.judge.site import JudgedSite
-from iobands.snapshot import COMPARABLE, HOLDS, BeforeAfter
+from iobands.snapshot import COMPARABLE, HOLDS, BeforeAfter, value_of
 from iobands.snapshot import public as public_part
 from iobands.views import Block, DocumentFormat, no_samples, plural, written
 from iobands.views.dashboard.overview import Cluster, about_cluster
@@ -227,8 +227,9 @@ def compare(
     every = samples_from(options).without(model.ACCEPTANCE).histories
     histories = {key: each.routine for key, each in every.items()}
     if not (lines := comparison_lines([*compared(histories, field, against=against)], field)):
-        what = f"no two series differ in only {field}"
-        raise cli.failure(f"{source_of(options)}: {what}" + (f" from {against}" if against else ""))
+        values = ", ".join(dict.fromkeys(value_of(key, field) for key in histories)) or "none"
+        what = f"no two series differ in only {field}" + (f" from {against}" if against else "")
+        raise cli.failure(f"{source_of(options)}: {what}; values there: {values}")
     cli.say(*lines)
 
 
