@@ -64,7 +64,7 @@ def cost(
         tib = sum(each.written_gib for each in group) / measure.GIB_PER_TIB
         hours = sum(each.node_hours for each in group)
         capacity = capacity_of.get(name)
-        times = f"{tib * runs / capacity:.2g}" if capacity else ""
+        times = f"{tib * runs / capacity:.2g}" if capacity else "-"
         written, worked = (tib, tib / days, tib * runs), (hours, hours * runs)
         figures = (*(f"{each:.3g}" for each in written), times, *(f"{each:.3g}" for each in worked))
         rows.append((name, str(len(group)), *figures))
