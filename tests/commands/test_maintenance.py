@@ -51,6 +51,9 @@ def past(root: Path, now: datetime) -> None:
     begin, end = (utc(now - timedelta(days=8.5, hours=each)) for each in (6, 0))
     done = at(root, "begin", "--reason", "Lustre 2.17", "--since", begin, "--until", end)
     assert done[0] == 0, done[1]
+    # it is over: nothing is ahead to be measured "at once"
+    assert done[1].endswith("\nWhat it changed: iobands maintenance report\n")
+    assert "smallest loss" not in done[1]
 
 
 @pytest.mark.parametrize("verb", [("begin", "--reason", "r"), ("end",)])

@@ -32,6 +32,7 @@ maintenance = typer.Typer(
 _MOST_RUNS: Final = 20
 _FEWEST_RUNS: Final = 3
 _MOST_TIME: Final = "2h"
+_HOW_TO_REPORT: Final = "What it changed: iobands maintenance report"
 #: Odds of 9 to 1.
 _POWER: Final = 0.9
 #: The days after a maintenance for which `begin` says what will be visible.
@@ -63,7 +64,8 @@ def begin_maintenance(
 
     It ends with `iobands maintenance end`, at --until, or after 12 hours by itself, which is an
     alert. With --measure the checks first run several times in a row, so that the report can
-    compare. It prints the smallest loss that the report will show, with odds of 9 to 1.
+    compare. Unless it is over, it prints the smallest loss that the report will show, with odds of
+    9 to 1.
     """
     name, now = _system(options, measure), datetime.now(timezone.utc)
     only = replace(options, system=name)
@@ -100,7 +102,10 @@ def begin_maintenance(
     how = "" if last or end <= now else " by itself; sooner with: iobands maintenance end"
     cli.say(f"It {verb} at {end:%d %b %H:%M} UTC{how}")
     cli.say(f"Logged in {path}; commit this file.")
-    _print_forecast(judged, places)
+    if end <= now:
+        cli.say(_HOW_TO_REPORT)
+    else:
+        _print_forecast(judged, places)
 
 
 def _refuse_if_open(maintenances: Iterable[BegunMaintenance]) -> None:
@@ -157,7 +162,7 @@ def end_maintenance(
         places = tuple(dict.fromkeys(p for each in found for p in each.window.file_systems))
         judged = judgement_of(replace(options, system=name))
         _measure(options, judged, places, tag, most, "after the end was logged")
-    cli.say("What it changed: iobands maintenance report")
+    cli.say(_HOW_TO_REPORT)
 
 
 def report_maintenance(
