@@ -253,7 +253,7 @@ def table(
     site = site_of(options)
     by_system, _ = published_of(site, options.config_of("systems"), timedelta(days=holds))
     if not by_system:
-        raise cli.failure("no run has a rate to publish" if site.series else no_samples(site))
+        raise cli.failure(no_samples(site))
     if check is None:
         blocks: list[Block] = []
         for name, found in by_system.items():
