@@ -37,7 +37,7 @@ from tests.factory import (
     write_session,
 )
 from tests.sites import DAY, SiteFiles, slow
-from tests.views.sites import everything, healthy, look
+from tests.views.sites import dropped, everything, healthy, look
 
 SECRETS = {
     "jobid": "7654321",
@@ -92,6 +92,21 @@ def test_public_has_the_evidence_and_nobody(tmp_path: Path) -> None:
     assert "scratch fpp write_bw" in shown
     named = next(each for each in site.series if each.status.runs >= 30)
     assert f'"{series_id(named.key)}"' in shown
+
+
+def test_public_has_no_run_that_is_pinned_to_a_node(tmp_path: Path) -> None:
+    rows = daily(dropped(0.5), case="node nid007") + daily(healthy(), case="target 3")
+    # an alert of the past too, in the ledger
+    rows += daily([*dropped(0.5), *healthy(30, seed=2)], case="node nid008")
+    write_perflog(tmp_path / "perflogs", rows)
+    site = look(tmp_path)
+    write_dashboard(site, tmp_path / "private")
+    assert {"nid007", "nid008"} <= set(re.findall("nid00[78]", everything_in(tmp_path / "private")))
+    assert any("nid008" in each.subject for each in site.ledger.entries)
+    write_dashboard(public(site), tmp_path / "public")
+    shown = everything_in(tmp_path / "public")
+    assert "nid00" not in shown
+    assert "target 3" in shown
 
 
 def test_only_what_changed_is_written(tmp_path: Path) -> None:

@@ -15,7 +15,16 @@ import polars as pl
 from iobands import model
 from iobands.bands.band import Band, Epoch, Window
 from iobands.model import Ask, LastSession, Leftover, PeerName, Rejected, SeriesKey
-from iobands.snapshot.alert import Alert, Cause, CauseKind, Certainty, Incident, Ledger, LedgerEntry
+from iobands.snapshot.alert import (
+    Alert,
+    Cause,
+    CauseKind,
+    Certainty,
+    Incident,
+    Ledger,
+    LedgerEntry,
+    Member,
+)
 from iobands.snapshot.columns import Columns
 from iobands.snapshot.history import DOWN, UNCERTAIN, Doubt, Evidence, History, State
 from iobands.snapshot.peers import Place
@@ -228,16 +237,29 @@ def public(site: Snapshot) -> Snapshot:
     return replace(_public(site), samples=site.samples.with_columns(*nothing))
 
 
+def _names_node(value: object) -> bool:
+    """Return whether a value is about one node, or runs pinned to it, or may name nodes."""
+    if isinstance(value, Alert):
+        parts = [value.peer.name] if value.peer else value.members
+        return bool(parts) and all(map(_names_node, parts))
+    if isinstance(value, Member | Series):
+        key = (value.series if isinstance(value, Member) else value).key
+        return (key.case or "").startswith(f"{model.NODE} ")
+    if isinstance(value, Cause):
+        return value.kind in _PRIVATE_CAUSES
+    is_pinned = isinstance(value, LedgerEntry) and f"case={model.NODE} " in value.subject
+    is_peer = isinstance(value, PeerName | LedgerEntry | Place) and value.kind == model.NODE
+    return is_pinned or is_peer
+
+
 def _public(value: Any) -> Any:  # noqa: ANN401 (any part of a snapshot)
-    """Return the public part of a value, None for what is about nodes or hints."""
+    """Return the public part of a value, None for what may name nodes."""
     if type(value) is tuple:
         pairs = [(each, _public(each)) for each in value]
         return tuple(shown for each, shown in pairs if each is None or shown is not None)
     if isinstance(value, Mapping):
         return {key: _public(each) for key, each in value.items()}
-    is_cause = isinstance(value, Cause) and value.kind in _PRIVATE_CAUSES
-    peer = value.peer.name if isinstance(value, Alert) and value.peer else value
-    if is_cause or (isinstance(peer, PeerName | LedgerEntry | Place) and peer.kind == model.NODE):
+    if _names_node(value):
         return None
     if not is_dataclass(value) or isinstance(value, Band | Evidence | SeriesKey):
         return value  # there is nothing to hide in it
