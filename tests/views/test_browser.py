@@ -12,9 +12,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect, sync_playwright
 
 from iobands.judge.advise import compare
-from iobands.snapshot import Snapshot
+from iobands.snapshot import VERDICTS, Snapshot
 from iobands.views.dashboard.series import series_id
 from iobands.views.dashboard.write import write_dashboard
+from iobands.views.writing import figure
 from tests.factory import NOW, daily, write_perflog, write_session
 from tests.views.sites import dropped, healthy, look
 
@@ -215,6 +216,19 @@ def test_arrow_keys_lead_through_the_heat_map(opened: Open) -> None:
     page.locator(".heat a.cell[tabindex='0']").focus()
     before = page.evaluate("document.activeElement.title")
     page.keyboard.press("ArrowLeft")
+def test_a_run_has_the_figure_and_the_verdict_of_the_digest(opened: Open, site: Snapshot) -> None:
+    page = opened()
+    runs = """async (id) => { const { values, verdicts } = await iobands.history(id);
+      return values.map((value, place) => [iobands.figure(value), verdicts[place]]); }"""
+    for series in site.series:
+        known = zip(series.history.values.tolist(), series.verdicts.codes.tolist(), strict=True)
+        expected = [[figure(value), VERDICTS[code]] for value, code in known]
+        assert page.evaluate(runs, series_id(series.key)) == expected
+    halves = {106.5: "107", 1.125: "1.13", 1234.5: "1235", 12450.0: "12500", 0.0: "0"}
+    assert page.evaluate("(values) => values.map(iobands.figure)", [*halves]) == [*halves.values()]
+    assert [*map(figure, halves)] == [*halves.values()]
+
+
     page.keyboard.press("ArrowDown")
     assert page.evaluate("document.activeElement.title") < before
     expect(page.locator(".heat a.cell[tabindex='0']")).to_have_count(1)

@@ -49,8 +49,12 @@ FEW_NAMES: Final = 6
 
 
 def figure(value: float) -> str:
-    """Return `value` with three significant digits; below 10,000 all digits before the point."""
+    """Return `value` with three significant digits; below 10,000 all digits before the point.
+
+    A half is rounded up, as in a browser.
+    """
     hundred, ten_thousand = 100, 10_000
+    value *= 1 + sys.float_info.epsilon
     if abs(value) < hundred:
         return f"{value:.3g}"
     return f"{value if abs(value) < ten_thousand else float(f'{value:.3g}'):.0f}"

@@ -285,9 +285,9 @@ def _parts_of(
     for frame, values in tables:
         first, second = frame[model.TIME].search_sorted(begins)
         for name, mine, digits, columns in (
-            ("earlier", slice(first), 3, [*_EVIDENCE]),
-            (before, slice(first, second), 4, _COLUMNS),
-            (newest, slice(second, None), 4, _COLUMNS),
+            ("earlier", slice(first), (3, 2), [*_EVIDENCE]),
+            (before, slice(first, second), (6, 3), _COLUMNS),
+            (newest, slice(second, None), (6, 3), _COLUMNS),
         ):
             if len(part := frame[mine]):
                 of_part = {name: each[mine] for name, each in values.items()}
@@ -299,12 +299,13 @@ def _table(
     frame: pl.DataFrame,
     same: pl.DataFrame,
     values: Mapping[str, pl.Series],
-    digits: int,
+    digits: tuple[int, int],
     names: Sequence[str],
 ) -> _Table:
     """Return a column as its only value or as a list; times as the first and the differences.
 
-    Values have `digits` significant ones, and the largest value of a covariate one less.
+    Values have the first number of `digits`, the largest value of a covariate the second. More than
+    a page shows, as to round twice may change the last one.
     """
     columns: dict[str, object] = {}
     for name in names:
@@ -314,9 +315,9 @@ def _table(
         if name in _NUMBERS:
             largest = float(column.abs().drop_nulls().to_numpy().max())
             size = math.floor(math.log10(largest or 1))
-            column = column.round(max(0, digits - 2 - size))
+            column = column.round(max(0, digits[1] - 1 - size))
         columns[name] = column[0] if is_constant(column) else column.to_list()
     times = frame[model.TIME].dt.epoch("s")
-    rates = {name: each.round_sig_figs(digits).to_list() for name, each in values.items()}
+    rates = {name: each.round_sig_figs(digits[0]).to_list() for name, each in values.items()}
     steps = times.diff()[1:].to_list()
     return {"times": [times[0], *steps], "values": rates, "columns": columns}

@@ -72,7 +72,8 @@ const iobands = {
         const runs = { times: [], values: [], cells: [], columns: new Set() };
         parts.forEach((tables) => addTables(runs, tables, series.variable));
         runs.columns = about.columns.filter((name) => runs.columns.has(name));
-        return { series, ...runs, ...about.series.find((each) => each.id === id) };
+        const details = about.series.find((each) => each.id === id);
+        return { series, ...runs, ...details, verdicts: [...details.verdicts].map((cell) => iobands.cells[cell]) };
       })());
     }
     return histories.get(id);

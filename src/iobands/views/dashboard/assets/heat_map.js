@@ -3,7 +3,7 @@
 
 (() => {
   const { element } = iobands;
-  const CELLS = {
+  const CELLS = iobands.cells = {
     a: "above", w: "within", b: "below", c: "collapsed", n: "no band",
     ".": "no run", m: "run failed", p: "maintenance",
   };

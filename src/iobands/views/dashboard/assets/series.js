@@ -201,7 +201,6 @@
       main.replaceChildren(heading, ...alertLines(series), element("p", { class: "card plain" }, "No run has given a sample yet."), eventList(history), about(history));
       return;
     }
-    history.verdicts ??= history.values.map((value, place) => iobands.verdict(iobands.bandAt(history, history.times[place]), value));
 
     const says = element("p", { class: "note", "aria-live": "polite" });
     const panel = element("div", { class: "run card", role: "status" });

@@ -21,22 +21,6 @@
   iobands.quartiles = (values) => (values.length ? iobands.quantiles(values, [0.25, 0.5, 0.75]) : []);
   const median = (values) => iobands.quantiles(values, [0.5])[0];
 
-  // The band that judges a run at `time`, and its verdict.
-  iobands.bandAt = (history, time) => {
-    let found = -1;
-    for (const [begin, place] of history.segments) {
-      if (begin > time) break;
-      found = place;
-    }
-    return found < 0 ? null : history.bands[found];
-  };
-  iobands.verdict = (band, value) => {
-    if (!band) return "no band";
-    if (value < band.floor) return "collapsed";
-    if (value < band.lower_quartile) return "below";
-    return value <= band.upper_quartile ? "within" : "above";
-  };
-
   // Pairs of runs nearest in time and at most a day apart, each run in one pair.
   iobands.pairs = (one, other) => {
     const candidates = [];
