@@ -172,6 +172,11 @@ def test_the_filter_stays_in_the_address(opened: Open) -> None:
     again = opened(address_of(page))
     expect(again.locator("#series tbody tr")).to_have_count(1)
     assert again.input_value("#q") == "good write ucx"
+    late = opened("#/?state=sliding")  # which no series is any more
+    expect(late.locator("#found")).to_contain_text("0 of 10 series")
+    assert late.input_value("#state-filter") == "sliding"
+    late.select_option("#state-filter", label="any state")
+    expect(late.locator("#found")).to_contain_text("10 of 10 series")
 
 
 def test_hover_keys_and_zoom_of_a_series(opened: Open, site: Snapshot) -> None:
@@ -202,7 +207,7 @@ def test_hover_keys_and_zoom_of_a_series(opened: Open, site: Snapshot) -> None:
     assert "detects −20 %" not in page.locator("main").inner_text()  # technical terms are folded
     page.locator("summary", has_text="How it is judged").click()
     text = page.locator("main").inner_text()
-    assert "Change to" in text
+    assert "Change: " in text
     assert "detects −20 % in about" in text
     expect(page.locator(".title", has_text="load per node")).to_have_count(1)
     page.locator("summary", has_text="Runs as a table").click()
@@ -211,11 +216,6 @@ def test_hover_keys_and_zoom_of_a_series(opened: Open, site: Snapshot) -> None:
     assert "with=read_bw" in address_of(page)
 
 
-def test_arrow_keys_lead_through_the_heat_map(opened: Open) -> None:
-    page = opened()
-    page.locator(".heat a.cell[tabindex='0']").focus()
-    before = page.evaluate("document.activeElement.title")
-    page.keyboard.press("ArrowLeft")
 def test_a_run_has_the_figure_and_the_verdict_of_the_digest(opened: Open, site: Snapshot) -> None:
     page = opened()
     runs = """async (id) => { const { values, verdicts } = await iobands.history(id);
@@ -229,6 +229,11 @@ def test_a_run_has_the_figure_and_the_verdict_of_the_digest(opened: Open, site: 
     assert [*map(figure, halves)] == [*halves.values()]
 
 
+def test_arrow_keys_lead_through_the_heat_map(opened: Open) -> None:
+    page = opened()
+    page.locator(".heat a.cell[tabindex='0']").focus()
+    before = page.evaluate("document.activeElement.title")
+    page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowDown")
     assert page.evaluate("document.activeElement.title") < before
     expect(page.locator(".heat a.cell[tabindex='0']")).to_have_count(1)
@@ -319,11 +324,14 @@ def test_on_a_phone_file_systems_are_cards_and_commands_stay_whole(opened: Open)
 
 
 def test_the_distribution_is_on_the_scale_of_the_chart(opened: Open, site: Snapshot) -> None:
-    page = opened(f"#/series/{id_of(site, 'slow', 'ofi', 'write_bw')}")
-    page.wait_for_selector(".side svg")
-    bars, plot = (page.locator(each).bounding_box() for each in (".side svg", ".plot .u-over"))
-    assert abs(bars["y"] - plot["y"]) <= 1
-    assert abs(bars["height"] - plot["height"]) <= 1
+    # with other charts on the same time axis, and alone
+    for values in (("slow", "ofi", "write_bw"), (EVIL,)):
+        page = opened(f"#/series/{id_of(site, *values)}")
+        page.wait_for_selector(".side svg", state="attached")
+        bars, plot = (page.locator(each).bounding_box() for each in (".side svg", ".plot .u-over"))
+        assert plot["height"] > 200
+        assert abs(bars["y"] - plot["y"]) <= 1
+        assert abs(bars["height"] - plot["height"]) <= 1
     expect(page.locator(".key", has_text="alert raised")).to_contain_text("epoch begins")
 
 
@@ -336,6 +344,30 @@ def test_print_is_on_white_without_controls(opened: Open, site: Snapshot) -> Non
     paper = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--paper')")
     assert paper == "#ffffff"
     assert page.pdf()[:5] == b"%PDF-"
+
+
+def test_what_is_printed_or_sent_to_somebody_has_all_runs_if_they_were_in_view(
+    opened: Open, site: Snapshot
+) -> None:
+    page = opened(f"#/series/{id_of(site, 'slow', 'ofi', 'write_bw')}")
+    expect(page.locator("[aria-live]")).to_contain_text("In view: 91 runs")
+    page.get_by_label("All runs").click()
+    expect(page.locator("[aria-live]")).to_contain_text("In view: 120 runs")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(page.locator("[aria-live]")).to_contain_text("In view: 120 runs")
+    again = opened(address_of(page))
+    expect(again.locator("[aria-live]")).to_contain_text("In view: 120 runs")
+
+
+def test_a_cell_leads_to_a_run_of_its_session_not_to_the_one_before(
+    opened: Open, site: Snapshot
+) -> None:
+    series = id_of(site, "good", "ofi", "write_bw")  # its runs end at 19:30
+    for began, run in (("2026-11-10T06:00", "10 Nov 19:30"), ("2026-11-10T19:30", "10 Nov 19:30")):
+        expect(opened(f"#/series/{series}?at={began}").locator(".run")).to_contain_text(run)
+    for when in ("2027-01-01T00:00", "no time"):
+        shown = opened(f"#/series/{series}?at={when}").locator(".run")
+        expect(shown).to_contain_text("run 120 of 120")
 
 
 def test_a_series_that_is_gone(opened: Open) -> None:

@@ -159,6 +159,7 @@
   // `changed` is called with the times in view.
   iobands.together = (plots, whole, changed = () => {}, first = whole) => {
     let busy = false;
+    const isPlain = first[0] <= whole[0] && first[1] >= whole[1]; // else the address names the whole, too
     const set = (min, max) => {
       const wide = Math.max(max - min, 60);
       const from = Math.max(whole[0], Math.min(min, whole[1] - wide));
@@ -166,10 +167,10 @@
       busy = true;
       plots.forEach((plot) => plot.batch(() => plot.setScale("x", { min: from, max: to })));
       busy = false;
-      const text = (seconds) => (from <= whole[0] && to >= whole[1] ? "" : iobands.isoMinute(seconds));
+      const text = (seconds) => (isPlain && from <= whole[0] && to >= whole[1] ? "" : iobands.isoMinute(seconds));
       const { settings } = iobands.place();
       if (text(from) !== (settings.from ?? "") || text(to) !== (settings.to ?? "")) iobands.keep({ from: text(from), to: text(to) });
-      changed(from, to);
+      queueMicrotask(() => changed(from, to)); // when uPlot has set its sizes
     };
     plots.forEach((plot) => {
       plot.hooks.setScale = [(u, key) => {

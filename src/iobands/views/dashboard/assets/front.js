@@ -112,7 +112,8 @@
   };
 
   function filter(site, settings, change) {
-    const states = [...new Set(site.series.map((series) => series.state))];
+    // the state of an address stays a choice when no series is in it any more
+    const states = [...new Set([...site.series.map((series) => series.state), settings.state].filter(Boolean))];
     const search = element("input", { id: "q", type: "search", value: settings.q ?? "", maxlength: "100",
       oninput: () => change({ q: search.value }) });
     const state = element("select", { id: "state-filter", onchange: () => change({ state: state.value }) },

@@ -218,7 +218,9 @@
     const newest = history.times.at(-1);
     const begin = isOpen ? [Math.max(whole[0], newest - 90 * 86400), Math.min(whole[1], newest + 3 * 86400)] : whole;
     let view = whole;
-    let selected = settings.at ? nearest(history.times, Date.parse(`${settings.at}Z`) / 1000 || whole[1]) : history.times.length - 1;
+    // a run, or a session with its later runs
+    let selected = settings.at ? firstFrom(history.times, Date.parse(`${settings.at}Z`) / 1000 || Infinity) : Infinity;
+    selected = Math.min(selected, history.times.length - 1);
     const shown = new Set((settings.with ?? "").split(" ").filter(Boolean));
     let plots = [];
     let axis;
