@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from iobands.commands.report import _mount_of, published_of
@@ -20,8 +21,9 @@ from iobands.judge.site import read_site
 from iobands.model import Leftover
 from iobands.snapshot import Cause, CauseKind, Snapshot, public
 from iobands.views.dashboard.overview import headline, overview
-from iobands.views.dashboard.series import series_id
+from iobands.views.dashboard.series import job_id, series_id
 from iobands.views.dashboard.write import write_dashboard
+from iobands.views.explain_series import moved
 from iobands.views.notes import unevenly_placed
 from iobands.views.published import users_section
 from iobands.views.writing import Bullets, Table
@@ -107,6 +109,36 @@ def test_public_has_no_run_that_is_pinned_to_a_node(tmp_path: Path) -> None:
     shown = everything_in(tmp_path / "public")
     assert "nid00" not in shown
     assert "target 3" in shown
+
+
+def test_a_change_of_the_spread_or_of_modes_is_no_change_of_the_level(tmp_path: Path) -> None:
+    """A chart and its list say what the state of the series says."""
+    rng = np.random.default_rng(3)
+    noise = np.exp(rng.normal(0, 0.04, 160))
+    wide = np.append(noise[:-40], np.exp(rng.normal(0, 0.16, 40)))  # four times the spread
+    modes = np.where((rng.random(160) < 0.5) | (np.arange(160) >= 130), 1.0, 2.0)
+    modes *= np.exp(rng.normal(0, 0.02, 160))
+    slide = noise * np.append([1.0] * 100, np.linspace(1, 0.6, 60))
+    names = {"wide": wide, "modes": modes, "slide": slide}
+    rows = [row for name, each in names.items() for row in daily(each.tolist(), file_system=name)]
+    write_perflog(tmp_path / "perflogs", rows)
+    site = look(tmp_path)
+    write_dashboard(site, tmp_path / "page")
+    shown = {}
+    for series in site.series:
+        about = data_of(tmp_path / "page" / "data" / job_id(series.key) / "series.js")
+        (shown[series.key.file_system],) = about["series"][0]["changes"]
+    assert {name: each["label"] for name, each in shown.items()} == {
+        "wide": "unstable", "modes": "mode lost", "slide": "−39 %",
+    }  # fmt: skip
+    assert shown["wide"]["says"].startswith("varies between 0.9")
+    assert shown["modes"]["says"].startswith("no run near 2.0")
+    slid = shown["slide"]
+    assert "slides since" in slid["says"]
+    assert slid["since_low"] == slid["since_high"] == slid["since"]
+    of_slide = next(each for each in site.series if each.key.file_system == "slide")
+    (line,) = (each for each in moved(site, of_slide) if each.startswith("wide "))
+    assert "write_bw: unstable since" in line
 
 
 def test_only_what_changed_is_written(tmp_path: Path) -> None:

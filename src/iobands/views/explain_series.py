@@ -100,8 +100,10 @@ def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Start)
     for change in reversed(evidence.changes if evidence else ()):
         if change.since_low <= high and change.since_high >= low:
             until = f" to {day_text(change.ended, site.now)}" if change.ended else ""
-            since = f"{change.direction} since {day_text(change.since, site.now)}{until}"
-            says = f"{since}, {ratio_text(change.ratio)}{same}"
+            what, size = change.direction, f", {ratio_text(change.ratio)}"
+            if change.kind is State.UNSTABLE:
+                what, size = change.kind.value, ""
+            says = f"{what} since {day_text(change.since, site.now)}{until}{size}{same}"
             return Related(other, shared, change.direction, says, has_change=True)
     for action in reversed(snapshot.in_force(other.actions, site.now)):
         is_end = action.kind in {snapshot.RESOLVE, snapshot.REBASELINE}
@@ -266,10 +268,8 @@ def _change(site: Snapshot, evidence: Evidence, unit: str) -> Iterator[Fact]:
     """Yield the size and the time of the open change, or of the suspicion behind `watch`."""
     if change := evidence.open_change:
         word = "Drop" if change.is_drop else "Rise"
-        yield "Spread" if change.kind is State.UNSTABLE else word, _size(site, change, unit)
-        began = f"began {writing.between_text(change.since_low, change.since_high, site.now)}; "
-        began = "" if change.kind is State.SLIDING else began
-        yield "", f"{began}alert raised {day_text(change.raised, site.now)}"
+        yield "Spread" if change.kind is State.UNSTABLE else word, size_of(site, change, unit)
+        yield "", raised_of(site, change)
         if change.repeats:
             known = f"confirmed by {change.confirmed} of {plural(change.repeats, 'repeat')}"
             yield "", f"since {writing.hour_text(change.since, site.now)}, {known}"
@@ -281,7 +281,7 @@ def _change(site: Snapshot, evidence: Evidence, unit: str) -> Iterator[Fact]:
         yield "Suspicion", f"{ratio_text(suspicion.ratio)} the baseline {since}"
 
 
-def _size(site: Snapshot, change: Change, unit: str) -> str:
+def size_of(site: Snapshot, change: Change, unit: str) -> str:
     """Return what happened to a series, in a sentence for each kind of change."""
     since = day_text(change.began, site.now)
     if change.kind is State.UNSTABLE:
@@ -291,11 +291,18 @@ def _size(site: Snapshot, change: Change, unit: str) -> str:
         low, high = map(figure, change.was)
         return f"no run near {high} {unit} since {since}; before, near {low} or near {high}"
     ratio = change.newest or change.ratio
-    if change.kind is State.SLIDING:
+    if change.kind is State.SLIDING and change.ended is None:
         now = f"now {figure(change.baseline * ratio.value)} {unit}, {ratio_text(ratio)}"
         return f"slides since {since}: {percent(ratio.value)} so far, {now}"
     level = f"{figure(change.level)} {unit} since {since}, was "
     return f"{level}{figure(change.baseline)}: {ratio_text(change.ratio)}"
+
+
+def raised_of(site: Snapshot, change: Change) -> str:
+    """Return when a change began, which of a slide its size says, and when its alert was raised."""
+    began = f"began {writing.between_text(change.since_low, change.since_high, site.now)}; "
+    began = "" if change.kind is State.SLIDING else began
+    return f"{began}alert raised {day_text(change.raised, site.now)}"
 
 
 def _normal(status: Status, unit: str) -> Iterator[Fact]:
@@ -347,7 +354,9 @@ def _past(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact]:
             continue
         since, ended = (day_text(each, site.now) for each in (change.since, change.ended))
         size = ratio_text(change.ratio)
-        if change.end == snapshot.ADOPTED:
+        if change.kind is State.UNSTABLE:
+            yield "Earlier", f"{change.kind.value} from {since} to {ended}: {change.end}"
+        elif change.end == snapshot.ADOPTED:
             yield "Earlier", f"the improvement of {since}, {size}, became the baseline on {ended}"
         else:
             word = "drop" if change.is_drop else "rise"

@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from iobands import snapshot
-from iobands.snapshot import PeerState, Place, Series, SeriesKey, Snapshot, Span
-from iobands.views.explain_series import Fact, facts, missed_text, moved
+from iobands.snapshot import Change, PeerState, Place, Series, SeriesKey, Snapshot, Span, State
+from iobands.views.explain_series import Fact, facts, missed_text, moved, raised_of, size_of
 from iobands.views.peers import WORST_FIRST, with_worst
-from iobands.views.writing import action_text, ratio_text
+from iobands.views.writing import action_text, percent, ratio_text
 
 # How many sessions are shown: six weeks of daily ones.
 _MOST_SESSIONS: Final = 42
@@ -159,8 +159,8 @@ def peer_map(place: Place) -> dict[str, object]:
         columns = np.searchsorted(days, speeds.times[recent].astype("datetime64[D]"))
         for column, row in zip(columns, speeds.values[recent], strict=True):
             for at in np.flatnonzero(np.isfinite(row)):
-                cells, percent = least[speeds.peers[at]], round(100 * float(np.exp(row[at])))
-                cells[column] = min(percent, percent if cells[column] is None else cells[column])
+                cells, share = least[speeds.peers[at]], round(100 * float(np.exp(row[at])))
+                cells[column] = min(share, share if cells[column] is None else cells[column])
     rows = sorted(with_worst(place), key=lambda each: WORST_FIRST.index(each[2].state))
     return {
         **picked(place, "name", "noun"),
@@ -237,15 +237,7 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
             for each in series.epochs
             if first and each.since > first
         ],
-        "changes": [
-            {
-                **picked(each, "since", "since_low", "since_high", "raised", "ended", "end"),
-                **picked(each, "baseline", "level"),
-                "ratio": each.ratio.value,
-                "says": ratio_text(each.ratio),
-            }
-            for each in (evidence.changes if evidence else ())
-        ],
+        "changes": [_change(site, series, each) for each in (evidence.changes if evidence else ())],
         "incidents": [
             picked(each, "name", "since", "until", "is_open") | {"ratio": each.ratios[series.key]}
             for each in site.incidents
@@ -258,6 +250,22 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
         "asked": history.times[history.asked].astype("datetime64[s]").astype(int).tolist(),
         "facts": _facts(site, series),
         "moved": [] if site.is_public else list(moved(site, series)),
+    }
+
+
+def _change(site: Snapshot, series: Series, change: Change) -> dict[str, object]:
+    """Return a change with what its chart says: how the level changed, or what else did."""
+    kind = change.kind
+    is_slide = kind is State.SLIDING
+    newest = change.newest if is_slide else None
+    label = percent((newest or change.ratio).value)
+    return {
+        **picked(change, "raised", "ended", "end"),
+        "since": change.began,
+        "since_low": change.began if is_slide else change.since_low,
+        "since_high": change.began if is_slide else change.since_high,
+        "label": kind.value if kind in (State.UNSTABLE, State.MODE_LOST) else label,
+        "says": f"{size_of(site, change, series.key.unit)}; {raised_of(site, change)}",
     }
 
 

@@ -113,7 +113,7 @@
     });
     if (history.baseline) level(history.baseline.since, end, history.baseline.level, "baseline", [2, 3]);
     history.epochs.forEach((epoch) => upright(epoch.since, "soft", [1, 3], epoch.name));
-    history.changes.forEach((change) => upright(change.raised, "low", [], iobands.change(change.ratio)));
+    history.changes.forEach((change) => upright(change.raised, "low", [], change.label));
     context.strokeStyle = colour("unknown");
     context.lineWidth = 1.5 * devicePixelRatio;
     history.missing.forEach(({ when }) => drawMark(context, "cross", x(when), bottom - 7 * devicePixelRatio, 4 * devicePixelRatio));

@@ -71,17 +71,10 @@
     ];
   }
 
-  function between(low, high) {
-    const [first, last] = [low, high].map(iobands.day);
-    return first === last ? `on ${first}` : `between ${first} and ${last}`;
-  }
-
   function events(history) {
     const until = (end) => (end ? ` to ${iobands.day(end)}` : ", still");
     return [
-      ...history.changes.map((each) => [each.since, `Change to ${figure(each.level)} ${history.series.unit} from `
-        + `${figure(each.baseline)}: ${each.says}; began ${between(each.since_low, each.since_high)}, `
-        + `raised ${iobands.day(each.raised)}${each.ended ? `, ended ${iobands.day(each.ended)}: ${each.end}` : ", still lasts"}`]),
+      ...history.changes.map((each) => [each.since, `Change: ${each.says}${each.ended ? `, ended ${iobands.day(each.ended)}: ${each.end}` : ", still lasts"}`]),
       ...history.incidents.map((each) => [each.since, `Incident ${each.name}: ${iobands.day(each.since)}`
         + `${until(each.is_open ? null : each.until)}, ${figure(each.ratio)} × the band`]),
       ...history.epochs.map((each) => [each.since, `Epoch ${each.name} begins${each.reason ? `: ${each.reason}` : ""}; earlier runs are not compared`]),

@@ -42,11 +42,6 @@ iobands.element = function element(name, attributes = {}, ...children) {
   // The name of a column for readers.
   iobands.nameOf = (column) => NAMES[column] ?? column.replaceAll("_", " ");
 
-  iobands.change = (ratio) => {
-    const percent = Math.round(100 * (ratio - 1));
-    return `${percent < 0 ? "−" : "+"}${Math.abs(percent)} %`;
-  };
-
   iobands.plural = (count, noun) =>
     `${count} ${count === 1 || noun.endsWith("s") ? noun : `${noun}s`.replace(/([^aeiou])ys$/, "$1ies")}`;
 
