@@ -254,6 +254,30 @@ def test_what_becomes_known_of_a_cause_is_told_once(tmp_path: Path) -> None:
     assert changes(before, site, NOTIFIED)[1] == []
 
 
+def test_a_message_fits_a_mail_and_says_of_what_system_and_what_to_do(tmp_path: Path) -> None:
+    rows = [row for p in ("fpp", "ssf") for row in daily([2.0] * 30, pattern=p, last=9.25)]
+    rows += daily([2.0] * 30, file_system="other")
+    files = SiteFiles(tmp_path).write(rows)
+    failed = case(
+        file_system="x", display_name="Ior", fail_reason=f"no /opt/ior/bin: {'try ' * 40}"
+    )
+    write_report(tmp_path / "perflogs", [failed])
+    messages = [message_of(e, files.read(), "https://here/io/iobands/long-name/for/a/page/" * 2)
+                for e in changes([], files.read(), NOTIFIED)[1]]  # fmt: skip
+    assert [(each.severity, each.system) for each in messages] == [
+        ("no data", "here"),
+        ("failed", "here"),
+    ]
+    missing, unmade = (each.text for each in messages)
+    assert "Next step: iobands explain 'disk fpp write_bw'\n" in missing
+    assert "acknowledge" not in missing
+    for each in messages:
+        lines = each.text.splitlines()
+        assert max(len(line) for line in lines[:-1]) <= 80
+        assert lines[-1] == each.page  # a link stays whole
+    assert unmade.count("try") == 40
+
+
 def test_a_message_of_the_past_still_leads_to_its_alert(tmp_path: Path) -> None:
     site = Growing(tmp_path, disk=levels((105, 1), (15, 0.6), (20, 1)))
     sent, pages = [], []

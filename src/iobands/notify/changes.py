@@ -255,11 +255,16 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         lines.append(f"and {hidden} more")
     if event.kind == ENDED:
         lines += _recovered(topic, site)
-    elif event.alerts and not event.alerts[0].reason:
-        known = views.command_on(event.alerts[0], site, "acknowledge", "--reason TEXT")
-        lines += ["", f"Next step: {views.command_on(event.alerts[0], site, 'explain')}"]
-        lines += [f"If known: {known}"]
-    system, number = _alert_of(event)
+    elif event.alerts and (first := event.alerts[0]).members:
+        # of samples that are missing, a series says more than the alert
+        step = views.command_on(first, site, "explain")
+        if first.reason:
+            step = views.command_text("explain", first.members[0].series.label)
+        lines += ["", f"Next step: {step}"]
+        if not first.reason:
+            known = views.command_on(first, site, "acknowledge", "--reason TEXT")
+            lines += [f"If known: {known}"]
+    system, number = _alert_of(event, site)
     when = f"{system}, at" if system else "at"
     when = f"{when} {views.time_text(site.now)} UTC; all times are UTC"
     lines += ["", views.summary(site), when]
@@ -267,7 +272,6 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     if number and (alert := next((each for each in alike if each.number == number), None)):
         page = views.address_of(alert, page)
     lines += [page] if page else []
-    first = f"{topic.severity} {_headline(event, site)}"
     members = (member for alert in event.alerts for member in alert.members)
     labels = (printable(member.series.label) for member in members)
     worst = event.alerts[0] if event.alerts else None
@@ -276,8 +280,8 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         cause=topic.id,
         kind=event.kind,
         severity=topic.severity,
-        title=f"{event.kind}: {first}",
-        text="\n".join(lines) + "\n",
+        title=f"{event.kind}: {topic.severity} {_headline(event, site)}",
+        text=views.fitted(lines, views.MAIL_WIDTH),
         when=site.now.isoformat(),
         page=page,
         system=system,
@@ -291,13 +295,17 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     )
 
 
-def _alert_of(event: Event) -> tuple[str, int | None]:
-    """Return the system of a topic and, if it is one alert with a number, that number."""
+def _alert_of(event: Event, site: Snapshot) -> tuple[str, int | None]:
+    """Return the system of a topic and, if it is one alert with a number, that number.
+
+    Without series, such as of a check that failed, it is the only system of the site.
+    """
     numbered = [each for each in event.topic.members if each.startswith(_ALERT)]
     if len(numbered) == 1:
         system, _, number = numbered[0].removeprefix(_ALERT).rpartition(":")
         return system, int(number)
     systems = {key.system for alert in event.alerts for key in alert.keys}
+    systems = systems or {each.key.system for each in (*site.series, *site.retired)}
     return (systems.pop() if len(systems) == 1 else ""), None
 
 
