@@ -74,7 +74,7 @@ def test_what_did_not_move_is_drawn_beside_it(tmp_path: Path) -> None:
     members, still = page.split("Did not move")
     drawn = len(site.alerts[0].members)
     assert members.count("<svg") == drawn
-    assert still.count("<svg") == still.count("stayed at ") == min(6, 8 - drawn)
+    assert still.count("<svg") == still.count("/s before") == min(6, 8 - drawn)
 
 
 def test_what_was_down_already_is_named_with_its_alert_and_not_drawn(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_what_was_down_already_is_named_with_its_alert_and_not_drawn(tmp_path: P
     (said,) = re.findall(r"<li>Already down, alert 1: (.+?)</li>", second)
     assert sorted(said.split(", ")) == sorted(early_ones)
     assert "Already" not in first
-    assert "stayed at" not in second  # nothing else shares its name
+    assert "/s before" not in second  # nothing else shares its name
 
 
 def test_a_picture_has_the_levels_before_and_since_and_the_onset() -> None:

@@ -144,6 +144,7 @@ def of_alert(site: Snapshot, alert: Alert, *, every: bool = False) -> Iterator[s
     if alert.members:
         yield ""
         heading = "Series that fell with it" if alert.peer else "Series that moved"
+        heading = "Its series" if alert.reason else heading
         yield f"{heading}: {len(alert.members) if alert.peer else story.count}"
     for each in alert.members:
         ratio = ratio_text(each.ratio) if each.ratio else ""
