@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -17,6 +18,8 @@ from iobands.views.dashboard.series import series_id
 from iobands.views.dashboard.write import write_dashboard
 from iobands.views.writing import figure
 from tests.factory import NOW, daily, write_perflog, write_session
+from tests.judge.test_peers import with_targets
+from tests.sites import SiteFiles
 from tests.views.sites import dropped, healthy, look
 
 pytestmark = [pytest.mark.machine, pytest.mark.xdist_group("browser")]
@@ -293,6 +296,29 @@ def test_the_page_of_an_alert_needs_no_script_and_fits(opened: Open) -> None:
     assert "from=2026-" in address_of(page)
     page.locator(".lead a").click()  # and back
     page.wait_for_selector("h1 >> text=Alert 1 slow fpp writes")
+
+
+def test_commands_that_are_wider_than_a_phone_scroll_by_keyboard(
+    opened: Open, tmp_path: Path
+) -> None:
+    slow_target = SiteFiles(tmp_path).write(with_targets(40, slow=7, since=6)).read()
+    page = opened(viewport=PHONE)
+    other = Path(page.url.removeprefix("file://")).with_name("targets")  # below what is opened
+    write_dashboard(slow_target, other)
+    page.goto((other / "alerts" / "here-1.html").as_uri())
+    expect(page.locator("pre")).to_contain_text("iobands reframe")
+    assert violations(page, runOnly=["scrollable-region-focusable"]) == []
+
+
+def test_a_set_of_half_a_period_is_refused(opened: Open, site: Snapshot) -> None:
+    page = opened("#/compare")
+    page.get_by_label("Add a series").fill("good fpp ofi write_bw")
+    page.get_by_label("from").fill("2026-11-01")
+    page.get_by_role("button", name="Add").click()
+    expect(page.locator("[role=status]")).to_contain_text("first and the last day")
+    page.get_by_label("to", exact=True).fill("2026-11-10")
+    page.get_by_role("button", name="Add").click()
+    expect(page.locator("#ratios tbody .n")).to_have_text("10")
 
 
 def test_no_ratio_of_what_cannot_be_compared(opened: Open, site: Snapshot) -> None:

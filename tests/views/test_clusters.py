@@ -61,6 +61,13 @@ def test_the_public_page_of_all_says_what_the_public_dashboard_says(tmp_path: Pa
         assert ("drain it" in page) == advice
         assert ("slower than usual" if not advice else "CRITICAL") in page
         assert "made up, nothing was measured; alerts: 2 degraded" in page
+        assert '<span class="tag critical">' in page  # as the page of the site has it
+
+
+def test_an_alert_whose_reason_is_not_public_says_what_it_is(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.0] * 10, last=20.25))
+    page = clusters_page([about_cluster("one", "one/", public(look(tmp_path)))], NOW)
+    assert "disk fpp write_bw</a>: no data" in page
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ _FOR_USERS: Final = {
     model.CRITICAL: "slower than usual",
     model.UNKNOWN: "not known",
 }
-_CLASSES: Final = ("ok", "known", "degraded", "missing")  # of a page's style, by exit status
+_CLASSES: Final = ("ok", "warning", "critical", "unknown")  # of a page's style, by exit status
 
 
 class Rate(NamedTuple):
@@ -246,7 +246,11 @@ def about_cluster(
     """Return what the front page says of a site, whose dashboard is at `href`."""
     urgent = sections(site)[ATTENTION]
     alerts = [
-        (title(each, site), " · ".join(_says(each, site, short=True)), page_of(each))
+        (
+            title(each, site),
+            " · ".join(_says(each, site, short=True)) or each.severity.value,
+            page_of(each),
+        )
         for each in urgent[:_MOST_ALERTS]
     ]
     if len(urgent) > len(alerts):

@@ -61,7 +61,11 @@
         says.textContent = found ? `No more than ${iobands.mostSets} sets.` : "No series has these words.";
         return;
       }
-      change([...sets.map((each) => each.set), from.value && to.value ? `${found.id}@${from.value}..${to.value}` : found.id]);
+      if (!from.value !== !to.value || from.value > to.value) {
+        says.textContent = "Give the first and the last day, or neither.";
+        return;
+      }
+      change([...sets.map((each) => each.set), from.value ? `${found.id}@${from.value}..${to.value}` : found.id]);
     } },
     element("label", { for: "add" }, "Add a series"), name, options,
     element("label", { for: "add-from" }, "from"), from, element("label", { for: "add-to" }, "to"), to,
@@ -76,7 +80,7 @@
     const others = unlike(history.series, base.series);
     const ratio = place && isAlike && !others.length ? iobands.ratio(history, base) : null;
     const differs = ratio && !(ratio.low <= 1 && 1 <= ratio.high);
-    const text = !place ? "1: the others are divided by this one" : !isAlike ? "not compared or drawn: it has another unit" : others.length ? `no ratio: the ${others.map(iobands.nameOf).join(", ")} differ` : !ratio ? "too few runs"
+    const text = !place ? "1: the others are divided by this one" : !isAlike ? "not compared or drawn: it has another unit" : others.length ? `no ratio: the ${others.map(iobands.nameOf).join(", ")} ${others.length === 1 ? "differs" : "differ"}` : !ratio ? "too few runs"
       : `${figure(ratio.ratio)} × (${figure(ratio.low)} to ${figure(ratio.high)})${differs ? "" : ", no difference shown"}`;
     return element("tr", {},
       element("th", { scope: "row" }, element("span", { class: `line line-${place}`, "aria-hidden": "true" }), " ", iobands.link(set.id, labelOf(set))),
