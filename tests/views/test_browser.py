@@ -362,6 +362,14 @@ def test_the_distribution_is_on_the_scale_of_the_chart(opened: Open, site: Snaps
 
 
 def test_print_is_on_white_without_controls(opened: Open, site: Snapshot) -> None:
+    ink = "getComputedStyle(document.querySelector('h2')).color"
+    for place in ("index.html", "alerts/here-1.html"):  # which have no chart
+        page = opened(color_scheme="dark")
+        page.goto(page.url.replace("index.html", place))
+        page.wait_for_selector("h2")
+        dark = page.evaluate(ink)
+        page.emulate_media(media="print")
+        assert (dark, page.evaluate(ink)) == ("rgb(228, 232, 238)", "rgb(34, 39, 46)")
     page = opened(f"#/series/{id_of(site, 'slow', 'ofi', 'write_bw')}", color_scheme="dark")
     page.wait_for_selector(".plot canvas")
     page.emulate_media(media="print")
