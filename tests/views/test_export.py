@@ -197,6 +197,28 @@ def test_the_grafana_alerts_ask_for_metrics_that_there_are(site: Snapshot, tmp_p
     check_queries(queries, tmp_path)
 
 
+def test_a_session_of_an_hour_ago_is_no_alert_and_an_older_one_is(tmp_path: Path) -> None:
+    """A rule that alerts without data needs an answer when all is well, too."""
+    said = yaml.safe_load(GRAFANA.with_name("grafana-alerts.yaml").read_text(encoding="utf-8"))
+    (rule,) = (
+        each
+        for group in said["groups"]
+        for each in group["rules"]
+        if each["noDataState"] == "Alerting"
+    )
+    (query,) = (each["model"]["expr"] for each in rule["data"])
+    asked = [
+        {"expr": query, "eval_time": f"{hours}h", "exp_samples": [{"labels": "{}", "value": value}]}
+        for hours, value in ((1, 0), (27, 1))
+    ]
+    series = [{"series": "iobands_last_session_timestamp_seconds", "values": "0x1700"}]
+    tests = [{"interval": "1m", "input_series": series, "promql_expr_test": asked}]
+    (tmp_path / "tests.yml").write_text(yaml.safe_dump({"tests": tests}))
+    command = [program("promtool"), "test", "rules", tmp_path / "tests.yml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def check_queries(queries: list[str], root: Path) -> None:
     """Let promtool read queries."""
     rules = [
