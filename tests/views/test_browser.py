@@ -261,6 +261,7 @@ def test_a_comparison_has_the_ratio_of_the_command(opened: Open, site: Snapshot)
     page.get_by_role("link", name="the month before").click()
     page.wait_for_selector("#together canvas")
     expect(page.locator("#ratios")).to_contain_text("bootstrap")
+    expect(page.locator("#ratios tbody .n")).to_have_text(["30", "30"])  # no run is in both
     assert len(address_of(page)) < 200
 
 
@@ -378,6 +379,19 @@ def test_print_is_on_white_without_controls(opened: Open, site: Snapshot) -> Non
     paper = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--paper')")
     assert paper == "#ffffff"
     assert page.pdf()[:5] == b"%PDF-"
+
+
+def test_the_last_days_are_the_ones_before_the_newest_run(opened: Open, tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily(healthy(1500)))  # four years
+    page = opened()
+    other = Path(page.url.removeprefix("file://")).with_name("years")
+    site = look(tmp_path)
+    write_dashboard(site, other)
+    page.goto(f"{(other / 'index.html').as_uri()}#/series/{series_id(site.series[0].key)}")
+    for days, runs in ((30, 31), (90, 91), (365, 366)):  # the newest one and those so long before
+        page.get_by_label(re.compile(f"last ({days} days|{'year' * (days == 365)})$")).click()
+        expect(page.locator("[aria-live]")).to_contain_text(f"In view: {runs} runs from ")
+        expect(page.locator("[aria-live]")).to_contain_text(" to 20 Nov;")
 
 
 def test_what_is_printed_or_sent_to_somebody_has_all_runs_if_they_were_in_view(

@@ -6,6 +6,7 @@
   const MARKS = { above: "up", within: "dot", below: "down", collapsed: "cross", "no band": "ring" };
   const DENSE = 400; // from this many runs in view, marks are smaller
   const DAY = 86400;
+  const MARGIN = 0.03; // share of a view that is free behind the newest run
   const STEP = 0.25; // share of the view for each step of zoom and pan
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -198,7 +199,10 @@
       const { min, max } = view();
       set(min + share * (max - min), max + share * (max - min));
     };
-    const last = (days) => set(whole[1] - days * DAY, whole[1]);
+    const last = (days) => { // up to the newest run: of ten years, the margin has months
+      const newest = plots[0].data[0].at(-1);
+      set(newest - days * DAY, newest + days * DAY * MARGIN);
+    };
     const button = (text, says, act) => element("button", { type: "button", "aria-label": says, title: says, onclick: act }, text);
     const tools = element("div", { class: "tools", role: "group", "aria-label": "Time in view" },
       button("◀", "Earlier", () => pan(-STEP)), button("▶", "Later", () => pan(STEP)),

@@ -146,7 +146,8 @@
   function neighbours(series) {
     const others = iobands.site.series.filter((each) => each.job === series.job && each.id !== series.id);
     const compared = iobands.neighbours(series);
-    const month = 30 * 86400;
+    const oneDay = 86400;
+    const month = 30 * oneDay;
     const day = (seconds) => iobands.isoDay(seconds);
     const span = (from, to) => `${series.id}@${day(from)}..${day(to)}`;
     const last = series.when;
@@ -154,7 +155,7 @@
       others.length ? ["From the same jobs: ", others.flatMap((each, place) => [place ? ", " : "", iobands.link(each.id, each.variable)]), ". "] : "",
       "Compare with ", compared.flatMap(([field, ids]) => [
         element("a", { href: iobands.address("compare", { sets: [series.id, ...ids].slice(0, iobands.mostSets).join(",") }) }, `another ${nameOf(field)}`), ", "]),
-      element("a", { href: iobands.address("compare", { sets: `${span(last - month, last)},${span(last - 2 * month, last - month)}` }) }, "the month before"), ".");
+      element("a", { href: iobands.address("compare", { sets: `${span(last - month + oneDay, last)},${span(last - 2 * month + oneDay, last - month)}` }) }, "the month before"), ".");
   }
 
   function covariateCharts(history, area) {
