@@ -148,6 +148,15 @@ def test_an_old_page_is_never_green(opened: Open) -> None:
     expect(fresh.locator("#state .tag")).to_contain_text("UNKNOWN")
 
 
+def test_a_page_of_the_past_has_the_age_that_its_runs_had_then(opened: Open) -> None:
+    page = opened(later=timedelta(days=30))
+    page.evaluate("iobands.site.past = true; iobands.showState()")
+    expect(page.locator("#state .tag")).to_contain_text("CRITICAL")
+    expect(page.locator("#state .note")).to_contain_text("newest run 6 hours ago")
+    expect(page.locator("#state .note")).to_contain_text("newest session 24 hours ago")
+    expect(page.locator("#state .note")).to_contain_text("as it was known then")
+
+
 def test_a_made_up_site_says_so(opened: Open) -> None:
     page = opened("#/compare")
     expect(page.locator(".banner")).to_have_count(0)

@@ -11,7 +11,7 @@
   // Without a session for two intervals, the state is unknown.
   iobands.judgement = (site, now) => {
     if (site.newest === null) return { word: "UNKNOWN", text: "no run yet" };
-    const age = (site.past ? site.made : now) - site.newest;
+    const age = now - site.newest;
     const usual = `one is expected every ${iobands.duration(site.interval)}`;
     if (age > 2 * site.interval) {
       const last = `last known: ${nameOf(site.word)}, ${site.headline || site.counts}`;
@@ -24,19 +24,20 @@
 
   iobands.showState = () => {
     const { site } = iobands;
-    const { word, text } = iobands.judgement(site, Date.now() / 1000);
+    const now = site.past ? site.made : Date.now() / 1000;
+    const { word, text } = iobands.judgement(site, now);
     const systems = [...new Set(site.series.map((series) => series.fields.system))].join(", ");
     const name = `I/O performance${systems ? ` of ${systems}` : ""}`;
     document.title = `${site.made_up ? "Made up · " : ""}${nameOf(word)} · ${name}`;
     document.getElementById("home").textContent = name;
     const when = site.past ? "as it was known then" : "when this page was made";
     const session = site.session
-      ? `newest session ${iobands.duration(Date.now() / 1000 - site.session.began)} ago: ${site.session.how}; ` : "";
+      ? `newest session ${iobands.duration(now - site.session.began)} ago: ${site.session.how}; ` : "";
     document.getElementById("state").replaceChildren(
       ...(site.made_up ? [element("p", { class: "banner" },
         element("strong", {}, "A made-up site. "), "Nothing on these pages was measured.")] : []),
       element("p", { class: "summary" }, iobands.tag(word, nameOf(word)), " ", text.replaceAll(" %", "\u00a0%")),
-      element("p", { class: "note" }, site.public ? "" : `${site.counts}; `, site.newest === null ? "" : `newest run ${iobands.duration(Math.max(0, Date.now() / 1000 - site.newest))} ago; `,
+      element("p", { class: "note" }, site.public ? "" : `${site.counts}; `, site.newest === null ? "" : `newest run ${iobands.duration(Math.max(0, now - site.newest))} ago; `,
         `${session}${iobands.minute(site.made)} UTC, ${when}; all times are UTC`),
     );
   };
