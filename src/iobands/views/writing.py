@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
+from decimal import ROUND_HALF_UP, Context, Decimal
 from difflib import get_close_matches
 from enum import Enum
 from functools import cache
@@ -44,6 +45,7 @@ _THIS_YEAR: Final = timedelta(days=300)
 # A repeat that is due for so long was not taken.
 _LATE: Final = timedelta(hours=2)
 _MOST_NAMES: Final = 30
+_THREE_DIGITS: Final = Context(prec=3, rounding=ROUND_HALF_UP)
 #: How many names of series stand for all.
 FEW_NAMES: Final = 6
 
@@ -54,10 +56,11 @@ def figure(value: float) -> str:
     A half is rounded up, as in a browser.
     """
     hundred, ten_thousand = 100, 10_000
-    value *= 1 + sys.float_info.epsilon
-    if abs(value) < hundred:
-        return f"{value:.3g}"
-    return f"{value if abs(value) < ten_thousand else float(f'{value:.3g}'):.0f}"
+    exact = Decimal(value)
+    if hundred <= abs(value) < ten_thousand:
+        return f"{exact.to_integral_value(ROUND_HALF_UP):.0f}"
+    rounded = float(_THREE_DIGITS.plus(exact))
+    return f"{rounded:.3g}" if abs(rounded) < hundred else f"{rounded:.0f}"
 
 
 def size_text(size: int) -> str:
