@@ -286,9 +286,16 @@ def test_a_system_that_is_not_there_is_named_whatever_else_is_wrong(
     assert "no samples; measure" in iobands("status", "--system", "new").stdout
     write_session(tmp_path / "perflogs", datetime(2099, 1, 1, tzinfo=timezone.utc))
     assert "1 failed" in iobands("status").stdout
-    for command in (("status",), ("explain", "fpp"), ("alerts",), ("report", "page")):
+    exports = [("export", "--format", form) for form in ("csv", "json", "openmetrics")]
+    of_samples = [*exports[:2], ("advise",), ("compare", "tool")]
+    for command in (("status",), ("explain", "fpp"), ("alerts",), ("report", "page"), ("table",),
+                    *exports[2:], *of_samples):  # fmt: skip
         said = unknown(iobands(*command, "--system", "nope")).stderr
         assert said.endswith("no perflogs of system nope; systems there: here, new\n")
+    assert iobands("push", "--store", "store").returncode == 0
+    for command in (("status",), *of_samples):
+        said = unknown(iobands(*command, "--system", "nope", "--store", "store")).stderr
+        assert said.endswith("store: no samples of nope; systems there: here\n")
 
 
 def test_as_of_a_day_in_the_past(tmp_path: Path, iobands: Command) -> None:

@@ -65,13 +65,18 @@ def judgement_of(
         found = work(memory=memory, clock=clock)
         unpushed = late(perflogs, options.config_of("store.yaml"), found.snapshot.now)
         found = replace(found, snapshot=replace(found.snapshot, unpushed=unpushed))
-    if options.system and not found.snapshot.series:
-        names = sorted(path.name for path in perflogs.iterdir() if path.is_dir())
-        if options.system not in names:
-            there = ", ".join(names) or "none"
-            problem = f"no perflogs of system {options.system}; systems there: {there}"
-            raise cli.failure(f"{perflogs}: {problem}")
+    if not found.snapshot.series:
+        _require_system(options, [path.name for path in perflogs.iterdir() if path.is_dir()])
     return found
+
+
+def _require_system(options: cli.SiteOptions, names: Sequence[str]) -> None:
+    """End with a message if the system that the options name is none of `names`."""
+    if options.system and options.system not in names:
+        what = "samples of" if options.store else "perflogs of system"
+        there = ", ".join(sorted(names)) or "none"
+        problem = f"no {what} {options.system}; systems there: {there}"
+        raise cli.failure(f"{source_of(options)}: {problem}")
 
 
 def _of_the_past(judged: JudgedSite) -> JudgedSite:
@@ -153,13 +158,18 @@ def known_of(options: cli.SiteOptions, *, keeps: bool = False) -> Known:
 def samples_from(options: cli.SiteOptions) -> Samples:
     """Return the samples of all purposes in the perflogs or the store that the options name."""
     if not options.store:
-        found = read_perflogs(_perflogs_of(options), options.system)
+        place = _perflogs_of(options)
+        found = read_perflogs(place, options.system)
+        if not len(found.values):
+            _require_system(options, [path.name for path in place.iterdir() if path.is_dir()])
         for each in found.rejected:
             if not each.line:  # a whole file
                 cli.note(str(each))
         return found
     with opened_store(options.store) as store:
-        return stored_samples(store, [options.system] if options.system else store.systems())
+        names = store.systems()
+        _require_system(options, names)
+        return stored_samples(store, [options.system] if options.system else names)
 
 
 @contextmanager
