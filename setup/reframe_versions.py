@@ -20,7 +20,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    """Try each version; end with status 1 if one fails, or if there is none."""
+    """Try each version; end with status 1 if one fails, or if pip finds no version."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("wheel", type=Path)
     parser.add_argument("versions", nargs="*")

@@ -71,7 +71,7 @@ CHECKS: Final = tuple(
 
 
 class Nuisances:
-    """Columns that change by themselves, each a few times a year and for days or for good."""
+    """Columns that change by themselves, each a few times a year, for days or permanently."""
 
     def __init__(self, random: np.random.Generator, days: int) -> None:
         """Draw when each of them changes."""

@@ -185,7 +185,7 @@ def _entries(text: str) -> dict[str, str]:
     """The entry information of each file by its path, from the line `--- PATH` before it.
 
     Raises:
-        StripingError: there is none.
+        StripingError: the text has no entry information.
     """
     parts = re.split(r"^--- (.*)\n", text, flags=re.MULTILINE)[1:]
     if not parts:
@@ -197,7 +197,7 @@ def file_layouts(text: str, pools: Mapping[int, str | None] | None = None) -> li
     """The layout of each file, from its entry information; `pools` are the pools of the targets.
 
     Raises:
-        StripingError: there is none, or one of them has no stripe pattern.
+        StripingError: the text has no entry information, or a file has no stripe pattern.
     """
     return [_layout(entry, pools or {}) for entry in _entries(text).values()]
 

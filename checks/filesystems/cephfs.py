@@ -102,7 +102,7 @@ def file_layouts(text: str) -> list[Layout]:
     """The layout of each file, from `getfattr -n ceph.file.layout`.
 
     Raises:
-        StripingError: there is none, or getfattr printed something else.
+        StripingError: the text has no layout, or a line that is not one.
     """
     layouts = []
     for line in filter(None, map(str.strip, text.splitlines())):

@@ -119,7 +119,7 @@ class Striping:
     #: Whether a site file may have `stripe_counts`.
     has_stripes = False
 
-    #: The bash functions for job scripts; None if there are none.
+    #: The script with the bash functions for job scripts; None if the type has no functions.
     script: Path | None = None
 
     #: Whether layouts name the target of each stripe.

@@ -180,7 +180,7 @@ def file_layouts(text: str) -> list[Layout]:
     """The layout of each file, from `lfs getstripe`: the layout of its last component in use.
 
     Raises:
-        StripingError: there is none, or it is not a layout.
+        StripingError: the text has no layout, or one that cannot be read.
     """
     return [_layout(*file, overstriping=False) for file in components_of_files(text).items()]
 

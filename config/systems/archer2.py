@@ -99,7 +99,8 @@ system = {
                         },
                     },
                 },
-                # Those of the published bands too. The defaults of both patterns are daily as well.
+                # The published bands have these settings. The defaults of both patterns are daily
+                # as well.
                 "recommended": [
                     {
                         "pattern": "fpp",

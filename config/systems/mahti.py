@@ -7,7 +7,7 @@ guide says that Mahti's compute nodes are retired at the end of August 2026. Wha
 is marked EDIT.
 
 The account comes from the environment (`export IOBANDS_ACCOUNT=project_...`), and with it the
-directories below /scratch and /projappl. The home directory belongs to whoever runs this.
+directories below /scratch and /projappl. The home directory is the user's own.
 """
 
 import runpy

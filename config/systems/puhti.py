@@ -7,7 +7,7 @@ the scale here. The guide says that Puhti's compute nodes were retired in July 2
 not say is marked EDIT.
 
 The account comes from the environment (`export IOBANDS_ACCOUNT=project_...`), and with it the
-directories below /scratch and /projappl. The home directory belongs to whoever runs this.
+directories below /scratch and /projappl. The home directory is the user's own.
 """
 
 import runpy

@@ -81,10 +81,10 @@ def test_a_secret_of_the_environment_is_in_no_job(
 
 @pytest.mark.fault(
     "people",
-    "file of whom to tell is cut off, in a session",
+    "notify.yaml is cut off, in a session",
     "unknown; measured, no secret in jobs",
 )
-def test_a_damaged_file_of_whom_to_tell_costs_no_night(
+def test_a_damaged_notify_file_costs_no_night(
     root: Path, iobands: Command, pings: Web, observed: Observed
 ) -> None:
     path = root / "config" / "notify.yaml"

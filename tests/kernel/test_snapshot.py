@@ -51,7 +51,7 @@ def test_time_computed_is_told_from_time_waited(benchio):
     assert nonblocking["seconds_hidden"] >= 2 * 0.05
     assert nonblocking["seconds_hidden"] <= nonblocking["seconds_compute"] - 10 * 0.05
     assert {record.get("seconds_compute") for record in reads} == {None}
-    lines = re.findall(r"computing = ([\d.]+) s, of which ([\d.]+) s with I/O pending", done.out)
+    lines = re.findall(r"computing = ([\d.]+) s, ([\d.]+) s of it with I/O pending", done.out)
     assert [(float(computed), float(hidden)) for computed, hidden in lines] == [
         (
             pytest.approx(record["seconds_compute"], rel=1e-5),

@@ -191,7 +191,7 @@ FAULTS = {
     ),
     "a file in place of the outbox": ("unknown; nothing is sent", outbox_a_file, "outbox"),
     "device of the outbox is full": ("unknown; nothing is sent", device_full, "No space left"),
-    "file of whom to tell is cut off": ("unknown; its place", settings_damaged, "notify.yaml"),
+    "notify.yaml is cut off": ("unknown; its place", settings_damaged, "notify.yaml"),
 }
 
 

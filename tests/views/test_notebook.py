@@ -65,7 +65,7 @@ def test_archer2_draws_own_runs_over_the_published_bands(
     rows = [*daily([160.0, 190.0, 20.0], **like), *daily([1.0], medium="nvme")]
     write_perflog(tmp_path, rows)
     outputs = run("archer2.ipynb", tmp_path, monkeypatch)
-    assert "4 samples, of which the bands apply to 3" in outputs[1][0]["text"]
+    assert "4 samples; the bands apply to 3" in outputs[1][0]["text"]
     assert "image/png" in kinds(outputs[2])
     table = outputs[3][0]["data"]["text/plain"]
     assert {"within", "above", "collapsed"} <= set(table.split())

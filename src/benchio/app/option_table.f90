@@ -57,7 +57,7 @@ module benchio_option_table
                acts_on="writes"), &
       option_t("--exchange", "swap the faces of the blocks in each time step", "", "snapshot", &
                acts_on="writes"), &
-      option_t("--record=SIZE", "bytes of a record (those of N1 elements)", "", "strided mapped"), &
+      option_t("--record=SIZE", "bytes of a record (8 * N1)", "", "strided mapped"), &
       option_t("--files=N", "divide the data among N files (1)", "", "group aligned"), &
       option_t("--layout=FILE", "a table of lines `path stripe_size ost ost ...`", "", "aligned"), &
       option_t("--stripe-size=SIZE", "without a table: bytes of a stripe (1M)", "", "aligned"), &

@@ -43,8 +43,8 @@ function(benchio_flags_of_root result name)
 endfunction()
 
 # Parses flags. A library is given by its full path if its folder is known, so that the program
-# finds it at run time. Shared libraries are preferred: netCDF loads HDF5, of which there must be
-# only one.
+# finds it at run time. Shared libraries are preferred: netCDF loads HDF5, and the program must have
+# only one HDF5.
 function(benchio_parse_flags flags includes_result libraries_result)
   separate_arguments(words UNIX_COMMAND "${flags}")
   set(includes "")

@@ -121,7 +121,7 @@ contains
       res = res//'"'
    end function quoted
 
-   !> The number of bytes of the UTF-8 character that a text begins with; 0 if it is none.
+   !> The number of bytes of the UTF-8 character that a text begins with; 0 if it is not valid.
    pure function length_of(text) result(res)
       character(len=*), intent(in) :: text
       integer :: res

@@ -9,9 +9,9 @@ module benchio_node_shift
 
 contains
 
-   !> The rank that a process takes: in the order of the nodes, for any placement, that of the
-   !> process which comes later by as many as the largest node has. Where no node has more than
-   !> half of the processes, it is on another node. `nodes` are those of all ranks, from 0.
+   !> The rank whose data a process reads. With the processes in the order of their nodes, the
+   !> shift is the number of processes on the largest node. If no node has more than half of the
+   !> processes, the rank is on another node. `nodes` has the node of each rank, from 0.
    pure function shifted_rank(nodes, rank) result(res)
       integer, intent(in) :: nodes(0:), rank
       integer :: res

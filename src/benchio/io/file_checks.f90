@@ -124,7 +124,7 @@ contains
                 //" are to be written")
    end subroutine check_room
 
-   !> An error if a file of so many bytes is beyond the limit of this process.
+   !> An error if a file of `bytes` bytes would exceed the limit of this process.
    subroutine check_limit(path, bytes, error)
       character(len=*), intent(in) :: path
       integer(int64), intent(in) :: bytes

@@ -1,5 +1,5 @@
 !> Removal of a file's pages from the page cache of this node, and the check that the
-!> kernel did remove them. Other caches are not seen, such as those of servers, or ZFS's own.
+!> kernel did remove them. Other caches are not seen, such as ZFS's own or the caches of servers.
 module benchio_page_cache
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: int64

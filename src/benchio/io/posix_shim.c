@@ -39,7 +39,7 @@ int benchio_unwritable(int number)
            number == EROFS;
 }
 
-/* Opens a file; the modes are those of posix_api.f90. */
+/* Opens a file; posix_api.f90 defines the modes. */
 int benchio_open(const char *path, int mode, int direct)
 {
     static const int flags[] = {
@@ -74,8 +74,8 @@ int benchio_open(const char *path, int mode, int direct)
     return fd;
 }
 
-/* Returns the bytes of which O_DIRECT needs a multiple, in the file and in memory: 4096 where the
- * kernel does not say, and 0 where the file system has nothing but the page cache. */
+/* Returns the alignment in bytes that O_DIRECT needs, in the file and in memory: 4096 if the
+ * kernel does not report it, and 0 if the file system has nothing but the page cache. */
 int64_t benchio_direct_alignment(int fd)
 {
     int64_t alignment = 4096;

@@ -2,8 +2,8 @@
 !> contiguous variable, which all processes write and read by one call, collective or each by
 !> itself. netCDF uses parallel HDF5 and MPI-IO.
 !>
-!> The axes of the variable are those of the array in reverse order, since in C the last one
-!> varies fastest. Memory: a copy of the block without its halo, since netCDF takes contiguous
+!> The variable has the axes of the array in reverse order, since in C the last one varies
+!> fastest. Memory: a copy of the block without its halo, since netCDF takes contiguous
 !> data; the copying is measured, as an application must do it too. (nc_put_varm would accept
 !> the halo, but moves one element at a time.)
 module benchio_layer_netcdf

@@ -150,7 +150,7 @@ contains
       allocate (res, source=names_of(table%is_compiled))
    end function layer_names
 
-   !> Those of them that run when no layer is named.
+   !> The compiled layers that run when no layer is named.
    pure function default_names() result(res)
       type(string_t), allocatable :: res(:)
 

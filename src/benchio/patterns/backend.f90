@@ -41,8 +41,8 @@ module benchio_backend
       type(call_times_t) :: times
       !> Time to exclude from the phase.
       type(untimed_t) :: untimed
-      !> For a layer that computes between writes: the seconds computed, and those of them
-      !> with I/O pending. `untimed` includes both.
+      !> For a layer that computes between writes: the seconds computed in total, and with I/O
+      !> pending. `untimed` includes both.
       real(real64) :: computed_seconds = 0.0_real64, hidden_seconds = 0.0_real64
       !> The time steps computed in them.
       integer(int64) :: computed_steps = 0_int64, hidden_steps = 0_int64

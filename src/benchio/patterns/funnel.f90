@@ -55,8 +55,8 @@ module benchio_funnel
       integer :: member = 0, members = 1
       !> The number of steps.
       integer :: steps = 0
-      !> The elements of the buffer, the elements of its rows, and the rows of its planes:
-      !> those of a block, or of the whole array.
+      !> The elements of the buffer, which holds a block or the whole array, the elements of its
+      !> rows, and the rows of its planes.
       integer(int64) :: buffer_elements = 0_int64
       integer :: row = 0, rows_of_plane = 0
 

@@ -37,9 +37,9 @@ module benchio_layout
 
 contains
 
-   !> Cuts an array for process `rank` of a grid of `procs` processes. `sizes` are those of
-   !> the whole array if `is_global`, else of a block. Sizes that cannot be cut evenly or
-   !> addressed are a usage error.
+   !> Cuts an array for process `rank` of a grid of `procs` processes. `sizes` describe the
+   !> whole array if `is_global`, else a block. Sizes that cannot be cut evenly or addressed
+   !> are a usage error.
    pure subroutine make_layout(sizes, is_global, procs, rank, res, error)
       integer(int64), intent(in) :: sizes(3)
       logical, intent(in) :: is_global

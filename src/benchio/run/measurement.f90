@@ -116,7 +116,7 @@ contains
          layer%round = round_of(self, context)
          call layer%fill()
          if (.not. (layer%overwrites .and. self%repeat > 1)) then
-            ! The directories of a table are those of its files, which the layer looks at.
+            ! The layer checks the directories of the files in a table.
             if (team%rank == 0 .and. .not. has_table) then
                call check_closed_to_others(self%directory, error)
             end if

@@ -42,7 +42,7 @@ module benchio_phase
       !> The hints in effect, read back from the open file.
       type(hint_t), allocatable :: hints(:)
       !> For layers that compute, which `seconds` excludes: the maximum of the computed
-      !> seconds, and the minimum of those with I/O pending, over the processes.
+      !> seconds, and the minimum of the seconds with I/O pending, over the processes.
       logical :: computes = .false.
       real(real64) :: computed_seconds = 0.0_real64, hidden_seconds = 0.0_real64
       !> The mean time of a time step without I/O pending, and with: the maximum over the

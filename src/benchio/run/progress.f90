@@ -33,7 +33,7 @@ contains
       call print_line("Date: "//now())
       call print_line("MPI library: "//mpi_library)
       call print_line("Running on "//to_text(team%size)//" process(es) on "//to_text(team%nodes) &
-                      //" node(s), the first of which is "//team%host)
+                      //" node(s), the first is "//team%host)
       if (present(layout)) then
          call print_line("Process grid is "//triple(int(layout%procs, int64)))
          call print_line("Array size is   "//triple(layout%block))
@@ -98,8 +98,8 @@ contains
                       //decimal(phase%bandwidth())//" GiB/s" &
                       //trim(merge(" (short)", "        ", phase%is_short())))
       if (phase%computes) then
-         call print_line("computing = "//decimal(phase%computed_seconds)//" s, of which " &
-                         //decimal(phase%hidden_seconds)//" s with I/O pending")
+         call print_line("computing = "//decimal(phase%computed_seconds)//" s, " &
+                         //decimal(phase%hidden_seconds)//" s of it with I/O pending")
          if (phase%beside_seconds > 0.0_real64) then
             call print_line("a time step = "//decimal(phase%step_seconds)//" s without I/O, " &
                             //decimal(phase%beside_seconds)//" s beside it")

@@ -99,7 +99,7 @@ contains
       allocate (totals%write_rates(0), totals%read_rates(0))
       call work%prepare(self, .false., error)
       if (allocated(error)) then
-         ! Old results must not be taken for those of this run.
+         ! Old results must not be taken for results of this run.
          call clear_results(self, trouble)
       else
          call work%check_result_paths(self, error)

@@ -29,7 +29,7 @@ program test_btio_partition
    call expect("local sizes are a process's share", own%grid, [6_int64, 10_int64, 7_int64])
    call expect("its values", own%own_values(), 5_int64*3*5*7)
    call expect("the largest cell", own%most_points(), [3_int64, 5_int64, 4_int64])
-   call expect("five steps unless told otherwise", own%steps, 5)
+   call expect("five steps by default", own%steps, 5)
    call expect("the bytes of a step", own%step_bytes(), 8_int64*5*6*10*7)
    ! Its second cell begins at (3, 0, 4).
    call expect("a value of the second step", own%element_of(2, 2, [1_int64, 2_int64, 1_int64]), &

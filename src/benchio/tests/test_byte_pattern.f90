@@ -12,7 +12,7 @@ program test_byte_pattern
 
    mixed = mixed_seed(11_int64)
    stream = transfer([(value_at(at, mixed), at=0, length/8 - 1)], stream)
-   ! Whatever the cut, the bytes are those of the stream.
+   ! Whatever the cut, the bytes equal the stream.
    start = 0_int64
    step = 1_int64
    do while (start < length)

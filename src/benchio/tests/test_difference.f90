@@ -20,7 +20,7 @@ program test_difference
    all%compared_bytes = 16_int64
    call all%add(first)
    call all%add(second)
-   call expect("that of the first comparison which differs", all%path, "a")
+   call expect("the path of the first comparison that differs", all%path, "a")
    call expect("its place", [all%byte, all%element], [56_int64, 7_int64])
    call expect("the sums", [all%compared_bytes, all%differing], [176_int64, 4_int64])
    call expect("memory beside the data", all%halo_changed)

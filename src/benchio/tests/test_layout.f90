@@ -21,10 +21,10 @@ contains
       call expect("the last axis varies fastest", int(coords_of([2, 3, 4], 7), int64), &
                   [0_int64, 1_int64, 3_int64])
       call make_layout([3_int64, 5_int64, 7_int64], .false., [2, 3, 4], 23, layout, error)
-      call expect("local sizes are those of a block", layout%whole, [6_int64, 15_int64, 28_int64])
+      call expect("local sizes describe a block", layout%whole, [6_int64, 15_int64, 28_int64])
       call expect("the last block", layout%start, [3_int64, 10_int64, 21_int64])
       call expect("its elements", layout%block_elements(), 105_int64)
-      call expect("those of all", layout%whole_elements(), 2520_int64)
+      call expect("the elements of all", layout%whole_elements(), 2520_int64)
 
       owners = 0_int64
       do rank = 0, 5

@@ -92,7 +92,7 @@ def rebaseline(
     """Take the level since a change, or since TIME, as the new baseline.
 
     Earlier runs and bands no longer count for these series. If a whole system has changed, use
-    `iobands epoch`. Once there are 20 runs, `iobands calibrate` writes a new band.
+    `iobands epoch`. From 20 runs on, `iobands calibrate` proposes a new band.
     """
     _act(snapshot.REBASELINE, options, series, since)
 

@@ -54,8 +54,10 @@ def canary(
         str | None, "Its name in the samples. [default: as Slurm or the host says]"
     ] = None,
     mib: Annotated[int, cli.option("--mib", "MiB to write at a time.", min=1)] = 32,
-    limit: Annotated[int, cli.option("--limit SECONDS", "Measure no longer.", min=10)] = 60,
-    wait: Annotated[int, cli.option("--wait SECONDS", "Wait so long for a session.", min=0)] = 30,
+    limit: Annotated[int, cli.option("--limit SECONDS", "Take at most this long.", min=10)] = 60,
+    wait: Annotated[
+        int, cli.option("--wait SECONDS", "Wait this long for a session to end.", min=0)
+    ] = 30,
 ) -> None:
     """Look at the file systems of this node: mounted, writable, data verified, as fast as peers.
 

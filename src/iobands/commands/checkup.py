@@ -220,7 +220,7 @@ def _store(perflogs: Path, settings: Path) -> Line:
         except (StoreError, OSError) as error:
             problem = str(error)
 
-    # of its own, as a directory that hangs holds up whoever reads it
+    # a thread of its own, as a directory may hang
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     reader.join(_STORE_SECONDS)

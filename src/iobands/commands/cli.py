@@ -70,7 +70,7 @@ _CONFIG: Final = (
 _ROOT: Final = "The site's directory. [default: the one around the working directory]"
 _AS_OF: Final = (
     "Show what was known then, without later runs and actions: at the end of a date, at a time, "
-    "in UTC unless it has an offset, or so long ago, such as 7d. [default: now]"
+    "in UTC unless it has an offset, or an age such as 7d. [default: now]"
 )
 _ALARMS: Final = "False alarms a year to accept, over all series together."
 
@@ -298,7 +298,7 @@ def say(*lines: str) -> None:
 
 
 def show(document: str) -> None:
-    """Print a text that is complete: whoever made it knows who reads it."""
+    """Print a document as it is, without folding its lines."""
     typer.echo(document, nl=not document.endswith("\n") and bool(document))
 
 

@@ -205,8 +205,8 @@ def report_of(found: list[Line], site: Path | None) -> str:
 
 
 _TEMPLATE: Final = (
-    "A site file to begin with: generic is filled in from this machine, the others come from "
-    "sites, such as archer2."
+    "A site file to begin with: generic is filled in from this machine; archer2 and others are "
+    "examples of sites."
 )
 _CLONE: Final = "Copy a clone's site file, bands, actions and perflogs; it stays as it is."
 
@@ -223,7 +223,7 @@ def init(
 ) -> None:
     """Make a directory for a site: site file, bands, actions and perflogs.
 
-    Later versions of iobands do not change it. In it, or with --site DIR, all commands work.
+    Later versions of iobands do not change it. Run the other commands in it, or name it by --site.
     """
     if check:
         cli.refuse("with --check", "template", "name", "clone", "dry_run")

@@ -121,8 +121,9 @@ app = typer.Typer(
     ReFrame checks measure the file systems and append the rates to perflogs. iobands judges each
     series by its quartile band and its own history, and reports what needs attention.
 
-    The exit status follows monitoring plug-ins: 0 all is well, 1 an acknowledged drop,
-    2 degraded, 3 no data (a sample is missing, or nothing could be read). Worst first: 2, 3, 1, 0.
+    The exit status follows monitoring plug-ins: 0 all is well, 1 an acknowledged drop or a flaky
+    check, 2 a drop or an incident, 3 no data (a sample is missing, or nothing could be read). Worst
+    first: 2, 3, 1, 0.
     """
     ),
     no_args_is_help=True,

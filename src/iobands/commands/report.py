@@ -167,8 +167,8 @@ def demo(
     """Write a made-up site and its dashboard to DIR. Nothing in it was measured.
 
     The site has two file systems and a year of runs up to today: an upgrade, an incident,
-    maintenance, gaps, a drop that was repaired, one that lasts, a full storage target and new empty
-    ones.
+    maintenance, gaps, a drop that was repaired, one that lasts, a slow storage target, a full one
+    and new empty ones.
     """
     from iobands.source.demo import write_demo  # noqa: PLC0415
 

@@ -46,8 +46,8 @@ def status(
     """Print the digest: the state of the site in one line, what needs attention, the rates.
 
     `--format plugin` prints one line with performance data, as plug-ins of Nagios and Icinga do.
-    The exit status is 0 if all is well, 1 for an acknowledged drop or a directory left behind, 2
-    for degraded and 3 for no data.
+    The exit status is 0 if all is well, 1 for an acknowledged drop, a flaky check or a directory
+    left behind, 2 for a drop or an incident, and 3 if data are missing or a check failed.
     """
     if output is not StatusFormat.TEXT:
         cli.refuse(f"with --format {output.value}", "every", "rejected")
@@ -277,6 +277,6 @@ def targets(
     """Compare the storage targets of each file system, by the times of the ranks that use them.
 
     The times come from checks with a file per process. A slow target raises an alert; run the
-    commands below its table to confirm it. The exit status is 0.
+    commands below its table to confirm it. The exit status is 0, or 3 after an error.
     """
     cli.show(views.peers_text(site_of(options), NODE if nodes else TARGET, every=every))

@@ -35,9 +35,10 @@ _ASSUMED_SPREAD: Final = 0.12
 _ASSUMED_RUNS: Final = 3
 # A spread from few effective runs may be too small by chance: its square gets 1 + 3 / runs.
 _CAUTION: Final = 3.0
-# No run counts for more than one at this distance from the middle, in spreads; and what is so much
-# farther from the median than half of the runs is an outlier, which says nothing of the spread.
+# No run counts for more than one at this distance from the middle, in spreads.
 _CLIP: Final = 1.5
+# A run this many times as far from the median as half of the runs is an outlier, and does not
+# count for the spread.
 _OUTLIER: Final = 4.0
 _OUTLIERS_FROM: Final = 5
 _LEAST_CHANCE: Final = 0.05

@@ -36,7 +36,7 @@ _MOST: Final = 0.95
 _SAID: Final = 4
 _LEAST_NEW: Final = 0.02
 _UNSURE: Final = 1.1
-# How many of the newest runs before count.
+# How many of the newest runs before count for the step.
 _NEAREST: Final = 60
 # few degrees of freedom, as the tails are heavier than a normal distribution's
 _FREEDOM: Final = (3.0, 15.0)

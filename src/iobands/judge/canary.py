@@ -16,7 +16,7 @@ _LOSS: Final = 0.65
 
 @dataclass(frozen=True)
 class AgainstPeers:
-    """The rates of a node's runs, one or two, held against samples of its peers by node."""
+    """The rates of a node's runs, one or two, and the samples of its peers by node."""
 
     variable: str
     rates: Sequence[float]

@@ -191,9 +191,9 @@ def fold(
     """Return all alerts of a system in the order of their numbers.
 
     `traits` has what each name may have in common with others, by field; `subject_of` returns what
-    several names are called together. `ended` returns when and how an alert of which nothing
-    lasts ended, given when and how the last of it was over, or None if nothing of it is found any
-    more. An alert that was closed and lasts, as after an undo, reopens at `now`.
+    several names are called together. `ended` returns when and how an alert ended, given when and
+    how its last happening ended, or None if it is no longer found. An alert that was closed and
+    lasts, as after an undo, reopens at `now`.
     """
     stories = stories_in(logged, subject_of)
     logged_until = max((each.when for each in logged), default=LONG_AGO)

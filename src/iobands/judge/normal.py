@@ -60,7 +60,7 @@ def inside(spans: Spans, times: Times) -> NDArray[np.bool_]:
     return np.asarray((place >= 0) & (times <= ends[place]))
 
 
-@lru_cache(256)  # those of a maintenance are asked for by each series
+@lru_cache(256)  # each series asks for the same maintenances
 def _edges(spans: Spans) -> tuple[Times, Times]:
     begins, ends = (np.array([*map(in_utc, each)], "datetime64[ns]") for each in spans.edges)
     return begins, ends

@@ -43,10 +43,10 @@ MEDIAN: Final = 1.2533
 
 @dataclass(frozen=True)
 class Levels:
-    """What is known: the level of each peer, what is in its favour, and the noise of all.
+    """The level of each peer, the error in its favour, and the noise of all.
 
-    A level is `known`, `settled` for good, `shown` by sessions, not bounded by the others', or
-    `accepted` by a person at any height.
+    A `known` level is provisional, or `settled` and then fixed. Sessions have `shown` it, or else
+    the levels of the other peers bound it. A person has `accepted` it at any height.
     """
 
     own: Array

@@ -66,8 +66,8 @@ class Request:
 class Subject:
     """What can be acted on: an alert with its members, or one series, which may be in an alert.
 
-    For a slow `peer` it is the alert, without series: those that fell with it are another
-    subject of the same alert, one that `follows`. `number` is that of the alert, open or past.
+    The subject of a slow `peer` has no series: the series that fell with it are a second subject
+    of the same alert, which `follows`. `number` is the number of the alert, open or past.
     """
 
     name: str
@@ -284,7 +284,7 @@ def _says(said: Action | Request) -> tuple[str | None, ...]:
 def last_action(subject: Subject, log: _Log, now: datetime) -> Action | None:
     """Return the newest action in force on all series of `subject`, or None.
 
-    Of an alert with a number, an answer to another alert is none.
+    If the alert has a number, answers to other alerts do not count.
     """
     of_each = [in_force(log.get(key, ()), now) for key in subject.keys]
     mine = [each for actions in of_each for each in actions if each.alert == subject.number]

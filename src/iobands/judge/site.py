@@ -61,11 +61,11 @@ from iobands.snapshot import (
 from iobands.source.known import Attempts, Known, read_known
 
 _NEVER: Final = np.datetime64(0, "ns")
-# A series counts while the site's newest run is not so much later than its own.
+# A series counts while the site's newest run is at most this much later than its own.
 _GOES_ON: Final = np.timedelta64(90, "D")
 # One series in this many is judged anew after a session.
 _SAMPLED: Final = 50
-# A system and a file system; None is what is known of a file system without runs.
+# A system and a file system; None stands for file systems without runs.
 _Place = tuple[str, str | None] | None
 
 

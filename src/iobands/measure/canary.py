@@ -153,7 +153,7 @@ def within(seconds: float, work: Callable[[], tuple[int, str]]) -> tuple[int, st
 
 
 def become_owner(site: Path) -> None:
-    """Give up the rights of root for the ones of the owner of the site's directory, for good.
+    """Become the owner of the site's directory, and give up the rights of root permanently.
 
     Nothing in the directory is used before, and no link in its place is followed.
 

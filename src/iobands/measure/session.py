@@ -370,7 +370,7 @@ def _why_not(ask: Ask, reports: Iterable[Path]) -> str:
             for run in (read_report(path) or (None, []))[1]:
                 if run.identity == ask.of_check:
                     return "" if run.recorded else run.reason or run.result
-    return "ReFrame finds no such check; if it is gone for good, retire its series"
+    return "ReFrame finds no such check; if it was removed, retire its series"
 
 
 def open_session(perflogs: Path, command: str) -> tuple[lock.Holder, list[str]]:

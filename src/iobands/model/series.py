@@ -145,7 +145,7 @@ def _word(name: str, value: object) -> str:
 
 
 def _number(value: object) -> str:
-    # a million is the first number of which the short form has too few digits
+    # from a million on, the short form has too few digits
     if isinstance(value, float):
         return f"{value:g}" if abs(value) < 10**6 else f"{value:.17g}"
     return str(value)

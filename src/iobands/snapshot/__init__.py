@@ -1,7 +1,7 @@
 """The snapshot: the one value that every view shows.
 
-Frozen and plain. It offers the words of the model and of the bands that its rows hold as well, so
-that whoever reads it needs no other room.
+It also exports the types of `model` and `bands` that its rows hold, so that a view imports nothing
+else.
 """
 
 from __future__ import annotations

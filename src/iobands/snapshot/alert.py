@@ -87,7 +87,7 @@ class SlowPeer:
     """A slow target or node: `ratio` is its speed relative to the others.
 
     It is the worst of `ratios`, which are by variable. `own` has its levels before, where known.
-    Of what is over they are those of that time.
+    A past alert has the values of its time.
     """
 
     name: PeerName
@@ -273,7 +273,7 @@ class Incident:
 
     It lasted from `since` to `until` (UTC), the times of its first and last bad day. `raised` is
     the time of the day that opened it, and `closed` is when it was known to be over. `ratios` has
-    the low series, the lowest first: the median of their low runs over that of their band.
+    the low series, the lowest first: the median of their low runs over the median of their band.
     """
 
     system: str
@@ -322,7 +322,7 @@ class LedgerEntry:
 
     @property
     def identity(self) -> tuple[str, int | None, str, datetime | None]:
-        """As that of its alert."""
+        """What identifies its alert."""
         return self.system, self.number, self.subject, self.since
 
     @property

@@ -269,9 +269,9 @@ class Change:
     `ended` with the first run after it, and `closed` is when that was known. `repeats` are the
     runs since that an earlier one asked for, and `confirmed` is how many of them show the change.
 
-    `turns` say what it is if not a change of the level, and what later runs made of it. An
-    unstable series `was` between two quartiles and is between two `now`; one that lost a mode
-    `was` in two, of which these are the medians.
+    `turns` name its kind if it is not a change of the level, first and by later runs. `was` and
+    `now` are the quartiles of an unstable series; `was` has the medians of both modes if one was
+    lost.
     """
 
     direction: str

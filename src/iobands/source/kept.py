@@ -188,7 +188,7 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
 def checksum(path: Path, reached: Reach) -> int | None:
     """Return the checksum of a perflog as far as it was read, None if it does not reach so far.
 
-    It shows an edit. Whoever wants to deceive may as well write another perflog.
+    It shows an edit. It is no defence: an attacker could write the perflog itself.
     """
     found, size = 0, reached.end
     try:

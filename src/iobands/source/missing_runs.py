@@ -149,10 +149,10 @@ def runs_of_series(
 ) -> Mapping[SeriesKey | None, list[CheckRun]]:
     """Return the runs of each series, and under None the runs without a series.
 
-    A run belongs to the series that the perflogs have under its name and case. If there is none,
-    such as after a new parameter changed the name, it belongs to the series with which it agrees in
-    every field. If a check that gave that series is newer, or was in the same session, this run is
-    of another check, which gave no series yet.
+    A run belongs to the series that the perflogs have under its name and case. Otherwise, such as
+    after a new parameter changed the name, it belongs to the series with the same fields. If a
+    check that gave that series is newer, or was in the same session, this run is of another check,
+    which gave no series yet.
     """
     known: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
     measured: dict[SeriesKey, datetime] = {}

@@ -3,8 +3,8 @@
     samples/system=NAME/month=2026-11/SHA256.parquet
     documents/system=NAME/PATH/TIME-SHA256
 
-A file is never changed: its name is the hash of its content, so that whoever puts the same rows
-twice makes one file, and an edit shows. Rows that are in two files count once.
+A file is never changed: its name is the hash of its content. So rows that are put twice make one
+file, and an edit shows. Rows that are in two files count once.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ _NOT_UNPACKED: Final = frozenset({".zst", ".Z"})
 PACKED: Final = frozenset({*_OPEN, *_NOT_UNPACKED})
 #: What unpacking a damaged file raises.
 DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError)
-#: The directories beside those of partitions.
+#: The directories of a system that belong to no partition.
 NO_PERFLOGS: Final = frozenset({"canaries", "leftovers", "reports"})
 _FORMER: Final = frozenset({"target_speeds"})
 #: In which order rows are: of two equal ones the first counts.
@@ -168,7 +168,7 @@ def parse_perflogs(
         reached,
     )
     if keeps and not rejected.is_full:
-        with suppress(OSError):  # whoever keeps the judge's memory beside it says so
+        with suppress(OSError):  # the caller reports the same error for the judge's memory
             keep(directory, paths, kept, Kept(rows, parsed.said, rejected.listed, reached))
     return parsed
 

@@ -196,7 +196,7 @@ def _others_moved(
     site: Snapshot, series: Series, others: Sequence[Related], most: int = _MOST_MOVED
 ) -> Iterator[str]:
     for alert in site.alerts_on(series.key):
-        causes = [alert.cause] if alert.cause else []  # with the odds that the alert was told with
+        causes = [alert.cause] if alert.cause else []  # with the odds when it was named
         causes += [e for e in alert.candidates if e.kind not in [c.kind for c in causes]]
         yield from (writing.odds_text(each, site.now) for each in causes)
     near = [each for each in others if each.direction]

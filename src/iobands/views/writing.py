@@ -274,8 +274,8 @@ def summary(site: Snapshot) -> str:
     return f"IOBANDS {WORDS[site.exit_status]}: {'; '.join(parts)}"
 
 
-# Whether there is no data, or a rise, the number of alerts says.
-_TOLD: Final = {*State} - {State.NO_DATA, State.WATCH, State.IMPROVED, State.HEALTHY}
+# The numbers of alerts show the other states.
+_COUNTED: Final = {*State} - {State.NO_DATA, State.WATCH, State.IMPROVED, State.HEALTHY}
 
 
 def counts(site: Snapshot) -> str:
@@ -296,8 +296,8 @@ def counts(site: Snapshot) -> str:
         left = max(1, min(map(runs_left, site.series)))
         quiet = f"calibrating: at least {'one more run' if left == 1 else f'{left} more runs'}"
         return "; ".join([*(said or [quiet]), number])
-    if told := [(count, state.value) for state, count in states.items() if state in _TOLD]:
-        (first, worst), *others = told
+    if shown := [(count, state.value) for state, count in states.items() if state in _COUNTED]:
+        (first, worst), *others = shown
         number = ", ".join([f"{first} of {number} {worst}", *(f"{n} {name}" for n, name in others)])
     return "; ".join([*(said or [quiet]), number])
 

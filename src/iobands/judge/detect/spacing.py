@@ -211,12 +211,11 @@ class Spacing:
         rates: Array,
         lasts: Sequence[Callable[[float], float]],
     ) -> Array:
-        """Return by how much evidence for a drop is too large, as trouble may just last, in nats.
+        """Return the evidence for a drop that lasting trouble explains, in nats, of shape (runs,).
 
-        Of shape (runs,) are `ratios`, the likelihood ratios of a low run and a healthy one, and
-        `streaks`, whether a run follows a low one of the day before. Trouble begins at `rates`, and
-        `lasts` has the probability that it does for so many hours. The probability that it lasts
-        follows from run to run; what it explains is no evidence for a drop.
+        `ratios` are the likelihood ratios of a low run and a healthy one, `streaks` says whether a
+        run follows a low one of the day before, and `rates` is how often trouble begins, all of
+        shape (runs,). `lasts` returns the probability that trouble lasts for a number of hours.
         """
         found = np.zeros(len(ratios))
         trouble, since = 0.0, 0.0

@@ -1,4 +1,4 @@
-"""The page of an alert: a file without script, which a message may link to for good."""
+"""The page of an alert: a file without script, with a permanent address that messages link to."""
 
 from __future__ import annotations
 
