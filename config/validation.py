@@ -28,7 +28,6 @@ _CHECK = r"^@rfm\.simple_test\nclass (\w+)"
 
 
 def _file_system_types() -> Mapping[str, Any]:
-    """The types of file systems that the checks of this tree know, by name."""
     # Under another name, as `checks` may be another tree's, if ReFrame was given that.
     place = [str(_CHECKS)]
     spec = spec_from_file_location(
@@ -39,7 +38,6 @@ def _file_system_types() -> Mapping[str, Any]:
 
 
 def _cases() -> set[str]:
-    """The names of the cases in the checks of this tree."""
     kebab = import_module("iobands_checks.cases.naming").kebab
     texts = [path.read_text("utf-8") for path in (_CHECKS / "cases").glob("*.py")]
     return {kebab(name) for text in texts for name in re.findall(_CHECK, text, re.MULTILINE)}

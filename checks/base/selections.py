@@ -73,7 +73,6 @@ def interval_days(tags: set[str], extras: Mapping) -> float | None:
 
 
 def _seconds(duration: str) -> int:
-    """A duration such as `1d12h`, in seconds."""
     units = {"d": 86400, "h": 3600, "m": 60, "s": 1}
     return sum(int(n) * units[unit] for n, unit in re.findall(r"(\d+)([dhms])", duration))
 

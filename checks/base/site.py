@@ -26,7 +26,6 @@ _TRANSPORTS = ("ofi", "ucx")
 
 
 def _partitions() -> list[SystemPartition]:
-    """The partitions of the current system that I/O checks may use."""
     return [part for part in rt.runtime().system.partitions if "io" in part.features]
 
 

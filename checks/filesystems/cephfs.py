@@ -74,7 +74,6 @@ class CephStriping(Striping):
 
 
 def _values(asked: Asked) -> list[tuple[str, int | str]]:
-    """The attributes of the requested layout by name."""
     values = {
         "stripe_unit": _in_bytes(asked.size_kib),
         "stripe_count": asked.stripe_count,

@@ -137,7 +137,6 @@ def _rows(text: str, kind: str) -> Iterator[dict[str, str]]:
 
 
 def _data_disks(text: str) -> list[dict[str, str]]:
-    """The disks with data by `mmlsdisk -Y`."""
     return [disk for disk in _rows(text, "mmlsdisk:") if disk["data"].lower() == "yes"]
 
 

@@ -173,7 +173,6 @@ class _Accepting:
         return [*chain(*table), "", bounds, ""]
 
     def _end(self, now: Acceptance, problems: Sequence[str]) -> None:
-        """Print the verdicts and what comes next, and end with the exit status."""
         said = [*acceptance_lines(now), ""]
         stuck = [
             f"gave no rate: {line.line.name}: {line.failures[-1] if line.failures else 'no run'}"

@@ -150,7 +150,6 @@ def _act(
     since: str | None = None,
     **more: Any,  # noqa: ANN401 (fields of a request)
 ) -> None:
-    """Log the actions, and print what each of them changed."""
     reason, who = " ".join(options.reason.split()), options.by or cli.login_name()
     time = cli.time_of(since) if since else None
     request = Request(kind, " ".join(who.split()), reason, time, **more)
@@ -295,7 +294,6 @@ def _show(learned: Learned) -> None:
 
 
 def _write(directory: Path, epochs: Sequence[tuple[str, Epoch]], yes: bool, dry_run: bool) -> None:
-    """Write each epoch into a file of its own once the user agrees."""
     if not epochs:
         cli.say("Nothing to write.")
         return

@@ -191,7 +191,6 @@ def _session(perflogs: Path) -> Line:
 
 
 def _schedule(site: Path) -> Line:
-    """Return whether cron, Slurm or systemd starts sessions for this user."""
     for command in _SCHEDULERS:
         for line in said_by(*command).splitlines():
             is_ours = str(site) in line or command[0] != "crontab"

@@ -136,7 +136,6 @@ def _is_other(path: importlib.metadata.PackagePath) -> bool:
 
 
 def _requirements(extra: str) -> list[str]:
-    """Return the requirements of an extra, or of the core."""
     wanted = f'extra == "{extra}"' if extra else ""
     every = importlib.metadata.requires("iobands") or []
     parts = [text.replace("'", '"').partition(";") for text in every]
@@ -293,7 +292,6 @@ def _refuse_busy(clone: Path) -> None:
 
 
 def _check(root: Path) -> None:
-    """Print the differences between a site's files and what this version would write."""
     known = site_directory.templates()
     names = sorted(path.stem for path in (root / "config" / "systems").glob("[!_]*.py"))
     different, found = 0, site_directory.machine()

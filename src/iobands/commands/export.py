@@ -146,7 +146,6 @@ def push(options: PushOptions, store: _StoreOption = None) -> None:
 
 
 def _store_or_of(store: str | None, site: Path | None) -> str:
-    """Return the URL of the store that is given, or else of the site."""
     if store:
         cli.refuse("with --store", "site")
     return _store_of(store, cli.SiteOptions(root=site))

@@ -109,7 +109,6 @@ def begin_maintenance(
 
 
 def _refuse_if_open(maintenances: Iterable[BegunMaintenance]) -> None:
-    """End with a message if one is open."""
     now = datetime.now(timezone.utc)
     if found := [each for each in maintenances if each.is_open(now)]:
         raise cli.failure(
@@ -261,7 +260,6 @@ def _measure(
 
 
 def _print_forecast(judged: JudgedSite, places: tuple[str, ...]) -> None:
-    """Print which losses a report will show, by the runs so far."""
     from iobands.judge.account import forecasts  # noqa: PLC0415
 
     if not (rows := forecasts(judged, places, _POWER, _AHEAD)):

@@ -274,7 +274,6 @@ def _tell(site: Snapshot, settings: Settings, outbox: Outbox) -> Iterator[str]:
 
 
 def _test(settings: Settings) -> Iterator[str]:
-    """Send a test message to each channel, and yield what could not be sent."""
     if not settings.channels:
         cli.say("config/notify.yaml has no channels: nothing was sent.")
     for name, error in deliver.test(settings, datetime.now(timezone.utc)):

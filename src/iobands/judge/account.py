@@ -175,7 +175,6 @@ def runs_that_help(judged: JudgedSite, places: Sequence[str], allowed: tuple[int
 
 
 def _upcoming(judged: JudgedSite, places: Sequence[str]) -> list[_Side]:
-    """Return the runs before a maintenance that begins now."""
     now = judged.snapshot.now + timedelta(seconds=1)
     sides: list[_Side] = []
     for name in sorted({each.key.system for each in judged.snapshot.series}):

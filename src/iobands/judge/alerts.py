@@ -280,7 +280,6 @@ def _began(
 
 
 def _reason(found: Flaky) -> str:
-    """Return how often a check failed, and how it failed last."""
     often = f"failed in {found.failed} of the last {found.sessions} sessions"
     _, _, how = found.what.partition(" failed")
     last = f"the last on {found.last.day} {found.last:%b}"

@@ -231,7 +231,6 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
 
 
 def _why_not(subject: Subject, last: Action | None) -> str:
-    """Return why a subject has no open alert."""
     if subject.number:
         return f"has no open alert: it is over; see `iobands explain {subject.number}`"
     if not subject.peer and subject.series[0].status.is_low_once:

@@ -200,7 +200,6 @@ def judge(
 
 
 def _groups(histories: Mapping[SeriesKey, History]) -> tuple[Group, ...]:
-    """Return the groups of series that may share a cause."""
     together = {key: each for key, each in histories.items() if may_share(key, each)}
     return groups_of({key: each.newest.get("medium") for key, each in together.items()})
 
@@ -212,7 +211,6 @@ def _of_site(
     stopped: Sequence[Obstacle],
     clock: str | None,
 ) -> list[Alert]:
-    """Return the alerts that are about no series."""
     partitions = {(each.key.system, each.key.partition) for each in series}
     partitions |= {(each.system, each.partition) for each in stopped}
     last, measured = known.last_session, stage.measured
@@ -252,7 +250,6 @@ def _systems(
     places: Sequence[Place],
     false_alarms: float,
 ) -> Iterator[System]:
-    """Yield what the alerts of each system are judged by."""
     known = stage.known
     series = [each.series for each in judged.values()]
     records = Records(known.samples.values, known.samples.speeds, places)
@@ -275,7 +272,6 @@ def _alerts_of(
     incidents: Sequence[Incident],
     flaky: Sequence[Happening],
 ) -> list[Alert]:
-    """Return the alerts of a system, past ones included."""
     happened = happenings_of(
         [*system.series.values()],
         [each for each in drops if each.system == system.name],
@@ -352,7 +348,6 @@ def _budgets(
 
 
 def _file_systems(series: Sequence[Series], stage: Stage) -> tuple[FileSystem, ...]:
-    """Return what is known of the file systems that have series."""
     found: defaultdict[tuple[str, str], Outliers] = defaultdict(Outliers)
     for each in series:
         found[each.key.system, each.key.file_system or "none"] += each.outliers

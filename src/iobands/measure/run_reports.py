@@ -295,7 +295,6 @@ def _of_type(type_: type[_Type], part: object, name: str, lacks: str = "no") -> 
 
 
 def _number(table: Part, name: str) -> float | None:
-    """Return a finite number in a part of a report, or None."""
     value = table.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

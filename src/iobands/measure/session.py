@@ -222,7 +222,6 @@ def measure_apart(
 
 
 def _session(at: Workplace, selection: Selection, session: str, limit: float) -> SessionOutcome:
-    """Run ReFrame in a session, and check its results."""
     perflogs = at.perflogs
     at.listener.step("selecting checks")
     (perflogs / LOG).write_bytes(b"")

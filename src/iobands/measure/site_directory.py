@@ -156,7 +156,6 @@ def site_of_machine(name: str, found: Machine) -> tuple[dict[str, Any], list[dic
 
 
 def _given(**entries: object) -> dict[str, Any]:
-    """Return the entries that are not empty."""
     return {name: value for name, value in entries.items() if value}
 
 

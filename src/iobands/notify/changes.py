@@ -146,7 +146,6 @@ def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
 
 
 def _begun(alerts: Sequence[Alert], now: datetime) -> Topic:
-    """Return alerts as a topic that begins now."""
     members, quiet = _members(alerts), all(alert.is_quiet for alert in alerts)
     severities = (alert.severity.value for alert in alerts)
     ratios = [views.worst_member(each).ratio for each in alerts if each.members]

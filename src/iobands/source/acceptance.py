@@ -137,7 +137,6 @@ def begun_of(
 
 
 def _difference(before: bytes, after: bytes) -> str:
-    """Return the first line in which two texts differ."""
     old, new = (text.decode(errors="replace").splitlines() for text in (before, after))
     for number, (was, now) in enumerate(zip_longest(old, new, fillvalue=""), 1):
         if was != now:

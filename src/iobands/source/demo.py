@@ -210,7 +210,6 @@ def _targets(place: str, ago: int) -> dict[int, float]:
 
 
 def _free_spread(full: Mapping[int, float]) -> float:
-    """Return how much less is free on the fullest target than on the emptiest one, in percent."""
     return 100 * (1 - (100 - max(full.values())) / (100 - min(full.values())))
 
 
@@ -294,8 +293,6 @@ def _factor(check: _Check, place: str, variable: str, ago: int) -> float:
 
 
 def _bands_file(end: datetime) -> str:
-    """Return a bands file (contract 3) with the upgrade, a past and a coming maintenance."""
-
     def at(days: float, hours: float = 0) -> str:
         return (end + timedelta(days=days, hours=hours)).isoformat()
 
@@ -319,7 +316,6 @@ epochs:
 
 
 def _actions(end: datetime) -> Iterator[Action]:
-    """Yield the actions on the drop that was repaired."""
     since, until = (end - timedelta(days=days, hours=1) for days in _REPAIRED)
     found = end - timedelta(days=_REPAIRED[0] - 6)
     series = ({"file_system": "fast", "variable": "read_bw"},)

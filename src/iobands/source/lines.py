@@ -165,7 +165,6 @@ class Layout:
 
 
 def _damage(line: bytes, columns: int) -> str | None:
-    """Return why a line cannot be parsed, or None."""
     if not line.strip():
         return "empty line"
     if len(line) > LONGEST:
@@ -252,7 +251,6 @@ def _good(cells: pl.DataFrame, rows: pl.DataFrame) -> pl.Series:
 
 
 def _reason(cells: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """Return why a line cannot be used."""
     for name, cell in cells.items():
         if cell is None and name in _NEVER_NULL:
             return f"{name}: missing"

@@ -79,12 +79,10 @@ def missed_schedule(
 
 
 def _declared(history: History) -> timedelta | None:
-    """Return the interval that the site file declared, if any."""
     return interval_of(history.newest.get("interval_days"))
 
 
 def _learned(times: Times) -> timedelta | None:
-    """Return the interval between visits, None if there are too few."""
     visits: list[int] = []
     for time in map(int, times[::-1].astype("datetime64[s]").astype(int)):
         if not visits or visits[-1] - time >= _VISIT:

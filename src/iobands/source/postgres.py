@@ -224,7 +224,6 @@ class PostgresStore:
         return found
 
     def _do(self, *commands: str, values: Sequence[object] | None = None) -> None:
-        """Do commands in one transaction."""
         with self._errors():
             with self._connection.cursor() as cursor:
                 for command in commands:

@@ -158,7 +158,6 @@ def _rate(promise: Promise, rate: float) -> str:
 
 
 def _least(promise: Promise) -> str:
-    """Return the promised rate less its tolerance."""
     return _rate(promise, promise.rate * (1 - promise.tolerance))
 
 

@@ -304,7 +304,6 @@ def _commands(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
 
 
 def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
-    """Yield the commands that confirm a slow target."""
     place = place_of(alert, site)
     if place and alert.peer:
         nodes = " --nodes" if place.kind == snapshot.NODE else ""

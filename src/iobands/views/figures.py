@@ -184,7 +184,6 @@ def _draw_evidence(axes: Axes, series: Series) -> None:
 
 
 def _draw_changes(axes: Axes, changes: Sequence[Change], newest: datetime) -> None:
-    """Draw each change: when it may have begun, was raised and ended."""
     for number, change in enumerate(changes):
         began, name = ("", "") if number else ("began", "raised")  # a legend has each once
         low, high, raised = map(date2num, (change.since_low, change.since_high, change.raised))

@@ -226,7 +226,6 @@ def _stripes(
 
 
 def _calls_text(calls: Mapping[str, float]) -> str:
-    """Return how many MPI-IO calls of each kind moved data."""
     made = {kind: int(number) for kind, number in calls.items() if number}
     if len(made) == 1:
         ((kind, number),) = made.items()

@@ -139,7 +139,6 @@ def _row(rates: Rates) -> tuple[str, ...]:
 
 
 def _settings_section(each: Recommended) -> Iterator[Block]:
-    """Yield the settings of a pattern and the commands that set them."""
     key, newest, effect = each.key, each.newest, snapshot.in_effect(each.newest)
     yield Heading(_name_of(each), 3)
     media: dict[str, list[str]] = {}
@@ -354,7 +353,6 @@ def _text(one: Advice) -> str:
 
 
 def _caveat(one: Advice) -> str:
-    """Return the caveat if a transport is advised."""
     is_better = one.setting == "transport" and one.finding is Conclusion.BETTER
     return f"; {_CAVEAT}" if is_better else ""
 
@@ -485,7 +483,6 @@ def _of_usual(one: Advice, today: str) -> str:
 
 
 def _today(site: snapshot.Snapshot, series: snapshot.Series) -> str:
-    """Return how a series does now."""
     if series.status.state is snapshot.State.NO_DATA and series.status.when:
         return f"not measured since {day_text(series.status.when, site.now)}"
     if change := series.status.change:

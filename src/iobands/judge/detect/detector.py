@@ -268,7 +268,6 @@ class _Detector:
         self.open, self.dismissed = settled.open, settled.dismissed
 
     def _month(self, run: int) -> Month:
-        """Return what was known when `run` was made."""
         return self.months[self.month_of[max(run, 0)]]
 
     def _learn(self, baseline: Baseline, joined: int) -> None:
@@ -345,7 +344,6 @@ class _Detector:
         return scores[self.at - begun :]
 
     def _grown(self, runs: Array) -> Baseline:
-        """Return the baseline with these runs, by what is known of other series now."""
         prior = self._month(self.at - 1).prior
         return replace(self.baseline, runs=runs, prior_correlation=prior.correlation)
 

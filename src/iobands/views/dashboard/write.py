@@ -180,7 +180,6 @@ def _remove_others(path: Path, data: int, made: set[Path]) -> None:
 
 
 def _app() -> Iterator[tuple[str, bytes]]:
-    """Yield the scripts and styles."""
     for name in sorted(each.name for each in _ASSETS.iterdir() if each.name != _PAGE):
         yield f"app/{name}", (_ASSETS / name).read_bytes()
     for name in ("uPlot.iife.js", "uPlot.min.css"):
