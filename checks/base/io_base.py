@@ -82,10 +82,10 @@ class IoBase(
     #: The attempt: 2 if the first failed because of the infrastructure.
     attempt = variable(int, value=ATTEMPT, loggable=True)
 
-    #: The session that it is of.
+    #: The identifier of its session.
     session = variable(str, type(None), value=SESSION, loggable=True)
 
-    #: Why it is made: scheduled, repeat, suspect, recovery or manual.
+    #: Why the run is made: a purpose of contract 2.
     purpose = variable(str, value=PURPOSE, loggable=True)
 
     #: The stripe count in effect, read back from the files.

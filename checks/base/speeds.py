@@ -24,7 +24,7 @@ _FEWEST = 2
 _ENOUGH = 3
 _CLOSE = math.log(1.1)
 
-#: The possible times of a rank, in seconds; ratios of others might not be numbers.
+#: The possible times of a rank, in seconds; ratios of other times might overflow.
 _SHORTEST, _LONGEST = 1e-9, 1e9
 
 Unit = TypeVar("Unit", bound=Hashable)

@@ -27,7 +27,8 @@ class CrayHints(CrayCase):
     stripes = "published"
     stripe_count_asked = stripe_counts(1, 4, 16)
 
-    #: The value of the hint, over another value; a single one is over the library's choice.
+    #: The value of the hint and the value that it is compared with; a single value is compared
+    #: with the library's default.
     value = parameter(["enable", "disable", "enable-over-disable"])
 
     #: The size of a stripe in KiB.

@@ -31,7 +31,8 @@ NONBLOCKING_HINTS = {**UNIT, "cb_config_list": "*:4", "romio_ds_write": "disable
 
 BYTES_PER_GB = 10**9
 
-#: The page has no sizes of these: a record that is appended, and the files of a directory.
+#: The bytes and the number of the appended records, and the files of a directory; the page gives
+#: none of these numbers.
 RECORD_BYTES = 1024
 RECORDS = 16384
 FILES = 10_000

@@ -121,7 +121,7 @@ def test_a_dashboard_that_cannot_be_written_costs_no_message(
     (root / "page").write_text("in the way")
     done = iobands("run", "--notify", "--report", "page", cwd=root)
     assert done.stdout.startswith("IOBANDS OK")
-    assert "the dashboard is not written: " in done.stderr
+    assert "the dashboard was not written: " in done.stderr
     assert done.returncode == 3
     assert [each.path for each in pings.asked] == ["/uuid/start", "/uuid/fail"]
 

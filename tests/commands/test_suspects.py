@@ -205,8 +205,8 @@ def test_with_nothing_due_it_needs_little_and_leaves_no_trace(
     assert "iobands.measure.plan" in imported
     tops = {each.partition(".")[0] for each in imported}
     assert not tops & {"polars", "numpy", "reframe", "pandas", "rich", "dateutil", "asyncio"}
-    rooms = {each.split(".")[1] for each in imported if each.startswith("iobands.")}
-    assert rooms == {"commands", "measure", "model", "version"}
+    packages = {each.split(".")[1] for each in imported if each.startswith("iobands.")}
+    assert packages == {"commands", "measure", "model", "version"}
     assert {each: each.stat().st_mtime_ns for each in (root / "perflogs").rglob("*")} == before
 
 

@@ -32,7 +32,7 @@ class IorSSF(IorBase):
 
     descr = "IOR: single shared file"
 
-    #: The I/O interface; with POSIX the calls are independent, with the others collective.
+    #: The I/O interface; POSIX calls are independent, and calls of other interfaces collective.
     api = parameter(["posix", "mpiio", "hdf5", "pnetcdf"])
 
     #: The hint preset, by its name in the site configuration.
@@ -51,7 +51,7 @@ class IorStrided(IorBase):
 
     descr = "IOR: strided records in a single shared file"
 
-    #: The bytes of a record: 47,008 as in IO500's hard case, the others as in Cray's slides.
+    #: The bytes of a record: 47,008 as in IO500's hard case, the other sizes as in Cray's slides.
     record = parameter([IO500_HARD_RECORD, 1_000_000, 10_000])
 
     #: The I/O interface; with POSIX the calls are independent, with MPI-IO collective.

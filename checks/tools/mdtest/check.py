@@ -24,8 +24,8 @@ class Mdtest(IoBase, ProgramMixin):
     descr = "mdtest: rates of small files"
 
     #: `easy` is empty files, each process in its own directory; `hard` is files of 3901 bytes, all
-    #: in one directory; both as in IO500. The others differ from `easy` only in the directory or
-    #: only in the size.
+    #: in one directory; both as in IO500. `shared` differs from `easy` only in the directory, and
+    #: `sized` only in the size.
     difficulty = parameter(["easy", "hard", "shared", "sized"])
 
     if site.asks_spack_for("mdtest"):

@@ -1,4 +1,4 @@
-"""A contract (contract 11): the promises, the rule that decides them, and what is known of each."""
+"""A contract (contract 11): the promises, the rule that decides them, and their results."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class AcceptedLine:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """A contract with what is known of its lines; `began` is text, as written at the beginning."""
+    """A contract with the results of its lines; `began` is text, as written at the beginning."""
 
     contract: Contract
     began: str

@@ -125,8 +125,8 @@ def _perflogs(perflogs: Path, system: str | None) -> Iterator[Line]:
     if measure.takes_locks(perflogs):
         yield Line("locks", "files of the perflogs can be locked")
     else:
-        text = "the file system of the perflogs takes none; a session needs none"
-        yield warned("locks", text, "start ReFrame by iobands alone")
+        text = "the file system of the perflogs has no file locks; a session works without them"
+        yield warned("locks", text, "start ReFrame only by `iobands run` or `iobands reframe`")
 
 
 def _file_systems(file: SiteFile) -> Iterator[Line]:

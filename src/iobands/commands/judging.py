@@ -1,4 +1,4 @@
-"""The site that the options of a command name: what is known of it, and how it is judged."""
+"""Reading and judging the site that the options of a command name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from iobands.source.samples import Samples
     from iobands.source.store import Store
 
-_WRONG: Final = "the judge's memory gave another result than all runs, which count now"
+_WRONG: Final = "the judge's memory and all runs gave different results; all runs count"
 
 
 def site_of(options: cli.SiteOptions, *, with_power: bool = False) -> Snapshot:
@@ -139,7 +139,7 @@ def _perflogs_of(options: cli.SiteOptions) -> Path:
 
 
 def known_of(options: cli.SiteOptions, *, keeps: bool = False) -> Known:
-    """Return what is known of the site that the options name."""
+    """Return the data of the site that the options name."""
     now, is_past = _moment(options)
     if not options.store:
         bands, alerts = options.config_of("bands"), options.config_of("alerts")

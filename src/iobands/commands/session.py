@@ -107,7 +107,7 @@ class Session:
             asked = measure.read_plan(perflogs).asked
             measure.write_plan(perflogs, measure.Plan(now, inputs, planned, asked), now)
         except OSError as error:
-            cli.note(f"the plan of further runs is not written: {error}")
+            cli.note(f"the plan of further runs was not written: {error}")
         self.judged = replace(judged, snapshot=replace(judged.snapshot, planned=planned))
         return self.judged
 
@@ -129,13 +129,13 @@ class Session:
         try:
             write_memory(options.perflogs_directory, self.judged.memory)
         except OSError as error:
-            cli.note(f"the judge's memory is not kept, which costs time: {error}")
+            cli.note(f"the judge's memory was not kept, so the next call takes longer: {error}")
         show(site)
         if self.dashboard:
             try:
                 report_to(self.dashboard, self.judged, options.config_of("systems"))
             except (FileError, OSError) as error:  # which costs no message
-                problems.append(f"the dashboard is not written: {error}")
+                problems.append(f"the dashboard was not written: {error}")
         for note in notes:
             cli.note(note)
         status = worst([site.exit_status, cli.problems(problems)])

@@ -265,7 +265,7 @@ def log_news(
             return judged
         else:
             return judged
-    cli.note("alerts are not logged: other processes log without end")
+    cli.note("alerts are not logged: other processes keep changing the log; the next session logs")
     return judged
 
 

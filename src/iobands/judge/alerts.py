@@ -206,7 +206,7 @@ def _ended(system: System, now: datetime, story: Story, over: Ending | None) -> 
 
 
 def _of_story(system: System, story: Story) -> Alert:
-    """Return what is known of an alert now, or was when it ended."""
+    """Return an alert as it is now, or as it was when it ended."""
     is_open = story.closed is None
     parts = [each for each in story.found if each.over is None or not is_open]
     # what shows most is said of each member: its own change, then what it has in common

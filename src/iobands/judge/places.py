@@ -1,4 +1,4 @@
-"""Targets and nodes: what is known of each, and the alerts of those that are slow."""
+"""Targets and nodes: the speed of each, and the evidence that it is slow."""
 
 from __future__ import annotations
 

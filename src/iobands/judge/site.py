@@ -1,4 +1,4 @@
-"""From what is known of a site to its snapshot: series first, then several series together."""
+"""From the data of a site to its snapshot: series first, then several series together."""
 
 from __future__ import annotations
 

@@ -149,7 +149,8 @@ def within(seconds: float, work: Callable[[], tuple[int, str]]) -> tuple[int, st
     with suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
     hung = f"no answer within {seconds:g} s; is the site's directory hung?"
-    return UNKNOWN, f"IOBANDS UNKNOWN: canary: {'it ended' if answered else hung}"
+    why = "its process ended without an answer" if answered else hung
+    return UNKNOWN, f"IOBANDS UNKNOWN: canary: {why}"
 
 
 def become_owner(site: Path) -> None:
@@ -177,7 +178,7 @@ def become_owner(site: Path) -> None:
         whose = f"{site} belongs to user {about.st_uid}"
         raise SessionError(f"{whose}; run it as that user, or as root")
     elif is_root and about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise SessionError(f"{site}: others may write there; root runs nothing of it")
+        raise SessionError(f"{site}: others may write there, so root runs nothing there")
 
 
 def await_session(perflogs: Path, until: float, say: Callable[[str], None]) -> None:

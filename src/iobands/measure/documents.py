@@ -73,7 +73,7 @@ def _printable(said: str) -> str:
 
 def _finite(said: float) -> float:
     if not abs(said) < _MOST:  # nor NaN
-        raise ValueError("not a number of any use")
+        raise ValueError("not a usable number")
     return said
 
 

@@ -162,7 +162,7 @@ def _end(perflogs: Path, begun: LastSession, outcome: SessionOutcome) -> Session
     try:
         lock.end_record(perflogs, begun, outcome.how, outcome.counts, reason, outcome.seconds)
     except OSError as error:
-        problem = f"the end of the session is not recorded: {error.filename}: {error.strerror}"
+        problem = f"the end of the session was not recorded: {error.filename}: {error.strerror}"
         return replace(outcome, problems=(*outcome.problems, problem))
     return outcome
 

@@ -244,7 +244,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """What is known at `now` of a maintenance from `begin` to `end`, which may last (`is_open`).
+    """What a maintenance from `begin` to `end` changed, as of `now`; it may last (`is_open`).
 
     `groups` and `series` have a row each, `left_out` why a series has none. `epochs` began in it.
     """

@@ -1,4 +1,4 @@
-"""A series: its samples as arrays, what is known of it now, and what people did to it."""
+"""A series: its samples as arrays, its status, and the actions of people."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ ENOUGH_RUNS: Final = 20
 
 @dataclass(frozen=True)
 class Status:
-    """What is known of one series now; values are in the unit of the series.
+    """The state of one series now, and the reasons; values are in the unit of the series.
 
     `value`, `when` and `verdict` belong to the newest sample. `band` is the published one or, if
     `provisional`, one learned from the series' own history. `runs` counts the samples, `usable` the
@@ -305,7 +305,7 @@ class Verdicts:
 
 @dataclass(frozen=True)
 class Series:
-    """A series with its samples and what is known of it now.
+    """A series with its samples and its status.
 
     `rows`, of shape (samples,), are the places of its samples in the frame of the snapshot, which
     has all columns. `epochs` are the epochs of its system, without their bands; `epoch` is the one

@@ -1,4 +1,4 @@
-"""The snapshot: what is known of a site at one time. Everything that is said comes out of it."""
+"""The snapshot: the state of a site at one time. All output is derived from it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class FileSystem:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is known of a site, or of one of its systems, at `now`.
+    """The state of a site, or of one of its systems, at `now`.
 
     `alerts` are the open ones, the worst first, `past` the ended ones, and `ledger` has both. An
     alert needs the evidence `threshold`, in nats (natural logarithms of a likelihood ratio), so
@@ -138,7 +138,7 @@ class Snapshot:
         return found
 
     def file_system(self, system: str, name: str | None) -> FileSystem:
-        """Return what is known of a file system; series without one are of `none`."""
+        """Return the facts about a file system; series without one are of `none`."""
         wanted = (system, name or "none")
         known = (each for each in self.file_systems if (each.system, each.name) == wanted)
         return next(known, FileSystem(*wanted))

@@ -231,9 +231,9 @@ def _seal(body: bytes) -> bytes:
 
 
 def user_cache(*names: object) -> Path:
-    """Return where the user keeps what is known by these names.
+    """Return the directory in the user's cache for these names.
 
-    A user without a home keeps nothing.
+    Without a home directory, nothing is kept.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
     try:

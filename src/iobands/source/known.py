@@ -1,6 +1,6 @@
-"""What is known of a site: everything that is read, before anything is judged.
+"""Everything that is read about a site, before it is judged.
 
-Perflogs are one source; the layers above know nothing of their files.
+The packages above read no files of a site.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def why(error: Exception) -> str:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a site, or of one of its systems, at `now`.
+    """Everything that was read about a site, or about one of its systems, as of `now`.
 
     `samples` are those up to `now`, `future` series and time of those that are dated later, and
     `histories` are the series of `samples`. By system: `bands`, `maintenance`, `logs` of what

@@ -349,9 +349,9 @@ class Gathered:
 
 
 def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
-    """Return what is known of a site's systems, for a store that has `before`.
+    """Return the new data of a site's systems, for a store that has `before`.
 
-    The first time, the site gets its identity, by which a store tells two of one name apart.
+    The first call gives the site its identity, which distinguishes systems of one name in a store.
 
     Raises:
         FileNotFoundError: there are no perflogs.

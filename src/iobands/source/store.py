@@ -1,9 +1,8 @@
-"""A store: what is known of systems, in an engine that a site already operates.
+"""A store: the samples and documents of systems, in an engine that a site already operates.
 
-It travels in two forms. Samples are the rows of perflogs, typed, as every line of a perflog that
-can be read is one. Documents are all other files below a site's directory that are read, as they
-are: logs, bands, run reports, left-overs. So a store gives the digest that the files give, and
-`read_known` is the one reader of both.
+Samples are the lines of perflogs as typed rows. Documents are all other files below a site's
+directory that are read, as they are: logs, bands, run reports, left-overs. `read_known` reads a
+store as well as the files, so both give the same digest.
 """
 
 from __future__ import annotations
@@ -310,7 +309,7 @@ def _is_of(document: StoredDocument, system: str) -> bool:
 
 
 def _named_as_the_files(known: Known, scratch: str) -> Known:
-    """Return what is known with the names that the files have in a site's directory."""
+    """Return it with the names that the files have in a site's directory."""
 
     def named(text: object) -> str:
         return str(text).replace(scratch, "")

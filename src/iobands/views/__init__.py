@@ -1,4 +1,4 @@
-"""What the room offers to the rooms above: texts, lines and documents."""
+"""What the package offers to the packages above: texts, lines and documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of an alert: the same for `iobands explain` and for its page in the dashboard."""
+"""An alert in words: the same for `iobands explain` and for its page in the dashboard."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ _ANSWERS: Final = {
     CauseKind.TARGET_OUT: "bring {} back into service",
     CauseKind.TARGET: "drain the target, then repair it",
     CauseKind.NODE: "drain the node, then repair it",
-    CauseKind.VERSION: "run the version of before once more, and compare",
+    CauseKind.VERSION: "run the previous version once more, and compare",
     CauseKind.TRANSPORT: "check the environment and the fabric: another transport is in use",
-    CauseKind.HINTS: "check the hints: others are in effect",
-    CauseKind.LAYOUT: "check the striping: the layout of the files is another one",
+    CauseKind.HINTS: "check the hints: different ones are in effect",
+    CauseKind.LAYOUT: "check the striping: the layout of the files has changed",
     CauseKind.FULLNESS: "free space, or move files to emptier targets",
     CauseKind.LOAD: "find the jobs that do much I/O",
     CauseKind.METADATA: "check the metadata servers",
-    CauseKind.NODES: "check the nodes: the runs use others",
+    CauseKind.NODES: "check the nodes: the runs use different ones",
     CauseKind.PARTITION: _WHERE["partition"],
 }
 # The targets that a cause names, such as `OST 7`; older logs have their number before `out`.
@@ -88,7 +88,7 @@ class Account:
 
 
 def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Account:
-    """Return what is known of an alert; `every` names all series, not only a few."""
+    """Return an alert in words; `every` names all series, not only a few."""
     field, alike = sharing(site, alert)
     keys = {each.key for each in alike}
     others: list[Related] = []

@@ -207,7 +207,7 @@ def _others_moved(
 
 
 def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
-    """Yield what is known of a series; an empty heading continues the one before."""
+    """Yield the facts about a series; an empty heading continues the one before."""
     status, unit, evidence = series.status, series.key.unit, series.status.evidence
     for alert in site.alerts_on(series.key):
         if not (status.is_low_once and alert.subject == series.label and not alert.reason):

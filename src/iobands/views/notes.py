@@ -68,7 +68,7 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
     yield Remark(leftovers_heading(site.leftovers), left, after=again)
     late, _, why = (site.unpushed or "").partition(": ")
     yield Remark(f"Not pushed to the store {late}", [why] if late else [])
-    yield Remark("Odd in the files of bands", site.warnings)
+    yield Remark("To check in the bands files", site.warnings)
     yield Remark("Retired: no samples are expected", [each.label for each in site.retired])
     yield Remark("Superseded: their checks now run at another scale", site.superseded)
     heading, number = f"Rejected: {plural(site.rejected_lines, 'line')}", site.rejected_lines

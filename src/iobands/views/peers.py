@@ -66,7 +66,7 @@ def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
     yield from table
     if len(peers) > len(shown):
         yield f"{GAP}and {len(peers) - len(shown)} more; list them with --all"
-    yield f"{GAP}LEVEL: its own speed over the others, from its first sessions"
+    yield f"{GAP}LEVEL: usual speed relative to the other {place.noun}s, from the first sessions"
     states = {worst.state for *_, worst in peers}
     for state, why in _WHY.items():
         if state in states:
@@ -75,7 +75,7 @@ def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
 
 
 def with_worst(place: Place) -> list[tuple[str, dict[str, Peer], Peer]]:
-    """Return each peer, what is known of it by variable, and the worst of that."""
+    """Return each peer, its findings by variable, and the worst of them."""
     every = place.peers().items()
     return [(name, known, min(known.values(), key=_badness)) for name, known in every]
 

@@ -187,7 +187,7 @@ def _app() -> Iterator[tuple[str, bytes]]:
 
 
 def _runs(site: Snapshot, progress: Callable[[int, int], None]) -> Iterator[tuple[str, bytes]]:
-    """Yield the runs of all series, and what is known of each, by the jobs that measure them."""
+    """Yield the runs and the details of all series, by the jobs that measure them."""
     groups: defaultdict[str, list[Series]] = defaultdict(list)
     for series in site.series:
         groups[job_id(series.key)].append(series)
