@@ -164,7 +164,7 @@ def test_all_at_once_and_a_dry_run(site: Path) -> None:
     found, said = call(*everything, "--dry-run")
     assert (found, LOG.parent.exists()) == (0, False)
     shown = [line for line in said.splitlines() if ": would be acknowledged until" in line]
-    assert f"  in {LOG}, of 1 series: disk fpp write_bw\n" in said
+    assert f"  1 series: disk fpp write_bw\n  log: {LOG}\n" in said
     done, listed = call(*everything)
     assert done == 0
     assert [line.replace("would be ", "") for line in shown] == listed.splitlines()[:2]

@@ -182,8 +182,8 @@ def _act(
                 labels = [each.label for each in subject.series]
                 number = plural(len(labels), "series")
                 about = f"{number}: {some(labels)}" if labels else subject.name
-                where = f"  in {log_path(directory, subject.system)}, of {about}"
-                cli.say(f"{subject.title}: would be {did}", where)
+                where = log_path(directory, subject.system)
+                cli.say(f"{subject.title}: would be {did}", f"  {about}", f"  log: {where}")
             else:
                 written.add(append(directory, subject.system, [action]))
                 many = plural(len(subject.series), "series")
