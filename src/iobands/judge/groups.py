@@ -210,8 +210,8 @@ def group_changes(
     """Return the drops of a group of series in the order of time; the last may be open.
 
     A drop lasts until the evidence against it reaches 8 nats in the series that took part.
-    `months` have the threshold from a session on, which is a place among all sessions; from then
-    on counts how the series correlated before.
+    `months` have the threshold from a session on, by its place among all sessions, and the
+    correlation of the series before that session holds from there on.
 
     Raises:
         ValueError: there are fewer than two series.
@@ -260,11 +260,11 @@ def group_changes(
 
 
 class _Evidence:
-    """What the newest sessions say of a group, and how it is judged after each; a row for each.
+    """The evidence of a group, with a row for each of the newest sessions.
 
     `increments`, of shape (sessions, designs, series), is what each session added, 0 without a run.
-    `residuals` are logarithms over the level at the time, NaN without one. `discounts` are what the
-    sum of the j strongest series is divided by, for j from 1 on.
+    `residuals` are logarithms relative to the level at the time, NaN without a run. The sum of the
+    j strongest series is divided by `discounts`, for j from 1 on.
     """
 
     def __init__(

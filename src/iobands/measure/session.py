@@ -170,8 +170,7 @@ def _end(perflogs: Path, begun: LastSession, outcome: SessionOutcome) -> Session
 def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome | None:
     """Measure what `judge` returns, and judge anew; None if another session is measuring.
 
-    It leaves no record, as the next session is due as if it had not taken place. Another session
-    that begins ends it.
+    It leaves no record, so the next session stays due. Another session that begins ends it.
 
     Raises:
         SessionError: ReFrame did not run, or nothing can be recorded.

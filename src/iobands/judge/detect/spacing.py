@@ -170,15 +170,14 @@ class Spacing:
     def foreseen(
         self, runs: slice, values: Array, correlations: Array, shares: Array
     ) -> tuple[Array, Array, Array]:
-        """Return how much each of the `runs` counts, what is new in it, and what that shows.
+        """Return the weight of each of the `runs`, what is new in it, and its share of a change.
 
-        `values` are of a standard normal distribution while nothing changes, `correlations` those
-        at the usual gap, and `shares` of the variance are new in each run. A Kalman filter predicts
-        a run from those shortly before. What it takes for chance by then is `mean`; a lasting
-        change of the level would make up the share `seen` of it. `left` is the variance of the
-        prediction. What is new in a run, divided by its deviation, is standard normal again, and of
-        a change of the level it shows the share `shown`. A run counts as what it tells of the
-        level, the square of that, over what one does in a long series at the usual gap.
+        `values` are standard normal while nothing changes. `correlations` hold at the usual gap,
+        and `shares` of the variance are new in each run. A Kalman filter predicts a run from the
+        runs shortly before: `mean` is the prediction, `left` its variance, and `seen` the share of
+        a lasting change that it contains. What is new in a run, divided by its deviation, is
+        standard normal again, and shows the share `shown` of a change. The weight is the square of
+        `shown`, relative to a run of a long series at the usual gap, and at most 1.
         """
         weights, shown = np.ones((2, runs.stop - runs.start))
         new = values.copy()
