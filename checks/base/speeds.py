@@ -180,7 +180,7 @@ def targets_text(targets: Mapping[str, Collection[int]]) -> str | None:
 
 
 def speeds_text(speeds: Mapping[str, Mapping[Unit, float]]) -> str | None:
-    """Speeds by variable, in the form of the columns; None if there are none."""
+    """Speeds by variable, in the form of the columns; None without speeds."""
     parts = [
         f"{name}=" + ",".join(f"{unit}:{ratio:.3g}" for unit, ratio in sorted(of_units.items()))
         for name, of_units in speeds.items()

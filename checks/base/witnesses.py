@@ -53,7 +53,7 @@ def printed_calls(said: str) -> Calls:
 
 
 def calls_text(calls: Calls) -> str | None:
-    """Calls in the form of the column; None if there are none."""
+    """Calls in the form of the column; None without calls."""
     return _text(
         {
             operation: ",".join(f"{kind}:{number}" for kind, number in counts.items())

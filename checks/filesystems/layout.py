@@ -162,7 +162,7 @@ class Striping:
         return {}
 
     def count_targets(self, text: str) -> Targets | None:
-        """The storage targets in the output of `list_targets`; None if there are none."""
+        """The storage targets in the output of `list_targets`; None without targets."""
         return None
 
     def targets_in_reach(self, text: str) -> Mapping[str, Space | None]:

@@ -262,7 +262,7 @@ def is_site(directory: Path) -> bool:
 
 
 def root_of(given: Path | None) -> Path:
-    """Return the site's directory named by `--site`, or the nearest one; end if there is none."""
+    """Return the site's directory named by `--site`, or the nearest one; end without one."""
     found = given or find_root(Path.cwd())
     if found is None or not is_site(found):
         where = f"{given}: no config/systems there" if given else "no config/systems here or above"

@@ -116,7 +116,7 @@ _StoreOption = Annotated[str | None, "URL", "The store. [default: url in config/
 
 
 def _store_of(store: str | None, options: cli.SiteOptions) -> str:
-    """Return the URL of the store that is given, or of the site's; end if there is none."""
+    """Return the URL of the store that is given, or of the site's store; end without one."""
     if store:
         return located(store, Path())
     settings = options.config_of(_SETTINGS)

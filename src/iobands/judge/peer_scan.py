@@ -131,7 +131,7 @@ def _middle(values: Array) -> Array:
 
 
 def _median(values: Array, axis: int) -> Array:
-    """Return the median of the numbers along an axis, which stays; NaN where there are none."""
+    """Return the median of the numbers along an axis, which stays; NaN without numbers."""
     number = np.isfinite(values).sum(axis, keepdims=True)
     ends = np.maximum((number - 1) // 2, 0), np.minimum(number // 2, values.shape[axis] - 1)
     low, high = (np.take_along_axis(np.sort(values, axis=axis), end, axis) for end in ends)

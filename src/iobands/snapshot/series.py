@@ -190,7 +190,7 @@ _MIB = 2**20
 
 @dataclass(frozen=True)
 class InEffect:
-    """Layout, transport and hints of one sample; None if there are none, or no evidence.
+    """Layout, transport and hints of one sample; None without evidence.
 
     `stripe_size` is in bytes; `hints` are written as `name=value,...`; `cache` is the state of the
     page cache before reads, as in contract 1.

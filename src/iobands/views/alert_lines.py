@@ -271,7 +271,7 @@ def page_of(alert: Alert) -> str:
 def address_of(alert: Alert, dashboard: str) -> str:
     """Return the address of an alert's page; of the dashboard itself for other alerts.
 
-    `dashboard` is the configured address, empty if there is none.
+    `dashboard` is the configured address, or empty.
     """
     page = page_of(alert)
     if not dashboard or not page:
