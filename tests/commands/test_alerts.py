@@ -154,6 +154,16 @@ def test_what_cannot_be_done_is_unknown_and_logs_nothing(
     assert said.startswith("IOBANDS UNKNOWN: ")
 
 
+def test_a_repair_before_now_is_named(site: Path) -> None:
+    when = (NOW - DAY).replace(hour=12, minute=0, second=0, microsecond=0)
+    given = ("--reason", "r", "--force", "--dry-run")
+    said = call("resolve", "disk fpp write_bw", *given, "--since", f"{when:%Y-%m-%dT%H:%M}Z")[1]
+    until = f"{when.day} {when:%b %Y} 12:00 UTC"
+    assert f"runs from the change until {until} no longer count" in " ".join(said.split())
+    said = call("resolve", "disk fpp write_bw", *given)[1]
+    assert "runs from the change until now no longer count" in " ".join(said.split())
+
+
 def test_a_reason_is_needed(site: Path) -> None:
     assert call("acknowledge", "disk fpp write_bw")[0] != 0
     assert not LOG.exists()

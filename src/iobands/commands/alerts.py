@@ -25,7 +25,7 @@ from iobands.judge.calibrate import calibrate as learn
 from iobands.judge.requests import Request, RequestError, action_of, selected, subjects_of
 from iobands.snapshot import SeriesKey, Snapshot
 from iobands.source.action_log import append, deciding, log_path
-from iobands.views import no_samples, plural, some
+from iobands.views import no_samples, plural, some, time_text
 
 
 class Verdict(str, Enum):
@@ -47,7 +47,7 @@ class ActionOptions(cli.SiteOptions):
 
 _DONE: Final = {
     snapshot.ACKNOWLEDGE: "acknowledged until it recovers or becomes worse",
-    snapshot.RESOLVE: "resolved; runs from the change until now no longer count, later ones do",
+    snapshot.RESOLVE: "resolved; runs from the change until {} no longer count, later ones do",
     snapshot.REBASELINE: "rebaselined; earlier runs and bands no longer count",
     snapshot.UNDO: "undone",
     snapshot.RETIRE: "retired; no sample is expected until it is run again",
@@ -73,7 +73,9 @@ def acknowledge(
 def resolve(
     options: ActionOptions,
     series: cli.SeriesArgument,
-    since: cli.SinceOption = None,
+    since: Annotated[
+        str | None, "TIME", f"When it was repaired: {cli.WHEN}. [default: now]"
+    ] = None,
     force: Annotated[bool, "Resolve it although the newest run is low."] = False,
     verdict: Annotated[Verdict | None, "Whether the alert was real or false."] = None,
 ) -> None:
@@ -87,7 +89,11 @@ def resolve(
 
 
 def rebaseline(
-    options: ActionOptions, series: cli.SeriesArgument, since: cli.SinceOption = None
+    options: ActionOptions,
+    series: cli.SeriesArgument,
+    since: Annotated[
+        str | None, "TIME", f"When the level began: {cli.WHEN}. [default: with the change]"
+    ] = None,
 ) -> None:
     """Take the level since a change, or since TIME, as the new baseline.
 
@@ -153,7 +159,8 @@ def _act(
     reason, who = " ".join(options.reason.split()), options.by or cli.login_name()
     time = cli.time_of(since) if since else None
     request = Request(kind, " ".join(who.split()), reason, time, **more)
-    directory, did, written = options.config_of("alerts"), _DONE[kind], set[Path]()
+    until = f"{time_text(time.astimezone(timezone.utc))} UTC" if time else "now"
+    directory, did, written = options.config_of("alerts"), _DONE[kind].format(until), set[Path]()
     with nullcontext() if options.dry_run else deciding(options.perflogs_directory):
         site = site_of(options) if options.dry_run else _recorded(options)
         known, done = (*site.series, *site.retired), site.actions
@@ -210,7 +217,7 @@ def _act(
 def calibrate(
     options: cli.SiteOptions,
     series: Annotated[str, "TEXT", "Only series with TEXT in their name."] = "",
-    since: cli.SinceOption = None,
+    since: Annotated[str | None, "TIME", f"Only runs since: {cli.WHEN}."] = None,
     yes: cli.YesOption = False,
     dry_run: cli.DryRunOption = False,
 ) -> None:
@@ -245,7 +252,7 @@ def calibrate(
 def epoch(
     name: Annotated[str, cli.argument("NAME", "The name of the epoch.")],
     reason: Annotated[str, "TEXT", "What has changed."],
-    since: cli.SinceOption = None,
+    since: Annotated[str | None, "TIME", f"When it begins: {cli.WHEN}. [default: now]"] = None,
     keep_bands: Annotated[bool, "Keep the bands in force."] = False,
     system: Annotated[str | None, "NAME", "The system. [default: the only one that ran]"] = None,
     perflogs: cli.PerflogsOption = None,

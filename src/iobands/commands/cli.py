@@ -96,7 +96,8 @@ VerboseOption = Annotated[bool, option("--verbose -v", "Show ReFrame's output.")
 NotifyOption = Annotated[bool, "Also send messages, as config/notify.yaml says."]
 YesOption = Annotated[bool, option("--yes -y", "Write without asking.")]
 DryRunOption = Annotated[bool, "Show the result, and write nothing."]
-SinceOption = Annotated[str | None, "TIME", "A date (UTC), or a time with its offset."]
+#: How `--since` is written.
+WHEN: Final = "a date (UTC), or a time with its offset"
 AsOfOption = Annotated[
     str | None, typer.Option("--as-of", metavar="TIME", callback=_not_in_future, help=_AS_OF)
 ]
