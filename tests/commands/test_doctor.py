@@ -146,7 +146,7 @@ def test_a_site_with_many_faults_has_a_line_for_each(site: Path, tmp_path: Path)
         f"FAIL another iobands: {other} unset PYTHONPATH",
         "FAIL environment mpi: no compiler no-such-compiler install it, or correct ftn",
         f"WARN file system disk: {tmp_path}/gone: not on this host make it",
-        "WARN locks: the file system of the perflogs takes none",
+        "WARN locks: the file system of the perflogs has no file locks",
         "all users may write there: chmod -R o-w",
         "WARN session: killed: ",
         f"FAIL channel team: 127.0.0.1, port {port}: Connection refused",

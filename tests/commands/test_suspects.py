@@ -282,7 +282,7 @@ def test_a_check_that_is_gone(root: Path, rate: Callable[[float], None], iobands
     assert ask_again(iobands, root).stderr == ""  # not due
     allow(root)
     done = ask_again(iobands, root)
-    assert "not measured again: Varying: ReFrame finds no such check; if it is" in done.stderr
+    assert "not measured again: Varying: ReFrame finds no such check; if it was" in done.stderr
     assert purposes(root) == ["scheduled", "repeat"]
 
 
