@@ -245,7 +245,7 @@ def test_no_name_of_a_site_is_in_the_way_of_the_page_of_all(iobands, tmp_path):
     site(tmp_path)
     store, pages = f"{tmp_path}/store", tmp_path / "pages"
     iobands("push", "--store", store)
-    names = ("index.html", "data", "app", "clusters.css", "..", "a b, c")
+    names = ("index.html", "data", "app", "clusters.css", "clusters.js", "..", "a b, c")
     with open_store(store) as opened:
         rows = opened.samples("here")[0].frame
         for each in names:

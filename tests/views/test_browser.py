@@ -14,8 +14,9 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from iobands.judge.advise import compare
 from iobands.snapshot import VERDICTS, Snapshot
+from iobands.views.dashboard.overview import about_cluster
 from iobands.views.dashboard.series import series_id
-from iobands.views.dashboard.write import write_dashboard
+from iobands.views.dashboard.write import write_clusters, write_dashboard
 from iobands.views.writing import figure
 from tests.factory import NOW, daily, write_perflog, write_session
 from tests.judge.test_peers import with_targets
@@ -63,6 +64,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     write_session(root / "perflogs", NOW - timedelta(days=1))
     site = look(root)
     write_dashboard(site, root / "page")
+    write_clusters(root / "page" / "all", [about_cluster("one", "../", site)], NOW)
     return site
 
 
@@ -251,6 +253,19 @@ def test_arrow_keys_lead_through_the_heat_map(opened: Open) -> None:
     expect(page.locator(".heat a.cell[tabindex='0']")).to_have_count(1)
     page.keyboard.press("Enter")
     page.wait_for_selector("h1 >> text=slow")
+
+
+@pytest.mark.parametrize(
+    ("hours", "headline"),
+    [(47, "1 of 1 sites needs attention"), (49, "No report for 2 days: what needs attention is")],
+)
+def test_an_old_page_of_all_sites_says_that_it_is_old(
+    opened: Open, hours: int, headline: str
+) -> None:
+    page = opened(later=timedelta(hours=hours))
+    page.goto(page.evaluate("location.href").replace("index.html", "all/index.html"))
+    expect(page.locator("h1")).to_contain_text(headline)
+    assert page.title().startswith("UNKNOWN") == (hours > 48)
 
 
 def test_a_comparison_has_the_ratio_of_the_command(opened: Open, site: Snapshot) -> None:

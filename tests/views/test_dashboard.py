@@ -432,7 +432,7 @@ def test_alerts_of_one_number_in_two_systems_lead_to_their_own_pages(tmp_path: P
     (past,), (entry,) = site.past, site.ledger.entries
     assert past.since
     other = replace(past, system="there", since=past.since - DAY)
-    entries = (entry, replace(entry, since=entry.since - DAY))
+    entries = (entry, replace(entry, since=entry.since - DAY, system="there"))
     ledger = replace(site.ledger, entries=entries)
     found = overview(replace(site, past=(past, other), ledger=ledger), {}, past=False)
     pages = [each["page"] for each in found["lately"]]

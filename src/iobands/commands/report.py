@@ -90,7 +90,8 @@ def report(
         reason = "cannot be read" if public else why  # it may name hosts and paths
         clusters.append(Cluster(name, "", model.UNKNOWN, reason, "unknown", (), {}))
     if clusters:
-        cli.say(f"All sites: {write_clusters(directory, clusters, now).resolve()}")
+        page = write_clusters(directory, clusters, now, past=options.as_of is not None)
+        cli.say(f"All sites: {page.resolve()}")
         raise typer.Exit(cli.problems(unwritten))
     judged = judgement_of(options, with_power=True)
     if is_page:

@@ -277,8 +277,8 @@ def about_cluster(
     )
 
 
-def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
-    """Return the page; the sites with trouble come first."""
+def clusters_page(clusters: Sequence[Cluster], now: datetime, *, past: bool = False) -> str:
+    """Return the page; the sites with trouble come first. Of the `past` it has no age."""
     jobs: defaultdict[tuple[str, str], list[Rate]] = defaultdict(list)
     for each in clusters:
         for job, rates in each.rates.items():
@@ -298,6 +298,8 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime) -> str:
         classes=_CLASSES,
         compared=compared,
         now=time_text(now),
+        made=int(now.timestamp()),
+        past=past,
     )
 
 

@@ -52,6 +52,7 @@ _RECEIVE: Final = b"iobands.receive("
 _OURS: Final = (_DATA, "alerts", "maintenances")
 _PAGE: Final = "index.html"
 _STYLE: Final = "clusters.css"
+_SCRIPT: Final = "clusters.js"
 #: What a dashboard has in its directory.
 _TAKEN: Final = (_PAGE, "app", *_OURS, _MARK)
 _LONGEST: Final = 255  # bytes of a name
@@ -109,15 +110,21 @@ def write_dashboard(
     return replaced
 
 
-def write_clusters(directory: Path, clusters: Sequence[Cluster], now: datetime) -> Path:
+def write_clusters(
+    directory: Path, clusters: Sequence[Cluster], now: datetime, *, past: bool = False
+) -> Path:
     """Write the page of several sites, whose dashboards are below `directory`; return the page.
+
+    `past` means that they are shown as they were at an earlier time, so the page's age does not
+    count.
 
     Raises:
         OSError: the directory cannot be written, or is not a dashboard.
     """
     contents = {
         _STYLE: (_ASSETS / "dashboard.css").read_bytes(),
-        _PAGE: clusters_page(clusters, now).encode("utf-8", "replace"),
+        _SCRIPT: (_ASSETS / _SCRIPT).read_bytes(),
+        _PAGE: clusters_page(clusters, now, past=past).encode("utf-8", "replace"),
     }
     with _alone(directory), model.opened_below(directory, (), _ENTERED) as parent:
         for name, content in contents.items():
@@ -131,7 +138,7 @@ def directory_of(name: str) -> str:
     Who may push to a store may choose any name: one that is no directory, or that the page has,
     becomes another.
     """
-    is_free = name not in (*_TAKEN, _STYLE) and len(name.encode()) <= _LONGEST
+    is_free = name not in (*_TAKEN, _STYLE, _SCRIPT) and len(name.encode()) <= _LONGEST
     if is_free and re.fullmatch(model.PATH_PART, name):
         return name
     return hashlib.sha256(name.encode()).hexdigest()[:12]
@@ -180,7 +187,7 @@ def _remove_others(path: Path, data: int, made: set[Path]) -> None:
 
 
 def _app() -> Iterator[tuple[str, bytes]]:
-    for name in sorted(each.name for each in _ASSETS.iterdir() if each.name != _PAGE):
+    for name in sorted({each.name for each in _ASSETS.iterdir()} - {_PAGE, _SCRIPT}):
         yield f"app/{name}", (_ASSETS / name).read_bytes()
     for name in ("uPlot.iife.js", "uPlot.min.css"):
         yield f"app/{name}", (files("uplot") / "static" / name).read_bytes()

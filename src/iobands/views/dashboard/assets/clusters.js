@@ -1,0 +1,11 @@
+// The page of several sites, by the reader's clock: the states of an old page are not known.
+"use strict";
+
+(() => {
+  const note = document.querySelector("[data-made]");
+  const days = note ? Math.floor((Date.now() / 1000 - note.dataset.made) / 86400) : 0;
+  if (days < 2) return;
+  document.title = `UNKNOWN · ${document.title}`;
+  document.querySelector("h1").textContent = `No report for ${days} days: what needs attention is not known`;
+  note.textContent += " Does cron still run iobands report? Below is what was known then.";
+})();
