@@ -15,7 +15,14 @@ from zlib import crc32
 
 import numpy as np
 
-from iobands.model import MADE_UP, PERFLOG_HEADER, VARIABLE_UNITS, perflog_line, replace_file
+from iobands.model import (
+    MADE_UP,
+    PERFLOG_HEADER,
+    VARIABLE_UNITS,
+    __version__,
+    perflog_line,
+    replace_file,
+)
 from iobands.snapshot import ACKNOWLEDGE, DOWN, REAL, RESOLVE, Action
 from iobands.source.action_log import ACTION_LOG
 
@@ -165,9 +172,9 @@ def _settings(check: _Check, place: str, ago: int) -> dict[str, object]:
         "partition": "compute",
         "environ": environ,
         "version": "4.10.4",
-        "suite_version": "0.1.0",
+        "suite_version": __version__,
         "tool": check.tool,
-        "tool_version": "1.0",
+        "tool_version": __version__,
         "pattern": check.pattern,
         "interface": "mpiio" if check.pattern == "ssf" else "posix",
         "file_system": place,
