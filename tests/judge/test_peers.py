@@ -504,6 +504,24 @@ def test_a_replaced_target_gets_a_level_of_its_own(tmp_path):
     assert found(site)[1]["7"].own == pytest.approx(0.6, abs=0.06)
 
 
+@pytest.mark.parametrize("level", [0.5, 0.8])
+def test_a_new_level_holds_where_all_others_are_equal(tmp_path, level):
+    lines = with_targets(90, 7, since=40, level=level)
+    # for the last ten days the target has half of its new level
+    again = with_targets(10, 7, since=10, level=level / 2, seed=2)
+    files, then = SiteFiles(tmp_path).write([*lines[:-10], *again]), NOW - timedelta(days=20)
+    files.act("rebaseline", "OST 7 of work", now=then)
+    for days in (19, 15, 11):
+        site = files.read(NOW - timedelta(days=days), as_of=True)
+        assert named(site) == []
+        assert found(site)[1]["7"].own == pytest.approx(level, rel=0.05)
+    assert [each.end for each in site.past] == ["rebaselined"]
+    site = files.read()
+    assert named(site) == ["7"]
+    (alert,) = site.alerts
+    assert (alert.number, alert.since) == (2, NOW - timedelta(days=9.25))
+
+
 def test_what_is_said_of_a_target_that_was_faster_than_the_others(tmp_path):
     texts = differing(40, slow=7, since=8, level=0.7, first=1.3)
     site = SiteFiles(tmp_path).write(with_columns(40, texts)).read()

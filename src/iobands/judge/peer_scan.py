@@ -80,9 +80,10 @@ class Levels:
         spread = _MAD_TO_SIGMA * np.median(np.abs(found[group] - middle))
         between = max(spread**2 - float(np.median(by_chance[group])), 0.0)
         by_nature = np.where(self.accepted, math.inf, _BY_NATURE * math.sqrt(between))
-        share = np.where(known, between / (between + by_chance), 0.0)
+        # of what a person accepted, the levels of the others say nothing
+        share = np.where(self.accepted, 1.0, between / (between + by_chance)) * known
         apart = np.where(known, share * (found - middle), 0.0)
-        doubt = np.where(known, _DOUBT * np.sqrt(between * (1 - share)), by_nature)
+        doubt = np.where(known, _DOUBT * np.sqrt(share * by_chance), by_nature)
         own = middle + np.maximum(apart, -by_nature)
         is_shown = known & (apart >= -by_nature)
         new = ((self.own, own), (self.favour, doubt), (self.shown, is_shown))
