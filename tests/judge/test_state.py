@@ -13,7 +13,7 @@ from iobands.judge.requests import RequestError
 from iobands.model import FileError
 from iobands.snapshot import DISCARD, RETIRE, VERDICTS, Snapshot, State
 from iobands.source.known import maintenance_of
-from iobands.views.writing import runs_left
+from iobands.views.writing import runs_left, summary
 from tests.factory import (
     NOW,
     case,
@@ -462,6 +462,7 @@ def test_a_series_is_retired_until_it_is_run_again(files: SiteFiles) -> None:
         (),
         ["disk fpp write_bw"],
     )
+    assert summary(site) == "IOBANDS UNKNOWN: nothing to judge: 1 series retired"
     files.write([*daily([1.5] * 5, last=30), line(job_completion_time=days_ago(-0.5))])
     assert (len(files.read(NOW + DAY).series), files.read(NOW + DAY).retired) == (1, ())
 

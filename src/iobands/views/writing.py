@@ -289,7 +289,8 @@ def counts(site: Snapshot) -> str:
     ]
     said = [f"alerts: {', '.join(alerts)}"] if alerts else []
     if not site.series:
-        return "; ".join([*said, "no samples"]) if said else no_samples(site)
+        nothing = "no samples" if said and not site.retired else no_samples(site)
+        return "; ".join([*said, nothing])
     quiet, number, states = "no alerts", plural(len(site.series), "series"), site.counts()
     calibrating = states.get(State.CALIBRATING, 0)
     if calibrating == len(site.series):
@@ -304,6 +305,8 @@ def counts(site: Snapshot) -> str:
 
 def no_samples(site: Snapshot) -> str:
     """Return what to do about a site without samples; its alerts say why if there are some."""
+    if site.retired:
+        return f"nothing to judge: {plural(len(site.retired), 'series')} retired"
     return f"no samples; {'see: iobands status' if site.alerts else 'measure with: iobands run'}"
 
 
