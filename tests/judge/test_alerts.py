@@ -66,6 +66,18 @@ def test_one_cause_is_one_alert_of_those_that_fell(
     assert site.exit_status == 2
 
 
+@pytest.mark.parametrize(("day", "seed"), [(11, 1), (11, 2), (10, 6), (9, 6)])
+def test_a_series_with_one_bad_run_has_no_part_in_the_fall_of_others(
+    tmp_path: Path, day: int, seed: int
+) -> None:
+    bad = slow(0.4, since=day + 1, until=day, file_system="b", pattern="fpp", transport="ofi")
+    fell = slow(0.7, file_system="a")
+    files = SiteFiles(tmp_path).days(lambda *run: bad(*run) * fell(*run), seed=seed)
+    (alert,) = (each for each in files.read().alerts if each.number)
+    assert alert.subject == "a writes"
+    assert [each.series.key.file_system for each in alert.members] == ["a"] * 4
+
+
 def test_the_right_cause_is_nearly_always_named(tmp_path: Path) -> None:
     found: Counter[str] = Counter()
     for seed in range(6):

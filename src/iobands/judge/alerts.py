@@ -58,6 +58,8 @@ _TELLING: Final = (Change, GroupDrop, Incident, Series, Flaky, PeerName)
 _SEVERITIES: Final = {UP: Severity.IMPROVED, FLAKY: Severity.FLAKY}
 # An acknowledged peer is critical again below this share of its acknowledged speed.
 _WORSE: Final = 0.8
+# A series without a change of its own stayed if its level is above this share of the one before.
+_STAYED: Final = 0.95
 # The number of runs before a fall that give the level before it.
 _BEFORE: Final = 200
 
@@ -222,6 +224,9 @@ def _of_story(system: System, story: Story) -> Alert:
         for name in story.names:
             if name in system.series and name not in members:
                 members[name] = _member_then(system.series[name], story.low, story.closed)
+    if story.direction == DOWN:
+        own = {each.names[0] for each in story.found if isinstance(each.source, Change)}
+        members = {n: m for n, m in members.items() if n in own or _has_fallen(m)} or members
     peers = [system.peers[name] for name in story.names if name in system.peers]
     series = [member.series for member in members.values()]
     certain = [each for each in parts if each.certain]
@@ -324,6 +329,12 @@ def _member(series: Series, part: Happening) -> Member:
         ratio = source.ratios[series.key]
         return Member(series, Ratio(ratio, ratio, ratio), level)
     return Member(series, level_ratio(before, since), level)
+
+
+def _has_fallen(member: Member) -> bool:
+    """Return whether a level is lower, or not known yet: a series may have had a bad day."""
+    ratio = member.ratio
+    return ratio is None or ratio.value <= _STAYED or ratio.high < 1
 
 
 def _member_then(series: Series, low: datetime, over: datetime) -> Member:

@@ -82,11 +82,17 @@ def _of_series(series: Series) -> Iterator[Happening]:
         return
     times, _ = series.judged
     zeros = np.concatenate(([-1], np.flatnonzero(evidence.down <= 0), [len(times)]))
-    after, places = np.unique(np.searchsorted(zeros, speaks), return_index=True)
-    for zero, place in zip(after, speaks[places], strict=True):
-        first, raised, end = moment(times[zeros[zero - 1] + 1]), moment(times[place]), zeros[zero]
-        over = moment(times[end]) if end < len(times) else None
-        yield Happening(series, DOWN, names, first, first, first, raised, over, over, certain=False)
+    for zero in np.unique(np.searchsorted(zeros, speaks)).tolist():
+        begin, end = zeros[zero - 1] + 1, zeros[zero]
+        total = evidence.down[begin:end]
+        most = np.maximum.accumulate(np.diff(total, prepend=0.0))
+        # one bad run is no fall
+        found = np.flatnonzero((total >= _JOINS) & (total > most))
+        if found.size:
+            first, raised = moment(times[begin]), moment(times[begin + found[0]])
+            over = moment(times[end]) if end < len(times) else None
+            span = (first, first, first, raised, over, over)
+            yield Happening(series, DOWN, names, *span, certain=False)
 
 
 def _of_several(
