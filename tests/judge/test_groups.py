@@ -86,9 +86,7 @@ def test_one_alone_is_nothing_shared():
 @pytest.mark.parametrize(
     ("factor", "bad", "seed"), [(0.7, 2, 12), (0.75, 1, 7), (0.8, 1, 7), (0.8, 1, 9)]
 )
-def test_one_that_fell_and_one_with_a_bad_session_share_nothing(
-    factor: float, bad: int, seed: int
-):
+def test_one_that_fell_and_one_with_a_bad_session_share_nothing(factor: float, bad: int, seed: int):
     values = site(330, 2, seed=seed)
     values[BEGUN:, 0] *= factor
     values[BEGUN + bad, 1] *= 0.5
