@@ -23,6 +23,7 @@ class Mails:
     port: int = 0
     taken: list[EmailMessage] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
+    bye: str = "221 bye"
 
     async def handle_RCPT(self, _server, _session, envelope, address, _options) -> str:
         if address in self.refused:
@@ -33,6 +34,9 @@ class Mails:
     async def handle_DATA(self, _server, _session, envelope) -> str:
         self.taken.append(message_from_bytes(envelope.content, policy=policy.default))
         return "250 OK"
+
+    async def handle_QUIT(self, _server, _session, _envelope) -> str:
+        return self.bye
 
 
 class AnyPort(Controller):

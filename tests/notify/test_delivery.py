@@ -171,6 +171,21 @@ def test_who_can_be_reached_gets_a_mail_once_whoever_else_is_refused(
     assert len(mails.taken) == 1
 
 
+@pytest.mark.parametrize("refused", [set(), {"gone@b.example"}])
+@pytest.mark.parametrize("bye", ["421 too busy", "250 OK"])
+def test_a_mail_that_was_accepted_is_sent_once_whatever_the_server_says_at_the_end(
+    bye: str, refused: set[str], site: Path, mails: Mails
+) -> None:
+    mails.bye, mails.refused = bye, refused
+    to = ["gone@b.example", "team@b.example"]
+    mail = {"type": "mail", "from": "io@a.example", "to": to, "server": "127.0.0.1"}
+    configure(site, team={**mail, "port": mails.port})
+    status, said = call("notify")
+    assert (status, "the server refused gone@b.example" in said) == ((3, True) if refused else (0, False))
+    assert call("notify") == (0, "")
+    assert len(mails.taken) == 1
+
+
 @pytest.mark.parametrize("form", ["slack", "mattermost", "teams"])
 def test_webhooks(web: Web, form: str) -> None:
     hook = channel("webhook", url=f"{web.url}/hook", form=form, token={"env": "TOKEN"})

@@ -10,6 +10,7 @@ import smtplib
 import ssl
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from email.message import EmailMessage
@@ -223,6 +224,11 @@ class _Answers:
 
 class _Server(smtplib.SMTP):
     file: Any = None
+
+    def __exit__(self, *_error: object) -> None:
+        # the server has accepted the mail, or not, whatever it answers now
+        with suppress(smtplib.SMTPException, SendError):
+            self.quit()
 
     def getreply(self) -> tuple[int, bytes]:
         if self.file is None:
