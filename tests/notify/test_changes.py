@@ -197,6 +197,33 @@ def test_an_alert_that_becomes_certain_is_confirmed_once(tmp_path: Path) -> None
     assert said == [[f"began: {name}"], [], [f"confirmed: {name}"], [], []]
 
 
+def test_a_further_fall_does_not_confirm_an_alert_again(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
+    (alert,) = [each for each in site.alerts if each.number == 1]
+    fell = AlertEvent(NOW, 1, FELL, names=(next(each.name for each in site.series),))
+    sent, said = Sent(), []
+    for certainty, more in (("certain", ()), ("likely", (fell,)), ("certain", (fell,))):
+        known = replace(alert, certainty=Certainty(certainty), events=(*alert.events, *more))
+        said.append(sent.of(replace(site, alerts=(known,))))
+    name = "degraded 1 a writes (4 of 4 series)"
+    assert said == [[f"began: {name}"], [f"worse: {name}"], []]
+
+
+def test_a_new_name_that_another_message_said_is_not_sent_again(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
+    (alert,) = [each for each in site.alerts if each.number == 1]
+    sent, said = Sent(), []
+    for certainty, subject in (("likely", "a fpp writes"), ("certain", "a writes")):
+        known = replace(alert, certainty=Certainty(certainty), subject=subject)
+        said.append(sent.of(replace(site, alerts=(known,))))
+    said.append(sent.of(replace(site, alerts=(known,))))
+    assert said == [
+        ["began: degraded 1 a fpp writes (4 of 4 series)"],
+        ["confirmed: degraded 1 a writes (4 of 4 series)"],
+        [],
+    ]
+
+
 def test_a_message_has_the_severity_of_the_day(tmp_path: Path) -> None:
     """An incident has become a lasting drop, then its runs are far down again."""
     site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()

@@ -181,7 +181,9 @@ def test_a_mail_that_was_accepted_is_sent_once_whatever_the_server_says_at_the_e
     mail = {"type": "mail", "from": "io@a.example", "to": to, "server": "127.0.0.1"}
     configure(site, team={**mail, "port": mails.port})
     status, said = call("notify")
-    assert (status, "the server refused gone@b.example" in said) == ((3, True) if refused else (0, False))
+    assert (status, "the server refused gone@b.example" in said) == (
+        (3, True) if refused else (0, False)
+    )
     assert call("notify") == (0, "")
     assert len(mails.taken) == 1
 

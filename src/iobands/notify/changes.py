@@ -178,17 +178,18 @@ def _followed(topic: Topic, alerts: Sequence[Alert], now: datetime) -> tuple[str
     is_due = not topic.reminded and now - topic.began >= _REMIND
     if not today.quiet and _is_worse(topic, today):
         kept = {"id": topic.id, "members": members, "began": topic.began, "events": topic.events}
-        return WORSE, replace(today, **kept, reminded=topic.reminded or is_due)
+        kept |= {"certain": topic.certain or today.certain, "reminded": topic.reminded or is_due}
+        return WORSE, replace(today, **kept)
     if today.quiet or not topic.sent:
         return None, after
-    said = replace(after, severity=today.severity)
+    said = replace(after, severity=today.severity, title=today.title)
     if not topic.certain and today.certain:
         return CONFIRMED, replace(said, certain=True)
     if topic.found is not None and (today.found or 0) > topic.found:
-        return NEW_CAUSE, replace(said, title=today.title)
+        return NEW_CAUSE, said
     is_known = all(_numbered(each) in topic.members for each in alerts)
     if is_known and today.title != topic.title:
-        return NEW_NAME, replace(said, title=today.title)
+        return NEW_NAME, said
     return (OPEN, replace(said, reminded=True)) if is_due else (None, after)
 
 
