@@ -17,15 +17,17 @@ from iobands.snapshot import (
     CAUSED,
     FELL,
     RESOLVE,
+    Alert,
     AlertEvent,
     CauseKind,
     Certainty,
+    Member,
     Severity,
     Snapshot,
 )
 from iobands.snapshot import Cause as FoundCause
 from tests.factory import NOW, case, daily, write_report
-from tests.sites import DAY, Growing, SiteFiles, levels, slow
+from tests.sites import DAY, EIGHT, Growing, SiteFiles, levels, slow
 
 
 class Sent:
@@ -101,6 +103,26 @@ def test_checks_that_fail_alike_are_one_cause(tmp_path: Path) -> None:
     again = [*failed, case(display_name="Last", pattern="q", fail_reason="another one")]
     write_report(files.perflogs, again, days=-0.1, number=1)
     assert sent.of(files.read(NOW + timedelta(hours=3))) == ["began: failed Last"]
+
+
+def test_topics_that_become_one_are_all_over_at_the_end(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(1.0), series=EIGHT[:2]).read()
+    members = [Member(each) for each in site.series]
+    sent, said = Sent(), []
+    first, second = (
+        Alert(Severity.NO_DATA, each.series.label, (each,), reason=f"lost {number}")
+        for number, each in enumerate(members)
+    )
+    both = Alert(Severity.NO_DATA, "2 series of a", tuple(members), reason="no session")
+    for alerts in ((first,), (first, second), (both,), (both,), ()):
+        said.append(sorted(sent.of(replace(site, alerts=alerts))))
+    assert said == [
+        ["began: no data a fpp ofi write_bw"],
+        ["began: no data a fpp ucx write_bw"],
+        ["worse: no data 2 series of a"],
+        [],
+        ["recovered: no data 2 series of a", "recovered: no data a fpp ucx write_bw"],
+    ]
 
 
 def test_one_session_under_a_wrong_clock_puts_no_reminder_off_for_years(tmp_path: Path) -> None:

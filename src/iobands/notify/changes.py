@@ -92,7 +92,7 @@ def changes(
         alerts = [each for each in alerts if each.subject == snapshot.CLOCK]
     in_doubt = any(each.subject == snapshot.CLOCK for each in site.alerts)
     of_topic: defaultdict[str, list[Alert]] = defaultdict(list)
-    merged: set[str] = set()  # topics that became part of another
+    merged: set[str] = set()  # topics that another one speaks for, until all of them are over
     new: list[Alert] = []
     for alert in alerts:
         kind = _KINDS[alert.severity]
@@ -110,9 +110,9 @@ def changes(
                 news += [] if topic.found is None else _events(mine, snapshot.CAUSED)[topic.found :]
                 events.append(Event(what, after, tuple(mine), tuple(news)))
             topics.append(after)
-        elif topic.id not in merged and (in_doubt or not _is_over(topic, site)):
+        elif topic.id in merged or in_doubt or not _is_over(topic, site):
             topics.append(topic)
-        elif topic.id not in merged and topic.sent:
+        elif topic.sent:
             events.append(Event(ENDED, replace(topic, events=topic.events + 1)))
     for group in _grouped(new):
         topics.append(_begun(group, site.now))
