@@ -11,7 +11,8 @@ from msgspec import structs
 
 from iobands.notify.changes import changes, message_of
 from iobands.notify.channels import as_mail
-from iobands.notify.outbox import NOTIFIED, Topic
+from iobands.notify.deliver import news
+from iobands.notify.outbox import NOTIFIED, Channel, OutboxState, Settings, Topic
 from iobands.snapshot import (
     ACKNOWLEDGE,
     CAUSED,
@@ -265,6 +266,29 @@ def test_a_message_has_the_severity_of_the_day(tmp_path: Path) -> None:
         ("began", "incident", "began: incident 1 a"),
         ("renamed", "degraded", "renamed: degraded 1 a writes"),
         ("worse", "incident", "worse: incident 1 a writes"),
+    ]
+
+
+@pytest.mark.parametrize("wanted", [NOTIFIED, frozenset({"incident"})])
+def test_who_hears_of_an_incident_hears_how_it_ends(tmp_path: Path, wanted: frozenset[str]) -> None:
+    """An incident becomes a lasting drop of the same name, which recovers."""
+    site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
+    (alert,) = [each for each in site.alerts if each.number == 1]
+    channels = {"all": wanted, "pager": {"incident"}, "drops": {"degraded"}, "no": {"flaky"}}
+    settings = Settings(
+        tuple(Channel(name, "mail", {}, frozenset(each)) for name, each in channels.items()),
+        severities=wanted,
+    )
+    state, said = OutboxState((), ()), []
+    for severity in ("incident", "degraded", "degraded", ""):
+        alerts = (replace(alert, severity=Severity(severity)),) if severity else ()
+        state = news(replace(site, alerts=alerts), settings, state)
+        said += [(message.kind, message.severity, *names) for message, names in state.pending]
+        state = structs.replace(state, pending=())
+    assert said == [
+        ("began", "incident", "all", "pager"),
+        ("renamed", "degraded", "all", "pager", "drops"),
+        ("recovered", "degraded", "all", "pager", "drops"),
     ]
 
 

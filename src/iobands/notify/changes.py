@@ -82,14 +82,13 @@ def changes(
 ) -> tuple[list[Topic], list[Event]]:
     """Return the open topics now, the oldest first, and what changed since `before`.
 
+    Of new topics those with `severities` count; a topic goes on, whatever its severity becomes.
     A topic that began in the future was recorded under a wrong clock. It counts as new, as its
     reminder would otherwise not come for years. While the clock is wrong, only the clock is news,
     and no topic is over.
     """
     before = [replace(each, began=min(each.began, site.now)) for each in before]
-    alerts = [each for each in site.alerts if each.severity.value in severities]
-    if site.clock:
-        alerts = [each for each in alerts if each.subject == snapshot.CLOCK]
+    alerts = [each for each in site.alerts if not site.clock or each.subject == snapshot.CLOCK]
     in_doubt = any(each.subject == snapshot.CLOCK for each in site.alerts)
     of_topic: defaultdict[str, list[Alert]] = defaultdict(list)
     merged: set[str] = set()  # topics that another one speaks for, until all of them are over
@@ -97,15 +96,18 @@ def changes(
     for alert in alerts:
         kind = _KINDS[alert.severity]
         ids = [each.id for each in before if each.kind == kind and _is_of(alert, each)]
-        (of_topic[ids[0]] if ids else new).append(alert)
-        merged.update(ids[1:])
+        if ids:
+            of_topic[ids[0]].append(alert)
+            merged.update(ids[1:])
+        elif alert.severity.value in severities:
+            new.append(alert)
     topics: list[Topic] = []
     events: list[Event] = []
     for topic in before:
         if mine := of_topic.get(topic.id):
             what, after = _followed(topic, mine, site.now)
             if what:
-                after = replace(after, events=after.events + 1)
+                after = replace(after, events=after.events + 1, severities=tuple(_heard(topic)))
                 news = _events(mine, snapshot.FELL)[topic.falls :]
                 news += [] if topic.found is None else _events(mine, snapshot.CAUSED)[topic.found :]
                 events.append(Event(what, after, tuple(mine), tuple(news)))
@@ -188,9 +190,14 @@ def _followed(topic: Topic, alerts: Sequence[Alert], now: datetime) -> tuple[str
     if topic.found is not None and (today.found or 0) > topic.found:
         return NEW_CAUSE, said
     is_known = all(_numbered(each) in topic.members for each in alerts)
-    if is_known and today.title != topic.title:
+    if is_known and (today.title != topic.title or today.severity not in _heard(topic)):
         return NEW_NAME, said
     return (OPEN, replace(said, reminded=True)) if is_due else (None, after)
+
+
+def _heard(topic: Topic) -> list[str]:
+    """Return the severities that the messages about a topic had."""
+    return sorted({*topic.severities, topic.severity} if topic.sent else ())
 
 
 def _is_worse(topic: Topic, today: Topic) -> bool:

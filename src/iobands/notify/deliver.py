@@ -44,8 +44,8 @@ def news(site: Snapshot, settings: Settings, state: OutboxState) -> OutboxState:
     topics, events = changes(state.causes, site, settings.severities)
     pending = list(state.pending)
     for event in events:
-        severity = event.topic.severity
-        if names := tuple(each.name for each in settings.channels if severity in each.severities):
+        heard = {event.topic.severity, *event.topic.severities}
+        if names := tuple(each.name for each in settings.channels if heard & each.severities):
             pending.append((message_of(event, site, settings.page), names))
     return OutboxState(tuple(topics), tuple(pending))
 

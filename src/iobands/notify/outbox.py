@@ -188,6 +188,8 @@ class Topic(_Written, frozen=True):
     #: How often the cause of its alerts was found or withdrawn; None of an earlier version.
     found: _Count | None = None
     certain: bool = True
+    #: What earlier messages had: who got one of them gets all that follow.
+    severities: tuple[_Known, ...] = ()
 
 
 class Message(_Written, frozen=True):
