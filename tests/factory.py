@@ -120,11 +120,16 @@ def case(**fields: object) -> dict[str, Any]:
 
 
 def write_report(
-    perflogs: Path, cases: Iterable[Mapping[str, Any]], *, days: float = 0, number: int = 0
+    perflogs: Path,
+    cases: Iterable[Mapping[str, Any]],
+    *,
+    days: float = 0,
+    number: int = 0,
+    system: str = "here",
 ) -> Path:
     """Write a run report that ended `days` before NOW below `perflogs` and return where."""
     cases = list(cases)
-    path = perflogs / "here" / "reports" / f"run-report-{number}.json"
+    path = perflogs / system / "reports" / f"run-report-{number}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     end = (NOW - timedelta(days=days)).timestamp() + 0.73
     report = {

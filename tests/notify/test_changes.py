@@ -27,7 +27,7 @@ from iobands.snapshot import (
     Snapshot,
 )
 from iobands.snapshot import Cause as FoundCause
-from tests.factory import NOW, case, daily, write_report
+from tests.factory import NOW, case, daily, write_perflog, write_report
 from tests.sites import DAY, EIGHT, Growing, SiteFiles, levels, slow
 
 
@@ -123,6 +123,40 @@ def test_topics_that_become_one_are_all_over_at_the_end(tmp_path: Path) -> None:
         ["worse: no data 2 series of a"],
         [],
         ["recovered: no data 2 series of a", "recovered: no data a fpp ucx write_bw"],
+    ]
+
+
+def test_a_check_that_fails_on_two_systems_is_a_topic_of_each(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path)
+    for system in ("here", "there"):
+        write_perflog(files.perflogs, daily([1.5] * 4, system=system), system=system)
+        write_report(
+            files.perflogs, [case(system=system, display_name="Other", pattern="p")], system=system
+        )
+    topics: list[Topic] = []
+    said = []
+
+    def follow(system: str | None = None) -> None:
+        nonlocal topics
+        site = files.judge(system=system).snapshot
+        topics, events = changes(topics, site, NOTIFIED)
+        messages = [message_of(each, site, "") for each in events]
+        said.append(sorted((each.kind, each.subject, each.system) for each in messages))
+
+    follow()
+    follow("there")  # says nothing of the other system
+    write_report(files.perflogs, [], system="there")
+    follow("here")
+    follow("there")
+    write_report(files.perflogs, [])
+    follow()
+    name = "Other"
+    assert said == [
+        [("began", name, "here"), ("began", name, "there")],
+        [],
+        [],
+        [("recovered", name, "there")],
+        [("recovered", name, "here")],
     ]
 
 

@@ -71,7 +71,8 @@ def of_preflight(obstacles: Iterable[Obstacle], several: bool) -> Iterator[Alert
         number = len(each.checks)
         stopped = f"{number} check{'' if number == 1 else 's'} not run" if number else ""
         reason = "; ".join(filter(None, (each.why, stopped)))
-        yield Alert(Severity.UNFIT, f"{each.subject}{where}", since=each.when, reason=reason)
+        subject, system = f"{each.subject}{where}", each.system
+        yield Alert(Severity.UNFIT, subject, since=each.when, reason=reason, system=system)
 
 
 def of_session(last: LastSession, missed: timedelta | None = None) -> list[Alert]:
@@ -100,7 +101,7 @@ def of_forgotten(actions: Iterable[Action], system: str, now: datetime) -> Itera
                 f"iobands maintenance end --system {system}"
             )
             about, since = f"maintenance of {system}", each.window.begin
-            yield Alert(Severity.FAILED, about, since=since, reason=reason)
+            yield Alert(Severity.FAILED, about, since=since, reason=reason, system=system)
 
 
 def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:
@@ -108,7 +109,7 @@ def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:
     for each in findings:
         phase = f" in {each.phase}" if each.phase else ""
         reason = f"on {each.system}:{each.partition}{phase}: {each.reason}"
-        yield Alert(Severity.FAILED, each.name, since=each.when, reason=reason)
+        yield Alert(Severity.FAILED, each.name, since=each.when, reason=reason, system=each.system)
 
 
 def _watched(series: Sequence[Series], budget: Budget) -> Iterator[Alert]:

@@ -124,9 +124,17 @@ def changes(
 
 
 def _is_of(alert: Alert, topic: Topic) -> bool:
+    if topic.system and topic.system != _system_of([alert]):
+        return False
     if alert.number is not None and any(each.startswith(_ALERT) for each in topic.members):
         return _numbered(alert) in topic.members
     return not _members([alert]).isdisjoint(topic.members)  # so also what was noted before numbers
+
+
+def _system_of(alerts: Iterable[Alert]) -> str:
+    """Return the system of alerts; empty if they are of several or of none."""
+    found = {name for alert in alerts for name in (alert.system, *(e.system for e in alert.keys))}
+    return found.pop() if len(found := found - {""}) == 1 else ""
 
 
 def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
@@ -168,6 +176,7 @@ def _begun(alerts: Sequence[Alert], now: datetime) -> Topic:
         quiet=quiet,
         falls=len(_events(alerts, snapshot.FELL)),
         found=len(_events(alerts, snapshot.CAUSED)),
+        system=_system_of(alerts),
         certain=all(each.certainty in (None, Certainty.CERTAIN) for each in alerts),
     )
 
@@ -180,6 +189,7 @@ def _followed(topic: Topic, alerts: Sequence[Alert], now: datetime) -> tuple[str
     is_due = not topic.reminded and now - topic.began >= _REMIND
     if not today.quiet and _is_worse(topic, today):
         kept = {"id": topic.id, "members": members, "began": topic.began, "events": topic.events}
+        kept |= {"system": topic.system}
         kept |= {"certain": topic.certain or today.certain, "reminded": topic.reminded or is_due}
         return WORSE, replace(today, **kept)
     if today.quiet or not topic.sent:
@@ -224,8 +234,12 @@ def _events(alerts: Iterable[Alert], kind: str) -> list[AlertEvent]:
 def _is_over(topic: Topic, site: Snapshot) -> bool:
     """Return whether a topic without alerts is over; without its series that is not known.
 
-    A series that is superseded has samples, and no place in the snapshot.
+    Nor is it known without its system. A series that is superseded has samples, and no place in the
+    snapshot.
     """
+    systems = {each.key.system for each in (*site.series, *site.retired)}
+    if topic.system and topic.system not in systems | {each.system for each in site.alerts}:
+        return False
     named = {each for each in topic.members if not each.startswith((_NAME, _ALERT))}
     if named.isdisjoint(each.name for each in (*site.series, *site.retired)):
         fields = SeriesKey.__dataclass_fields__
@@ -305,15 +319,17 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
 def _alert_of(event: Event, site: Snapshot) -> tuple[str, int | None]:
     """Return the system of a topic and, if it is one alert with a number, that number.
 
-    Without series, such as of a check that failed, it is the only system of the site.
+    A topic of no system, such as a session that failed, is of the only system of the site.
     """
     numbered = [each for each in event.topic.members if each.startswith(_ALERT)]
     if len(numbered) == 1:
         system, _, number = numbered[0].removeprefix(_ALERT).rpartition(":")
         return system, int(number)
-    systems = {key.system for alert in event.alerts for key in alert.keys}
-    systems = systems or {each.key.system for each in (*site.series, *site.retired)}
-    return (systems.pop() if len(systems) == 1 else ""), None
+    if system := event.topic.system or _system_of(event.alerts):
+        return system, None
+    systems = {each.key.system for each in (*site.series, *site.retired)}
+    is_one = len(systems) == 1 and not any(alert.keys for alert in event.alerts)
+    return (systems.pop() if is_one else ""), None
 
 
 def _headline(event: Event, site: Snapshot) -> str:

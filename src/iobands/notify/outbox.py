@@ -188,6 +188,8 @@ class Topic(_Written, frozen=True):
     #: How often the cause of its alerts was found or withdrawn; None of an earlier version.
     found: _Count | None = None
     certain: bool = True
+    #: Empty if it is of several systems, or of none.
+    system: str = ""
     #: What earlier messages had: who got one of them gets all that follow.
     severities: tuple[_Known, ...] = ()
 
