@@ -23,6 +23,7 @@ from iobands.snapshot import (
     CauseKind,
     Certainty,
     Member,
+    Obstacle,
     Severity,
     Snapshot,
 )
@@ -394,6 +395,74 @@ def test_a_message_of_the_past_still_leads_to_its_alert(tmp_path: Path) -> None:
     assert [(each.kind, each.alert, each.page) for each in pages] == [
         ("began", 1, "https://here/alerts/here-1.html"),
         ("recovered", 1, "https://here/alerts/here-1.html"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [("resolve", "resolved"), ("rebaseline", "rebaselined"), ("retire", "retired")],
+)
+def test_what_a_person_ended_has_not_recovered(kind: str, word: str, tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (15, 0.6)))
+    topics, (event,) = changes([], site.after(120), NOTIFIED)
+    began = message_of(event, site.again(), "")
+    site.does(kind, force=True)
+    _, (event,) = changes(topics, site.again(), NOTIFIED)
+    over = message_of(event, site.again(), "")
+    assert (over.kind, over.title) == ("recovered", f"{word}: degraded 1 disk fpp write_bw")
+    assert f"\nHow it ended: {word} by jane: a reason\n" in over.text
+    # filters find it by the fields with which it began
+    assert (over.subject, over.since) == (began.subject, began.since)
+    assert (over.subject, over.system, over.alert) == ("disk fpp write_bw", "here", 1)
+    assert over.since == (NOW - 14.25 * DAY).isoformat()
+
+
+def test_a_suspicion_that_became_an_alert_has_not_recovered(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (15, 0.75)))
+    topics: list[Topic] = []
+    said = []
+    for day in range(106, 110):
+        topics, events = changes(topics, site.after(day), NOTIFIED | {"watch"})
+        messages = [message_of(each, site.again(), "") for each in events]
+        said += [
+            (each.kind, each.title.split(",")[0], each.text.split(";")[0]) for each in messages
+        ]
+    kinds, titles, texts = zip(*said, strict=True)
+    assert kinds == ("began", "recovered", "began")
+    assert titles == (
+        "began: watch disk fpp write_bw",
+        "replaced: watch disk fpp write_bw",
+        "began: degraded 1 disk fpp write_bw",
+    )
+    assert texts[1] == "disk fpp write_bw goes on as degraded 1 disk fpp write_bw"
+
+
+def test_an_alert_that_became_part_of_another_has_not_recovered(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
+    (alert,) = [each for each in site.alerts if each.number == 1]
+    second = replace(alert, number=2, members=alert.members[:1], subject="a fpp ofi write_bw")
+    topics, _ = changes([], replace(site, alerts=(alert, second)), NOTIFIED)
+    merged = replace(site, past=(replace(second, ended=NOW, end="merged into 1"),))
+    _, (event,) = changes(topics, merged, NOTIFIED)
+    over = message_of(event, merged, "")
+    assert over.title == "replaced: degraded 2 a fpp ofi write_bw"
+    assert over.text.startswith(
+        "2 a fpp ofi write_bw goes on as degraded 1 a writes (4 of 4 series); known since\n"
+    )
+
+
+def test_series_without_samples_have_not_recovered_where_their_file_system_is_unfit(
+    tmp_path: Path,
+) -> None:
+    files, sent = SiteFiles(tmp_path).write(daily([1.5] * 30, last=5.25)), Sent()
+    site = files.read()
+    assert sent.of(site) == ["began: no data disk fpp write_bw"]
+    (series,) = site.series
+    unfit = Obstacle("disk", "here", "local", "not mounted", NOW, (), frozenset({series.key}))
+    alert = Alert(Severity.UNFIT, "disk", reason="not mounted", system="here")
+    assert sent.of(replace(site, alerts=(alert,), obstacles=(unfit,))) == [
+        "replaced: no data disk fpp write_bw",
+        "began: unfit disk",
     ]
 
 

@@ -274,8 +274,13 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     lines += [line for alert in event.alerts[:_MOST_ALERTS] for line in _of_alert(alert, site)]
     if (hidden := len(event.alerts) - _MOST_ALERTS) > 0:
         lines.append(f"and {hidden} more")
+    system, number = _alert_of(event, site)
+    alike = (each for each in (*event.alerts, *site.past) if each.system == system)
+    own = next((each for each in alike if number and each.number == number), None)
+    word, headline = event.kind, _headline(event, own, site)
     if event.kind == ENDED:
-        lines += _recovered(topic, site)
+        word, *said = _ending(topic, own, headline, site)
+        lines += said
     elif event.alerts and (first := event.alerts[0]).members:
         # of samples that are missing, a series says more than the alert
         step = views.command_on(first, site, "explain")
@@ -285,23 +290,21 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         if not first.reason:
             known = views.command_on(first, site, "acknowledge", "--reason TEXT")
             lines += [f"If known: {known}"]
-    system, number = _alert_of(event, site)
     when = f"{system}, at" if system else "at"
     when = f"{when} {views.time_text(site.now)} UTC; all times are UTC"
     lines += ["", views.summary(site), when]
-    alike = (each for each in (*event.alerts, *site.past) if each.system == system)
-    if number and (alert := next((each for each in alike if each.number == number), None)):
-        page = views.address_of(alert, page)
+    page = views.address_of(own, page) if own else page
     lines += [page] if page else []
-    members = (member for alert in event.alerts for member in alert.members)
+    alerts = event.alerts or ((own,) if own else ())
+    members = (member for alert in alerts for member in alert.members)
     labels = (printable(member.series.label) for member in members)
-    worst = event.alerts[0] if event.alerts else None
+    worst = alerts[0] if alerts else None
     return Message(
         id=event.id,
         cause=topic.id,
         kind=event.kind,
         severity=topic.severity,
-        title=f"{event.kind}: {topic.severity} {_headline(event, site)}",
+        title=f"{word}: {topic.severity} {headline}",
         text=views.fitted(lines, views.MAIL_WIDTH),
         when=site.now.isoformat(),
         page=page,
@@ -332,11 +335,16 @@ def _alert_of(event: Event, site: Snapshot) -> tuple[str, int | None]:
     return (systems.pop() if is_one else ""), None
 
 
-def _headline(event: Event, site: Snapshot) -> str:
-    if len(event.alerts) != 1:
-        return event.topic.title
-    said = [printable(each) for each in views.details(event.alerts[0], site, short=True)[:2]]
-    return ", ".join([views.named(event.alerts[0], site), *filter(None, said)])[:180]
+def _headline(event: Event, own: Alert | None, site: Snapshot) -> str:
+    """Return what a message is about, in a title: of its one alert, also what is known of it."""
+    if len(event.alerts) == 1:
+        said = [printable(each) for each in views.details(event.alerts[0], site, short=True)[:2]]
+        words = [views.named(event.alerts[0], site), *filter(None, said)]
+    elif own and not event.alerts:
+        words = [views.named(own, site, counted=False)]
+    else:
+        words = [event.topic.title]
+    return ", ".join(words)[:180]
 
 
 def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:
@@ -352,11 +360,26 @@ def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:
             yield f"  and {hidden} more"
 
 
-def _recovered(topic: Topic, site: Snapshot) -> Iterator[str]:
-    """Yield since when a topic was known, and how it ended."""
-    since = views.day_text(topic.began, site.now)
-    yield f"{topic.title} is no longer {topic.severity}; known since {since}"
-    mine = [each.identity for each in site.past if _numbered(each) in topic.members]
+def _ending(topic: Topic, own: Alert | None, name: str, site: Snapshot) -> Iterator[str]:
+    """Yield a word for how a topic ended, then since when it was known, and more about its end.
+
+    It is `replaced` if its series now have a graver alert, or no sample for another reason.
+    """
+    since = f"known since {views.day_text(topic.began, site.now)}"
+    end = own.end if own and snapshot.MERGED not in own.end else ""
+    keys = {each.key for each in site.series if each.name in topic.members}
+    if topic.kind == "missing":
+        after = [f"{Severity.UNFIT.value} {e.subject}" for e in site.obstacles if keys & e.keys]
+    else:
+        graver = [e for e in site.alerts if _RANK[e.severity.value] <= _RANK[topic.severity]]
+        after = [f"{e.severity.value} {views.named(e, site)}" for e in graver if keys & e.keys]
+    if after and not end:
+        yield "replaced"
+        yield printable(f"{name} goes on as {'; '.join(after)}; {since}")
+    else:
+        is_retired = not keys and any(each.name in topic.members for each in site.retired)
+        yield end or ("retired" if is_retired else ENDED)
+        yield f"{name} is no longer {topic.severity}; {since}"
     for entry in site.ledger.entries:
-        if entry.identity in mine:
+        if own and entry.identity == own.identity:
             yield printable(f"How it ended: {entry.ending}")
