@@ -19,7 +19,7 @@ import pytest
 from msgspec.structs import replace
 
 from iobands.model import FileError
-from iobands.notify import deliver, outbox
+from iobands.notify import channels, deliver, outbox
 from iobands.notify.deliver import attempt, ping, report, send
 from iobands.notify.outbox import (
     NOTIFIED,
@@ -293,6 +293,48 @@ def test_a_server_that_never_ends_its_answer(monkeypatch: pytest.MonkeyPatch) ->
         assert attempt(lambda: goes_on.wait() and None) == "did not end within 0.2 s"
     finally:
         goes_on.set()
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_sent"),
+    [
+        ("200 OK\r\nContent-Length: 9\r\n\r\n{}", True),  # the rest never comes
+        ("200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", True),
+        ("204 No Content\r\n\r\n", True),
+        ("302 Found\r\nContent-Length: 0\r\n\r\n", False),  # without a place
+        ("304 Not Modified\r\n\r\n", False),
+        ("429 Too Many Requests\r\nContent-Length: 0\r\n\r\n", False),
+        ("", False),
+    ],
+)
+def test_the_status_of_an_answer_says_whether_a_message_was_accepted(
+    answer: str, is_sent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            asked, _ = server.accept()
+            with asked:
+                while b'"iobands-message/1"' not in asked.recv(65536):
+                    pass
+                asked.sendall(f"HTTP/1.1 {answer}".encode() if answer else b"")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/hook"
+        said = attempt(lambda: send(channel("webhook", url=url), MESSAGE))
+        thread.join()
+    assert (said == "") is is_sent
+
+
+def test_what_a_command_leaves_running_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channels, "_MAIL_SECONDS", 5)
+    kept = tmp_path / "kept"
+    send(channel("command", command=["/bin/sh", "-c", f"cat > {kept}; sleep 20 &"]), MESSAGE)
+    assert msgspec.json.decode(kept.read_bytes(), type=Message) == MESSAGE
 
 
 def test_a_command_gets_the_message(tmp_path: Path) -> None:

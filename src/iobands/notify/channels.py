@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
+from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Final, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -36,7 +37,9 @@ from iobands.notify.outbox import (
 
 _SECONDS: Final = 30
 _MAIL_SECONDS: Final = 60
+_ACCEPTED: Final = range(200, 300)
 _MOST_BYTES: Final = 32 << 20  # of an answer: a hundred issues have less
+_MOST_ERRORS: Final = 4096  # bytes of what a command says
 _QUOTE: Final = "'"
 _ESCAPED: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _TRUSTED: Final = "to none if the network is trusted"
@@ -78,13 +81,17 @@ def call(method: str, url: str, **options: Any) -> str:  # noqa: ANN401
     """
     # A redirection would hand the token to another server.
     options |= {"allow_redirects": False, "stream": True}
+    content = b""
     try:
-        with requests.request(method, url, timeout=_SECONDS, **options) as answer:
+        with (
+            requests.request(method, url, timeout=_SECONDS, **options) as answer,
+            suppress(urllib3.exceptions.HTTPError),  # its status is known
+        ):
             content = answer.raw.read(_MOST_BYTES, decode_content=True)
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
         raise SendError(f"{_host(url)}: {type(error).__name__}") from None
     said = content.decode(errors="replace")
-    if not answer.ok or answer.is_redirect:
+    if answer.status_code not in _ACCEPTED:
         raise SendError(f"{_host(url)}: HTTP status {answer.status_code}: {said}")
     return said
 
@@ -195,13 +202,20 @@ def hand_to(command: Sequence[str], content: bytes) -> None:
     """
     program = command[0]
     try:
-        done = subprocess.run(
-            command, input=content, capture_output=True, timeout=_MAIL_SECONDS, check=False
-        )
+        with TemporaryFile() as errors:  # at a pipe, what it leaves running would be waited for
+            done = subprocess.run(
+                command,
+                input=content,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                timeout=_MAIL_SECONDS,
+                check=False,
+            )
+            errors.seek(0)
+            said = errors.read(_MOST_ERRORS).decode(errors="replace").strip()
     except OSError as error:
         raise SendError(f"{program}: {error.strerror}") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip()
         raise SendError(f"{program} ended with status {done.returncode}{said and f': {said}'}")
 
 
