@@ -435,6 +435,25 @@ def test_a_torn_file_is_named_and_the_rest_is_sent(site: Path, web: Web) -> None
     assert "move it away" in said
 
 
+def test_what_waits_for_a_channel_that_is_gone_is_removed_at_once(site: Path, web: Web) -> None:
+    hook = {"type": "webhook", "url": web.url}
+    web.status = 500
+    configure(site, a=hook)
+    assert call("notify")[0] == 3
+    (first,) = (site / "outbox").glob("*.a.json")
+    (site / "outbox" / "x-1.a.json").write_bytes(first.read_bytes())
+    web.status = 200
+    configure(site, b=hook)
+    status, said = call("notify")
+    assert (status, len(web.asked)) == (3, 1)
+    assert "no longer has the channel a; put it back, or remove outbox/*.a.json;" in said
+    found = [*(site / "outbox").glob("*.a.json")]
+    assert len(found) == 2
+    for each in found:
+        each.unlink()
+    assert call("notify") == (0, "")
+
+
 def test_without_settings_it_says_what_they_are_for(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="no such file; write one that names"):
         read_settings(tmp_path / "notify.yaml")

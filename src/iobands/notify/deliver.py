@@ -79,7 +79,8 @@ def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> 
             error = attempt(partial(_send_once, channel, entry.message, reached))
         else:
             error = f"config/notify.yaml no longer has the channel {entry.channel}"
-            error = f"{error}; remove {entry.path}"
+            waiting = outbox.directory / f"*.{entry.channel}.json"
+            error = f"{error}; put it back, or remove {waiting}"
         failed |= set() if reached else {entry.channel}
         sent = datetime.now(timezone.utc).isoformat() if reached else None
         tried = replace(tried, error=error, sent=sent)
