@@ -161,6 +161,19 @@ def test_a_check_that_fails_on_two_systems_is_a_topic_of_each(tmp_path: Path) ->
     ]
 
 
+def test_what_a_compiler_says_makes_no_message_that_a_service_refuses(tmp_path: Path) -> None:
+    """GitHub takes 65,536 characters, Teams 28 KB."""
+    files = SiteFiles(tmp_path).write(daily([1.5] * 4))
+    reason = f"{'é' * 50_000}: do this"
+    checks = [case(display_name=f"C{n}", pattern=f"p{n}", fail_reason=reason) for n in range(10)]
+    write_report(files.perflogs, checks)
+    site = files.read()
+    (event,) = changes([], site, NOTIFIED)[1]
+    text = message_of(event, site, "").text
+    assert text.count(": do this\n") == 10
+    assert len(text.encode()) < 28_000
+
+
 def test_one_session_under_a_wrong_clock_puts_no_reminder_off_for_years(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
     sent = Sent()

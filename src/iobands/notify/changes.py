@@ -265,6 +265,7 @@ def _numbered(alert: Alert) -> str:
 
 _MOST_ALERTS: Final = 10
 _MOST_SERIES: Final = 20
+_MOST_REASON: Final = 1000  # characters
 
 
 def message_of(event: Event, site: Snapshot, page: str) -> Message:
@@ -349,6 +350,8 @@ def _headline(event: Event, own: Alert | None, site: Snapshot) -> str:
 
 def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:
     said = "  ".join(printable(each) for each in views.details(alert, site) if each)
+    if len(said) > _MOST_REASON:  # services refuse long messages; a remedy is at the end
+        said = f"{said[: _MOST_REASON // 2]} … {said[-_MOST_REASON // 2 :]}"
     yield f"{alert.severity.value}  {views.named(alert, site)}  {said}"
     if cause := views.cause_text(alert, site):
         yield printable(f"Cause: {cause}")
