@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from rich.console import Console
 
 from iobands.notify.changes import changes, message_of
 from iobands.notify.channels import as_mail
@@ -28,6 +29,7 @@ from iobands.snapshot import (
     Snapshot,
 )
 from iobands.snapshot import Cause as FoundCause
+from iobands.views.digest import digest_text
 from tests.factory import NOW, case, daily, write_perflog, write_report
 from tests.sites import DAY, EIGHT, Growing, SiteFiles, levels, slow
 
@@ -159,6 +161,30 @@ def test_a_check_that_fails_on_two_systems_is_a_topic_of_each(tmp_path: Path) ->
         [("recovered", name, "there")],
         [("recovered", name, "here")],
     ]
+
+
+def test_missing_samples_are_said_with_their_system_if_there_are_several(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path)
+    rows = {
+        (system, last): [
+            row
+            for pattern in ("fpp", "ssf")
+            for row in daily([1.5] * 30, last=last, pattern=pattern, system=system)
+        ]
+        for system in ("here", "there")
+        for last in (5.25, 0.25)
+    }
+    sent = Sent()
+    files.write([*rows["here", 5.25], *rows["there", 5.25]])
+    text = digest_text(files.read(), Console(width=80, height=24))
+    for system in ("here", "there"):
+        assert f"no data  2 series of disk system={system} " in text
+    assert sorted(sent.of(files.read())) == [
+        "began: no data 2 series of disk system=here",
+        "began: no data 2 series of disk system=there",
+    ]
+    files.write([*rows["here", 0.25], *rows["there", 5.25]])
+    assert sent.of(files.read()) == ["recovered: no data 2 series of disk system=here"]
 
 
 def test_what_a_compiler_says_makes_no_message_that_a_service_refuses(tmp_path: Path) -> None:

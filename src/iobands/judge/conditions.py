@@ -128,11 +128,11 @@ def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Itera
         reason = each.status.missing
         if reason and each.status.state is State.NO_DATA and each.key not in explained:
             found[each.key.system, each.key.file_system or "", reason].append(each)
-    for (_, file_system, reason), alike in found.items():
+    for (system, file_system, reason), alike in found.items():
         subject = alike[0].label if len(alike) == 1 else f"{len(alike)} series of {file_system}"
         since = min((each.status.when for each in alike if each.status.when), default=None)
         members = tuple(Member(each) for each in alike)
-        yield Alert(Severity.NO_DATA, subject, members, since, reason=reason)
+        yield Alert(Severity.NO_DATA, subject, members, since, reason=reason, system=system)
 
 
 def _transients(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:

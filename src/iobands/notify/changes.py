@@ -344,7 +344,7 @@ def _headline(event: Event, own: Alert | None, site: Snapshot) -> str:
     elif own and not event.alerts:
         words = [views.named(own, site, counted=False)]
     else:
-        words = [event.topic.title]
+        words = [views.at_system(event.topic.title, event.topic.system, site)]
     return ", ".join(words)[:180]
 
 

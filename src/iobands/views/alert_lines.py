@@ -147,12 +147,14 @@ def title(alert: Alert | LedgerEntry, site: Snapshot) -> str:
     Each system has its own numbers, and only the label of a series may name it.
     """
     said = subject(alert) if isinstance(alert, Alert) else alert.subject
+    return at_system(said, alert.system, site)
+
+
+def at_system(said: str, system: str, site: Snapshot) -> str:
+    """Return `said` with the system that it is about, if there are several and it names none."""
     several = len({each.key.system for each in (*site.series, *site.retired)}) > 1
-    return f"{said} system={alert.system}" if several and _is_bare(alert, said) else said
-
-
-def _is_bare(alert: Alert | LedgerEntry, said: str) -> bool:
-    return alert.number is not None and f"system={alert.system}" not in said.split()
+    is_named = re.search(rf"\b(system=|on |maintenance of ){re.escape(system)}(?![^\s:])", said)
+    return f"{said} system={system}" if several and system and not is_named else said
 
 
 def command_on(alert: Alert, site: Snapshot, command: str, options: str = "") -> str:
