@@ -54,6 +54,15 @@ def test_a_file_of_romio_gives_way_to_the_command_line(ask, hints_file):
     assert (hints["mpiio"][BUFFER], hints["mpiio"]["romio_ds_write"]) == ("8388608", "disable")
 
 
+def test_a_line_of_a_file_of_romio_has_any_length(ask, hints_file):
+    with hints_file.open("w") as file:
+        file.write(f"# {'comment ' * 1000}\r\n{' ' * 2000}{BUFFER}{' ' * 2000}1048576\r\n")
+        file.write("romio_ds_write\tdisable")
+    done, hints = ask("--require-hints", env={"ROMIO_HINTS": str(hints_file)})
+    assert done.status == 0, done.err
+    assert (hints["mpiio"][BUFFER], hints["mpiio"]["romio_ds_write"]) == ("1048576", "disable")
+
+
 def test_mpich_mpiio_hints_come_first_where_their_pattern_fits(ask, hints_file):
     done, hints = ask(
         f"--hint={BUFFER}=8388608",

@@ -1,15 +1,16 @@
 !> MPI-IO hints from the environment: the file that ROMIO_HINTS names, and MPICH_MPIIO_HINTS of
 !> Cray's MPI. Few MPI libraries read both; benchio does, and passes the hints to any library.
 module benchio_hint_environment
-   use, intrinsic :: iso_c_binding, only: c_int, c_null_char
    use benchio_environment, only: variable
    use benchio_errors, only: error_t, fail
-   use benchio_posix_api, only: shim_is_regular
    use benchio_task, only: hint_t
+   use benchio_text_file, only: read_text
    implicit none(type, external)
    private
 
    public :: add_hints_of_environment
+
+   character(len=*), parameter :: blanks = " "//achar(9)//achar(13)
 
 contains
 
@@ -56,56 +57,44 @@ contains
       character(len=*), intent(in) :: path
       type(hint_t), allocatable, intent(inout) :: hints(:)
       type(error_t), allocatable, intent(out) :: error
-      character(len=1024) :: line
-      character(len=256) :: message
-      character(len=:), allocatable :: rest
-      logical :: is_directory
-      integer :: unit, status, cut
+      character(len=:), allocatable :: text, line, rest
+      integer :: first, last, cut
 
       if (len(path) == 0) return
-      ! gfortran reads a directory as an empty file.
-      inquire (file=path//"/.", exist=is_directory)
-      if (is_directory) then
-         call fail(error, "ROMIO_HINTS: "//path//" cannot be read: it is a directory")
+      call read_text(path, text, error)
+      if (allocated(error)) then
+         error%text = "ROMIO_HINTS: "//path//" cannot be read: "//error%text
          return
       end if
-      ! A pipe would be waited for, here or by the MPI library.
-      if (shim_is_regular(path//c_null_char) == 0_c_int) then
-         call fail(error, "ROMIO_HINTS: "//path//" cannot be read: it is not a regular file")
-         return
-      end if
-      open (newunit=unit, file=path, action="read", status="old", iostat=status, iomsg=message)
-      do while (status == 0)
-         read (unit, "(a)", iostat=status, iomsg=message) line
-         if (status /= 0) exit
-         line = without_blanks(line)
-         if (line == "" .or. line(1:1) == "#") cycle
-         cut = scan(line, " "//achar(9))
-         if (line(cut:) == "") then
-            call fail(error, "ROMIO_HINTS: "//path//" has a line without a value: "//trim(line))
-            exit
+      first = 1
+      do while (first <= len(text))
+         last = first + index(text(first:)//new_line("a"), new_line("a")) - 2
+         line = without_blanks(text(first:last))
+         first = last + 2
+         if (line == "") cycle
+         if (line(1:1) == "#") cycle
+         cut = scan(line, blanks)
+         if (cut == 0) then
+            call fail(error, "ROMIO_HINTS: "//path//" has a line without a value: "//line)
+            return
          end if
          rest = without_blanks(line(cut:))
-         if (scan(rest, " "//achar(9)) > 0) then
+         if (scan(rest, blanks) > 0) then
             call fail(error, "ROMIO_HINTS: "//path//" has a line with more than a key and a " &
-                      //"value: "//trim(line))
-            exit
+                      //"value: "//line)
+            return
          end if
          hints = [hints, hint_t(key=line(:cut - 1), value=rest)]
       end do
-      if (status > 0) call fail(error, "ROMIO_HINTS: "//path//" cannot be read: "//trim(message))
-      if (status > 0) return
-      close (unit, iostat=status, iomsg=message)
-      if (status /= 0) call fail(error, "ROMIO_HINTS: "//path//": "//trim(message))
    end subroutine read_romio_file
 
-   !> A text without leading and trailing blanks and tabs.
+   !> A text without leading and trailing blanks, tabs and carriage returns.
    pure function without_blanks(text) result(res)
       character(len=*), intent(in) :: text
       character(len=:), allocatable :: res
 
-      res = text(verify(text//"x", " "//achar(9)):)
-      res = res(:verify(res, " "//achar(9), back=.true.))
+      res = text(verify(text//"x", blanks):)
+      res = res(:verify(res, blanks, back=.true.))
    end function without_blanks
 
    !> Parses `PATTERN:KEY=VALUE:KEY=VALUE,PATTERN:...`
