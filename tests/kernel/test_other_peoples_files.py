@@ -122,6 +122,19 @@ def test_figures_of_a_read_do_not_replace_the_data_of_a_later_layer(benchio):
         assert data.read_bytes() == before
 
 
+@pytest.mark.parametrize("option", ["--result", "--ranks"])
+def test_a_refused_run_leaves_no_file_of_figures(benchio, option):
+    for path in ("unstriped/proc000000.dat", "unstriped/../unstriped/proc000001.dat"):
+        done = benchio.run(*RUN, "proc", "unstriped", f"{option}={path}", ranks=2)
+        assert done.status == 1
+        assert "is requested for results, but is a data file of the layer proc" in done.messages[0]
+    done = benchio.run(*RUN, "proc", "unstriped", "--result=new", "--ranks=no such/directory")
+    assert (done.status, len(done.messages)) == (1, 1)
+    done = benchio.run(*RUN, "proc", "unstriped", "--result=new", "--ranks=./new")
+    assert (done.status, len(done.messages)) == (1, 1)
+    assert not [path for path in benchio.cwd.rglob("*") if path.is_file()]
+
+
 @pytest.mark.parametrize("where", ["/dev/stdout", "/dev/stderr", "/dev/full", "/dev/null", "."])
 @pytest.mark.parametrize("option", ["--result", "--ranks"])
 def test_figures_need_a_file_of_their_own_before_anything_is_measured(benchio, option, where):

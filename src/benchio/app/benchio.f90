@@ -78,10 +78,10 @@ contains
             return
          end if
          call prepare(all, error)
-      end if
-      if (.not. allocated(error)) then
-         call all%limit%start(all%asked%max_seconds)
-         call all%run_all(error)
+         if (.not. allocated(error)) then
+            call all%limit%start(all%asked%max_seconds)
+            call all%run_all(error)
+         end if
          call all%results%finish(trouble)
          call keep_first(error, trouble)
          call all%rank_times%finish(trouble)

@@ -6,7 +6,7 @@ module benchio_text_file
    use benchio_posix_api, only: c_ftruncate, iovec_t, mode_existing, mode_replacing, shim_errno, &
                                 shim_is_regular
    use benchio_posix_file, only: close_file, move_vectors, open_file
-   use benchio_posix_path, only: get_file_size, system_failure
+   use benchio_posix_path, only: get_file_size, remove_file, system_failure
    use benchio_text, only: to_text
    implicit none(type, external)
    private
@@ -18,6 +18,8 @@ module benchio_text_file
       !> Whether it has nothing but what was appended.
       logical :: is_cleared = .false.
       character(len=:), allocatable, private :: path
+      !> Whether `start` made it.
+      logical, private :: is_new = .false.
       integer(c_int), private :: fd = -1_c_int
       integer(int64), private :: bytes = 0_int64
    contains
@@ -71,10 +73,14 @@ contains
       character(len=*), intent(in) :: path
       type(error_t), allocatable, intent(out) :: error
 
-      if (shim_is_regular(path//c_null_char) == 0_c_int) then
+      integer(c_int) :: before
+
+      before = shim_is_regular(path//c_null_char)
+      if (before == 0_c_int) then
          call fail(error, path//" is not a regular file")
          return
       end if
+      self%is_new = before < 0_c_int
       self%path = path
       call open_file(path, mode_replacing, self%fd, error)
    end subroutine start
@@ -105,11 +111,16 @@ contains
       if (.not. allocated(error)) self%bytes = self%bytes + size(letters)
    end subroutine append
 
+   !> Closes the file. One that `start` made goes if the run was refused before `clear`.
    subroutine finish(self, error)
       class(line_file_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
 
-      if (self%fd >= 0) call close_file(self%fd, self%path, error)
+      if (self%fd < 0) return
+      call close_file(self%fd, self%path, error)
+      if (self%is_new .and. .not. self%is_cleared) call remove_file(self%path, trouble)
+      call keep_first(error, trouble)
    end subroutine finish
 
 end module benchio_text_file
