@@ -6,6 +6,9 @@ Pure functions of an entry of `programs` in the site configuration (contract 4);
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+#: IOR and mdtest take it for the end of a path, and write to what stands before it.
+PATH_SEPARATOR = "@"
+
 OnPath = Callable[[str], str | None]
 
 
@@ -36,4 +39,12 @@ def how_to_provide(name: str) -> str:
     return (
         f"{name}: put it on PATH, or name its path, modules or Spack spec in the site "
         f"configuration, under 'programs'"
+    )
+
+
+def how_to_name(name: str, path: str) -> str:
+    """That the program cannot write to this path, and the remedy, in one line."""
+    return (
+        f"unusable path: {name} would cut {path} at the {PATH_SEPARATOR}: name another path of the "
+        "file system in the site configuration, such as a link"
     )

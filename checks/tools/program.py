@@ -42,6 +42,9 @@ class ProgramMixin(rfm.RegressionTestPlugin):
         found = programs.find(self.program, entry, shutil.which)
         if found is None:
             self.skip_as_not_installed(programs.how_to_provide(self.program))
+        path = self.file_system_settings["path"]
+        if programs.PATH_SEPARATOR in path:
+            self.skip_because(programs.how_to_name(self.program, path))
         self.program_path = found.command
         if found.spack:
             self.load_program = [self.spack.load_command]

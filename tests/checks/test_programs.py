@@ -105,6 +105,25 @@ def test_the_jobs_of_a_site_with_modules(tools, tmp_path):
     assert [line for line in script.splitlines() if "load" in line] == ["load_modules ior ior/9"]
 
 
+@pytest.mark.machine
+def test_no_program_is_run_on_a_path_that_it_would_cut(tools, tmp_path):
+    disk = tmp_path / "ann@uni.example"
+    disk.mkdir()
+    tools.add_local_system(
+        "here",
+        {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
+        {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
+        programs={name: {"path": "/bin/false"} for name in ("ior", "mdtest", "io500.sh")},
+    )
+    tools.reframe("--system=here", "-r", "-n", "IorFPP|Mdtest|Io500")
+    ran = [case for case in tools.test_cases("here") if case["display_name"][:3] != "Env"]
+    assert {(case["result"], case["skip_reason"]) for case in ran} == {
+        ("skip", f"unusable path: {name} would cut {disk} at the @: name another path of the file "
+         "system in the site configuration, such as a link")
+        for name in ("ior", "mdtest", "io500.sh")
+    }  # fmt: skip
+
+
 def test_what_helps_is_one_line():
     assert "\n" not in how_to_provide("ior")
 
