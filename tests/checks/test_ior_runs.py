@@ -138,9 +138,10 @@ def test_a_verification_that_cannot_fail_fails_the_run(site, tmp_path_factory):
 
 
 @needs_ior
-def test_a_verification_that_is_asked_to_end_is_the_last_launch(site, tmp_path_factory):
+@pytest.mark.parametrize("launch", ["ior-verify-1", "ior-control-2"])
+def test_a_verification_that_is_asked_to_end_is_the_last_launch(site, tmp_path_factory, launch):
     # As Slurm asks the processes, and not the script, when the time limit is near.
-    body = 'case " $* " in *" -R "*) exit 143 ;; esac; exec "$real" "$@"'
+    body = f'case "$*" in *{launch}.json*) exit 143 ;; esac; exec "$real" "$@"'
     env = with_in_front(tmp_path_factory.mktemp("bin"), "ior", body)
     assert run(site, "-n", "IorFPP", "-E", "api == 'posix'", env=env).returncode == 1
     assert "exit status 143 (asked to end" in reason(site)
@@ -175,6 +176,19 @@ def test_each_pattern_of_mdtest(site, disk):
     gib = {row["pattern"]: float(row["gib"]) for row in rows}
     assert gib == {name: 100 * 3901 / 2**30 if name in verified else 0 for name in patterns}
     assert not list(disk.iterdir())
+
+
+@needs_mdtest
+def test_a_control_that_is_asked_to_end_is_the_last_launch(site, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("bin")
+    # Of two repeats, the third read is the one of a spoilt file.
+    body = f'''case " $* " in *" -X "*) echo >>{directory}/reads ;; esac
+case "$(wc -l <{directory}/reads) $*" in "3 "*" -X "*) exit 143 ;; esac
+exec "$real" "$@"'''
+    env = with_in_front(directory, "mdtest", body)
+    (directory / "reads").touch()
+    assert run(site, "-n", "Mdtest", "-E", "difficulty == 'hard'", env=env).returncode == 1
+    assert "exit status 143 (asked to end" in reason(site)
 
 
 @needs_mdtest

@@ -198,9 +198,10 @@ class IorBase(IoBase, ProgramMixin):
             if wrong:
                 problems.append(f"verification, repeat {repeat}: {wrong}")
         control = read_output(stage / f"ior-control-{self.repeats}.out")
+        status = read_output(stage / f"ior-control-{self.repeats}.status").strip()
         if not problems and not result.complains(control):
             problems.append(
                 "verification: proves nothing, as IOR does not report data with another signature "
-                "either"
+                f"either (exit status {status})"
             )
         return problems

@@ -22,18 +22,22 @@ measure() {
 }
 
 measure_once() {
-    local signature=$((RANDOM * 32768 + RANDOM + 1)) status
+    local signature=$((RANDOM * 32768 + RANDOM + 1))
     phase write "$1" "${write_options[@]}" -w -G "$signature" || return
     leave_page_cache "$1"
     phase read "$1" -r -G "$signature" || return
-    phase verify "$1" -r -R -G "$signature" >"ior-verify-$1.out" 2>&1
+    check verify "$1" "$signature" || return
+    [ "$1" -lt "$2" ] || check control "$1" "$((signature + 1))"
+}
+
+# check NAME REPEAT SIGNATURE: reads and compares; wrong data end no run here.
+check() {
+    local status
+    phase "$1" "$2" -r -R -G "$3" >"ior-$1-$2.out" 2>&1
     status=$?
-    echo "$status" >"ior-verify-$1.status"
+    echo "$status" >"ior-$1-$2.status"
     # 143: the time limit is near, and the end of the script needs the remaining time.
     [ "$status" -ne 143 ] || return "$status"
-    [ "$1" -lt "$2" ] ||
-        phase control "$1" -r -R -G "$((signature + 1))" >"ior-control-$1.out" 2>&1
-    return 0
 }
 
 # phase NAME REPEAT OPTION...

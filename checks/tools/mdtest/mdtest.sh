@@ -22,7 +22,7 @@ measure_once() {
     phase read "$1" -E ${verifies:+-X} || return
     if [ "$1" -eq "$2" ]; then
         read_one_layout
-        [ -z "$verifies" ] || read_a_spoilt_file "$1"
+        [ -z "$verifies" ] || read_a_spoilt_file "$1" || return
     fi
     phase remove "$1" -r
 }
@@ -53,7 +53,10 @@ read_a_spoilt_file() {
     file=$(find "$tree" -type f -name "file.mdtest.$last_process.*" | head -n 1)
     printf spoilt | dd of="$file" conv=notrunc bs=1 seek=8 2>/dev/null
     echo "== phase control $1"
-    launch -E -X "${mdtest_options[@]}" -d "$tree" || :
+    launch -E -X "${mdtest_options[@]}" -d "$tree"
+    local status=$?
+    # As in ior.sh, the time limit is near.
+    [ "$status" -ne 143 ] || return "$status"
 }
 
 # The layout of one file, as the layout of all would take long.
