@@ -21,8 +21,13 @@ _REASONS = [
         r"(?!Abort)\w+\(\d+\)\.*: *(.*)"
     ),
     re.compile(r"(It looks like MPI_INIT failed.*?) for some reason"),
-    # Slurm: about the job, or about the program only, if one of its processes failed.
-    re.compile(r"\*\*\* ((?:JOB|STEP) \S+ ON \S+ CANCELLED AT .*?) \*\*\*"),
+    # Slurm: about the job, or about the program only, if one of its processes failed. A process that
+    # was killed is the cause where it comes first; others are killed as they do not end when asked.
+    re.compile(r"\*\*\* ((?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+ DUE TO .*?) \*\*\*"),
+    re.compile(
+        r"((?<=srun: error: )\S+: tasks? [\d,-]+: (?!Terminated|Exited).+"
+        r"|(?<=\*\*\* )(?:JOB|STEP) \S+ ON \S+ CANCELLED AT .*?(?= \*\*\*))"
+    ),
     # PBS, LSF and Flux, about a job at its time limit.
     re.compile(r"^(=>> PBS: job killed: .*|TERM_\w+: job killed .*)", re.MULTILINE),
     re.compile(r"(job\.exception type=.*)"),
@@ -50,7 +55,7 @@ def how_it_ended(tool: str, status: str, state: str | None, limit: float | None)
         happened = f"exit status {status}" if status else f"{tool} did not end"
         return f"{happened}; the scheduler ended the job: {state} ({within})"
     if status == _TERMINATED:
-        return f"exit status {status} (asked to end: cancelled, or near its {within})"
+        return f"exit status {status} (asked to end: cancelled, near its {within}, or after another process)"
     return f"exit status {status}" if status else f"{tool} did not run to its end"
 
 

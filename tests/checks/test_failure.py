@@ -11,7 +11,7 @@ from checks.base.failure import how_it_ended, reason_in, why_no_output
         ("", "TIMEOUT", "benchio did not end; the scheduler ended the job: TIMEOUT (limit 1800 s)"),
         ("", "NODE_FAIL", "benchio did not end; the scheduler ended the job: NODE_FAIL"),
         ("143", "TIMEOUT", "exit status 143; the scheduler ended the job: TIMEOUT"),
-        ("143", "FAILED", "exit status 143 (asked to end: cancelled, or near its limit 1800 s)"),
+        ("143", "FAILED", "exit status 143 (asked to end: cancelled, near its limit 1800 s, or after"),
         ("1", "FAILED", "exit status 1"),
         ("", "COMPLETED", "benchio did not run to its end"),
         ("", None, "benchio did not run to its end"),
@@ -43,3 +43,22 @@ def test_why_a_job_left_no_output():
 def test_the_words_of_a_scheduler_that_kills_a_job(said):
     around = f"slurmstepd: error: *** {said} ***" if said.startswith("JOB") else said
     assert reason_in(f"some output\n{around}\n") == said
+
+
+# What srun 22.05 printed of two processes of which the second was killed, and of a job at its limit.
+CANCELLED = "slurmstepd-n1: error: *** STEP 44.1 ON n1 CANCELLED AT 2026-11-27T20:52:25{} ***\n"
+ENDED = "srun: error: n1: task 0: Terminated\nsrun: Force Terminated StepId=44.1\n"
+
+
+@pytest.mark.parametrize("how", ["Killed", "Out Of Memory", "Segmentation fault (core dumped)"])
+def test_a_process_that_was_killed_is_named_before_what_slurm_did_then(how):
+    said = f"srun: error: n2: task 1: {how}\n{CANCELLED.format('')}{ENDED}"
+    assert reason_in(said) == f"n2: task 1: {how}"
+
+
+def test_a_process_that_was_killed_by_slurm_is_not_the_cause():
+    killed = "srun: error: n1: tasks 0-1: Killed\n"
+    step = "STEP 44.1 ON n1 CANCELLED AT 2026-11-27T20:52:25"
+    assert reason_in(CANCELLED.format("") + ENDED + killed) == step
+    why = " DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS"
+    assert reason_in(killed + CANCELLED.format(why) + ENDED) == step + why
