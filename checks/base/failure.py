@@ -9,6 +9,13 @@ import re
 # the loader name it, while Open MPI and MPICH above them only report that they cannot continue.
 _REASONS = [
     re.compile(r"^((?:benchio|iobands):.*)", re.MULTILINE),
+    # Slurm, where it names the cause.
+    re.compile(r"\*\*\* ((?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+ DUE TO .*?) \*\*\*"),
+    # IOR and mdtest: 3.3 has `ior` in front, and 4.x calls a failed write a warning before it aborts.
+    # The loader's complaint about a library of LD_PRELOAD ends no program.
+    re.compile(r"^(?:ior )?ERROR: (?!ld\.so: )(.*)", re.MULTILINE),
+    re.compile(r"^(?:ior )?WARNING: (\w+\(.*\) failed.*)", re.MULTILINE),
+    re.compile(r": Process \d+: FAILED in \S+, (.*)"),
     re.compile(r"(error while loading shared libraries: .*)"),
     re.compile(r"(UCX +ERROR .*)"),
     re.compile(r"(PML \w+ cannot be selected)"),
@@ -23,7 +30,6 @@ _REASONS = [
     re.compile(r"(It looks like MPI_INIT failed.*?) for some reason"),
     # Slurm: about the job, or about the program only, if one of its processes failed. A process that
     # was killed is the cause where it comes first; others are killed as they do not end when asked.
-    re.compile(r"\*\*\* ((?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+ DUE TO .*?) \*\*\*"),
     re.compile(
         r"((?<=srun: error: )\S+: tasks? [\d,-]+: (?!Terminated|Exited).+"
         r"|(?<=\*\*\* )(?:JOB|STEP) \S+ ON \S+ CANCELLED AT .*?(?= \*\*\*))"

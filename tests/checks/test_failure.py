@@ -11,7 +11,11 @@ from checks.base.failure import how_it_ended, reason_in, why_no_output
         ("", "TIMEOUT", "benchio did not end; the scheduler ended the job: TIMEOUT (limit 1800 s)"),
         ("", "NODE_FAIL", "benchio did not end; the scheduler ended the job: NODE_FAIL"),
         ("143", "TIMEOUT", "exit status 143; the scheduler ended the job: TIMEOUT"),
-        ("143", "FAILED", "exit status 143 (asked to end: cancelled, near its limit 1800 s, or after"),
+        (
+            "143",
+            "FAILED",
+            "exit status 143 (asked to end: cancelled, near its limit 1800 s, or after",
+        ),
         ("1", "FAILED", "exit status 1"),
         ("", "COMPLETED", "benchio did not run to its end"),
         ("", None, "benchio did not run to its end"),
@@ -62,3 +66,51 @@ def test_a_process_that_was_killed_by_slurm_is_not_the_cause():
     assert reason_in(CANCELLED.format("") + ENDED + killed) == step
     why = " DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS"
     assert reason_in(killed + CANCELLED.format(why) + ENDED) == step + why
+
+
+ABORTED = """\
+ior: aiori-POSIX.c:769: POSIX_Xfer: Assertion `rc >= 0' failed.
+[n1:26948] *** Process received signal ***
+[n1:26948] *** End of error message ***
+srun: error: n1: task 0: Aborted (core dumped)
+"""
+ENDED_BY_MPI = f"""\
+MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD
+with errorcode -1.
+{CANCELLED.format("")}srun: error: n1: task 0: Exited with exit code 255
+"""
+
+
+# What 3.3 and 4.0 print to standard output on a full file system, and MPI to standard error.
+@pytest.mark.parametrize(
+    ("around", "said", "reason"),
+    [
+        (
+            ABORTED,
+            "WARNING: write(26, 0x7f8937eff000, 1048576) failed No space left on device\n"
+            "WARNING: task 0, partial write(), -1 of 1048576 bytes at offset 0\n",
+            "write(26, 0x7f8937eff000, 1048576) failed No space left on device",
+        ),
+        (
+            ENDED_BY_MPI,
+            "ERROR: cannot access explicit, collective, MPI MPI_ERR_IO: input/output error, "
+            "(aiori-MPIIO.c:459)\n",
+            "cannot access explicit, collective, MPI MPI_ERR_IO: input/output error, "
+            "(aiori-MPIIO.c:459)",
+        ),
+        (
+            ENDED_BY_MPI,
+            "WARNING: Task 0, partial write(), 69632 of 200000 bytes at offset 0\n"
+            "ior ERROR: write(17, 0x7f, 130368) failed, errno 28, No space left on device (a.c:5)",
+            "write(17, 0x7f, 130368) failed, errno 28, No space left on device (a.c:5)",
+        ),
+        (
+            f"ERROR: ld.so: object 'x.so' from LD_PRELOAD cannot be preloaded: ignored.\n{ABORTED}",
+            "11/27/2026 20:56:14: Process 3: FAILED in mdtest.c:296, no sync method\n",
+            "no sync method",
+        ),
+    ],
+    ids=["a write of 4.0", "MPI-IO of 4.0", "a write of 3.3", "a fault of mdtest"],
+)
+def test_ior_and_mdtest_say_why_before_mpi_ends_them(around, said, reason):
+    assert reason_in(f"{around}\nWriting output to ior-write-1.json\n{said}") == reason
