@@ -11,8 +11,8 @@ _REASONS = [
     re.compile(r"^((?:benchio|iobands):.*)", re.MULTILINE),
     # Slurm, where it names the cause.
     re.compile(r"\*\*\* ((?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+ DUE TO .*?) \*\*\*"),
-    # IOR and mdtest: 3.3 has `ior` in front, and 4.x calls a failed write a warning before it aborts.
-    # The loader's complaint about a library of LD_PRELOAD ends no program.
+    # IOR and mdtest: 3.3 has `ior` in front, and 4.x warns of a failed write before it aborts. The
+    # loader's complaint about a library of LD_PRELOAD ends no program.
     re.compile(r"^(?:ior )?ERROR: (?!ld\.so: )(.*)", re.MULTILINE),
     re.compile(r"^(?:ior )?WARNING: (\w+\(.*\) failed.*)", re.MULTILINE),
     re.compile(r": Process \d+: FAILED in \S+, (.*)"),
@@ -28,8 +28,8 @@ _REASONS = [
         r"(?!Abort)\w+\(\d+\)\.*: *(.*)"
     ),
     re.compile(r"(It looks like MPI_INIT failed.*?) for some reason"),
-    # Slurm: about the job, or about the program only, if one of its processes failed. A process that
-    # was killed is the cause where it comes first; others are killed as they do not end when asked.
+    # Slurm: about the job, or about the program only, if one of its processes failed. A process
+    # that was killed is the cause if it comes first; later ones did not end when asked to.
     re.compile(
         r"((?<=srun: error: )\S+: tasks? [\d,-]+: (?!Terminated|Exited).+"
         r"|(?<=\*\*\* )(?:JOB|STEP) \S+ ON \S+ CANCELLED AT .*?(?= \*\*\*))"
@@ -61,7 +61,8 @@ def how_it_ended(tool: str, status: str, state: str | None, limit: float | None)
         happened = f"exit status {status}" if status else f"{tool} did not end"
         return f"{happened}; the scheduler ended the job: {state} ({within})"
     if status == _TERMINATED:
-        return f"exit status {status} (asked to end: cancelled, near its {within}, or after another process)"
+        asked = f"asked to end: cancelled, near its {within}, or after another process"
+        return f"exit status {status} ({asked})"
     return f"exit status {status}" if status else f"{tool} did not run to its end"
 
 

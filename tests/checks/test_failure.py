@@ -49,7 +49,7 @@ def test_the_words_of_a_scheduler_that_kills_a_job(said):
     assert reason_in(f"some output\n{around}\n") == said
 
 
-# What srun 22.05 printed of two processes of which the second was killed, and of a job at its limit.
+# What Slurm 22.05 printed when the second of two processes was killed.
 CANCELLED = "slurmstepd-n1: error: *** STEP 44.1 ON n1 CANCELLED AT 2026-11-27T20:52:25{} ***\n"
 ENDED = "srun: error: n1: task 0: Terminated\nsrun: Force Terminated StepId=44.1\n"
 
