@@ -21,8 +21,19 @@ class Phase:
 def unproven(
     phases: Iterable[Phase], asked: Mapping[str, Mapping[str, object]], repeats: int
 ) -> list[str]:
-    """Differences from what was `asked` of each phase, a line each; empty if all is proven."""
+    """Differences from what was `asked` of each phase, a line each; empty if all is proven.
+
+    Raises:
+        ResultError: each process ran by itself, so that every figure differs.
+    """
     phases = list(phases)
+    if phases and all(
+        phase.fields.get("tasks") == 1 < asked.get(phase.name, {}).get("tasks", 1)
+        for phase in phases
+    ):
+        raise ResultError(
+            "each process ran alone: does the program belong to the MPI library of the environment?"
+        )
     wanted = [(name, repeat) for repeat in range(1, repeats + 1) for name in asked]
     measured = [(phase.name, phase.repeat) for phase in phases]
     problems = [

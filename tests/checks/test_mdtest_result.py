@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checks.base.proof import rates
+from checks.base.proof import ResultError, rates
 from checks.tools.mdtest.result import asked, is_too_old, read_phases, unproven
 
 DATA = Path(__file__).parent / "data" / "ior"
@@ -89,3 +89,12 @@ def test_no_output_proves_nothing():
 def test_a_job_that_ended_because_of_the_version():
     assert is_too_old("iobands: this mdtest does not verify the files of all processes\n")
     assert not is_too_old(output("3.3.0"))
+
+
+def test_a_program_of_another_mpi_is_named_at_once():
+    # Its launcher is unknown to its MPI library, so every process is rank 0 of 1.
+    alone = output("4.0.0").replace("launched with 2 total", "launched with 1 total")
+    assert alone != output("4.0.0")
+    with pytest.raises(ResultError, match="each process ran alone: "):
+        problems(alone)
+    assert not any("alone" in each for each in problems(alone, tasks=1))
