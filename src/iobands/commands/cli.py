@@ -50,8 +50,9 @@ def argument(name: str, text: str) -> object:
     return typer.Argument(metavar=name, help=text)
 
 
-def _not_empty(words: list[str]) -> list[str]:
-    if not "".join(words).strip():
+# typer takes no bare list[str] here on Python 3.10, which holds it for a class.
+def _not_empty(words: list[str] | None) -> list[str] | None:
+    if not "".join(words or ()).strip():
         raise failure("SERIES is empty; `iobands status` has the names")
     return words
 
