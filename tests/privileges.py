@@ -6,6 +6,7 @@ A container or a chroot may refuse to root what another machine allows to it.
 from __future__ import annotations
 
 import subprocess
+import sys
 from functools import cache
 
 import pytest
@@ -19,6 +20,7 @@ TRIALS = {
     "other users": 'chown 1:1 "$1" && setpriv --reuid 1 --clear-groups true',
     "fewer capabilities": "setpriv --bounding-set=-dac_override,-dac_read_search true",
     "tracing": "strace -o /dev/null true",
+    "PyPI": f'{sys.executable} -m pip download --quiet --no-deps --dest "$1" filelock',
 }
 
 

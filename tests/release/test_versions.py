@@ -1,7 +1,11 @@
 """The version is the same wherever a release writes it."""
 
 import re
+import subprocess
+import sys
+from configparser import ConfigParser
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -45,3 +49,24 @@ def test_no_package_of_the_tests_slows_each_start_of_reframe() -> None:
     # jsonschema imports it where it is there, and it compiles a grammar for about a second
     package = "rfc3987_syntax"
     assert find_spec(package) is None, f"{package}: .venv/bin/pip uninstall rfc3987-syntax"
+
+
+@pytest.mark.needs("PyPI")
+def test_the_oldest_python_gets_every_package(tmp_path: Path) -> None:
+    """A package may have left that Python behind in every release of its range."""
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf-8")
+    (oldest,) = re.findall(r">=([\d.]+)", config["options"]["python_requires"])
+    extras = config["options.extras_require"]
+    lists = [config["options"]["install_requires"], *map(extras.get, ("checks", "report", "store"))]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps"),
+            *("--ignore-installed", "--target", tmp_path, "--only-binary=:all:"),
+            *("--python-version", oldest, *" ".join(lists).split()),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
