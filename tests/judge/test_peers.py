@@ -367,6 +367,18 @@ def test_an_acknowledged_target_that_became_far_worse_is_loud(tmp_path):
     assert not alert.is_quiet
 
 
+def test_of_a_target_it_is_not_said_that_its_alert_stays_until_its_series_are_acknowledged(
+    tmp_path, iobands
+):
+    files = SiteFiles(tmp_path).write(with_targets(90, 7, since=8, fall=0.5))
+    (alert,) = files.read().alerts
+    assert alert.members
+    given = ("--perflogs", str(files.perflogs), "--config", str(files.alerts.parent))
+    done = iobands("acknowledge", "OST 7 of work", "--reason", "x", *given)
+    assert "1 OST 7 of work: acknowledged until it recovers or becomes worse\n" in done.stdout
+    assert "stays until" not in done.stdout
+
+
 def test_messages_name_the_target_in_place_of_its_series(tmp_path):
     files = SiteFiles(tmp_path)
     kinds = frozenset({"degraded"})

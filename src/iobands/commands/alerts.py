@@ -196,8 +196,9 @@ def _act(
                 many = plural(len(subject.series), "series")
                 with_it = f"So are the {many} that fell with it."
                 cli.say(with_it if subject.follows else f"{subject.title}: {did}")
-                alert = subject.alert
-                if kind == snapshot.ACKNOWLEDGE and alert and alert.members[len(subject.series) :]:
+                alert, count = subject.alert, len(subject.series)
+                # a slow target or node is its alert, whatever fell with it
+                if kind == snapshot.ACKNOWLEDGE and alert and count and alert.members[count:]:
                     cli.say(
                         f"Alert {alert.number}, {alert.subject}, stays until most of its series "
                         f"are acknowledged; all at once: iobands acknowledge {alert.number}"
