@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from iobands.commands import checkup
 from iobands.commands.checkup import Level, Line
 from iobands.commands.doctor import is_within, report_of
 from iobands.measure import SessionError
@@ -283,6 +284,34 @@ def test_a_wrong_clock(site: Path) -> None:
     assert "FAIL clock: the clock of" in said
     assert "2 days ahead of" in said
     assert "correct it: timedatectl" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "is_schedule"),
+    [
+        ("cd SITE && iobands run --tag daily", True),
+        ("cd LINK && /opt/iobands/bin/iobands run", True),
+        ("cd 'SITE' && iobands run && iobands push", True),
+        ("SITE/nightly-iobands.sh", True),
+        ("cd SITE && IOBANDS_PURPOSE=scheduled iobands reframe -- -r -t daily", True),
+        ("cd SITE2 && iobands run --tag daily", False),
+        ("cd /mntSITE && iobands run --tag daily", False),
+        ("cd SITE && iobands run --suspects", False),
+        ("cd SITE && iobands status", False),
+        ("cd SITE && PATH=/opt/iobands/bin:/bin /opt/iobands/bin/iobands push", False),
+        ("cd SITE && iobands clean; iobands report dashboard", False),
+    ],
+)
+def test_a_line_that_measures_this_site_is_its_schedule(
+    line: str, is_schedule: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, link = tmp_path / "site", tmp_path / "link"
+    site.mkdir()
+    link.symlink_to(site)
+    entry = f"17 5 * * * {line}".replace("SITE", str(site)).replace("LINK", str(link))
+    monkeypatch.setattr(checkup, "said_by", lambda *of: entry if of == ("crontab", "-l") else "")
+    found = checkup._schedule(site)
+    assert (found.level is Level.OK) == is_schedule, found.found
 
 
 def test_a_schedule_and_a_channel_that_answers(

@@ -34,6 +34,8 @@ _LEAST_GIB: Final = 1  # free space for perflogs and the dashboard
 _GIB: Final = 2**30
 #: In an entry that measures only what is in doubt, after a session has said what that is.
 _SUSPECTS: Final = re.compile(r" --suspects\b|\biobands-suspects\b")
+_CALLED: Final = re.compile(r"\biobands ([a-z]+)")
+_PATH: Final = re.compile(r"(?<![\w./-])/[^\s'\";&|:]+")
 _SCHEDULERS: Final = (
     ("crontab", "-l"),
     ("scrontab", "-l"),
@@ -193,9 +195,13 @@ def _session(perflogs: Path) -> Line:
 def _schedule(site: Path) -> Line:
     for command in _SCHEDULERS:
         for line in said_by(*command).splitlines():
-            is_ours = str(site) in line or command[0] != "crontab"
-            is_session = "iobands" in line and not _SUSPECTS.search(line)
-            if is_session and is_ours and not line.lstrip().startswith("#"):
+            if "iobands" not in line or _SUSPECTS.search(line) or line.lstrip().startswith("#"):
+                continue
+            called_there = _CALLED.findall(line)  # nothing in a timer or before a script
+            if called_there and not {"run", "reframe"} & {*called_there}:
+                continue
+            named = [Path(each).resolve() for each in _PATH.findall(line)]
+            if command[0] == "systemctl" or any(site in (each, *each.parents) for each in named):
                 return Line("schedule", f"{command[0]}: {' '.join(line.split()[:5])}")
     remedy = "iobands schedule cron prints it; schedules of other users are not seen"
     return warned("schedule", f"none of this user for {site}", remedy)
