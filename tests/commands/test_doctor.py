@@ -108,6 +108,14 @@ def test_a_new_site_lacks_only_a_session_and_a_schedule(
     assert "FAIL" not in said
 
 
+def test_bands_that_end_every_check(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (site / "config" / "bands" / "local.yaml").write_text("epochs: [")
+    status, said = doctor_here(site, monkeypatch)
+    assert status == 3
+    assert "config/bands/local.yaml" in said
+    assert "correct it: every check fails until it can be read" in said
+
+
 def test_no_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     status, said = doctor_here(tmp_path, monkeypatch)
     assert status == 3

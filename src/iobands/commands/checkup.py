@@ -18,8 +18,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from iobands import measure
-from iobands.measure.processes import called
-from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, SessionError
+from iobands.bands import load_bands
+from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, SessionError, called
 from iobands.notify.outbox import PORTS, TRACKERS, SendError, read_settings, scrubbed, secret
 from iobands.source.perflog import unknown_columns
 from iobands.source.push import late, open_store, read_pushed, store_of
@@ -84,6 +84,10 @@ def site_lines(site: Path) -> Iterator[Line]:
         file = read_site_file(config / "systems", system)
         yield from _file_systems(file)
         yield from _compilers(file)
+        try:
+            load_bands(config / "bands", system)
+        except (FileError, OSError) as error:
+            yield failed("bands", str(error), "correct it: every check fails until it can be read")
     for name in ("alerts", "bands"):
         path = config / name if (config / name).exists() else config
         if not os.access(path, os.W_OK | os.X_OK):

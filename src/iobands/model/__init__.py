@@ -63,6 +63,7 @@ from iobands.model.files import (
     Rejected,
     Rejections,
     Unusable,
+    called,
     entries,
     held,
     mask_others,
