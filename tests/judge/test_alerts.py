@@ -200,6 +200,17 @@ def test_missing_samples_are_one_alert_for_a_file_system_and_a_reason(tmp_path: 
     assert {alert.exit_status for alert in site.alerts} == {3}
 
 
+def test_a_series_that_has_degraded_and_is_not_measured_is_not_silent(tmp_path: Path) -> None:
+    rows = daily(levels((100, 1), (20, 0.5)), last=15.25, interval_days=1)
+    files = SiteFiles(tmp_path).write([*rows, *daily([1.5] * 120, file_system="home")])
+    files.act(ACKNOWLEDGE, "1", now=NOW - 15 * DAY)
+    site = files.read()
+    found = [(alert.severity, alert.is_quiet, alert.reason) for alert in site.alerts]
+    said = "the newest sample is 15 days old"
+    assert found == [(Severity.DEGRADED, True, ""), (Severity.NO_DATA, False, said)]
+    assert (site.exit_status, site.alerts[1].since) == (3, NOW - 15.25 * DAY)
+
+
 def test_a_few_collapsed_runs_are_alerts_of_their_own_and_many_are_one(tmp_path: Path) -> None:
     patterns = {"ssf": 0.2, "fpp": 0.1, "fpn": 0.3, "serial": 0.25}
     rows = [

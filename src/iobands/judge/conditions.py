@@ -125,8 +125,9 @@ def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Itera
     """Yield an alert for the series of a file system that miss their newest sample alike."""
     found: defaultdict[tuple[str, str, str], list[Series]] = defaultdict(list)
     for each in series:
+        # of a series that has degraded too: its state stays, and its alert does not say this
         reason = each.status.missing
-        if reason and each.status.state is State.NO_DATA and each.key not in explained:
+        if reason and each.key not in explained:
             found[each.key.system, each.key.file_system or "", reason].append(each)
     for (system, file_system, reason), alike in found.items():
         subject = alike[0].label if len(alike) == 1 else f"{len(alike)} series of {file_system}"
