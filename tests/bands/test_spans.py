@@ -56,6 +56,31 @@ def test_a_window_knows_the_next_occurrence_as_well():
     assert (len(once.spans(now)), once.following(now)) == (1, None)
 
 
+@pytest.mark.parametrize(
+    ("day", "begins", "ends"),
+    [  # Paris is two hours ahead of UTC in summer, and one in winter
+        (datetime(2026, 10, 23), "23 20:00", "24 04:00"),
+        (datetime(2026, 10, 24), "24 20:00", "25 05:00"),  # a night of nine hours
+        (datetime(2026, 10, 25), "25 21:00", "26 05:00"),
+        (datetime(2027, 3, 27), "27 21:00", "28 04:00"),  # a night of seven hours
+    ],
+)
+def test_a_night_ends_by_the_clock_of_its_zone(day: datetime, begins: str, ends: str) -> None:
+    zone = timezone(timedelta(hours=1))
+    begin = datetime(2026, 1, 31, 22, tzinfo=zone)
+    window = Window(begin, begin + 8 * HOUR, "backup", "FREQ=DAILY", "Europe/Paris")
+    span = window.spans(day.replace(hour=23, tzinfo=timezone.utc))[-1]
+    assert (f"{span.begin:%d %H:%M}", f"{span.end:%d %H:%M}") == (begins, ends)
+
+
+def test_no_occurrence_ends_before_it_begins() -> None:
+    # from 2:45 to 3:15 on the day without the hour from 2 to 3
+    begin = datetime(2026, 1, 31, 2, 45, tzinfo=timezone(timedelta(hours=1)))
+    window = Window(begin, begin + HOUR / 2, "backup", "FREQ=DAILY", "Europe/Paris")
+    for span in window.spans(datetime(2026, 4, 1, tzinfo=timezone.utc)):
+        assert span.begin <= span.end
+
+
 @pytest.mark.parametrize("rule", ["FREQ=DAILY;BYSETPOS=2", "FREQ=WEEKLY;BYMONTH=13"])
 def test_a_rule_of_days_that_no_calendar_has_is_named(rule: str) -> None:
     window = Window(NOW - timedelta(days=400), NOW - timedelta(days=399), "disks", rule)

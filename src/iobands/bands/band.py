@@ -268,7 +268,8 @@ class Window:
     """A maintenance from `begin` to `end`, of some `file_systems` or, if empty, of all.
 
     `repeat` is a recurrence rule of RFC 5545, such as `FREQ=MONTHLY;BYDAY=1WE`. Its occurrences
-    begin at the wall-clock time of `begin` in the time `zone`, or at its UTC offset.
+    begin and end at the wall-clock times of `begin` and `end` in the time `zone`, or at the UTC
+    offset of `begin`.
     """
 
     begin: datetime
@@ -320,8 +321,10 @@ def _around(window: Window, when: datetime) -> tuple[tuple[Span, ...], Span | No
     """Return the occurrences that began by then, and the next."""
     found: list[Span] = []
     for each in window.begins(when + _AHEAD):
-        begin = each.astimezone(timezone.utc)
-        span = Span(begin, begin + (window.end - window.begin), f"maintenance: {window.reason}")
+        # of two times of one zone Python subtracts, and adds to, what a clock on the wall shows
+        start, end = (time.astimezone(each.tzinfo) for time in (window.begin, window.end))
+        begin, until = (time.astimezone(timezone.utc) for time in (each, each + (end - start)))
+        span = Span(begin, max(begin, until), f"maintenance: {window.reason}")
         if begin > when:
             return tuple(found), span
         found.append(span)

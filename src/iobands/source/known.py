@@ -231,6 +231,7 @@ def maintenance_of(bands: Bands, now: datetime) -> Maintenance:
         except (ValueError, OverflowError, LookupError) as error:
             raise FileError(
                 f"maintenance of {bands.system}, {window.reason!r}: repeat is "
-                f"{window.repeat!r}: {error}; write a rule such as FREQ=MONTHLY;BYDAY=1WE"
+                f"{window.repeat!r}: {error}; write a rule such as "
+                "FREQ=MONTHLY;BYDAY=1WE;UNTIL=20271231T230000Z"
             ) from error
     return Maintenance(tuple(found))
