@@ -33,7 +33,7 @@ _EVENTS: Final = {
     snapshot.CLOSED: "closed: {end}",
     snapshot.REOPENED: "reopened",
     snapshot.CAUSED: "cause{of}: {cause}",
-    snapshot.TURNED: "now {state}",
+    snapshot.TURNED: "{number} now {state}",
 }
 _WHERE: Final = {
     "file_system": "check the file system: its servers, targets and fullness",
