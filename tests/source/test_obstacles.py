@@ -129,6 +129,27 @@ def test_what_is_fit_again_stops_nothing(files: SiteFiles) -> None:
     assert (site.obstacles, site.alerts, site.exit_status) == ((), (), 0)
 
 
+def test_it_is_unfit_since_the_first_session_that_found_it_so(files: SiteFiles) -> None:
+    weekly = skipped("Weekly", "disk", FULL)
+    write_report(files.perflogs, [file_system("disk", "fail", FULL), weekly], days=9, number=9)
+    write_report(files.perflogs, [file_system("disk", "pass")], days=8, number=8)
+    for days in range(7):
+        entries = [file_system("disk", "fail", FULL), skipped("Daily", "disk", FULL)]
+        entries += [] if days != 2 else [weekly]
+        write_report(files.perflogs, entries, days=days, number=days)
+    site = files.read()
+    assert [alert.since.date() for alert in site.alerts if alert.since] == [(NOW - 6 * DAY).date()]
+    assert site.obstacles[0].checks == ("Daily", "Weekly")
+
+
+def test_a_stopped_check_says_since_when_where_nothing_examines(files: SiteFiles) -> None:
+    for days, result in ((4, "pass"), (3, "skip"), (2, "skip")):
+        entry = skipped("Daily", "disk", FULL) | {"result": result}
+        entry |= {"not_run": None} if result == "pass" else {}
+        write_report(files.perflogs, [entry], days=days, number=days)
+    assert only(files).when.date() == (NOW - 3 * DAY).date()
+
+
 def test_what_nobody_looked_at_again_is_dropped_once_it_is_overdue(files: SiteFiles) -> None:
     write_report(files.perflogs, [file_system("disk", "fail", FULL)], days=4)
     assert only(files).when.date() == (NOW - 4 * DAY).date()

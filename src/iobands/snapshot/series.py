@@ -235,7 +235,8 @@ def in_effect(sample: Mapping[str, Any]) -> InEffect:
 class Obstacle:
     """A file system, an environment or a partition that is unfit, or has stopped checks.
 
-    `checks` are the names of the stopped checks, and `keys` the series that they would give.
+    It is so since `when`. `checks` are the names of the stopped checks, and `keys` the series that
+    they would give.
     """
 
     subject: str

@@ -250,6 +250,10 @@ def obstacles(
     pairs = [(run, key) for key, group in runs.items() for run in group]
     pairs.sort(key=lambda pair: pair[0].when)
     latest = {run.identity: run for run, _ in pairs}
+    first: dict[_Identity, CheckRun] = {}  # of the newest runs of a check that lack the same
+    for run, _ in pairs:
+        if run.lacks != first.setdefault(run.identity, run).lacks:
+            first[run.identity] = run
     keys: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
     for run, key in pairs:
         keys[run.identity] |= {key} if key else set()
@@ -262,7 +266,7 @@ def obstacles(
         # A check counts as stopped until it runs again, although the cause may be gone by now.
         if run.examines or place not in fit or run.when >= fit[place]:
             found[place].append(run)
-    return tuple(_obstacle(place, found[place], keys) for place in sorted(found))
+    return tuple(_obstacle(place, found[place], first, keys) for place in sorted(found))
 
 
 def _last_fit(runs: Iterable[CheckRun]) -> dict[_Place, datetime]:
@@ -278,7 +282,10 @@ def _last_fit(runs: Iterable[CheckRun]) -> dict[_Place, datetime]:
 
 
 def _obstacle(
-    place: _Place, runs: Sequence[CheckRun], keys: Mapping[_Identity, set[SeriesKey]]
+    place: _Place,
+    runs: Sequence[CheckRun],
+    first: Mapping[_Identity, CheckRun],
+    keys: Mapping[_Identity, set[SeriesKey]],
 ) -> Obstacle:
     system, partition, subject = place
     newest = max(runs, key=lambda run: run.when)
@@ -288,4 +295,7 @@ def _obstacle(
     stopped = [run for run in runs if not run.examines and not run.fixture]
     names = tuple(sorted(run.name for run in stopped))
     of_series = frozenset(key for run in stopped for key in keys[run.identity])
-    return Obstacle(subject, system, partition, why, newest.when, names, of_series)
+    # a stopped check that runs seldom may not know that it was fit in between
+    seen = [run for run in runs if run.examines] or runs
+    since = min(first[run.identity].when for run in seen)
+    return Obstacle(subject, system, partition, why, since, names, of_series)
