@@ -62,6 +62,28 @@ def test_an_open_drop_is_listed_without_an_end(tmp_path: Path) -> None:
     assert entry.delay == found.delay == (entry.raised - entry.since).days + 1
 
 
+@pytest.mark.parametrize("kind", [REBASELINE, RESOLVE])
+def test_an_answer_does_not_take_the_delay_of_an_alert(tmp_path: Path, kind: str) -> None:
+    files = SiteFiles(tmp_path).write(daily([*steady(60), *steady(20, 1.0)]))
+    before = files.read().ledger
+    assert before.delay
+    files.act(kind, "1", force=True)
+    after = files.read().ledger
+    (entry,) = after.entries
+    assert entry.end.startswith(kind)  # and it began and was raised when it did
+    assert entry.delay == before.entries[0].delay == before.delay == after.delay
+
+
+def test_the_delay_of_a_raised_alert_does_not_follow_the_budget(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(0.8, file_system="a"))
+    judged = files.judge()
+    append_events(files.perflogs, "here", judged.news["here"])
+    (entry,) = judged.snapshot.ledger.entries
+    (stricter,) = files.read(false_alarms=0.0001).ledger.entries
+    assert stricter.raised == entry.raised
+    assert stricter.delay == entry.delay
+
+
 def write_noisy(tmp_path: Path, after: int) -> None:
     """Write eight noisy series that fall by a third for eight days, and what came after."""
     levels = np.repeat([2.0, 1.3, 2.0], [100, 8, after])

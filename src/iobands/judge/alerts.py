@@ -249,7 +249,7 @@ def _of_story(system: System, story: Story) -> Alert:
         None if kinds <= {Incident, Flaky} else certainty(score, system.budget),
         reason=_reason(max(flaky, key=lambda each: each.failed)) if flaky else "",
         raised=story.opened,
-        delay=next((each.delay for each in story.found if each.delay), None),
+        delay=_delay(system, story),
         number=story.number,
         system=system.name,
         shared=shared_by(series, system.series.values()) if len(series) > 1 else None,
@@ -258,6 +258,23 @@ def _of_story(system: System, story: Story) -> Alert:
         end=end,
     )
     return _with_peer(system, alert, peers[0]) if peers else alert
+
+
+def _delay(system: System, story: Story) -> int | None:
+    """Return the number of runs from the first changed one to the one that raised the alert.
+
+    What an answer, an epoch or a new budget lets nobody find any more took as long then.
+    """
+    lead = next((each for each in story.found if each.delay), None)
+    if lead is None and story.found:
+        return None
+    if lead and lead.raised == story.opened:
+        return lead.delay
+    names = lead.names if lead else story.events[0].names
+    since, opened = in_utc(lead.since if lead else story.low), in_utc(story.opened)
+    runs = (system.series[name].history for name in names if name in system.series)
+    taken = [(since <= each.times) & (each.times <= opened) & each.passed for each in runs]
+    return max((int(each.sum()) for each in taken), default=0) or None
 
 
 def _severity(story: Story, parts: Sequence[Happening]) -> Severity:
