@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import subprocess
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,7 +15,19 @@ from rich.console import Console
 from iobands.judge.site import read_site
 from iobands.notify.changes import changes, message_of
 from iobands.notify.outbox import NOTIFIED
-from iobands.snapshot import Snapshot, State
+from iobands.snapshot import (
+    ACKNOWLEDGE,
+    FELL,
+    Acknowledgement,
+    Action,
+    Alert,
+    AlertEvent,
+    Member,
+    Ratio,
+    Severity,
+    Snapshot,
+    State,
+)
 from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, sections
 from iobands.views.digest import SCREEN, digest_text, explanation
 from iobands.views.notes import not_measured
@@ -137,6 +150,26 @@ def test_a_narrow_terminal_breaks_no_name(tmp_path: Path) -> None:
     assert lines[place + 1] == names[0]
     assert re.fullmatch(r" {6}\S+ GiB/s  −\d\d %  -  degraded", lines[place + 2])
     assert f"  degraded  1 {names[0]}" in lines
+
+
+def test_an_acknowledgement_that_is_over_is_below_its_alert(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily(healthy(100)))
+    site = look(tmp_path)
+    member = Member(site.series[0], Ratio(0.7, 0.65, 0.75), 2.0)
+    done = Action(ACKNOWLEDGE, NOW - timedelta(days=9), "jane", "a slow switch", ())
+    fell = AlertEvent(NOW - timedelta(days=2), 1, FELL, names=("x",))
+    alert = Alert(Severity.DEGRADED, "work ssf read_bw", (member,), NOW, number=2)
+    over = replace(alert, subject="scratch fpp", number=1, events=(fell,))
+    over = replace(over, acknowledgement=Acknowledgement(done))
+    assert (over.is_quiet, over.worse_since(done.when)) == (False, fell)
+    lines = text(replace(site, alerts=(over, alert)), 80).splitlines()
+    begin = lines.index("Needs attention")
+    assert lines[begin + 1 : begin + 5] == [
+        "  degraded  1 scratch fpp       1.4 GiB/s, was 2 (−30 %)  since 21 Nov",
+        "      worse on 19 Nov 2026, after it was acknowledged 12 Nov 2026 01:30 by jane:",
+        "      a slow switch",
+        "  degraded  2 work ssf read_bw  1.4 GiB/s, was 2 (−30 %)  since 21 Nov",
+    ]
 
 
 def test_a_terminal_has_a_line_of_a_reason_and_says_how_to_get_the_rest(tmp_path: Path) -> None:

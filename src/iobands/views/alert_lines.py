@@ -216,8 +216,8 @@ def alert_blocks(
             [f"{each.severity.value:{first}}", named(each, site, counted=counted)]
             for each in alerts
         ]
-        rows = [[*head, *cells] for head, cells in zip(heads, said, strict=True) if cells[1:]]
-        levels = writing.blocks(rows, width, wrapped=(1, 5))
+        rows = [[*head, *cells[:-1]] for head, cells in zip(heads, said, strict=True) if cells[1:]]
+        levels = writing.blocks(rows, width, wrapped=(1,))
         found = [
             next(levels) if cells[1:] else folded(GAP + GAP.join(head), width)
             for head, cells in zip(heads, said, strict=True)
@@ -237,6 +237,8 @@ def alert_blocks(
             # the remedy is at the end of what a check says
             short = cut and not (alert.severity is Severity.FAILED and not alert.since)
             is_cut |= _add_reason(lines, cells[0], start, width, cut=short)
+        elif cells[-1]:
+            _add_reason(lines, cells[-1], width, width, cut=False)
         for each in alert.members if members and len(alert.members) > 1 else ():
             ratio = f": {ratio_text(each.ratio)}" if each.ratio else ""
             lines.extend(folded(f"{GAP * 3}{printable(each.series.label)}{ratio}", width))
