@@ -13,7 +13,7 @@ import pytest
 from iobands.judge.happenings import SESSIONS, enough
 from iobands.snapshot import ACKNOWLEDGE, Alert, Snapshot
 from iobands.source.action_log import append_events
-from iobands.views.digest import digest_text
+from iobands.views.digest import digest_text, explanation
 from tests.factory import NOW, daily
 from tests.sites import DAY, SiteFiles
 
@@ -86,6 +86,18 @@ def test_a_check_that_fails_now_and_then_is_one_alert(tmp_path: Path) -> None:
     assert all(each.status.state.value == "healthy" for each in site.series)
     found = digest(site)
     assert "  flaky  1 fs0 fpp  failed in 4 of the last 40 sessions; the last on 17 Nov" in found
+
+
+def test_its_failures_are_all_that_people_count(tmp_path: Path) -> None:
+    # three in a row, and a bad day of all checks, which is the newest failure
+    site = write(tmp_path, (9, 10, 11, 20, 30, 35), others=(2,)).read()
+    (alert,) = flaky(site.alerts)
+    assert alert.reason == (
+        "failed in 7 of the last 40 sessions; the last on 18 Nov: failed in sanity"
+    )
+    (series, *_) = [member.series for member in alert.members]
+    shown = explanation(site, series, 100)
+    assert "7 of the last 40 sessions, newest 18 Nov 19:30 in sanity" in shown
 
 
 def digest(site: Snapshot) -> str:

@@ -311,9 +311,10 @@ def _flaky_spans(check: _Check, months: Months, rates: NDArray[np.float64]) -> I
         end = check.times[over] if over < len(check.times) else None
         until = min(over, len(check.times) - 1) if end is None else last
         begin = max(0, until + 1 - SESSIONS)
-        seen = places[(places >= begin) & (places <= until)]
-        when = check.times[last]
-        source = Flaky(len(seen), until + 1 - begin, moment(when), check.said[when])
+        # people count those in a row and those of bad days, too
+        failures = check.times[begin : until + 1][check.failed[begin : until + 1]]
+        newest, when = failures[-1], check.times[last]
+        source = Flaky(len(failures), until + 1 - begin, moment(newest), check.said[newest])
         since = moment(check.times[window[0]])
         span = (since, since, since, moment(check.times[place]))
         ended = (None, None) if end is None else (moment(when), moment(end))
