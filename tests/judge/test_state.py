@@ -410,6 +410,8 @@ def test_samples_in_a_maintenance_are_not_judged_and_none_is_missed(files: SiteF
     site = files.read()
     assert (only(site).status.state, site.alerts) == (State.HEALTHY, ())
     assert only(site).status.left_out == "maintenance: new disks"
+    newest = VERDICTS[only(site).verdicts.codes[-1]]  # in the table of the newest runs
+    assert only(site).status.verdict == newest == "no band"
     assert (only(site).status.runs, len(only(site).status.evidence.rows)) == (114, 105)
     # what failed in it, and the days without a sample, are expected
     write_report(files.perflogs, [case(), case(display_name="Other")], days=1)

@@ -294,9 +294,9 @@ def _status(
     if missing and not (change and change.is_drop):
         state = State.NO_DATA
     limit = bands.limit_for(matched(key, history.newest), when)
-    judge = band or limit
-    verdict = judge.verdict(value) if judge else NO_BAND
-    is_own = band is not None and band.is_own
+    judge, is_own = band or limit, band is not None and band.is_own
+    # a band of judged runs says nothing of others, in whichever view
+    verdict = NO_BAND if judge is None or (out and is_own) else judge.verdict(value)
     evidence = detection.evidence(with_power=with_power)
     known = (value, when, verdict, band, is_own, len(history), int(usable))
     return Status(state, why, *known, evidence, missing, out, limit)
