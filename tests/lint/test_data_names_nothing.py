@@ -24,7 +24,7 @@ STARTS = {
     "src/iobands/measure/run_directories.py": {"subprocess", "import_module"},
     "src/iobands/notify/channels.py": {"subprocess"},
     # also for `iobands doctor` and for a new site file: the programs of this machine
-    "src/iobands/model/files.py": {"subprocess"},
+    "src/iobands/measure/processes.py": {"subprocess"},
     # ReFrame, by hand
     "src/iobands/commands/doctor.py": {"execv"},
     # site files by their names in config/systems

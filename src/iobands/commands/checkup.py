@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from iobands import measure
 from iobands.bands import load_bands
-from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, SessionError, called
+from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, SessionError
 from iobands.notify.outbox import PORTS, TRACKERS, SendError, read_settings, scrubbed, secret
 from iobands.source.perflog import unknown_columns
 from iobands.source.push import late, open_store, read_pushed, store_of
@@ -291,5 +291,5 @@ def _reached(options: Mapping[str, Any]) -> str:
 
 def said_by(*command: str) -> str:
     """Return what a program prints; nothing if it is missing or hangs."""
-    done = called(command, _SECONDS)
+    done = measure.called(command, _SECONDS)
     return done.stdout.strip() if done else ""

@@ -13,6 +13,7 @@ import pwd
 import re
 import signal
 import socket
+import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from iobands.model import SESSION_ENV, called, read_small
+from iobands.model import SESSION_ENV, read_small
 
 _PROC: Final = Path("/proc")
 _MACHINE: Final = Path("/etc/machine-id")
@@ -161,6 +162,7 @@ def end_session(session: str) -> tuple[int, list[Process]]:
 
 JOBS_NAME: Final = ".session.jobs"
 _LARGEST: Final = 2**20  # bytes of notes that are read
+_PATIENCE: Final = 30  # seconds for a scheduler's answer
 _PAUSE: Final = 2  # seconds between two questions
 _NONE_OF_LSF: Final = "is not found|No unfinished job found"
 #: The states of Slurm, PBS, LSF and Flux in which a job has not ended.
@@ -329,3 +331,16 @@ def _jobs_named(scheduler: str, name: str) -> frozenset[str] | None:
         return None
     words = said.stdout.split()
     return frozenset(words) if all(re.fullmatch(known.jobid, word) for word in words) else None
+
+
+def called(
+    command: Sequence[str], seconds: float = _PATIENCE
+) -> subprocess.CompletedProcess[str] | None:
+    """Return how a command ended, None if it cannot be called or does not end within `seconds`."""
+    null, errors = subprocess.DEVNULL, "replace"
+    try:
+        return subprocess.run(
+            command, stdin=null, capture_output=True, errors=errors, timeout=seconds, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None

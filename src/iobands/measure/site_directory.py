@@ -17,8 +17,9 @@ from pprint import pformat
 from shutil import copy2, copymode
 from typing import Any, Final
 
+from iobands.measure.processes import called
 from iobands.measure.reframe import installed_suite
-from iobands.model import FileError, called, mounts, replace_file
+from iobands.model import FileError, mounts, replace_file
 
 #: What a person has to replace; ReFrame does not start before.
 EDIT: Final = "EDIT"

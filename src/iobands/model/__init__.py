@@ -63,7 +63,6 @@ from iobands.model.files import (
     Rejected,
     Rejections,
     Unusable,
-    called,
     entries,
     held,
     mask_others,

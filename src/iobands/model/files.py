@@ -1,4 +1,4 @@
-"""Files that a reader always sees complete, errors that name their file, and programs."""
+"""Files that a reader always sees complete, and errors that name their file."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import os
 import re
 import secrets
 import stat
-import subprocess
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import EAGAIN, EEXIST, EFBIG, EINVAL, EISDIR, ENOENT
@@ -22,7 +21,6 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _LOCK: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _PAUSE: Final = 0.1  # seconds between two tries
-_PATIENCE: Final = 30  # seconds for a program's answer
 
 
 def mask_others() -> None:
@@ -302,16 +300,3 @@ def mounts_in(table: str) -> list[tuple[str, str]]:
             plain = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), point[0])
             found.append((plain, kind[0]))
     return found
-
-
-def called(
-    command: Sequence[str], seconds: float = _PATIENCE
-) -> subprocess.CompletedProcess[str] | None:
-    """Return how a command ended, None if it cannot be called or does not end within `seconds`."""
-    null, errors = subprocess.DEVNULL, "replace"
-    try:
-        return subprocess.run(
-            command, stdin=null, capture_output=True, errors=errors, timeout=seconds, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from iobands import model, snapshot
+from iobands import snapshot
 from iobands.snapshot import Alert, BeforeAfter, Series, Snapshot, State
 from iobands.views import alert_lines, notes, writing
 from iobands.views.alert_lines import ATTENTION, finding, page_of, sections, title, with_pages
@@ -44,7 +44,7 @@ def overview(
     pages = {each.identity: page_of(each) for each in with_pages(site)}
     found = {
         "schema": _SCHEMA,
-        "version": model.__version__,
+        "version": snapshot.__version__,
         "made": site.now,
         "past": past,
         "made_up": site.is_made_up,
@@ -167,7 +167,7 @@ def _file_systems(site: Snapshot, paths: Mapping[tuple[str, str], str]) -> list[
 def _series(series: Series, site: Snapshot) -> dict[str, object]:
     status, key, band = series.status, series.key, series.status.band
     quiet = any(alert.is_quiet for alert in site.alerts_on(key))
-    fields = [name for name in model.SERIES_FIELDS if getattr(key, name) is not None]
+    fields = [name for name in snapshot.SERIES_FIELDS if getattr(key, name) is not None]
     return {
         "id": series_id(key),
         "job": job_id(key),
@@ -191,10 +191,10 @@ _FEW_SITES: Final = 10  # for which the file systems of each are compared
 _TIB: Final = 1024  # GiB
 # As in state.js.
 _FOR_USERS: Final = {
-    model.OK: "as usual",
-    model.WARNING: "known trouble",
-    model.CRITICAL: "slower than usual",
-    model.UNKNOWN: "not known",
+    snapshot.OK: "as usual",
+    snapshot.WARNING: "known trouble",
+    snapshot.CRITICAL: "slower than usual",
+    snapshot.UNKNOWN: "not known",
 }
 _CLASSES: Final = ("ok", "warning", "critical", "unknown")  # of a page's style, by exit status
 
@@ -237,7 +237,7 @@ class Cluster:
     @property
     def needs_attention(self) -> bool:
         """Whether a person has to act: what is acknowledged needs nobody."""
-        return bool(self.alerts) or self.exit_status in (model.CRITICAL, model.UNKNOWN)
+        return bool(self.alerts) or self.exit_status in (snapshot.CRITICAL, snapshot.UNKNOWN)
 
 
 def about_cluster(
@@ -294,7 +294,9 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime, *, past: bool = Fa
             compared[job] = [*best.values()]
     return writing.rendered(
         "clusters.html",
-        clusters=sorted(clusters, key=lambda one: model.WORST_STATUS_FIRST.index(one.exit_status)),
+        clusters=sorted(
+            clusters, key=lambda one: snapshot.WORST_STATUS_FIRST.index(one.exit_status)
+        ),
         classes=_CLASSES,
         compared=compared,
         now=time_text(now),
@@ -307,9 +309,9 @@ def _rate(name: str, href: str, series: Series, site: Snapshot) -> Rate | None:
     """Return what a series delivered lately, None with too few runs."""
     key, history = series.key, series.history.routine
     values = history.values[history.times > snapshot.in_utc(site.now) - _MONTH].tolist()
-    if len(values) < model.FEWEST_PAIRS:
+    if len(values) < snapshot.FEWEST_PAIRS:
         return None
-    found = model.paired_ratio([(value, 1) for value in values])  # the interval of the sign test
+    found = snapshot.paired_ratio([(value, 1) for value in values])  # the interval of the sign test
     nodes, size = int(key.nodes or 1), site.file_system(key.system, key.file_system).size_gib
     known = [each or 0 for each in (found.median, found.lower, found.upper)]
     texts = [
