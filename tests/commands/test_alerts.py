@@ -369,8 +369,8 @@ def test_alerts_of_two_systems_with_one_number_are_told_apart(tmp_path: Path) ->
 
 def falling(answered: datetime) -> list[str]:
     """Runs of a series that begins to fall twelve days before, and is next measured after that."""
-    runs = [*zip(range(-100, -12), levels((88, 1), seed=4), strict=True), (-12, 0.6)]
-    runs += [(day, 0.6) for day in range(1, 6)]
+    runs = [*zip(range(-100, -12), levels((88, 1), seed=4), strict=True)]
+    runs += [(day, 0.6) for day in (-12, -11, *range(1, 6))]
     return [
         line(
             job_completion_time=(answered + timedelta(days=day - 0.1)).isoformat(),
