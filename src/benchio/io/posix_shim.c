@@ -365,7 +365,7 @@ int benchio_is_regular(const char *path)
     return stat(path, &about) == 0 ? S_ISREG(about.st_mode) : -1;
 }
 
-/* Returns the first byte of a hole at or after `from`; the file's size if there is none
+/* Returns the first byte of a hole at or after `from`; the file's size if there is no hole
  * or the file system does not report holes; or -1 with errno set. */
 int64_t benchio_first_hole(int fd, int64_t from)
 {

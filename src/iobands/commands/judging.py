@@ -71,7 +71,7 @@ def judgement_of(
 
 
 def _require_system(options: cli.SiteOptions, names: Sequence[str]) -> None:
-    """End with a message if the system that the options name is none of `names`."""
+    """End with a message if the system that the options name is not among `names`."""
     if options.system and options.system not in names:
         what = "samples of" if options.store else "perflogs of system"
         there = ", ".join(sorted(names)) or "none"

@@ -311,7 +311,7 @@ def _flaky_spans(check: _Check, months: Months, rates: NDArray[np.float64]) -> I
         end = check.times[over] if over < len(check.times) else None
         until = min(over, len(check.times) - 1) if end is None else last
         begin = max(0, until + 1 - SESSIONS)
-        # people count those in a row and those of bad days, too
+        # failures in a row and of bad days count here, too, as people count them
         failures = check.times[begin : until + 1][check.failed[begin : until + 1]]
         newest, when = failures[-1], check.times[last]
         source = Flaky(len(failures), until + 1 - begin, moment(newest), check.said[newest])
