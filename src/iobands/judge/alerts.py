@@ -263,7 +263,8 @@ def _of_story(system: System, story: Story) -> Alert:
 def _delay(system: System, story: Story) -> int | None:
     """Return the number of runs from the first changed one to the one that raised the alert.
 
-    What an answer, an epoch or a new budget lets nobody find any more took as long then.
+    After an answer, an epoch or another budget, the change may not be found any more: then the runs
+    of that time are counted.
     """
     lead = next((each for each in story.found if each.delay), None)
     if lead is None and story.found:

@@ -232,10 +232,9 @@ def _events(alerts: Iterable[Alert], kind: str) -> list[AlertEvent]:
 
 
 def _is_over(topic: Topic, site: Snapshot) -> bool:
-    """Return whether a topic without alerts is over; without its series that is not known.
+    """Return whether a topic without alerts is over: its system and a series of it are still read.
 
-    Nor is it known without its system. A series that is superseded has samples, and no place in the
-    snapshot.
+    A superseded series is not in the snapshot, but its samples are.
     """
     systems = {each.key.system for each in (*site.series, *site.retired)}
     if topic.system and topic.system not in systems | {each.system for each in site.alerts}:
