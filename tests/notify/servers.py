@@ -74,11 +74,15 @@ class Request:
 
 
 class Web:
-    """What the HTTP server was asked; answers as a tracker, or with `status`."""
+    """What the HTTP server was asked; answers as a tracker, or with `status`.
+
+    Messages of topics that are `refused` are too large.
+    """
 
     def __init__(self) -> None:
         self.asked: list[Request] = []
         self.status = 200
+        self.refused: set[str] = set()
         self.issues: list[dict[str, Any]] = []
         self.comments: dict[int, list[dict[str, Any]]] = {}
         self.url = ""
@@ -88,6 +92,8 @@ class Web:
         self.asked.append(request)
         if self.status != 200:
             return self.status, {"message": "401 Unauthorized"}
+        if self.refused and request.json["cause"] in self.refused:
+            return 413, {"message": "Payload Too Large"}
         parts = request.path.strip("/").split("/")
         if parts[-1] == "process-check-result":
             return 200, {"results": [{"code": 200.0, "status": "Successfully processed"}]}

@@ -156,6 +156,26 @@ def test_a_refused_address_is_said_and_does_not_hold_up_other_channels(
     assert web.asked[0].json["title"].startswith("began: degraded")
 
 
+def test_a_refused_message_holds_up_its_own_topic_and_a_server_that_is_down_is_tried_thrice(
+    tmp_path: Path, web: Web
+) -> None:
+    waiting = [("c1", 0), ("c2", 0), ("c1", 1), ("c3", 0), ("c4", 0)]
+    box, settings = Outbox(tmp_path), outbox.Settings((channel("webhook", url=web.url),))
+    for place, (cause, event) in enumerate(waiting):
+        when = NOW.replace(minute=place).isoformat()
+        message = replace(MESSAGE, id=f"{cause}-{event}", cause=cause, when=when)
+        box.write(outbox.Delivery(tmp_path / f"{message.id}.x.json", "x", message, 0, "", None))
+    for web.refused, tried, sent in (
+        ({"c1", "c2", "c3", "c4"}, ["c1-0", "c2-0", "c3-0"], []),
+        ({"c1"}, ["c1-0", "c2-0", "c3-0", "c4-0"], ["c2-0", "c3-0", "c4-0"]),
+        (set(), ["c1-0", "c1-1"], ["c1-0", "c1-1"]),
+    ):
+        done = [*deliver.deliver(box, box.entries()[0], settings)]
+        assert [each.message.id for each in done] == tried
+        assert [each.message.id for each in done if each.sent] == sent
+    assert [each.json["id"] for each in web.asked[-2:]] == ["c1-0", "c1-1"]
+
+
 def test_who_can_be_reached_gets_a_mail_once_whoever_else_is_refused(
     site: Path, mails: Mails
 ) -> None:

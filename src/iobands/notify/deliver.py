@@ -9,6 +9,7 @@ import json
 import socket
 import threading
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from functools import partial
@@ -37,6 +38,8 @@ from iobands.snapshot import Snapshot, printable
 # A limit for everything, as a server may answer one byte at a time.
 _SECONDS: Final = 300
 _MOST: Final = 500  # characters of a server's answer
+# A channel that fails for so many topics is down; one message may be refused for its content.
+_DOWN: Final = 3
 
 
 def news(site: Snapshot, settings: Settings, state: OutboxState) -> OutboxState:
@@ -65,12 +68,14 @@ def test(settings: Settings, now: datetime) -> Iterator[tuple[str, str]]:
 def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> Iterator[Delivery]:
     """Send what was not sent yet, and yield each message in its new state.
 
-    After a failure, the other messages of the channel wait for the next time, in order.
+    After a failure, later messages of the topic wait for the next time, in order. After several,
+    all messages of the channel wait.
     """
     known = {each.name: each for each in settings.channels}
-    failed: set[str] = set()
+    failed: defaultdict[str, set[str]] = defaultdict(set)
     for entry in entries:
-        if entry.sent or entry.channel in failed:
+        topics = failed[entry.channel]
+        if entry.sent or entry.message.cause in topics or len(topics) >= _DOWN:
             continue
         tried = replace(entry, attempts=entry.attempts + 1, error="")
         outbox.write(tried)
@@ -81,7 +86,8 @@ def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> 
             error = f"config/notify.yaml no longer has the channel {entry.channel}"
             waiting = outbox.directory / f"*.{entry.channel}.json"
             error = f"{error}; put it back, or remove {waiting}"
-        failed |= set() if reached else {entry.channel}
+        if not reached:
+            topics.add(entry.message.cause)
         sent = datetime.now(timezone.utc).isoformat() if reached else None
         tried = replace(tried, error=error, sent=sent)
         outbox.write(tried)
