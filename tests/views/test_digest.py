@@ -31,7 +31,7 @@ from iobands.snapshot import (
 from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, sections
 from iobands.views.digest import SCREEN, digest_text, explanation
 from iobands.views.notes import not_measured
-from iobands.views.writing import command_text, sparkline
+from iobands.views.writing import command_text, sparkline, summary
 from tests.conftest import Command
 from tests.factory import NOW, case, daily, line, write_perflog, write_report
 from tests.fault_table import Observed
@@ -341,6 +341,23 @@ def test_what_is_not_installed_is_no_fault_and_said_once(tmp_path: Path) -> None
         "IorFPP, IorSSF: not installed: ior: put it on PATH",
         "Mdtest: skipped: skip",
     ]
+
+
+def test_checks_that_fail_for_one_reason_are_one_line(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.5]))
+    cases = [
+        case(display_name=name, file_system="fast", fail_phase="build", fail_reason=reason)
+        for name, reason in (("Ior", "no mpif90"), ("Mdtest", "no mpif90"), ("Io500", "no cmake"))
+    ]
+    write_report(tmp_path / "perflogs", cases)
+    site = look(tmp_path)
+    assert [line for line in text(site).splitlines() if "  failed" in line] == [
+        "  failed  Ior and 1 more  on here:local in build: no mpif90",
+        "  failed  Io500           on here:local in build: no cmake",
+    ]
+    assert "In full: iobands status --all" in text(site)
+    assert text(site, every=True).count("in build: no mpif90") == 2
+    assert summary(site).startswith("IOBANDS UNKNOWN: alerts: 3 failed")
 
 
 def test_other_peoples_text_does_not_upset_a_terminal(tmp_path: Path) -> None:

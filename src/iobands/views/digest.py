@@ -6,6 +6,7 @@ By default the digest fits a screen, whatever happened: alerts come first, then 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +15,16 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from iobands.snapshot import RATIO_UNIT, Alert, Series, SeriesKey, Snapshot, State, printable
+from iobands.snapshot import (
+    RATIO_UNIT,
+    Alert,
+    Series,
+    SeriesKey,
+    Severity,
+    Snapshot,
+    State,
+    printable,
+)
 from iobands.views import alert_lines, writing
 from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, sections
 from iobands.views.explain_alert import of_alert
@@ -114,7 +124,9 @@ def _alerts(site: Snapshot, width: int, *, every: bool, cut: bool) -> Iterator[_
     for heading, alerts in sections(site).items():
         if not alerts:
             continue
-        rows, is_cut = alert_lines.alert_blocks(alerts, site, width, cut=cut, members=every)
+        said = alerts if every else _alike(alerts)
+        rows, is_cut = alert_lines.alert_blocks(said, site, width, cut=cut, members=every)
+        is_cut |= len(said) < len(alerts)
         change = next((alert for alert in alerts if not alert.reason), None)
         after = []
         if heading == ATTENTION and change:
@@ -123,6 +135,18 @@ def _alerts(site: Snapshot, width: int, *, every: bool, cut: bool) -> Iterator[_
         more = partial(_more, len(rows), SHOW_ALL, is_cut=is_cut)
         least = 0 if heading == INFORMATION else 1
         yield _Section(heading, rows, more, _MOST[heading], least, after, len(rows))
+
+
+def _alike(alerts: Sequence[Alert]) -> list[Alert]:
+    """Return `alerts` with one for all checks that failed for the same reason."""
+    found: defaultdict[object, list[Alert]] = defaultdict(list)
+    for each in alerts:
+        is_check = each.severity is Severity.FAILED and each.since
+        found[(each.system, each.reason) if is_check else id(each)].append(each)
+    return [
+        replace(first, subject=writing.some([first.subject, *(e.subject for e in others)], 1))
+        for first, *others in found.values()
+    ]
 
 
 def _notes(site: Snapshot, width: int, *, every: bool, rejected: bool) -> Iterator[_Section]:
