@@ -114,8 +114,14 @@ def account_of_maintenance(judged: JudgedSite, held: Held) -> BeforeAfter:
     rows = _Rows(sides)
     shifts = rows.shifts(held)
     return BeforeAfter(
-        *(held.name, held.system, held.begin, held.end, window.reason, window.file_systems),
-        *(site.now, site.now < held.end),
+        name=held.name,
+        system=held.system,
+        begin=held.begin,
+        end=held.end,
+        reason=window.reason,
+        file_systems=window.file_systems,
+        now=site.now,
+        is_open=site.now < held.end,
         groups=tuple(each for each in shifts if each.kind != "series"),
         series=tuple(each for each in shifts if each.kind == "series"),
         left_out=tuple(left),
@@ -279,10 +285,21 @@ class _Rows:
         found = []
         for name, one in newest.items():
             kind, members, _ = self.of[name]
-            more = one.more() if one.outcome is ShiftVerdict.UNDECIDED else None
-            said = (one.outcome, one.ratio, one.bound, one.visible, more)
-            story = tuple(self._story(name, ruled, held))
-            found.append(Shift(kind, name, members, *said, *one.unit.counts, story))
+            before, after = one.unit.counts
+            shift = Shift(
+                kind,
+                name,
+                members,
+                outcome=one.outcome,
+                ratio=one.ratio,
+                bound=one.bound,
+                visible=one.visible,
+                more=one.more() if one.outcome is ShiftVerdict.UNDECIDED else None,
+                before=before,
+                after=after,
+                story=tuple(self._story(name, ruled, held)),
+            )
+            found.append(shift)
         return found
 
     def _looks(self) -> list[float]:

@@ -239,14 +239,18 @@ def _of_story(system: System, story: Story) -> Alert:
     is_answered = end in ENDED_BY.values()
     lasted = [each.ended for each in story.certain if each.ended and not is_answered]
     score = max((_score(each, system.series) for each in parts), default=0.0)
+    slides = certain if severity is Severity.SLIDING else ()
+    since, since_low, since_high = _began(story, lead, slides)
     alert = Alert(
         severity,
         story.subject,
         tuple(sorted(members.values(), key=ratio_of)),
-        *_began(story, lead, certain if severity is Severity.SLIDING else ()),
-        story.direction,
-        score,
-        None if kinds <= {Incident, Flaky} else certainty(score, system.budget),
+        since=since,
+        since_low=since_low,
+        since_high=since_high,
+        direction=story.direction,
+        score=score,
+        certainty=None if kinds <= {Incident, Flaky} else certainty(score, system.budget),
         reason=_reason(max(flaky, key=lambda each: each.failed)) if flaky else "",
         raised=story.opened,
         delay=_delay(system, story),

@@ -116,9 +116,16 @@ def _watched(series: Sequence[Series], budget: Budget) -> Iterator[Alert]:
     for each in series:
         found = each.status.evidence and each.status.evidence.suspicion
         if found and each.status.state is State.WATCH:
-            member, began = Member(each, found.ratio, found.baseline), (found.since,) * 3
-            how = (None, found.score, certainty(found.score, budget))
-            yield Alert(Severity.WATCH, each.label, (member,), *began, *how)
+            yield Alert(
+                Severity.WATCH,
+                each.label,
+                (Member(each, found.ratio, found.baseline),),
+                since=found.since,
+                since_low=found.since,
+                since_high=found.since,
+                score=found.score,
+                certainty=certainty(found.score, budget),
+            )
 
 
 def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Iterator[Alert]:
@@ -273,14 +280,19 @@ def _entry(alert: Alert, done: Mapping[tuple[datetime, int | None], Action]) -> 
     by = next((done[each] for each in ways if each in done), None)
     ratio = alert.peer.ratio.value if alert.peer else alert.ratio
     return LedgerEntry(
-        *(alert.subject, alert.since, alert.raised, alert.ended),
-        ratio if ratio and math.isfinite(ratio) else None,
-        _end_of(by) if by else alert.end,
-        alert.delay,
-        by.who if by else "",
-        by.reason if by else "",
-        alert.peer.name.kind if alert.peer else None,
-        *(alert.number, alert.cause, alert.system),
+        alert.subject,
+        alert.since,
+        raised=alert.raised,
+        ended=alert.ended,
+        ratio=ratio if ratio and math.isfinite(ratio) else None,
+        end=_end_of(by) if by else alert.end,
+        delay=alert.delay,
+        who=by.who if by else "",
+        reason=by.reason if by else "",
+        kind=alert.peer.name.kind if alert.peer else None,
+        number=alert.number,
+        cause=alert.cause,
+        system=alert.system,
     )
 
 
@@ -292,6 +304,13 @@ def _resolved(action: Action, series: Sequence[Series]) -> LedgerEntry:
     named = [each for each in series if action.names(each.key)]
     subject = action.subject or (named[0].label if len(named) == 1 else f"{len(named)} series")
     assert action.since is not None
-    ended, by = (None, action.when, action.ratio, _end_of(action)), (action.who, action.reason)
-    system = named[0].key.system if named else ""
-    return LedgerEntry(subject, action.since, *ended, None, *by, system=system)
+    return LedgerEntry(
+        subject,
+        action.since,
+        ended=action.when,
+        ratio=action.ratio,
+        end=_end_of(action),
+        who=action.who,
+        reason=action.reason,
+        system=named[0].key.system if named else "",
+    )

@@ -163,8 +163,13 @@ class Detection:
         if chart.suspicion is None:
             return None
         since, ratio = chart.suspicion
-        how = (float(np.exp(chart.baseline.middle)), float(chart.down[-1]), chart.threshold)
-        return Suspicion(moment(self.times[since]), ratio, *how)
+        return Suspicion(
+            since=moment(self.times[since]),
+            ratio=ratio,
+            baseline=float(np.exp(chart.baseline.middle)),
+            score=float(chart.down[-1]),
+            threshold=chart.threshold,
+        )
 
     @property
     def doubt(self) -> Doubt | None:
@@ -187,22 +192,22 @@ class Detection:
         chart = self.chart
         delays = {f"{drop:g}": power(chart, drop) for drop in POWER_DROPS} if with_power else {}
         return Evidence(
-            self.rows,
-            chart.down,
-            chart.up,
-            self.changes,
-            self.suspicion,
-            chart.evidence,
-            WATCH,
-            chart.threshold,
-            chart.can_judge,
-            float(np.exp(chart.baseline.middle)) if chart.can_judge else None,
-            len(chart.baseline.runs),
-            chart.baseline.correlation,
-            chart.scale,
-            {drop: runs if math.isfinite(runs) else None for drop, runs in delays.items()},
-            self.doubt,
-            self.transients,
+            rows=self.rows,
+            down=chart.down,
+            up=chart.up,
+            changes=self.changes,
+            suspicion=self.suspicion,
+            today=chart.evidence,
+            watch=WATCH,
+            threshold=chart.threshold,
+            can_judge=chart.can_judge,
+            level=float(np.exp(chart.baseline.middle)) if chart.can_judge else None,
+            baseline_runs=len(chart.baseline.runs),
+            correlation=chart.baseline.correlation,
+            scale=chart.scale,
+            power={drop: runs if math.isfinite(runs) else None for drop, runs in delays.items()},
+            doubt=self.doubt,
+            transients=self.transients,
         )
 
     @cached_property

@@ -246,8 +246,15 @@ def stories_in(
     found: dict[int, Story] = {}
     for each in events:
         if each.kind == OPENED and each.number not in found and each.since:
-            first = (each.direction or "", each.subject or "", each.since, each.since, each.when)
-            found[each.number] = Story(each.number, *first, called)
+            found[each.number] = Story(
+                each.number,
+                each.direction or "",
+                each.subject or "",
+                low=each.since,
+                high=each.since,
+                opened=each.when,
+                called=called,
+            )
         story = found.get(each.number)
         if story is None:
             continue
@@ -351,9 +358,17 @@ def _merge_again(merged: Sequence[Story], stories: Sequence[Story], until: datet
 
 
 def _opened(number: int, found: Happening, called: Callable[[Sequence[str]], str]) -> Story:
-    what, began = (found.direction, called(found.names)), (found.low, found.high, found.raised)
-    joined = dict.fromkeys(found.names, found.raised)
-    story = Story(number, *what, *began, called, joined, named=len(found.names))
+    story = Story(
+        number,
+        found.direction,
+        called(found.names),
+        low=found.low,
+        high=found.high,
+        opened=found.raised,
+        called=called,
+        joined=dict.fromkeys(found.names, found.raised),
+        named=len(found.names),
+    )
     story.keep(found)
     state = next((each.kind for each in found.turns if each.when <= found.raised), None)
     said = {"subject": story.subject, "direction": found.direction, "since": found.low}

@@ -106,8 +106,16 @@ def group_drops(
             raised, ended = (_last_run(runs, each) for each in (change.raised, change.ended))
             assert raised
             ratios = {keys[place]: ratio for place, ratio in change.ratios.items()}
-            how = (change.delay, change.evidence, ratios)
-            found.append(GroupDrop(group[0].system, moment(since), raised, ended, *how))
+            drop = GroupDrop(
+                group[0].system,
+                since=moment(since),
+                raised=raised,
+                ended=ended,
+                delay=change.delay,
+                evidence=change.evidence,
+                ratios=ratios,
+            )
+            found.append(drop)
     return tuple(found)
 
 

@@ -70,9 +70,19 @@ def _of_series(series: Series) -> Iterator[Happening]:
     if evidence is None:
         return
     for each in evidence.changes:
-        began, ended = (each.since, each.since_low, each.since_high), (each.ended, each.closed)
-        how = (each.end or "", each.delay)
-        whole = Happening(each, each.direction, names, *began, each.raised, *ended, *how)
+        whole = Happening(
+            each,
+            each.direction,
+            names,
+            since=each.since,
+            low=each.since_low,
+            high=each.since_high,
+            raised=each.raised,
+            ended=each.ended,
+            over=each.closed,
+            end=each.end or "",
+            delay=each.delay,
+        )
         yield replace(whole, turns=each.turns)
         for fall in each.falls:
             since = fall.since
@@ -91,17 +101,36 @@ def _of_series(series: Series) -> Iterator[Happening]:
         if found.size:
             first, raised = moment(times[begin]), moment(times[begin + found[0]])
             over = moment(times[end]) if end < len(times) else None
-            span = (first, first, first, raised, over, over)
-            yield Happening(series, DOWN, names, *span, certain=False)
+            yield Happening(
+                series,
+                DOWN,
+                names,
+                since=first,
+                low=first,
+                high=first,
+                raised=raised,
+                ended=over,
+                over=over,
+                certain=False,
+            )
 
 
 def _of_several(
     source: GroupDrop | Incident, ended: datetime | None, over: datetime | None
 ) -> Happening:
     names = tuple(slug(key) for key in source.ratios)
-    span = (source.since, source.since, source.since, source.raised, ended, over)
-    delay = source.delay if isinstance(source, GroupDrop) else None
-    return Happening(source, DOWN, names, *span, delay=delay)
+    return Happening(
+        source,
+        DOWN,
+        names,
+        since=source.since,
+        low=source.since,
+        high=source.since,
+        raised=source.raised,
+        ended=ended,
+        over=over,
+        delay=source.delay if isinstance(source, GroupDrop) else None,
+    )
 
 
 def _of_place(place: Place) -> Iterator[Happening]:
@@ -112,9 +141,18 @@ def _of_place(place: Place) -> Iterator[Happening]:
             for (raised, ended), (low, since) in zip(peer.alarms, peer.began, strict=True):
                 is_slow = ended is None and peer.state is PeerState.SLOW
                 over = None if is_slow else ended or peer.last
-                span = (since, low, since, raised, over, over)
-                end = _AS_FAST if ended else _ENDS.get(peer.state, _AS_FAST)
-                yield Happening(source, DOWN, (place.name_of(name),), *span, end)
+                yield Happening(
+                    source,
+                    DOWN,
+                    (place.name_of(name),),
+                    since=since,
+                    low=low,
+                    high=since,
+                    raised=raised,
+                    ended=over,
+                    over=over,
+                    end=_AS_FAST if ended else _ENDS.get(peer.state, _AS_FAST),
+                )
 
 
 _WINDOW: Final = 3
@@ -316,6 +354,14 @@ def _flaky_spans(check: _Check, months: Months, rates: NDArray[np.float64]) -> I
         newest, when = failures[-1], check.times[last]
         source = Flaky(len(failures), until + 1 - begin, moment(newest), check.said[newest])
         since = moment(check.times[window[0]])
-        span = (since, since, since, moment(check.times[place]))
-        ended = (None, None) if end is None else (moment(when), moment(end))
-        yield Happening(source, FLAKY, check.names, *span, *ended)
+        yield Happening(
+            source,
+            FLAKY,
+            check.names,
+            since=since,
+            low=since,
+            high=since,
+            raised=moment(check.times[place]),
+            ended=None if end is None else moment(when),
+            over=None if end is None else moment(end),
+        )

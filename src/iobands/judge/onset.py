@@ -150,8 +150,16 @@ def onset_of(
     times = [time for each in moved if (time := each.time_of(best))]
     if not times:
         return None
-    span = (first, last, min(times))
-    return Onset(tuple(moved), tuple(alike), *span, when, lead.direction, drop)
+    return Onset(
+        tuple(moved),
+        tuple(alike),
+        first=first,
+        last=last,
+        since=min(times),
+        when=when,
+        direction=lead.direction,
+        drop=drop,
+    )
 
 
 def _until(series: Sequence[Series], when: datetime, after: datetime | None) -> list[Runs]:

@@ -208,8 +208,20 @@ def compare_peers(
         alarms, ends = (map(moment, times[each[:, place]]) for each in (scan.alarms, scan.ends))
         ratio = _ratio(values[recent, place], scan.noise[recent, place])
         own = math.exp(scan.levels.own[place]) if scan.levels.shown[place] else None
-        how = (ratio, score, since, since_low, tuple(zip_longest(alarms, ends)), own, began)
-        found.append(Peer(name, state, len(used), moment(speeds.times[used[-1]]), *how))
+        peer = Peer(
+            name,
+            state,
+            runs=len(used),
+            last=moment(speeds.times[used[-1]]),
+            ratio=ratio,
+            score=score,
+            since=since,
+            since_low=since_low,
+            alarms=tuple(zip_longest(alarms, ends)),
+            own=own,
+            began=began,
+        )
+        found.append(peer)
     return tuple(found)
 
 

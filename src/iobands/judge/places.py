@@ -77,9 +77,16 @@ def places_of(
                 variable: compare_peers(each, thresholds(each, every, false_alarms), accepted)
                 for variable, each in by_variable.items()
             }
-            fs_type = rows["file_system_type"][-1] if kind == TARGET else None
-            here = (kind, str(system), str(where), fs_type)
-            found.append(Place(*here, peers, by_variable, a_year))
+            place = Place(
+                kind,
+                str(system),
+                str(where),
+                file_system_type=rows["file_system_type"][-1] if kind == TARGET else None,
+                found=peers,
+                speeds=by_variable,
+                comparisons_a_year=a_year,
+            )
+            found.append(place)
     return tuple(found)
 
 

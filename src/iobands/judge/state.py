@@ -241,8 +241,14 @@ def judged_series(
             try:
                 of_place = months.get((key.system, key.file_system), months[None])
                 published = bands.band_for(matched(key, history.newest), history.last)
-                terms = (published, of_place, bands.least_change, memory.get(key))
-                detection = detect(history, judged_rows(history, bands), *terms)
+                detection = detect(
+                    history,
+                    judged_rows(history, bands),
+                    published,
+                    of_place,
+                    least=bands.least_change,
+                    kept=memory.get(key),
+                )
                 normal = normal_of(key, history, bands, detection.rows, detection.chart.baselines)
                 missed = _missing(key, history, newest, known.now, spans)
                 status = _status(key, history, bands, detection, normal.newest, missed, with_power)
@@ -298,15 +304,38 @@ def _status(
     # a band of judged runs says nothing of others, in whichever view
     verdict = NO_BAND if judge is None or (out and is_own) else judge.verdict(value)
     evidence = detection.evidence(with_power=with_power)
-    known = (value, when, verdict, band, is_own, len(history), int(usable))
-    return Status(state, why, *known, evidence, missing, out, limit)
+    return Status(
+        state,
+        why,
+        value=value,
+        when=when,
+        verdict=verdict,
+        band=band,
+        provisional=is_own,
+        runs=len(history),
+        usable=int(usable),
+        evidence=evidence,
+        missing=missing,
+        left_out=out,
+        limit=limit,
+    )
 
 
 def _unjudged(history: History, why: str) -> Status:
     """Return the status of a series that could not be judged, with its reason: `no data`."""
     value, when = (float(history.values[-1]), history.last) if len(history) else (None, None)
-    runs = len(history)
-    return Status(State.NO_DATA, why, value, when, NO_BAND, None, False, runs, 0, missing=why)
+    return Status(
+        State.NO_DATA,
+        why,
+        value=value,
+        when=when,
+        verdict=NO_BAND,
+        band=None,
+        provisional=False,
+        runs=len(history),
+        usable=0,
+        missing=why,
+    )
 
 
 def _missing(

@@ -345,8 +345,12 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
         what = "reached the time limit" if how == LIMIT else "were interrupted"
         notes.append(f"the repeats {what}; {len(measured)} of {len(chosen)} are done")
     written, lost = reconcile(reports, perflogs)
-    said = (*problems, *lost), (*notes, *written)
-    return SessionOutcome(how, {}, *said, measured=tuple(measured))
+    return SessionOutcome(
+        how,
+        problems=(*problems, *lost),
+        notes=(*notes, *written),
+        measured=tuple(measured),
+    )
 
 
 def _selections(asks: Sequence[Ask]) -> Iterator[tuple[Selection, list[Ask]]]:
