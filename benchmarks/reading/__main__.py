@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from compileall import compile_dir
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from importlib.metadata import version
@@ -125,7 +126,11 @@ def _measure(perflogs: Path, series: int, days: int, tries: int) -> Costs:
 
 
 def cost(command: Sequence[str], tries: int) -> Cost:
-    """Return what a command costs: of several tries medians, of memory the largest."""
+    """Return what a command costs: of several tries medians, of memory the largest.
+
+    The modules of iobands are compiled before, as pip does when it installs them.
+    """
+    compile_dir(_ROOT / "src", quiet=1)
     walls, processors, peaks = [], [], []
     for _ in range(tries):
         start = time.perf_counter()

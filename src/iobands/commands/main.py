@@ -190,7 +190,7 @@ def entry() -> NoReturn:
     """
     _survive_readers()
     mask_others()
-    gc.set_threshold(100_000)  # what a judgement makes stays until its end: looking costs 5 %
+    gc.disable()  # what a judgement makes stays until its end: looking costs 5 % and finds nothing
     try:
         status = app(prog_name="iobands", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
