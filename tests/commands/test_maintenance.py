@@ -91,6 +91,14 @@ def test_a_loss_after_an_upgrade_is_said_with_what_changed_and_an_epoch(
     assert "Epochs that began with it: maintenance-" in at(root, "report")[1]
 
 
+def test_a_day_has_no_leading_zero(tmp_path: Path, now: datetime) -> None:
+    root, begin = site(tmp_path, now), "2025-08-04T08:00Z"
+    done = at(root, "begin", "--reason", "x", "--since", begin, "--until", "2025-08-04T18:00Z")
+    assert "began at 4 Aug 2025 08:00 UTC" in done[1]
+    assert "It ended at 4 Aug 2025 18:00 UTC" in done[1]
+    assert "\nx. 4 Aug 2025 08:00 to 4 Aug 2025 18:00 UTC; as known on " in at(root, "report")[1]
+
+
 def _epoch(said: str) -> list[str]:
     (command,) = [each for each in said.splitlines() if each.startswith("iobands epoch")]
     name, since = command.split()[2], command.split()[4]

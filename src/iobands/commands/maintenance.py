@@ -19,7 +19,7 @@ from iobands.measure import measure as measure_session
 from iobands.model import LIMIT, MAINTENANCE
 from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, begun
 from iobands.source.action_log import append, deciding, read_log
-from iobands.views import blocks, output_width, plural
+from iobands.views import blocks, output_width, plural, time_text
 
 maintenance = typer.Typer(
     rich_markup_mode=None,
@@ -96,11 +96,11 @@ def begin_maintenance(
         _refuse_if_open(begun(read_log(directory, name, now).actions))
         path = append(directory, name, [action])
     where = ", ".join(places) or "all file systems"
-    cli.say(f"Maintenance of {name} began at {first:%d %b %H:%M} UTC: {where}.")
+    cli.say(f"Maintenance of {name} began at {time_text(first)} UTC: {where}.")
     end = begun([action])[0].window.end
     verb = "ended" if end <= now else "ends"
     how = "" if last or end <= now else " by itself; sooner with: iobands maintenance end"
-    cli.say(f"It {verb} at {end:%d %b %H:%M} UTC{how}")
+    cli.say(f"It {verb} at {time_text(end)} UTC{how}")
     cli.say(f"Logged in {path}; commit this file.")
     if end <= now:
         cli.say(_HOW_TO_REPORT)
@@ -112,7 +112,7 @@ def _refuse_if_open(maintenances: Iterable[BegunMaintenance]) -> None:
     now = datetime.now(timezone.utc)
     if found := [each for each in maintenances if each.is_open(now)]:
         raise cli.failure(
-            f"a maintenance is open since {found[-1].window.begin:%d %b %H:%M} UTC "
+            f"a maintenance is open since {time_text(found[-1].window.begin)} UTC "
             f"({found[-1].window.reason}); end it first: iobands maintenance end"
         )
 
@@ -135,7 +135,7 @@ def end_maintenance(
     found = [each for each in logged if each.is_open(now) or each.is_forgotten(now)]
     found = found or (logged[-1:] if at else [])
     if not found:
-        newest = f"; the newest ended at {logged[-1].window.end:%d %b %H:%M} UTC" if logged else ""
+        newest = f"; the newest ended at {time_text(logged[-1].window.end)} UTC" if logged else ""
         raise cli.failure(f"no maintenance of {name} is open{newest}")
     when = cli.time_of(at, "--at") if at else now
     if when > now:
@@ -146,14 +146,14 @@ def end_maintenance(
         if when <= start:
             remedy = "give a later --at" if at else "set the clock, or give --at"
             raise cli.failure(
-                f"{when:%d %b %Y %H:%M} UTC is before the maintenance began "
-                f"({start:%d %b %Y %H:%M}); {remedy}"
+                f"{time_text(when)} UTC is before the maintenance began "
+                f"({time_text(start)}); {remedy}"
             )
         last = when if at else min(when, each.window.end)
         action = each.action
         who = by or cli.login_name()
         actions.append(Action(END, now, who, action.reason, (), until=last, of=action.when))
-        said = f"Maintenance of {name} from {start:%d %b %H:%M} to {last:%d %b %H:%M} UTC"
+        said = f"Maintenance of {name} from {time_text(start)} to {time_text(last)} UTC"
         late = "; it had ended by itself: --at corrects this" if last < when else ""
         cli.say(f"{said}: {action.reason}{late}")
     cli.say(f"Logged in {append(options.config_of('alerts'), name, actions)}; commit this file.")
@@ -273,5 +273,5 @@ def _print_forecast(judged: JudgedSite, places: tuple[str, ...]) -> None:
     cli.say("", "The smallest loss that the report will show, with odds of 9 to 1:")
     cli.say(*lines)
     cli.say(
-        "At once: with `iobands maintenance end --measure`. +3 days: with three daily runs more."
+        "At once: with `iobands maintenance end --measure`. +3 days: after three more daily runs."
     )

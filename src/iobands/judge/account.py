@@ -358,7 +358,9 @@ def _epochs(judged: JudgedSite, held: Held) -> tuple[str, ...]:
         for epoch in each.bands.epochs
         if held.begin < epoch.since <= held.end + _BECAUSE
     )
-    return tuple(dict.fromkeys(f"{each.name}, {each.since:%d %b %H:%M} UTC" for each in epochs))
+    return tuple(
+        dict.fromkeys(f"{each.name}, {each.since.day} {each.since:%b %H:%M} UTC" for each in epochs)
+    )
 
 
 def _beside(site: Snapshot, sides: Sequence[_Side]) -> Iterator[Beside]:

@@ -43,7 +43,7 @@ def asks_of(site: Snapshot, runs: Sequence[CheckRun]) -> tuple[Ask, ...]:
         if doubt.kind == UNCERTAIN and alerts and all(each.is_quiet for each in alerts):
             continue
         about = f"alert {alerts[0].number}" if alerts else "its change"
-        purpose, why = SUSPECT, f"low since {doubt.since:%d %b %H:%M}"
+        purpose, why = SUSPECT, f"low since {doubt.since.day} {doubt.since:%b %H:%M}"
         if doubt.kind == UNCERTAIN:
             why = f"{about} is not certain yet"
         elif doubt.kind == MAYBE_OVER:
@@ -103,7 +103,7 @@ def repeats_of(site: Snapshot, since: datetime, runs: Iterable[CheckRun]) -> tup
         if status.verdict == COLLAPSED and not known:
             found.append((series, REPEAT, "it collapsed"))
         elif doubt and doubt.kind == SUSPECTED and len(down) > 1 and down[-1] > down[-2]:
-            found.append((series, REPEAT, f"low since {doubt.since:%d %b %H:%M}"))
+            found.append((series, REPEAT, f"low since {doubt.since.day} {doubt.since:%b %H:%M}"))
     return _by_check(found, runs)
 
 

@@ -29,10 +29,10 @@ _WHOLE: Final = 0.5
 
 def account(of: BeforeAfter, *, every: bool = False) -> list[Block]:
     """Return the account as a page; `every` gives each series a row."""
-    times = f"{of.begin:%d %b %Y %H:%M} to {of.end:%d %b %H:%M} UTC"
+    times = f"{writing.time_text(of.begin)} to {writing.time_text(of.end)} UTC"
     blocks: list[Block] = [
         Heading(title_of_maintenance(of), 1),
-        Paragraph(f"{of.reason}. {times}; as known on {of.now:%d %b %Y %H:%M} UTC."),
+        Paragraph(f"{of.reason}. {times}; as known on {writing.time_text(of.now)} UTC."),
         Paragraph(in_short(of)),
     ]
     if of.groups or of.series:
@@ -171,7 +171,7 @@ def _stories(of: BeforeAfter) -> Iterator[Block]:
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for each in (*of.groups, *of.series):
         days = (
-            f"{what} on {day:%d %b}"
+            f"{what} on {day.day} {day:%b}"
             + (f" from {writing.plural(runs, 'run')}" if what.startswith("said") else "")
             for day, what, runs in each.story
         )
