@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iobands.commands import cli
+from iobands.commands.main import COMMANDS
 from tests.commands.calling import call
 from tests.commands.small_site import site, unknown
 
@@ -107,6 +108,29 @@ def test_what_is_no_parameter_of_the_command_cannot_be_refused():
 def test_an_option_without_effect_is_not_offered(words, iobands):
     done = iobands(*words.split())
     assert (done.returncode, "No such option" in done.stderr) == (3, True)
+
+
+def test_every_command_takes_the_directory_of_a_site():
+    # as `iobands init --help` says
+    for name in {each for rows in COMMANDS.values() for each in rows} - {"init", "demo"}:
+        verbs = ("begin", "end", "report") if name == "maintenance" else ("",)
+        for verb in verbs:
+            assert "--site DIR" in call(*filter(None, (name, verb)), "--help")[1], name
+
+
+@pytest.mark.parametrize("words", ["epoch", "maintenance begin", "maintenance end"])
+def test_what_is_of_one_system_does_not_offer_all(words):
+    said = " ".join(call(*words.split(), "--help")[1].split())
+    assert "--system NAME The system. [default: the only one that ran]" in said
+
+
+def test_results_are_imported_into_the_site_that_is_named(iobands, tmp_path):
+    (tmp_path / "there" / "config" / "systems").mkdir(parents=True)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "a.csv").write_text("perf_var\nother\n")
+    assert (
+        "to 0 perflogs in there/perflogs" in iobands("import", "results", "--site", "there").stdout
+    )
 
 
 def test_a_default_is_no_option_that_was_given(iobands, tmp_path):

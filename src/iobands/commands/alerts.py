@@ -251,13 +251,11 @@ def calibrate(
 
 
 def epoch(
+    options: cli.UnjudgedOptions,
     name: Annotated[str, cli.argument("NAME", "The name of the epoch.")],
     reason: Annotated[str, "TEXT", "What has changed."],
     since: Annotated[str | None, "TIME", f"When it begins: {cli.WHEN}. [default: now]"] = None,
     keep_bands: Annotated[bool, "Keep the bands in force."] = False,
-    system: Annotated[str | None, "NAME", "The system. [default: the only one that ran]"] = None,
-    perflogs: cli.PerflogsOption = None,
-    config: cli.ConfigOption = None,
     yes: cli.YesOption = False,
     dry_run: cli.DryRunOption = False,
 ) -> None:
@@ -267,9 +265,8 @@ def epoch(
     version of benchio, another fsync setting and a new major version of the suite begin an epoch by
     themselves.
     """
-    places = cli.SiteOptions(perflogs, config)
-    directory = places.config_of("bands")
-    named = cli.system_of(system, places.perflogs_directory, directory)
+    directory = options.config_of("bands")
+    named = cli.system_of(options.system, options.perflogs_directory, directory)
     begin = cli.time_of(since) if since else datetime.now(timezone.utc).replace(microsecond=0)
     known = load_bands(directory, named)
     for old in known.epochs:

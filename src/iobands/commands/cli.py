@@ -88,6 +88,7 @@ PerflogsOption = Annotated[
 ConfigOption = Annotated[Path | None, "DIR", _CONFIG]
 RootOption = Annotated[Path | None, option("--site DIR", _ROOT)]
 SystemOption = Annotated[str | None, "NAME", "This system only. [default: all]"]
+OneSystemOption = Annotated[str | None, "NAME", "The system. [default: the only one that ran]"]
 AsSystemOption = Annotated[str | None, "NAME", "The system. [default: ReFrame detects it]"]
 TagOption = Annotated[str, "Select the checks with this tag."]
 FalseAlarmsOption = Annotated[float, option("--false-alarms NUMBER", _ALARMS, 0.001, 1e6)]
@@ -152,8 +153,9 @@ class PastSiteOptions(StoredSiteOptions):
 
 @dataclass(frozen=True)
 class UnjudgedOptions(SiteOptions):
-    """The options of those that judge nothing."""
+    """The options of those that judge nothing, and are about one system."""
 
+    system: OneSystemOption = None
     false_alarms: float = 1
 
 

@@ -84,6 +84,7 @@ def import_(
     source: Annotated[Path, cli.argument("DIR", "The directory with the results.")],
     mapping: Annotated[Path | None, "FILE", "YAML file with what the results lack."] = None,
     perflogs: cli.PerflogsOption = None,
+    root: cli.RootOption = None,
 ) -> None:
     """Convert results of other tools into perflogs: CSV tables, and perflogs of ReFrame or EPCC.
 
@@ -92,7 +93,7 @@ def import_(
     """
     from iobands.source.convert import FieldMapping, convert, read_mapping  # noqa: PLC0415
 
-    target = perflogs or cli.default_path(Path("perflogs"))
+    target = cli.SiteOptions(perflogs, root=root).perflogs_directory
     found = convert(source, read_mapping(mapping) if mapping else FieldMapping(), target)
     for rejected in found.rejected[:_SHOWN]:
         cli.say(str(rejected))

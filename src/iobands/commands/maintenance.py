@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import chain
 from pathlib import Path
@@ -45,8 +45,15 @@ MostTimeOption = Annotated[
 TagsOption = Annotated[str, "With --measure: the checks with this tag."]
 
 
+@dataclass(frozen=True)
+class BeginOptions(cli.SiteOptions):
+    """The options of a beginning, which is of one system."""
+
+    system: cli.OneSystemOption = None
+
+
 def begin_maintenance(
-    options: cli.SiteOptions,
+    options: BeginOptions,
     reason: Annotated[str, "TEXT", "What is done."],
     file_systems: Annotated[
         list[str] | None, "NAME", "Only this file system; repeatable. [default: all]"
