@@ -30,11 +30,11 @@ def test_the_ratio_is_that_of_samples_of_one_day(tmp_path: Path) -> None:
     assert (found.ratio.lower, found.ratio.upper) == (pytest.approx(2), pytest.approx(4))
     assert comparison_lines([found], "transport") == [
         "here local disk fpp write_bw: ucx (gnu-ucx) / ofi (gnu-ofi): "
-        "2.24, 2 to 4 (96.9%), from 6 pairs"
+        "2.24, 2 to 4 (96.9 %), from 6 pairs"
     ]
     either_way = replace(found, ratio=replace(found.ratio, lower=0.9))
     assert comparison_lines([either_way], "transport")[0].endswith(
-        "2.24, 0.9 to 4 (96.9%), from 6 pairs, no difference shown"
+        "2.24, 0.9 to 4 (96.9 %), from 6 pairs, no difference shown"
     )
 
 

@@ -73,8 +73,8 @@ def cost(
     limits = {place: measure.limits_of(read, place) for place in places}
     if any(own.allow for own in limits.values()):
         said.append(
-            f"What is in doubt is measured again: on a healthy site up to {_REPEATED:.0%} more "
-            f"runs, {_REPEATED * hours * runs:.3g} node hours a year."
+            "What is in doubt is measured again: on a healthy site up to "
+            f"{100 * _REPEATED:.0f} % more runs, {_REPEATED * hours * runs:.3g} node hours a year."
         )
     for place, own in limits.items():
         most = f"at most {own.node_hours_per_day:g} node hours a day" if own.allow else "off"

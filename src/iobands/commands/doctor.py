@@ -309,7 +309,11 @@ def _check(root: Path) -> None:
 
 
 def reframe(root: cli.RootOption = None, extra: cli.ReframeArguments = None) -> None:
-    """Call ReFrame with the configuration and the checks of a site, such as `-- -l` or `-- -r`."""
+    """Call ReFrame with the configuration and the checks of a site, such as `-- -l` or `-- -r`.
+
+    The exit status is ReFrame's own, such as 1 if a check failed, or 3 if ReFrame or the site is
+    missing.
+    """
     site = cli.root_of(root)
     command = measure.reframe_command(site)
     os.environ[measure.SITE_ENV] = str(site)

@@ -64,7 +64,8 @@ def export(
         samples = samples_from(options)
         with naming(output):
             written = list(write_parquet(samples, output))
-        cli.say(f"{len(written)} files written below {output}; the others are unchanged")
+        files = plural(len(written), "file")
+        cli.say(f"{files} written below {output}; the others are unchanged")
         return
     if form is ExportFormat.OPENMETRICS:
         text = (history_metrics if history else state_metrics)(site_of(options))

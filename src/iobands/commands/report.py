@@ -194,9 +194,9 @@ def advise(
 ) -> None:
     """Recommend a file system, stripe count, transport and hints for each pattern.
 
-    Runs of one day are compared in pairs; the printed ratio is the median over the pairs. If the
-    newer half of the pairs no longer supports an advice, it is withdrawn. If the runs do not decide
-    a setting, the output says so, and about how many more runs are needed.
+    Runs at most a day apart are compared in pairs; the printed ratio is the median over the pairs.
+    If the newer half of the pairs no longer supports an advice, it is withdrawn. If the runs do not
+    decide a setting, the output says so, and about how many more runs are needed.
     """
     histories = samples_from(options).without(model.ACCEPTANCE).histories
     advised, cases = advise_on(histories)
@@ -211,9 +211,7 @@ def advise(
 
 def compare(
     options: cli.SampleOptions,
-    field: Annotated[
-        str, cli.argument("FIELD", "A series field: transport, file_system, tasks, ...")
-    ],
+    field: Annotated[str, cli.argument("FIELD", f"What they differ in: {', '.join(COMPARABLE)}.")],
     against: Annotated[str | None, "VALUE", "The divisor. [default: the first value]"] = None,
 ) -> None:
     """Compare series that differ in one field: print their ratio and its 95 % interval.

@@ -163,9 +163,9 @@ def alerts(
 ) -> None:
     """List open and past alerts, how each ended, and the precision and delay at this site.
 
-    The precision is the share of alerts that `iobands resolve --verdict` called real. The log
-    perflogs/SYSTEM/alerts.jsonl keeps their numbers; --rebuild makes it from the perflogs and
-    the log of actions, and keeps the old one beside it.
+    The precision is the share of real alerts among those with a verdict of `iobands resolve`. The
+    log perflogs/SYSTEM/alerts.jsonl keeps the numbers of alerts; --rebuild makes it from the
+    perflogs and the log of actions, and keeps the old one beside it.
     """
     if rebuild and options.store:
         raise cli.failure("--rebuild writes the site's own log; run it there, without --store")

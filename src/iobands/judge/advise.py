@@ -1,8 +1,9 @@
 """Advice: which settings are best for a pattern, and the rates that users can expect of them.
 
-Series that differ in one setting are compared by samples of one day. All such comparisons of a
-site share an error of 5 % (Bonferroni), so that the best of many is not best by chance. If there
-are enough pairs, the newer half decides: advice that only the older half supports is withdrawn.
+Series that differ in one setting are compared by samples at most a day apart. All such comparisons
+of a site share an error of 5 % (Bonferroni), so that the best of many is not best by chance. If
+there are enough pairs, the newer half decides: advice that only the older half supports is
+withdrawn.
 """
 
 from __future__ import annotations

@@ -411,7 +411,7 @@ def _paired(ratio: snapshot.PairedRatio | None) -> str:
     if ratio.lower is None or ratio.upper is None:
         return f"{ratio.median:.3g} from {pairs}, too few for an interval"
     note = ", no difference shown" if ratio.lower <= 1 <= ratio.upper else ""
-    interval = f"{ratio.lower:.3g} to {ratio.upper:.3g} ({ratio.confidence:.1%})"
+    interval = f"{ratio.lower:.3g} to {ratio.upper:.3g} ({100 * ratio.confidence:.1f} %)"
     return f"{ratio.median:.3g}, {interval}, from {pairs}{note}"
 
 
