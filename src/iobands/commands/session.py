@@ -208,7 +208,7 @@ def notify(
     test: Annotated[bool, "Send a test message to every channel."] = False,
     dry_run: cli.DryRunOption = False,
 ) -> None:
-    """Send messages about alerts that began, became worse, recovered or are still open.
+    """Send messages about alerts that began, became certain or worse, are still open, or are over.
 
     A message that could not be sent is kept and tried again at the next call. The exit status is 0,
     or 3 if a message or a report to a monitor could not be sent.
