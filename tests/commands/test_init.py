@@ -187,6 +187,20 @@ def test_a_clone_becomes_a_site_with_the_same_digest(tmp_path: Path, iobands: Co
     assert "degraded" in digests[0].stdout
 
 
+def test_epochs_and_the_store_move_with_a_clone(tmp_path: Path, iobands: Command) -> None:
+    clone, site = tmp_path / "clone", tmp_path / "site"
+    write_demo(clone, datetime(2026, 6, 1, 12, tzinfo=timezone.utc))
+    (clone / "config" / "store.yaml").write_text(f"url: {tmp_path / 'store'}\n")
+    words = ("--reason", "new disks", "--since", "2026-05-28", "--yes")
+    assert iobands("epoch", "new-disks", *words, cwd=clone).returncode == 0
+    assert iobands("push", cwd=clone).returncode == 0
+    assert iobands("init", "site", "--from-clone", "clone", cwd=tmp_path).returncode == 0
+    digests = [iobands("status", "--as-of", "2026-06-02", cwd=place) for place in (clone, site)]
+    assert digests[0].stdout == digests[1].stdout
+    pushed = iobands("push", cwd=site)
+    assert pushed.returncode == 0, pushed.stderr
+
+
 def test_a_clone_is_copied_unless_a_session_runs_there(tmp_path: Path, iobands: Command) -> None:
     perflogs, holder = tmp_path / "clone" / "perflogs", new_holder("iobands run")
     perflogs.mkdir(parents=True)

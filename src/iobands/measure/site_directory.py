@@ -200,7 +200,13 @@ GENERIC: Final = "generic"
 LOCAL: Final = "local"
 _SYSTEMS: Final = Path("config/systems")
 _BANDS: Final = Path("config/bands")
-_SINGLE: Final = ("config/notify.yaml", "perflogs/last-session.json", "perflogs/plan.json")
+_SINGLE: Final = (
+    "config/notify.yaml",
+    "config/store.yaml",
+    "perflogs/last-session.json",
+    "perflogs/plan.json",
+    "perflogs/site.id",
+)
 _SITE_FILE: Final = '''"""The site file of {name}, from what `iobands init` found on {host}.
 
 Replace what is marked EDIT, and check the rest. Contract 4 explains each entry, and this file
@@ -291,9 +297,10 @@ def _from_suite(template: str) -> dict[Path, str]:
 def files_of_clone(clone: Path) -> list[Path]:
     """Return the files of a site in a clone, by their paths in it.
 
-    These are all perflogs, the record of the last session, the plan, the actions, and the settings
-    of messages with what was sent; also the site files and bands of systems with perflogs, and the
-    ones that the suite does not bring or has otherwise.
+    These are all perflogs, the record of the last session, the plan, the actions, the epochs that
+    a command began, the store with the identity of the site there, and the settings of messages
+    with what was sent; also the site files and bands of systems with perflogs, and the ones that
+    the suite does not bring or has otherwise.
     """
     suite, perflogs = installed_suite(), clone / "perflogs"
     measured = {path.name for path in perflogs.glob("*/") if path.is_dir()}
@@ -306,6 +313,7 @@ def files_of_clone(clone: Path) -> list[Path]:
     found = [
         *filter(is_own, [*clone.glob(f"{_SYSTEMS}/*.py"), *clone.glob(f"{_BANDS}/*.yaml")]),
         *(path for path in perflogs.rglob("*") if path.parent != perflogs),
+        *clone.glob(f"{_BANDS}/*/*.yaml"),
         *clone.glob("config/alerts/*.jsonl"),
         *clone.glob("outbox/*.json"),
         *(clone / name for name in _SINGLE),
