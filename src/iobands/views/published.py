@@ -408,7 +408,7 @@ def _paired(ratio: snapshot.PairedRatio | None) -> str:
     if ratio is None:
         return "never measured near each other"
     pairs = plural(ratio.pairs, "pair")
-    if ratio.lower is None or ratio.upper is None:
+    if ratio.lower is None or ratio.upper is None or ratio.confidence is None:
         return f"{ratio.median:.3g} from {pairs}, too few for an interval"
     note = ", no difference shown" if ratio.lower <= 1 <= ratio.upper else ""
     interval = f"{ratio.lower:.3g} to {ratio.upper:.3g} ({100 * ratio.confidence:.1f} %)"
