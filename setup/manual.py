@@ -22,6 +22,7 @@ _FILES: Final = (
     ("config/bands/", "Bands, epochs and maintenance windows."),
     ("config/alerts/", "The log of actions."),
     ("config/notify.yaml", "Where messages go."),
+    ("config/store.yaml", "The store that sessions push to."),
     ("perflogs/", "The samples, and the record of the last session."),
 )
 _ENVIRONMENT: Final = (

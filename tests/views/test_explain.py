@@ -384,7 +384,7 @@ def test_days_on_which_series_only_joined_are_one_line(tmp_path: Path) -> None:
         (AlertEvent(NOW, 1, "merged", into=4), "merged into 4"),
         (AlertEvent(NOW, 1, "closed", end="resolved"), "closed: resolved"),
         (AlertEvent(NOW, 1, "reopened"), "reopened"),
-        (AlertEvent(NOW, 1, "renamed", subject="b"), "renamed b"),
+        (AlertEvent(NOW, 1, "renamed", subject="b"), "renamed to b"),
         (AlertEvent(NOW, 1, "caused"), "cause: not certain"),
         (
             AlertEvent(NOW, 1, "turned", names=("x",), state=State.SLIDING),

@@ -95,7 +95,7 @@ def test_a_column_that_somebody_edited_says_nothing(text: str) -> None:
         # many small files
         (replace(OWN, pattern="aligned-files"), {"stripe_count": 1}, ""),
         (OWN, {"time_shares": "write_bw=open:0.3,transfer:0.4,sync:0.1,close:0.2"},
-         "can overload a file system (ARCHER2, CSC): they take 50 % of the time for 64 files"),
+         "(ARCHER2, CSC): opens and closes take 50 % of the time for 64 files"),
         (OWN, {"time_shares": "write_bw=open:0.1,transfer:0.8,sync:0,close:0.1"}, ""),
         (replace(OWN, pattern="serial"), {}, "a single one seldom exceeds 1 GB/s"),
         (replace(OWN, nodes=None, tasks=None, gib=None), {"stripe_count": 4}, ""),
@@ -119,7 +119,7 @@ def test_explain_says_it(tmp_path: Path) -> None:
     (series,) = chosen(found, "disk ssf")
     said = " ".join(explanation(found, series).split())
     assert "Calls 4 collective, 12 independent" in said
-    assert "they take 40 % of the time" in said
+    assert "opens and closes take 40 % of the time" in said
     assert "use collective calls for a shared file" in said
 
 

@@ -26,8 +26,8 @@ from iobands.views.peers import confirmation
 from iobands.views.writing import GAP, day_text, plural, ratio_text, time_text
 
 _EVENTS: Final = {
-    snapshot.OPENED: "opened",
-    snapshot.RENAMED: "renamed",
+    snapshot.OPENED: "opened as",
+    snapshot.RENAMED: "renamed to",
     snapshot.FELL: "{number} fell again",
     snapshot.MERGED: "merged into {into}",
     snapshot.CLOSED: "closed: {end}",
@@ -265,9 +265,11 @@ def _event(event: AlertEvent, site: Snapshot) -> str:
         number=plural(len(event.names), "series"),
         of=" of that" if event.names else "",
     )
-    if event.kind not in (snapshot.OPENED, snapshot.RENAMED) or not event.subject or site.is_public:
-        return text  # a subject of the past may be a node
-    return f"{text}{' as' if event.kind == snapshot.OPENED else ''} {event.subject}"
+    if event.kind not in (snapshot.OPENED, snapshot.RENAMED):
+        return text
+    if not event.subject or site.is_public:  # a subject of the past may be a node
+        return text.partition(" ")[0]
+    return f"{text} {event.subject}"
 
 
 def _actions(site: Snapshot, alert: Alert) -> Sequence[snapshot.Action]:

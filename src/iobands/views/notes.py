@@ -186,7 +186,7 @@ def not_followed(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[str]:
         files = f" for {plural(tasks, 'file')}" if pattern == "fpp" else ""
         yield (
             "open few files, and each once, as thousands of opens at once can overload a file "
-            f"system (ARCHER2, CSC): they take {100 * waited:.0f} % of the time{files}"
+            f"system (ARCHER2, CSC): opens and closes take {100 * waited:.0f} % of the time{files}"
         )
     if pattern in _OF_ONE_PROCESS:
         yield "let several processes do I/O: a single one seldom exceeds 1 GB/s (ARCHER2, Cray)"

@@ -78,7 +78,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
   iobands.alertLink = ({ page, number, subject }) => (page ? element("a", { href: page }, subject)
     : number ? [element("strong", {}, subject), " ", element("code", {}, `iobands explain ${number}`)] : element("strong", {}, subject));
 
-  // A part of a document, as views/document.py has it.
+  // A part of a document, as views/writing.py has it.
   iobands.block = ([kind, block]) => ({
     Heading: () => element(`h${block.level}`, {}, block.text),
     Paragraph: () => element("p", { class: "note" }, block.text),
