@@ -60,7 +60,7 @@ def asked_for(extras: Mapping, scheduler: str, environment: Mapping[str, str]) -
         if scheduler in SLURM:
             variables.append(f"{_SLURM_VARIABLES}{name.upper()}")
         given = [environment[variable] for variable in variables if environment.get(variable)]
-        return given[0] if given else extras.get(name)
+        return given[0] if given else extras.get(name) or None
 
     return Asked(value("account"), value("reservation"), value("qos"))
 

@@ -144,6 +144,17 @@ def test_the_environment_comes_before_the_site_file(site_copy, environment, expe
         assert asked == expected
 
 
+def test_an_empty_account_is_none(site_copy):
+    # as the warning about a missing one says
+    _add_site(site_copy, "slurmsite")
+    path = site_copy.root / "config" / "systems" / "_batch.py"
+    text = path.read_text("utf-8")
+    path.write_text(text.replace('"account": "budget"', '"account": ""'), "utf-8")
+    dry_run(site_copy, "--system=slurmsite", "-n", "BenchioFPP")
+    for text in scripts(site_copy, "job").values():
+        assert not [line for line in directives(text, "#SBATCH") if "account" in line]
+
+
 def test_what_a_scheduler_does_not_have_is_told(site_copy, monkeypatch):
     _add_site(site_copy, "pbsprosite")
     monkeypatch.setenv("IOBANDS_QOS", "fast")
