@@ -1,7 +1,7 @@
 """A template for a site: copy it to config/systems/<name>.py and change what is marked EDIT.
 
-It matches no host. Everything that may be said is here; docs/contracts.md, "Contract 4", says
-what each word means. Before you submit anything, look at what would be submitted:
+It matches no host. It has every entry; docs/contracts.md, "Contract 4", says what each means.
+Before you submit anything, look at what would be submitted:
 
     iobands reframe -- --system=<name>:compute -l
     iobands reframe -- --system=<name>:compute -t smoke --dry-run
@@ -27,9 +27,8 @@ system = {
             # EDIT: or pbspro, lsf, flux, squeue (Slurm without accounting), local
             "scheduler": "slurm",
             "launcher": "srun",  # EDIT: or mpirun, mpiexec, ...; with Flux, local
-            # EDIT: options of the scheduler that every job has, in its own words. Not account,
-            # reservation, QoS, nodes, time and exclusive use: those are said below, in words that
-            # are the same for each scheduler.
+            # EDIT: options of the scheduler for every job, in its own syntax. Account, reservation,
+            # QoS, nodes, time and exclusive use have entries below, the same for every scheduler.
             "access": ["--partition=standard"],
             "sched_options": {"use_nodes_option": True},  # Slurm: also write --nodes
             "env_vars": [["OMP_NUM_THREADS", "1"]],
@@ -46,12 +45,12 @@ system = {
                         "medium": "hdd",  # or nvme, or any word
                         "stripe_counts": [1, -1],  # -1: all targets
                         "min_free_gib": 1024,  # refuse to run where less would be left free
-                        # How many OSTs may take no new files, as drained ones, before checks with
-                        # -1 are skipped. Only those that the MDS avoids: one that is deactivated
-                        # on the clients alone still gets files.
+                        # How many OSTs may take no new files, such as drained ones, before checks
+                        # with -1 are skipped. Only OSTs that the MDS avoids count: an OST that is
+                        # deactivated on the clients alone still gets files.
                         "max_inactive_targets": 0,
-                        # Where files lie in a pool, also by default of the directory, name it, and
-                        # say how many targets -1 stands for there. The number alone is needed where
+                        # If files lie in a pool, also as the default of the directory, name it,
+                        # and say how many targets -1 stands for there. Give the number alone where
                         # users cannot count the targets, as on many CephFS and BeeGFS.
                         # "striping": {"pool": "flash", "targets": 24},
                     },
@@ -59,7 +58,7 @@ system = {
                         "path": "/projects/EDIT",
                         "type": "posix",
                         "medium": "hdd",
-                        "mounted_as": "nfs4",  # so that the disk below is not taken for it
+                        "mounted_as": "nfs4",  # else an unmounted one measures the local disk
                         # Limits under which its checks are skipped; these are the defaults.
                         "min_free_inodes": 0,
                         "max_quota_percent": 95,
@@ -85,8 +84,8 @@ system = {
                     },
                 },
                 # EDIT: environment variables and MPI-IO hints that belong together, by a name.
-                # `hints` must be in effect, or the run fails. ROMIO heeds them and says so; Open
-                # MPI takes it by itself on Lustre alone.
+                # `hints` must be in effect, or the run fails. ROMIO obeys hints and reports them;
+                # Open MPI selects ROMIO by itself only on Lustre.
                 "hint_presets": {
                     "more-aggregators": {
                         "env_vars": {"OMPI_MCA_io": "^ompio"},
@@ -94,8 +93,9 @@ system = {
                         "hints": {"cb_config_list": "*:2"},
                     },
                 },
-                # EDIT: what you tell your users to do. What an entry leaves out is any value, but
-                # of the scales the first. These, and the defaults of the same patterns, are daily.
+                # EDIT: what you recommend to your users. A field left out matches any value, but
+                # a scale left out is the first one. The tag daily has these settings, and the
+                # default settings of the same patterns.
                 "recommended": [
                     {
                         "pattern": "fpp",
@@ -110,7 +110,7 @@ system = {
                         "hints": "more-aggregators",
                     },
                 ],
-                # Only where the tags should select something else. weekly has all of daily too.
+                # Only if a tag should select something else. weekly always includes daily.
                 "selections": {
                     "weekly": [{"scale": "standard", "hints": "default", "transport": "ofi"}],
                 },
@@ -118,19 +118,17 @@ system = {
                 # without it, the intervals are learned.
                 "schedule": {"daily": "1d", "weekly": "7d"},
                 # EDIT: where IOR, mdtest and IO500 are if not on PATH: a path, modules, or a Spack
-                # spec to install. Without them, what needs them is skipped.
+                # spec to install. Without a program, its checks are skipped.
                 "programs": {
                     "ior": {"modules": ["ior/4.0.0"]},
                     # "mdtest": {"path": "/opt/ior/bin/mdtest"},
                     # "io500.sh": {"path": "/opt/io500/io500.sh"},
                     # "ior": {"spack": "ior@4.0.0 +hdf5 +ncmpi"},
                 },
-                # IOBANDS_ACCOUNT, IOBANDS_RESERVATION and IOBANDS_QOS in the environment come
-                # before these three.
-                # Remove the account where jobs need none: on a partition without accounts, or with
-                # the scheduler "local".
-                "account": "EDIT",
-                # A job that waits longer than this is cancelled; without it, it waits for ever.
+                # IOBANDS_ACCOUNT, IOBANDS_RESERVATION and IOBANDS_QOS in the environment take
+                # precedence over account, reservation and qos.
+                "account": "EDIT",  # "" if jobs need none
+                # A job that waits longer than this is cancelled; without the entry, none is.
                 "max_pending_time": "6h",
                 "max_clock_skew_seconds": 1,  # of nodes and file systems; more is reported
                 # "reservation": "maintenance",

@@ -119,7 +119,7 @@ def odds_text(cause: Cause, now: datetime) -> str:
 def cause_since(cause: Cause, now: datetime, *, short: bool = False) -> str:
     """Return a cause and since when it holds: `transport tcp since 13 Nov, was ucx`.
 
-    A `short` one does not say of how many targets those are that are out of service.
+    A `short` one leaves out how many targets there are in all.
     """
     what, was, before = cause.what.partition(", was ")
     if short and cause.kind is snapshot.CauseKind.TARGET_OUT:
