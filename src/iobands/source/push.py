@@ -310,8 +310,8 @@ def _refuse_other(store: Store, system: str, site: bytes) -> None:
     """
     if site and document_of(store, system, SITE).content not in {b"", site}:
         raise StoreError(
-            f"the store has a system {system!r} of another site; rename one of the two, or use "
-            "another store"
+            f"the store has a system {system!r} of another site; rename one of the two or use "
+            "another store, or restore perflogs/site.id if it is the same site"
         )
 
 
