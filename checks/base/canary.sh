@@ -3,7 +3,7 @@
 #
 #   canary.sh FILE_SYSTEM TYPE MIB ROOM_GIB SECONDS [MOUNTED_AS]...
 #
-# The guards and the run directory are the same as in a job. What is not fit is said by `refuse`.
+# The guards and the run directory are the same as in a job. `refuse` says what is not fit.
 export LC_ALL=C
 # shellcheck source=checks/base/job.sh
 source "${BASH_SOURCE[0]%/*}/job.sh" || exit

@@ -20,7 +20,7 @@ MIB_PER_GIB = 1024
 FILES_MIB = (64, 1024, 16384, 102400)
 
 
-#: The file of bulk_lustre.sh with the number of layouts read, and begin and end in ns.
+#: The file of bulk_lustre.sh with the number of layouts read, and the start and the end in ns.
 SCANS_FILE = "scans.txt"
 NS = 10**9
 

@@ -20,7 +20,7 @@ before_run() {
 }
 
 # make_table: makes the files of a side, and the table with the places of their stripes. scans.txt
-# gets the number of examined files, and begin and end in ns.
+# gets the number of examined files, and the start and the end in ns.
 make_table() {
     local table start
     (cd "$run_directory" && seq -f '%06g' 1 "$number_of_files" | xargs touch) || return

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Keeps the build of benchio in the site's directory, for later sessions and for `iobands canary`.
 # The build script sources this. A build is kept in a directory named after its key: all that decides
-# what is built. What goes wrong here costs a new build, and is said in a line `iobands: ...`.
+# what is built. A failure here costs a new build; a line `iobands: ...` names it.
 
 #: The files of a kept build, whose checksums are in SHA256SUMS.
 kept_files=(benchio build.out environment identity libraries)
