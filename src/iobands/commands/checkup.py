@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import socket
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -19,7 +18,7 @@ from urllib.parse import urlsplit
 
 from iobands import measure
 from iobands.bands import load_bands
-from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, SessionError
+from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, SessionError, in_time
 from iobands.notify.outbox import PORTS, TRACKERS, SendError, read_settings, scrubbed, secret
 from iobands.source.perflog import unknown_columns
 from iobands.source.push import late, open_store, read_pushed, store_of
@@ -219,20 +218,17 @@ def _store(perflogs: Path, settings: Path) -> Line:
     except FileError as error:
         return failed("store", str(error), "correct it")
     now, name = datetime.now(timezone.utc), without_password(url)
-    pushed, problem = read_pushed(perflogs, url), f"{name}: no answer within {_STORE_SECONDS} s"
+    pushed, problem = read_pushed(perflogs, url), ""
+    silent = StoreError(f"{name}: no answer within {_STORE_SECONDS} s")
 
-    def read() -> None:
-        nonlocal problem
-        try:
-            with open_store(url):
-                problem = ""
-        except (StoreError, OSError) as error:
-            problem = str(error)
+    def ask() -> None:
+        with open_store(url):
+            pass
 
-    # a thread of its own, as a directory may hang
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
-    reader.join(_STORE_SECONDS)
+    try:
+        in_time(_STORE_SECONDS, ask, silent)
+    except (StoreError, OSError) as error:
+        problem = str(error)
     last = f"the last push was {age_text(now - pushed.when)}" if pushed.when else "never pushed"
     if problem == str(nothing_there(name)) and not pushed.when:
         return warned("store", problem, "the first push makes it: iobands push")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final
 
 from iobands.commands import cli
 from iobands.commands.judging import opened_store, samples_from, site_of
-from iobands.model import FileError, naming
+from iobands.model import FileError, in_time, naming
 from iobands.source.push import (
     Pushed,
     copy,
@@ -111,7 +109,6 @@ def import_(
 
 #: Seconds that a push may take: ten years of a site take some minutes.
 _LONGEST_PUSH: Final = 3600.0
-_T = TypeVar("_T")
 _SETTINGS: Final = "store.yaml"
 
 _StoreOption = Annotated[str | None, "URL", "The store. [default: url in config/store.yaml]"]
@@ -213,31 +210,6 @@ def push_after(options: cli.SiteOptions) -> None:
         cli.note(f"not pushed: {error}")
 
 
-def _within(seconds: float, work: Callable[[], _T]) -> _T:
-    """Return what `work` returns; an engine that answers nothing would hold a session for ever.
-
-    Raises:
-        StoreError: it takes longer. It is left behind, and ends with this process.
-    """
-    found: list[_T] = []
-    failed: list[Exception] = []
-
-    def run() -> None:
-        try:
-            found.append(work())
-        except Exception as error:
-            failed.append(error)
-
-    worker = threading.Thread(target=run, daemon=True)
-    worker.start()
-    worker.join(seconds)
-    for error in failed:
-        raise error
-    if not found:
-        raise StoreError(f"the store has not taken a push within {seconds:g} s")
-    return found[0]
-
-
 def _push_to(url: str, options: cli.SiteOptions) -> str:
     """Push what is new to the store at `url`, and return what was done.
 
@@ -252,8 +224,10 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
         with open_store(url, new=True) as store:
             return push_new(store, perflogs, config, before, now)
 
+    # an engine that answers nothing would hold a session for ever
+    late = StoreError(f"the store has not taken a push within {_LONGEST_PUSH:g} s")
     try:
-        after, rows, documents = _within(_LONGEST_PUSH, work)
+        after, rows, documents = in_time(_LONGEST_PUSH, work, late)
         write_pushed(perflogs, url, after)
     except StoreError as error:
         last = f"the last push was {age_text(now - before.when)}" if before.when else "never pushed"

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.judge.detect import correlation_of, interval
-from iobands.model import SeriesKey, distinctions, paired_ratio
 from iobands.snapshot import (
     COMPARABLE,
     CONFIDENCE,
@@ -45,11 +44,14 @@ from iobands.snapshot import (
     Rates,
     Recommended,
     Series,
+    SeriesKey,
     Snapshot,
     Times,
+    distinctions,
     exact_moment,
     in_utc,
     moment,
+    paired_ratio,
     value_of,
 )
 from iobands.source.site_file import SiteFile, commands, read_site_file

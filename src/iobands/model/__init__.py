@@ -65,6 +65,7 @@ from iobands.model.files import (
     Unusable,
     entries,
     held,
+    in_time,
     mask_others,
     mistake_in,
     mounts,

@@ -10,17 +10,19 @@ import stat
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import EAGAIN, EEXIST, EFBIG, EINVAL, EISDIR, ENOENT
 from pathlib import Path
-from typing import Final
+from threading import Thread
+from typing import Final, TypeVar
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _LOCK: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _PAUSE: Final = 0.1  # seconds between two tries
+_T = TypeVar("_T")
 
 
 def mask_others() -> None:
@@ -72,6 +74,27 @@ def held(path: Path, seconds: float) -> Iterator[None]:
                 stack.enter_context(SoftFileLock(f"{path}.held", timeout=seconds))
                 break
         yield
+
+
+def in_time(seconds: float, work: Callable[[], _T], late: Exception) -> _T:
+    """Return what `work` returns, or raise what it raises; a server or a directory may hang.
+
+    If it takes longer, `late` is raised: the work is left behind, and ends with this process.
+    """
+    from concurrent.futures import Future, wait  # noqa: PLC0415 (slow to load, rarely needed)
+
+    answer: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(work())
+        except Exception as error:
+            answer.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    if not wait([answer], seconds).done:
+        raise late
+    return answer.result()
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from iobands.model import in_time
 from iobands.notify import channels
 from iobands.notify.changes import changes, message_of
 from iobands.notify.channels import Headers, refuse_clear, send_mail
@@ -110,21 +110,14 @@ def attempt(act: Callable[[], None]) -> str:
     An exception or a timeout counts as an error of this server alone. The text has no secrets and
     no control characters.
     """
-    said = [f"did not end within {_SECONDS} s"]
-
-    def run() -> None:
-        try:
-            act()
-            said[0] = ""
-        except SendError as error:
-            said[0] = str(error)
-        except Exception as error:
-            said[0] = f"{type(error).__name__}: {error}"
-
-    worker = threading.Thread(target=run, daemon=True)
-    worker.start()
-    worker.join(_SECONDS)
-    return printable(" ".join(scrubbed(said[0]).split()))[:_MOST]
+    said = ""
+    try:
+        in_time(_SECONDS, act, SendError(f"did not end within {_SECONDS} s"))
+    except SendError as error:
+        said = str(error)
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+    return printable(" ".join(scrubbed(said).split()))[:_MOST]
 
 
 def send(channel: Channel, message: Message) -> None:
