@@ -33,8 +33,6 @@ _MOST_RUNS: Final = 20
 _FEWEST_RUNS: Final = 3
 _MOST_TIME: Final = "2h"
 _HOW_TO_REPORT: Final = "What it changed: iobands maintenance report"
-#: Odds of 9 to 1.
-_POWER: Final = 0.9
 #: The days after a maintenance for which `begin` says what will be visible.
 _AHEAD: Final = (0, 3, 7, 14)
 
@@ -269,7 +267,7 @@ def _measure(
 def _print_forecast(judged: JudgedSite, places: tuple[str, ...]) -> None:
     from iobands.judge.account import forecasts  # noqa: PLC0415
 
-    if not (rows := forecasts(judged, places, _POWER, _AHEAD)):
+    if not (rows := forecasts(judged, places, _AHEAD)):
         cli.say("The report needs runs on five days before; there are not enough yet.")
         return
     table = [("", "SERIES", "AT ONCE", *(f"+{days} DAYS" for days in _AHEAD[1:]))]

@@ -142,7 +142,7 @@ def accounts_of(judged: JudgedSite) -> tuple[BeforeAfter, ...]:
 
 
 def forecasts(
-    judged: JudgedSite, places: Sequence[str], power: float, ahead: Sequence[int]
+    judged: JudgedSite, places: Sequence[str], ahead: Sequence[int]
 ) -> list[tuple[str, int, list[float | None]]]:
     """Return the losses a report will show `ahead` days later, of file systems and series."""
     rows = _Rows(_upcoming(judged, places))
@@ -153,7 +153,7 @@ def forecasts(
         if kind == "part":
             continue
         error = ERROR * rows.shares[name] / total
-        losses = [forecast(unit, error, _USUAL_RUNS, days, power) for days in ahead]
+        losses = [forecast(unit, error, _USUAL_RUNS, days) for days in ahead]
         if kind == "site":
             found.append((name, members, losses))
         elif losses[-1]:

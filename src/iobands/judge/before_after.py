@@ -264,7 +264,7 @@ class Ruling:
     @property
     def visible(self) -> float | None:
         """The smallest loss that these runs show with a power of `POWER`, as a share."""
-        return _visible(self.fit.usual, self.fit.error, self.fit.days, self.error, POWER)
+        return _visible(self.fit.usual, self.fit.error, self.fit.days, self.error)
 
     def more(self) -> int | None:
         """Return how many more days with a run decide; None if sixty do not."""
@@ -322,7 +322,7 @@ def since_alone(unit: Unit, hour: float, usual: Usual, direction: float) -> bool
     return direction * alone.step > alone.half_width(ERROR)
 
 
-def forecast(unit: Unit, error: float, runs: int, days: int, power: float = POWER) -> float | None:
+def forecast(unit: Unit, error: float, runs: int, days: int) -> float | None:
     """Return the smallest loss that would be seen, as a share; None if none.
 
     After the change come `runs` within twelve hours, and then one run on each of `days` from the
@@ -330,7 +330,7 @@ def forecast(unit: Unit, error: float, runs: int, days: int, power: float = POWE
     """
     if (usual := unit.usual) is None:
         return None
-    return _visible(usual, step_error(unit, usual, runs, days), days + (runs > 0), error, power)
+    return _visible(usual, step_error(unit, usual, runs, days), days + (runs > 0), error)
 
 
 def step_error(unit: Unit, usual: Usual, runs: int, days: int) -> float:
@@ -347,7 +347,7 @@ def _error_with(unit: Unit, usual: Usual, later: Array) -> float:
     return _solved(usual, hours, is_after, np.zeros(len(hours)))[1]
 
 
-def _visible(usual: Usual, wrong: float, days: int, error: float, power: float) -> float | None:
+def _visible(usual: Usual, wrong: float, days: int, error: float) -> float | None:
     loss = 0.0
     for _ in range(3):  # rarer bad days are as bad as a larger loss
         rest = error - usual.bad_days(-loss or -1e-9) * usual.again ** (days // 2)
@@ -355,7 +355,7 @@ def _visible(usual: Usual, wrong: float, days: int, error: float, power: float) 
             if loss:
                 return None
             rest = error / 10
-        loss = (_quantile(rest, usual.freedom) + _NORMAL.inv_cdf(power)) * wrong
+        loss = (_quantile(rest, usual.freedom) + _NORMAL.inv_cdf(POWER)) * wrong
     return -math.expm1(-loss)
 
 
