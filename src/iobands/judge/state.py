@@ -54,7 +54,7 @@ from iobands.snapshot import (
     labels,
 )
 from iobands.source.action_log import Log
-from iobands.source.known import AHEAD, OVERDUE, Attempts, Known, Maintenance, why
+from iobands.source.known import AHEAD, Attempts, Known, Maintenance, why
 from iobands.source.missing_runs import (
     FINE,
     findings,
@@ -134,7 +134,7 @@ class Stage:
     @property
     def obstacles(self) -> tuple[Obstacle, ...]:
         """The obstacles that stand now."""
-        return obstacles(self.runs, self.reports.newest, OVERDUE)
+        return obstacles(self.runs, self.reports.newest)
 
     @property
     def failed(self) -> tuple[Finding, ...]:
@@ -147,7 +147,7 @@ class Stage:
         return self._findings(lambda result: result == "skip")
 
     def _findings(self, wanted: Callable[[str], bool]) -> tuple[Finding, ...]:
-        return tuple(findings(self.runs[None], self.reports, OVERDUE, wanted))
+        return tuple(findings(self.runs[None], self.reports, wanted))
 
     @property
     def missed_schedule(self) -> timedelta | None:

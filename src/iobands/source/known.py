@@ -26,16 +26,13 @@ from iobands.model import (
     Rejected,
     RunReports,
     SeriesKey,
-    overdue,
 )
 from iobands.snapshot import AlertEvent, History, begun
 from iobands.source.action_log import Log, alert_log, log_path, read_alert_log, read_log
-from iobands.source.missing_runs import overdue_after
+from iobands.source.missing_runs import OVERDUE, overdue_after
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import KEY, Samples
 
-#: Failures of checks without an interval are dropped if the checks did not run for this long.
-OVERDUE: Final = overdue(timedelta(days=1))
 #: How far the clock that dated a sample may be ahead of ours.
 AHEAD: Final = timedelta(days=1)
 

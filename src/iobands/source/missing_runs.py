@@ -32,6 +32,8 @@ from iobands.model import (
 from iobands.snapshot import Finding, History, MissingRun, Obstacle, Times, is_constant
 from iobands.source.samples import KEY, Samples
 
+#: Failures of checks without an interval are dropped if the checks did not run for this long.
+OVERDUE: Final = overdue(timedelta(days=1))
 #: The results of a check that did its task, which may be to stop.
 FINE: Final = frozenset({"pass", "skip", "xfail", "abort"})
 # The series fields but for the size of a run, which a site changes for all runs of a check.
@@ -221,17 +223,17 @@ def _what(result: str, phase: str | None, reason: str | None, when: datetime) ->
 
 
 def findings(
-    runs: Sequence[CheckRun], reports: RunReports, default: timedelta, wanted: Callable[[str], bool]
+    runs: Sequence[CheckRun], reports: RunReports, wanted: Callable[[str], bool]
 ) -> Iterator[Finding]:
     """Yield the checks without a series if their newest run had one of the wanted results.
 
     A check that is missing in later reports has left the suite. It is dropped after two of its
-    declared intervals and a day, or the time `default`.
+    declared intervals and a day, or after `OVERDUE`.
     """
     newest = {run.identity: run for run in runs}  # they come in the order of time
     for run in newest.values():
         age = reports.newest - run.when if reports.newest else timedelta()
-        is_recent = age <= (run.overdue or default)
+        is_recent = age <= (run.overdue or OVERDUE)
         if wanted(run.result) and run.lacks is None and is_recent:
             yield Finding(
                 run.name, run.system, run.partition, run.phase, run.reason or run.result, run.when
@@ -239,13 +241,13 @@ def findings(
 
 
 def obstacles(
-    runs: Mapping[SeriesKey | None, Sequence[CheckRun]], newest: datetime | None, default: timedelta
+    runs: Mapping[SeriesKey | None, Sequence[CheckRun]], newest: datetime | None
 ) -> tuple[Obstacle, ...]:
     """Return the current obstacles, by the newest run of each check.
 
     `runs` has the runs of each series, in the order of time, and `newest` is when the last session
     ended. An obstacle that was not examined again is dropped once it is overdue, by the interval of
-    its check or the time `default`.
+    its check or after `OVERDUE`.
     """
     pairs = [(run, key) for key, group in runs.items() for run in group]
     pairs.sort(key=lambda pair: pair[0].when)
@@ -260,7 +262,7 @@ def obstacles(
     fit = _last_fit(latest.values())
     found: defaultdict[_Place, list[CheckRun]] = defaultdict(list)
     for run in latest.values():
-        if run.lacks is None or (newest and newest - run.when > (run.overdue or default)):
+        if run.lacks is None or (newest and newest - run.when > (run.overdue or OVERDUE)):
             continue
         place = (run.system, run.partition, run.lacks)
         # A check counts as stopped until it runs again, although the cause may be gone by now.
