@@ -36,8 +36,6 @@ def test_ranks_worked_out_by_hand(runs: int, low: int, high: int) -> None:
 def test_too_few_runs_have_no_interval() -> None:
     assert ranks(12, 0.25) is None  # 0.75^12 = 0.032
     assert ranks(20, 0.25, widened=2) is None  # 5 - 2 × 3 is no rank
-    with pytest.raises(ValueError, match="no ranks"):
-        ranks(0, 0.25)
 
 
 @settings(max_examples=60)
@@ -88,12 +86,6 @@ def test_equal_values_have_no_band_and_ties_have_one() -> None:
             propose(np.array(values))
     tied = propose(np.tile([1.0, 2.0, 3.0, 4.0], 15)).band
     assert (tied.lower_quartile, tied.median, tied.upper_quartile) == (1.75, 2.5, 3.25)
-
-
-@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
-def test_what_is_no_measurement_is_refused(wrong: float) -> None:
-    with pytest.raises(ValueError, match="positive finite"):
-        propose(np.append(lognormal(30), wrong))
 
 
 def test_outliers_hardly_move_the_band() -> None:

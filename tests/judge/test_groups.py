@@ -205,8 +205,6 @@ def test_what_was_said_of_a_group_is_never_unsaid(seed: int, shared: float):
 
 def test_groups_of_nothing():
     assert group_changes(members(np.full((5, 2), np.nan)), MONTHS) == ()
-    with pytest.raises(ValueError, match="no group"):
-        group_changes(members(site(30, 1, seed=1)), MONTHS)
 
 
 def test_equal_values_raise_nothing():

@@ -25,14 +25,6 @@ def test_the_budget_is_kept_by_the_formula():
     assert 300 * 365 / runs_between_false_alarms(threshold) == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize("wrong", [0, -1, math.nan, math.inf])
-def test_what_is_no_size_is_refused(wrong: float):
-    with pytest.raises(ValueError, match="positive finite"):
-        threshold_for(wrong, 10)
-    with pytest.raises(ValueError, match="positive finite"):
-        power(follow(healthy(60)), wrong)
-
-
 def test_power_parts_the_series_that_can_see_from_those_that_cannot():
     narrow, wide = (follow(healthy(300, spread=spread), threshold=12) for spread in (0.1, 0.8))
     assert 2 <= power(narrow, 0.7) < 8

@@ -225,13 +225,7 @@ class Bands:
         return replace(self, left_out=(*self.left_out, spans))
 
     def epoch_at(self, when: datetime) -> Epoch | None:
-        """Return the epoch in force at `when`: the last that began by then, or None.
-
-        Raises:
-            ValueError: `when` has no UTC offset.
-        """
-        if when.utcoffset() is None:
-            raise ValueError(f"the time {when.isoformat()} has no UTC offset")
+        """Return the epoch in force at `when`: the last that began by then, or None."""
         return next((epoch for epoch in reversed(self.epochs) if epoch.since <= when), None)
 
     def compares_since(self, when: datetime) -> datetime | None:
@@ -247,9 +241,6 @@ class Bands:
 
         `fields` has series fields, `variable`, `medium` and `file_system_type`. Their types do not
         matter: the text "64" of a perflog equals the number 64 of a bands file.
-
-        Raises:
-            ValueError: `when` has no UTC offset.
         """
         return self._best(Band, fields, when)
 

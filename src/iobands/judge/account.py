@@ -223,7 +223,7 @@ def _compared(site: Snapshot, series: Series, bands: Bands, held: Held) -> tuple
     history = series.history
     begin, end = in_utc(held.begin), in_utc(held.end)
     purposes = site.samples["purpose"].cast(pl.String).to_numpy()[series.rows]
-    usable = (history.passed | history.too_slow) & (history.values > 0)
+    usable = history.passed | history.too_slow
     usable &= ~np.isin(purposes, _BIASED) & ~left_out(history, bands)
     since, until = _epoch_of(series, bands, held)
     times = history.times

@@ -374,7 +374,7 @@ def _runs_then(series: Series, low: datetime, over: datetime | None) -> tuple[Ar
     begin, (times, values), history = in_utc(low), series.judged, series.history
     before, since = values[times < begin], values[times >= begin]
     if over:
-        usable = (history.passed | history.too_slow) & (history.values > 0)
+        usable = history.passed | history.too_slow
         times, values = history.times[usable], history.values[usable]
         since = values[(times >= begin) & (times < in_utc(over))]
         before = before if len(before) else values[times < begin]

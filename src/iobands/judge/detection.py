@@ -234,9 +234,6 @@ def detect(
     that counts, `LEAST` unless given. It goes on from what was `kept` of these runs, if that fits.
     """
     values, times = history.values[rows], history.times[rows]
-    measured = np.isfinite(values) & (values > 0)
-    if not measured.all():
-        rows, values, times = rows[measured], values[measured], times[measured]
     spacing = Spacing.of(times, history.asked[rows])
     basis = Basis(values, spacing, band, months.of(times), LEAST if least is None else least)
     chart = chart_of(basis, basis.settled(kept))
@@ -268,12 +265,7 @@ def power(chart: Chart, drop: float) -> float:
     evidence starts at 0. For each design the run length of its CUSUM is exact apart from a grid
     of 60 steps (Brook and Evans, "An approach to the probability distribution of CUSUM run
     length", Biometrika 59, 1972); the least of them is returned.
-
-    Raises:
-        ValueError: `drop` is not a positive finite number.
     """
-    if not (math.isfinite(drop) and drop > 0):
-        raise ValueError(f"not a positive finite number: {drop}")
     if chart.baseline.scores is None:
         return math.inf
     values = chart.baseline.level() + math.log(drop)

@@ -215,17 +215,12 @@ class GroupChange:
 def group_changes(
     members: Sequence[GroupMember], months: Sequence[Month]
 ) -> tuple[GroupChange, ...]:
-    """Return the drops of a group of series in the order of time; the last may be open.
+    """Return the drops of a group of two series or more in the order of time; the last may be open.
 
     A drop lasts until the evidence against it reaches 8 nats in the series that took part.
     `months` have the threshold from a session on, by its place among all sessions, and the
     correlation of the series before that session holds from there on.
-
-    Raises:
-        ValueError: there are fewer than two series.
     """
-    if len(members) < _SEVERAL:
-        raise ValueError(f"{len(members)} series are no group")
     had = np.zeros(max(len(each.ran) for each in members), dtype=bool)
     for each in members:
         had[: len(each.ran)] |= each.ran

@@ -101,7 +101,7 @@ def thresholds(speeds: Speeds, every: Sequence[Speeds], false_alarms: float) -> 
 def _pinned(samples: Columns) -> pl.DataFrame:
     """Return the rates of runs that were pinned to one target, as speeds to be compared."""
     case = pl.col("case").cast(pl.String)
-    is_pinned = samples["case"].cast(pl.String).str.contains(_PINNED) & (samples[VALUE] > 0)
+    is_pinned = samples["case"].cast(pl.String).str.contains(_PINNED)
     return samples.rows(is_pinned.arg_true().to_numpy()).with_columns(
         case.str.extract(_PINNED).alias("peer"),
         pl.col(VARIABLE).alias("variable"),

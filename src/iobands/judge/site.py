@@ -313,8 +313,7 @@ def _months(
     found: dict[_Place, Months] = {None: Months(since, budgets, none)}
     series: defaultdict[_Place, list[Measured]] = defaultdict(list)
     for key, each in histories.items():
-        usable = each.values > 0
-        runs = Measured(each.times[usable], np.log(each.values[usable]), each.asked[usable])
+        runs = Measured(each.times, np.log(each.values), each.asked)
         series[key.system, key.file_system].append(runs)
     for place, every in series.items():
         priors = attempts.of("priors", partial(priors_of, every, since), none)

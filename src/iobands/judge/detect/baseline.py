@@ -261,14 +261,9 @@ def ranks(
     Nagaraja, Order Statistics, 3rd edition, 2003, section 7.1). Each tail has at most
     (1 - confidence) / 2; then the ranks come as close together as `confidence` in all allows. They
     lie `widened` times as far from `runs` x `share` where runs depend on each other.
-
-    Raises:
-        ValueError: `runs` is less than 1, or `share` or `confidence` is not between 0 and 1.
     """
     from scipy.stats import binom  # noqa: PLC0415 (slow to load, and only calibration needs it)
 
-    if runs < 1 or not (0 < share < 1 and 0 < confidence < 1):
-        raise ValueError(f"no ranks of {runs} runs, share {share}, confidence {confidence}")
     tail = (1 - confidence) / 2
     low, high = int(binom.ppf(tail, runs, share)), int(binom.ppf(1 - tail, runs, share)) + 1
     if low < 1 or high > runs:

@@ -129,10 +129,8 @@ def follow(  # noqa: PLR0913 (each is a fact of its own)
         settled: what a chart settled of the first of these runs, on the same terms.
 
     Raises:
-        ValueError: a value, a quartile or a setting is out of its range.
+        ValueError: a value or a quartile is out of its range.
     """
-    if not (threshold > 0 and 0 <= least < 1):
-        raise ValueError(f"not in range: threshold {threshold}, least {least}")
     if band is not None:
         band_cells(band)  # raises if these are no quartiles
     logarithms = logarithms_of(values)

@@ -96,13 +96,7 @@ def threshold_for(false_alarms_a_year: float, runs_a_year: float) -> float:
     """Return the threshold that keeps a whole site within its false alarms a year.
 
     Both numbers are of all its series and groups together.
-
-    Raises:
-        ValueError: one of them is not a positive finite number.
     """
-    for number in (false_alarms_a_year, runs_a_year):
-        if not (math.isfinite(number) and number > 0):
-            raise ValueError(f"not a positive finite number: {number}")
     runs = runs_a_year / false_alarms_a_year
     # a lower one would make single runs an alarm
     return max(WATCH, math.log(max(runs * DIVISOR, 1.0)) / SLOPE)
