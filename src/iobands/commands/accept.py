@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final
@@ -144,13 +145,8 @@ class _Accepting:
             measure.selection_of(names, place, environ, model.ACCEPTANCE)
             for (place, environ), names in together.items()
         ]
-        read = cli.site_files(self.root / "config" / "systems")
-
-        def work(listener: measure.Listener) -> list[measure.SessionOutcome]:
-            at = measure.Workplace(self.root, read, listener)
-            return measure.measure_apart(at, selections, seconds)
-
-        outcomes = cli.listening(verbose, work, "iobands accept")
+        work = partial(measure.measure_apart, selections=selections, limit=seconds)
+        outcomes = cli.at_work(self.root, verbose, work, "iobands accept")
         for note in chain(*(outcome.notes for outcome in outcomes)):
             cli.note(note)
         return [*chain(*(outcome.problems for outcome in outcomes))]

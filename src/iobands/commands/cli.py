@@ -21,7 +21,7 @@ import typer
 from iobands.model import OK, UNKNOWN, naming, parse_time, printable, replace_file, seconds_of
 
 if TYPE_CHECKING:
-    from iobands.measure import Listener
+    from iobands.measure import Workplace
     from iobands.source.site_file import SiteFile
 
 _T = TypeVar("_T")
@@ -409,19 +409,22 @@ def seconds_option(text: str, option: str = "--limit") -> float:
     return seconds
 
 
-def listening(verbose: bool, work: Callable[[Listener], _T], command: str = "iobands run") -> _T:
-    """Do `work` with a progress line on a terminal, or with ReFrame's whole output."""
+def at_work(
+    root: Path, verbose: bool, work: Callable[[Workplace], _T], command: str = "iobands run"
+) -> _T:
+    """Do `work` at a site, with a progress line on a terminal, or with ReFrame's whole output."""
     from rich.console import Console  # noqa: PLC0415 (slow to load)
     from rich.text import Text  # noqa: PLC0415
 
-    from iobands.measure import Listener  # noqa: PLC0415 (slow to load)
+    from iobands.measure import Listener, Workplace  # noqa: PLC0415 (slow to load)
 
+    read = site_files(root / "config" / "systems")
     if verbose:
-        return work(Listener(line=typer.echo, step=lambda _: None))
+        return work(Workplace(root, read, Listener(line=typer.echo, step=lambda _: None)))
     console = Console(stderr=True, highlight=False, markup=False)
     with console.status(command) as status:  # prints nothing unless on a terminal
 
         def step(text: str) -> None:
             status.update(Text(f"{command}: {text}"))
 
-        return work(Listener(line=lambda _: None, step=step))
+        return work(Workplace(root, read, Listener(line=lambda _: None, step=step)))

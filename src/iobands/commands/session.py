@@ -86,9 +86,7 @@ class Session:
             return None, [str(error)]
 
     def _at_work(self, work: Callable[[measure.Workplace], _T]) -> _T:
-        root = self.options.perflogs_directory.parent
-        read = cli.site_files(root / "config" / "systems")
-        return cli.listening(self.verbose, lambda by: work(measure.Workplace(root, read, by)))
+        return cli.at_work(self.options.perflogs_directory.parent, self.verbose, work)
 
     def _judge(self) -> JudgedSite:
         """Judge the site, and write the plan of what to measure again; the lock is held."""

@@ -147,9 +147,7 @@ def logarithms_of(values: ArrayLike) -> Array:
     Raises:
         ValueError: one of them is not a positive finite number.
     """
-    numbers = np.atleast_1d(np.asarray(values, dtype=float))
-    if numbers.ndim != 1:
-        raise ValueError(f"the values of one series have one dimension, not {numbers.ndim}")
+    numbers = np.asarray(values, dtype=float)
     wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers > 0)))
     if wrong.size:
         raise ValueError(f"value {wrong[0]} is {numbers[wrong[0]]}: not a positive finite number")
