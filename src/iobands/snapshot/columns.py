@@ -124,14 +124,6 @@ class Columns:
         known = {name: each[places] for name, each in self._known.items()}
         return Columns(self.sources, self.schema, within, known)
 
-    def followed_by(self, frame: pl.DataFrame) -> Columns:
-        """Return it with the rows of a frame of its schema behind its own."""
-        sources, places = [*self.sources, Source(frame.lazy(), len(frame))], self._places
-        if places is not None:
-            places = np.append(places, self._height + np.arange(len(frame)))
-        known = {name: pl.concat([each, frame[name]]) for name, each in self._known.items()}
-        return Columns(sources, self.schema, places, known)
-
     def filter(self, chosen: pl.Series) -> Columns:
         """Return the chosen rows, itself if they are all; null is no."""
         return self.at(chosen.arg_true().to_numpy().astype(np.int64))

@@ -56,13 +56,11 @@ _QUANTILE: Final = 0.75
 
 
 def overdue_after(history: History) -> timedelta | None:
-    """Return the age of its newest sample at which a series is overdue; None for never.
+    """Return the age of its newest sample at which a series is overdue, None for never.
 
     The newest sample has the interval that the site file declared for its check; without one the
     interval is the upper quartile of the newest gaps between days with samples.
     """
-    if not len(history):
-        return None
     interval = _declared(history) or _learned(history.routine.times)
     return overdue(interval) if interval else None
 

@@ -154,7 +154,8 @@ def parse_perflogs(
             unread.append(Rejected(path, 0, f"cannot be unpacked: {error}"))
     new = pl.concat([pl.DataFrame(schema=ROWS), *(each.rows() for each in layouts.values())])
     many = len(kept.rows)
-    rows = kept.rows.followed_by(new.sort(ORDER) if many else new)
+    new = new.sort(ORDER) if many else new
+    rows = Columns([*kept.rows.sources, *Columns.of(new).sources], ROWS)
     border = rows[TIME][max(many - 1, 0) :].head(2)
     if not (many and rows[TIME].is_sorted() and border.is_unique().all()):
         rows = rows.at(rows.select(*ORDER).select(pl.arg_sort_by(ORDER)).to_series().to_numpy())
