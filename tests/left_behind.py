@@ -17,10 +17,10 @@ class Ended(subprocess.CompletedProcess[str]):
 
     left: frozenset[Path] = frozenset()
 
-    def cells(self) -> dict[str, Any]:
+    def cells(self, message: str | None = None) -> dict[str, Any]:
         """Return its cells of the fault table, as the fixture `observed` takes them."""
         return {
-            "message": self.stderr or self.stdout,
+            "message": (self.stderr or self.stdout) if message is None else message,
             "exit_status": self.returncode,
             "left": self.left,
         }

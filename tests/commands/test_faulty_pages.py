@@ -26,10 +26,7 @@ def test_a_file_in_the_way_of_pages(healthy: Path, iobands: Command, observed: O
     done = unknown(iobands("report", "pages"))
     assert (healthy / "pages").read_text() == "mine"
     (healthy / "pages").unlink()
-    observed(
-        **done.cells(),
-        next_run=iobands("report", "pages").returncode == 0,
-    )
+    observed(**done.cells(), next_run=iobands("report", "pages").returncode == 0)
 
 
 @pytest.mark.fault(
@@ -41,10 +38,7 @@ def test_pages_of_somebody_else(healthy: Path, iobands: Command, observed: Obser
     done = unknown(iobands("report", "pages"))
     assert [path.name for path in (healthy / "pages").iterdir()] == ["index.html"]
     assert (healthy / "pages" / "index.html").read_text() == "<p>mine"
-    observed(
-        **done.cells(),
-        next_run=iobands("report", "new").returncode == 0,
-    )
+    observed(**done.cells(), next_run=iobands("report", "new").returncode == 0)
 
 
 @pytest.mark.fault("reports", "a link in place of a part of the pages", "not followed")
@@ -59,10 +53,7 @@ def test_a_linked_part(healthy: Path, iobands: Command, observed: Observed) -> N
     assert list(outside.iterdir()) == []
     part.unlink(missing_ok=True) if part.is_symlink() else None
     again = iobands("report", "pages")
-    observed(
-        **done.cells(),
-        next_run=again.returncode == 0,
-    )
+    observed(**done.cells(), next_run=again.returncode == 0)
 
 
 @pytest.mark.fault("reports", "a link in place of the data of one job", "not followed")
@@ -144,10 +135,7 @@ def test_pages_on_a_full_device(healthy: Path, iobands: Command, observed: Obser
         assert (where / "pages" / "index.html").read_bytes() == before
         filler.unlink()
         again = iobands("report", "device/pages")
-        observed(
-            **done.cells(),
-            next_run=again.returncode == 0,
-        )
+        observed(**done.cells(), next_run=again.returncode == 0)
     finally:
         subprocess.run(["umount", where], check=True)
 
@@ -163,10 +151,7 @@ def test_pages_on_a_read_only_device(healthy: Path, iobands: Command, observed: 
         done = unknown(iobands("report", "device/pages"))
         subprocess.run(["mount", "-o", "remount,rw", where], check=True)
         again = iobands("report", "device/pages")
-        observed(
-            **done.cells(),
-            next_run=again.returncode == 0,
-        )
+        observed(**done.cells(), next_run=again.returncode == 0)
     finally:
         subprocess.run(["umount", where], check=True)
 

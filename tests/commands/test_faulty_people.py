@@ -174,9 +174,7 @@ def test_a_mistake_is_named(row: Row, root: Path, iobands: Command, observed: Ob
     lines = unwrapped(done.stderr or done.stdout).splitlines()
     said = [each for each in lines if row.said in each]
     observed(
-        message=(said or [done.stderr or done.stdout])[0].strip(),
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells((said or [done.stderr or done.stdout])[0].strip()),
         next_run=again.returncode == 0,
     )
 

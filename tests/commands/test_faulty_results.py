@@ -423,9 +423,7 @@ def test_nothing_is_lost_in_silence(
     results.add(night(0.01))
     again = iobands("status")
     observed(
-        message=said[0],
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(said[0]),
         next_run=again.stdout.startswith("IOBANDS OK: ")
         and "rejected" not in again.stdout
         and not (row.remedy and row.said in unwrapped(again.stdout)),

@@ -69,10 +69,7 @@ def test_the_digest_is_the_same(name: str, healthy: Path, observed: Observed) ->
     script, environment = SURROUNDINGS[name]
     done = shell(healthy, script, environment)
     assert (done.returncode, done.stderr) == (0, "")
-    observed(
-        **done.cells(),
-        next_run=done.stdout.startswith("IOBANDS OK: "),
-    )
+    observed(**done.cells(), next_run=done.stdout.startswith("IOBANDS OK: "))
 
 
 NOT_READ = {
@@ -101,10 +98,7 @@ def test_the_exit_status_remains(
     assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
     site(tmp_path)
     again = iobands("status")
-    observed(
-        **done.cells(),
-        next_run=again.returncode == 0,
-    )
+    observed(**done.cells(), next_run=again.returncode == 0)
 
 
 @pytest.mark.fault("monitor", "device of the output is full", "unknown, and why")
@@ -113,10 +107,7 @@ def test_a_full_output(healthy: Path, iobands: Command, observed: Observed) -> N
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
     again = iobands("status")
-    observed(
-        **done.cells(),
-        next_run=again.returncode == 0,
-    )
+    observed(**done.cells(), next_run=again.returncode == 0)
 
 
 @pytest.mark.fault("monitor", "working directory was removed", "unknown, and why")
@@ -126,10 +117,7 @@ def test_a_directory_that_is_gone(tmp_path: Path, iobands: Command, observed: Ob
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
     again = iobands("status", cwd=root)
-    observed(
-        **done.cells(),
-        next_run=again.returncode == 0,
-    )
+    observed(**done.cells(), next_run=again.returncode == 0)
 
 
 @pytest.mark.fault("monitor", "`umask 077`", "pages that others can read")
@@ -188,12 +176,7 @@ def test_a_session_of_2066(healthy: Path, iobands: Command, observed: Observed) 
     (alert,) = [text for text in done.stdout.splitlines() if "  failed  clock  " in text]
     assert "newest session dated in the future: completed" in " ".join(done.stdout.split())
     record.unlink()
-    observed(
-        message=alert,
-        exit_status=done.returncode,
-        left=done.left,
-        next_run=iobands("status").returncode == 0,
-    )
+    observed(**done.cells(alert), next_run=iobands("status").returncode == 0)
 
 
 @pytest.mark.skipif(clock_library() is None, reason="libfaketime is not installed")
@@ -208,12 +191,7 @@ def test_a_clock_that_is_off(healthy: Path, iobands: Command, observed: Observed
     said = f"failed clock the clock of {os.uname().nodename} {off}"
     assert said in digest
     again = iobands("status")
-    observed(
-        message=said,
-        exit_status=done.returncode,
-        left=done.left,
-        next_run=again.stdout.startswith("IOBANDS OK: "),
-    )
+    observed(**done.cells(said), next_run=again.stdout.startswith("IOBANDS OK: "))
 
 
 @pytest.mark.fault("people", "bands file that is no YAML", "unknown; its place is named")
@@ -224,12 +202,7 @@ def test_broken_bands(healthy: Path, iobands: Command, observed: Observed) -> No
     done = iobands("status")
     (said,) = [text for text in done.stdout.splitlines() if "  failed  bands of here  " in text]
     bands.write_text(right)
-    observed(
-        message=said,
-        exit_status=done.returncode,
-        left=done.left,
-        next_run=iobands("status").returncode == 0,
-    )
+    observed(**done.cells(said), next_run=iobands("status").returncode == 0)
 
 
 @pytest.mark.fault("people", "log of actions is binary", "its lines are rejected by name; it stays")
@@ -242,12 +215,7 @@ def test_a_binary_log_of_actions(healthy: Path, iobands: Command, observed: Obse
     assert log.read_bytes() == bytes(range(256))
     log.unlink()
     again = iobands("status")
-    observed(
-        message=said,
-        exit_status=done.returncode,
-        left=done.left,
-        next_run=again.returncode == 0 and "rejected" not in again.stdout,
-    )
+    observed(**done.cells(said), next_run=again.returncode == 0 and "rejected" not in again.stdout)
 
 
 @pytest.mark.fault("people", "perflogs were moved away", "unknown, and what to do")
@@ -257,10 +225,7 @@ def test_no_perflogs(healthy: Path, iobands: Command, observed: Observed) -> Non
     done = unknown(iobands("status"))
     assert "there are no perflogs; measure first" in done.stderr
     (healthy / "moved").rename(healthy / "perflogs")
-    observed(
-        **done.cells(),
-        next_run=iobands("status").returncode == 0,
-    )
+    observed(**done.cells(), next_run=iobands("status").returncode == 0)
 
 
 @pytest.mark.fault(
@@ -272,10 +237,7 @@ def test_a_damaged_record(healthy: Path, iobands: Command, observed: Observed) -
     done = iobands("status")
     assert "Traceback" not in done.stderr
     record.unlink()
-    observed(
-        **done.cells(),
-        next_run=iobands("status").returncode == 0,
-    )
+    observed(**done.cells(), next_run=iobands("status").returncode == 0)
 
 
 @pytest.mark.fault("session", "no session for days, as cron stopped", "unknown, and the last one")
@@ -293,12 +255,7 @@ def test_a_missed_schedule(healthy: Path, iobands: Command, observed: Observed) 
     assert "newest session 2 days ago: completed" in done.stdout
     assert done.returncode == 3
     perflog.write_text(fresh)
-    observed(
-        message=said.strip(),
-        exit_status=done.returncode,
-        left=done.left,
-        next_run=iobands("status").returncode == 0,
-    )
+    observed(**done.cells(said.strip()), next_run=iobands("status").returncode == 0)
 
 
 @pytest.mark.fault("session", "lock is damaged", "refused before anything is measured; it is named")

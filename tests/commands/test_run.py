@@ -72,9 +72,7 @@ def test_a_secret_of_the_environment_is_in_no_job(
     assert any("IOBANDS_OTHER=as it is" in each for each in every)
     assert not any("s3cr3t" in each for each in every)
     observed(
-        message=done.stdout.splitlines()[0],
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(done.stdout.splitlines()[0]),
         next_run=iobands("run", "--notify", cwd=root, **given).returncode == 0,
     )
 
@@ -192,10 +190,7 @@ def test_nothing_selected_is_an_error(
     assert (root / "perflogs" / "last-session.json").read_bytes() == record
     assert iobands("status", cwd=root).returncode == 0
     again = iobands("run", "--", "-n", "Good", cwd=root)
-    observed(
-        **done.cells(),
-        next_run=again.returncode == 0,
-    )
+    observed(**done.cells(), next_run=again.returncode == 0)
 
 
 @pytest.mark.parametrize(
@@ -283,10 +278,7 @@ def test_checks_that_do_not_load_are_an_error(
     for name in ("broken.py", "raises.py"):
         (root / "checks" / name).unlink()
     again = iobands("run", "--", "-n", "Good", cwd=root)
-    observed(
-        **done.cells(),
-        next_run=again.returncode == 0,
-    )
+    observed(**done.cells(), next_run=again.returncode == 0)
 
 
 @pytest.mark.fault("session", "site configuration that is no Python", "unknown, and why")
@@ -303,10 +295,7 @@ def test_a_broken_configuration_is_an_error(
     assert done.stderr.count("\n") == 1
     path.write_text(right)
     again = iobands("run", "--", "-n", "Good", cwd=root)
-    observed(
-        **done.cells(),
-        next_run=again.returncode == 0,
-    )
+    observed(**done.cells(), next_run=again.returncode == 0)
 
 
 def test_reports_that_lie_elsewhere_are_an_error(root: Path, iobands: Command) -> None:

@@ -209,10 +209,7 @@ def test_a_limit_ends_the_session(root: Path, iobands: Command, observed: Observ
     assert last.reason in done.stderr
     assert last.counts["expected"] == 2
     again = iobands("run", "--", "-n", "Good", cwd=root)
-    observed(
-        **done.cells(),
-        next_run=again.returncode == 0,
-    )
+    observed(**done.cells(), next_run=again.returncode == 0)
 
 
 ODD = """\

@@ -204,10 +204,7 @@ def test_what_infrastructure_spoilt_is_run_once_more_and_a_low_rate_is_not(
         ("Lost", "pass", 2)
     ]
     again = iobands("run", "--", "-n", "Good", cwd=root)
-    observed(
-        **done.cells(),
-        next_run=again.returncode == 0,
-    )
+    observed(**done.cells(), next_run=again.returncode == 0)
     assert {label: len(each.history.values) for label, each in by_label(root).items()} == {
         "disk fpp write_bw": 2,
         "low fpp write_bw": 1,

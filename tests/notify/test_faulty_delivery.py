@@ -224,12 +224,7 @@ def test_no_message_is_lost_or_sent_twice(
     finally:
         if place.outbox.is_mount():
             subprocess.run(["umount", place.outbox], check=True)
-    observed(
-        message=done.stderr.strip().splitlines()[-1],
-        exit_status=done.returncode,
-        left=done.left,
-        next_run=again.returncode == 0,
-    )
+    observed(**done.cells(done.stderr.strip().splitlines()[-1]), next_run=again.returncode == 0)
 
 
 @pytest.mark.fault("people", "certificate of the mail server is not trusted", WAITS)
@@ -376,12 +371,7 @@ def test_a_bad_channel_is_named_and_all_others_get_their_messages(
     assert place.mails.taken == []
     place.tell_three({"type": "webhook", "url": f"{place.web.url}/bad"})
     again = iobands("notify")
-    observed(
-        message=problem,
-        exit_status=done.returncode,
-        left=done.left,
-        next_run=again.returncode == 0,
-    )
+    observed(**done.cells(problem), next_run=again.returncode == 0)
 
 
 def test_secrets_go_in_clear_where_the_settings_say_so(place: Place, iobands: Command) -> None:
@@ -417,9 +407,7 @@ def test_a_file_system_named_all(place: Place, iobands: Command, observed: Obser
     outside = issue["title"] + "".join(issue["description"].split("```")[::2])
     assert not re.search(r"@\w", outside)
     observed(
-        message=issue["title"].replace("\u200b", ""),
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(issue["title"].replace("\u200b", "")),
         next_run=iobands("notify").returncode == 0,
     )
 

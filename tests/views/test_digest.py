@@ -104,12 +104,7 @@ def test_a_suggested_command_runs_nothing_that_stands_in_a_name(
     command, subject = pasted(line.partition("Next step: ")[2], tmp_path)
     explained = iobands(command, "--", subject)
     assert not (tmp_path / "ran").exists()
-    observed(
-        message=line,
-        exit_status=done.returncode,
-        left=done.left,
-        next_run=subject in explained.stdout,
-    )
+    observed(**done.cells(line), next_run=subject in explained.stdout)
 
 
 def pasted(command: str, root: Path) -> list[str]:
