@@ -11,6 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from iobands.snapshot import BeforeAfter, Ratio, Shift, ShiftVerdict
+from iobands.views import DocumentFormat, written
+from iobands.views.maintenance import account
 from tests.commands.calling import call
 from tests.factory import line, write_bands, write_perflog
 
@@ -242,3 +245,34 @@ def test_of_one_file_system_it_proposes_what_leaves_the_others_alone(
     again = at(root, "report")[1]
     assert "disk slower" in again
     assert "Epochs that began with it: rebaseline" in again
+
+
+def page_of(now: datetime, **levels: tuple[ShiftVerdict, float, float, float]) -> str:
+    """The page of a maintenance of 12 series, of which each group has a verdict and a ratio."""
+
+    def shift(kind: str, name: str, outcome: ShiftVerdict, *ratio: float) -> Shift:
+        members = {"series": 1}.get(kind, 12 if name == "all" else 6)
+        said = (outcome, Ratio(*ratio), 0.09, 0.1, None)
+        return Shift(kind, name, members, *said, (90, 90), (3, 3))
+
+    groups = tuple(shift("site", name, *each) for name, each in levels.items())
+    unknown = (ShiftVerdict.UNDECIDED, 0.92, 0.8, 1.1)
+    series = tuple(shift("series", f"fpp {number}", *unknown) for number in range(12))
+    about = ("2026-04-04", "here", now, now, "Lustre 2.17", (), now, False)
+    return written(account(BeforeAfter(*about, groups, series)), DocumentFormat.MARKDOWN)
+
+
+def test_a_file_system_that_differs_from_all_is_not_everything(now: datetime) -> None:
+    slower, same, open_ = ShiftVerdict.SLOWER, ShiftVerdict.NO_CHANGE, ShiftVerdict.UNDECIDED
+    all_of_it = (slower, 0.92, 0.88, 0.96)
+    # scratch became 15 % slower: home may have changed by 9 %, but not by the 8 % of all
+    scratch, home = (slower, 0.86, 0.82, 0.91), (same, 0.98, 0.93, 1.03)
+    page = page_of(now, all=all_of_it, home=home, scratch=scratch)
+    assert "\nChanged: scratch slower (−14 %, −18 % to −9 %).\n" in page
+    assert "iobands epoch" not in page
+    assert "\niobands rebaseline scratch --all --since " in page
+    # if home may have fallen with it, all did
+    scratch, home = (slower, 0.89, 0.84, 0.94), (open_, 0.95, 0.90, 1.0)
+    page = page_of(now, all=all_of_it, home=home, scratch=scratch)
+    assert "\nChanged: everything slower (−8 %" in page
+    assert "\niobands epoch maintenance-2026-04-04 " in page
