@@ -140,7 +140,10 @@ def end_maintenance(
     found = [each for each in logged if each.is_open(now) or each.is_forgotten(now)]
     found = found or (logged[-1:] if at else [])
     if not found:
-        newest = f"; the newest ended at {time_text(logged[-1].window.end)} UTC" if logged else ""
+        newest = ""
+        if logged:
+            ended = f"{time_text(logged[-1].window.end)} UTC"
+            newest = f"; the newest ended at {ended}; if that is wrong, correct it with --at TIME"
         raise cli.failure(f"no maintenance of {name} is open{newest}")
     when = cli.time_of(at, "--at") if at else now
     if when > now:
