@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from iobands.snapshot import (
     State,
 )
 from iobands.source.action_log import append, append_events
-from tests.factory import NOW, daily, write_perflog
+from tests.factory import NOW, daily, days_ago, write_perflog
 from tests.sites import DAY, EIGHT, SiteFiles, slow
 
 
@@ -157,6 +158,29 @@ def test_what_a_person_ended_keeps_its_size_and_says_who_did(
     (entry,) = (each for each in found.ledger.entries if each.number == 1)
     assert (entry.end, entry.who, entry.reason) == (end, "jane", "a switch")
     assert entry.ratio == pytest.approx(0.6, rel=0.05)
+
+
+@pytest.mark.parametrize("how", ["an epoch", "a maintenance"])
+def test_an_alert_that_recovered_keeps_its_end_and_its_size(tmp_path: Path, how: str) -> None:
+    files = SiteFiles(tmp_path).days(slow(0.7, since=50, until=30, file_system="a"))
+    judged = files.judge(NOW)
+    for system, events in judged.news.items():
+        append_events(files.perflogs, system, events)
+    (before,) = judged.snapshot.past
+    assert (before.end, before.ratio) == ("recovered", pytest.approx(0.7, rel=0.05))
+    # later somebody dates into it what takes its runs, or those before it, out of the judgement
+    begin, end = (days_ago(days) for days in (40, 25))
+    epoch = {"name": "firmware", "since": begin, "source": "a test", "bands": []}
+    window = {"from": days_ago(51), "to": end, "reason": "a rebuild"}
+    said = {"epochs": [epoch]} if how == "an epoch" else {"epochs": [], "maintenance": [window]}
+    files.bands.mkdir()
+    (files.bands / "here.yaml").write_text(json.dumps({"schema": 6, "system": "here", **said}))
+    (after,) = files.read().past
+    assert (after.end, after.ratio) == ("recovered", pytest.approx(0.7, rel=0.05))
+    assert before.ended and after.ended
+    assert abs(after.ended - before.ended) <= 2 * DAY
+    assert (NOW - after.ended).days in (29, 28, 27)  # the first runs at the old level
+    assert all(each.ratio and each.ratio.value < 0.8 for each in after.members)
 
 
 def test_an_alert_of_which_a_part_had_recovered_ends_as_the_person_ended_it(tmp_path: Path) -> None:

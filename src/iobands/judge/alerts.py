@@ -25,6 +25,7 @@ from iobands.snapshot import (
     DOWN,
     FLAKY,
     MERGED,
+    RECOVERED,
     SHARED,
     TARGET,
     UP,
@@ -220,10 +221,16 @@ def _of_story(system: System, story: Story) -> Alert:
             has_left = is_open and name in over and part.raised <= over[name]
             if name in system.series and name not in members and not has_left:
                 members[name] = _member(system.series[name], part)
+    ends = [_end_of(each) for each in story.events if each.kind in (CLOSED, MERGED)]
+    end = "" if is_open else next(reversed(ends), "")
+    over_then: list[datetime] = []
     if story.closed and story.direction != FLAKY:  # what a person resolved is found no more
         for name in story.names:
             if name in system.series and name not in members:
-                members[name] = _member_then(system.series[name], story.low, story.closed)
+                mine, low = system.series[name], story.low
+                until = story.closed if end != RECOVERED else _back_by(mine, low, story.closed)
+                members[name] = _member_then(mine, low, until)
+                over_then.append(until)
     if story.direction == DOWN:
         own = {each.names[0] for each in story.found if isinstance(each.source, Change)}
         members = {n: m for n, m in members.items() if n in own or _has_fallen(m)} or members
@@ -234,10 +241,9 @@ def _of_story(system: System, story: Story) -> Alert:
     severity = Severity.INCIDENT if kinds == {Incident} else _severity(story, certain)
     flaky = [each.source for each in parts if isinstance(each.source, Flaky)]
     lead = min(story.found, key=lambda each: each.raised, default=None)
-    ends = [_end_of(each) for each in story.events if each.kind in (CLOSED, MERGED)]
-    end = "" if is_open else next(reversed(ends), "")
     is_answered = end in ENDED_BY.values()
     lasted = [each.ended for each in story.certain if each.ended and not is_answered]
+    lasted = lasted or over_then
     score = max((_score(each, system.series) for each in parts), default=0.0)
     slides = certain if severity is Severity.SLIDING else ()
     since, since_low, since_high = _began(story, lead, slides)
@@ -371,14 +377,36 @@ def _runs_then(series: Series, low: datetime, over: datetime | None) -> tuple[Ar
 
     What is over need no longer count, and after a rebaseline neither do the runs before it.
     """
-    begin, (times, values), history = in_utc(low), series.judged, series.history
+    begin, (times, values) = in_utc(low), series.judged
     before, since = values[times < begin], values[times >= begin]
     if over:
-        usable = history.passed | history.too_slow
-        times, values = history.times[usable], history.values[usable]
+        times, values = _taken(series)
         since = values[(times >= begin) & (times < in_utc(over))]
         before = before if len(before) else values[times < begin]
     return np.log(before[-_BEFORE:]), np.log(since)
+
+
+def _back_by(series: Series, low: datetime, over: datetime) -> datetime:
+    """Return when a series was back at its level, of a change from `low` known to be `over`.
+
+    Until then the runs lie where least squares put them: at a level of their own, the later ones
+    at the level before.
+    """
+    before, since = _runs_then(series, low, over)
+    if not (len(before) and len(since)):
+        return over
+    sums = np.cumsum(since - median_of(before))
+    kept = int(np.argmax(sums**2 / np.arange(1, len(sums) + 1))) + 1
+    times = _taken(series)[0]
+    later = times[(times >= in_utc(low)) & (times < in_utc(over))][kept:]
+    return moment(later[0]) if len(later) else over
+
+
+def _taken(series: Series) -> tuple[Times, Array]:
+    """Return the times and values of all its runs, also of those that no longer count."""
+    history = series.history
+    usable = history.passed | history.too_slow
+    return history.times[usable], history.values[usable]
 
 
 def _level(logarithms: Array) -> float | None:
