@@ -141,6 +141,8 @@ def test_begin_end_and_what_they_refuse(tmp_path: Path, now: datetime) -> None:
     assert (status, "; if that is wrong, correct it with --at TIME" in said) == (3, True)
     log = (root / "config" / "alerts" / "here.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(each)["action"] for each in log] == ["begin maintenance", "end maintenance"]
+    # a report in the same second has no fraction of it, and is of a maintenance that is over
+    assert datetime.fromisoformat(json.loads(log[1])["until"]).microsecond == 0
     status, said = at(root, "report")
     assert "no run after it" in said
 

@@ -157,12 +157,14 @@ def end_maintenance(
                 f"{time_text(when)} UTC is before the maintenance began "
                 f"({time_text(start)}); {remedy}"
             )
-        last = when if at else min(when, each.window.end)
+        # so that it is over for who looks in this second
+        last = (when if at else min(when, each.window.end)).replace(microsecond=0)
         action = each.action
         who = by or cli.login_name()
         actions.append(Action(END, now, who, action.reason, (), until=last, of=action.when))
         said = f"Maintenance of {name} from {time_text(start)} to {time_text(last)} UTC"
-        late = "; it had ended by itself: --at corrects this" if last < when else ""
+        by_itself = each.is_forgotten(now) and not at
+        late = "; it had ended by itself: --at corrects this" if by_itself else ""
         cli.say(f"{said}: {action.reason}{late}")
     cli.say(f"Logged in {append(options.config_of('alerts'), name, actions)}; commit this file.")
     if measure:
