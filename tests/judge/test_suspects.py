@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import pytest
 
 from iobands.judge.site import judge, read_site
 from iobands.judge.suspects import asks_of
-from iobands.snapshot import Snapshot, State
+from iobands.snapshot import Certainty, Snapshot, State
 from iobands.source.known import read_known
 from tests.factory import NOW, case, daily, line, write_perflog, write_report, write_session
+from tests.sites import SiteFiles, slow
 
 
 def site(root: Path) -> Snapshot:
@@ -52,6 +54,17 @@ def test_runs_of_older_perflogs_are_scheduled(tmp_path: Path) -> None:
     path.write_text("\n".join([*older, ""]))
     (series,) = site(tmp_path).series
     assert len(series.history.routine) == 5
+
+
+def test_of_two_alerts_the_uncertain_one_is_the_reason(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.7, file_system="a")).read()
+    (alert,) = site.alerts
+    both = (
+        replace(alert, number=1, certainty=Certainty.CERTAIN),
+        replace(alert, number=2, certainty=Certainty.LIKELY),
+    )
+    asks = asks_of(replace(site, alerts=both), ())
+    assert {ask.why for ask in asks} == {"alert 2 is not certain yet"}
 
 
 def ask_kinds(root: Path, scheduler: str) -> list[tuple[str, str, str]]:
