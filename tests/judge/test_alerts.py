@@ -24,7 +24,16 @@ from iobands.snapshot import (
     State,
     ordered,
 )
-from tests.factory import NOW, case, daily, days_ago, write_bands, write_report
+from tests.factory import (
+    NOW,
+    case,
+    daily,
+    days_ago,
+    line,
+    write_bands,
+    write_perflog,
+    write_report,
+)
 from tests.sites import DAY, EIGHT, Factor, SiteFiles, levels, slow
 
 
@@ -93,6 +102,28 @@ def test_one_series_is_an_alert_of_its_own(tmp_path: Path) -> None:
     assert alert.subject == "a fpp ofi write_bw"
     assert len(alert.members) == 1
     assert alert.since_low <= NOW - 11.25 * DAY <= alert.since_high
+
+
+def test_a_weekly_series_that_fell_with_daily_ones_is_in_their_alert(tmp_path: Path) -> None:
+    fell, daily_ones = slow(0.6, since=30, file_system="a"), EIGHT[::2]
+    files = SiteFiles(tmp_path).days(fell, days=210, series=daily_ones)
+    # they fell 30 days ago, between its runs of 31 and 24 days ago
+    values = levels((26, 1.0), (4, 0.6), seed=2)
+    rows = [
+        line(
+            job_completion_time=days_ago(week * 7 + 3.25),
+            perf_value=value,
+            file_system="a",
+            pattern="serial",
+            environ="ofi",
+            transport="ofi",
+        )
+        for week, value in zip(range(29, -1, -1), values, strict=True)
+    ]
+    write_perflog(files.perflogs, rows, "Weekly.log")
+    (alert,) = files.read().alerts
+    assert "a serial write_bw" in labels(alert)
+    assert (alert.number, len(alert.members)) == (1, 3)
 
 
 def test_two_causes_are_two_alerts(tmp_path: Path) -> None:

@@ -115,6 +115,20 @@ def events(stories: Sequence[Story]) -> list[tuple[int, int, str]]:
     return [((each.when - FIRST) // DAY, each.number, each.kind) for each in every]
 
 
+@pytest.mark.parametrize(("after", "number"), [(10, 1), (11, 1), (12, 2)])
+def test_a_weekly_series_joins_if_it_may_have_fallen_between_its_runs(
+    after: int, number: int
+) -> None:
+    # the daily ones fell between the days 10 and 11, the weekly one after a run on the day `after`
+    daily = replace(found("a1", 10, 13), high=FIRST + 11 * DAY)
+    weekly = found("a2", after + 7, 30, after=FIRST + after * DAY)
+    stories = folded([daily, weekly])
+    assert len(stories) == number
+    evening = folded([daily])
+    logged = [event for story in evening for event in story.events]
+    assert events(folded([daily, weekly], logged)) == events(stories)
+
+
 def test_a_series_that_falls_with_others_joins_their_alert() -> None:
     parts = [found("a1", 10, 13), found("a2", 12, 20), found("b1", 11, 30), found("b2", 11, 31)]
     (story,) = folded(parts)

@@ -43,7 +43,8 @@ class Happening:
     It began between `low` and `high`, most likely at `since`, was `raised` after `delay` runs,
     `ended`, and was known to be `over`, both None while it lasts; `end` says how.
     `names` has its series, or its peer. `turns` say what it is if not a change of the level, and
-    what it turned into. Without being `certain` it may join an alert but opens none.
+    what it turned into. Without being `certain` it may join an alert but opens none. The last run
+    without it was at `after`, None if not known.
     """
 
     source: object
@@ -59,6 +60,12 @@ class Happening:
     delay: int | None = None
     certain: bool = True
     turns: tuple[Turn, ...] = ()
+    after: datetime | None = None
+
+    @property
+    def earliest(self) -> datetime:
+        """The earliest time that is near it: a weekly series may have changed between its runs."""
+        return min(self.low, self.after + NEAR) if self.after else self.low
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,7 @@ class Story:
     `called` returns what several names are called together. An alert that was merged goes on as the
     alert `into`. `joined` has the time at which each member joined, and `found` the happenings of
     the alert, which keep it open `until` a time. It had `named` members when it got its name.
+    `earliest` is that of the happening that opened it.
     """
 
     number: int
@@ -98,6 +106,7 @@ class Story:
     logged: int = 0
     named: int = 1
     until: datetime | None = None
+    earliest: datetime = _FOR_EVER
 
     @property
     def certain(self) -> list[Happening]:
@@ -121,7 +130,8 @@ class Story:
 
     def is_near(self, found: Happening) -> bool:
         """Return whether both may have begun at the same time."""
-        return self.low <= found.high + NEAR and found.low <= self.high + NEAR
+        earliest = min(self.low, self.earliest)
+        return earliest <= found.high + NEAR and found.earliest <= self.high + NEAR
 
     def is_at(self, found: Happening) -> bool:
         """Return whether it was open when that was raised, and may be about it."""
@@ -148,8 +158,12 @@ class Story:
         self.events.append(AlertEvent(when, self.number, kind, **said))
 
     def keep(self, *found: Happening) -> None:
-        """Add happenings."""
+        """Add happenings; of the one that opened it, the log has only the earliest time."""
         self.found += found
+        for each in found:
+            if each.raised == self.opened and each.names == self.events[0].names:
+                self.high = max(self.high, each.high)
+                self.earliest = min(self.earliest, each.earliest)
         ends = [each.over or _FOR_EVER for each in found if each.certain]
         self.until = max(ends if self.until is None else [self.until, *ends], default=None)
 
@@ -369,10 +383,10 @@ def _opened(number: int, found: Happening, called: Callable[[Sequence[str]], str
         joined=dict.fromkeys(found.names, found.raised),
         named=len(found.names),
     )
-    story.keep(found)
     state = next((each.kind for each in found.turns if each.when <= found.raised), None)
     said = {"subject": story.subject, "direction": found.direction, "since": found.low}
     story.record(found.raised, OPENED, **said, names=found.names, state=state)
+    story.keep(found)
     return story
 
 

@@ -69,6 +69,12 @@ def _of_series(series: Series) -> Iterator[Happening]:
     evidence, names = series.status.evidence, (slug(series.key),)
     if evidence is None:
         return
+    times, _ = series.judged
+
+    def before(when: datetime) -> datetime | None:
+        place = int(np.searchsorted(times, in_utc(when)))
+        return moment(times[place - 1]) if place else None
+
     for each in evidence.changes:
         whole = Happening(
             each,
@@ -83,14 +89,14 @@ def _of_series(series: Series) -> Iterator[Happening]:
             end=each.end or "",
             delay=each.delay,
         )
-        yield replace(whole, turns=each.turns)
+        yield replace(whole, turns=each.turns, after=before(each.since_low))
         for fall in each.falls:
-            since = fall.since
-            yield replace(whole, since=since, low=since, high=since, raised=fall.raised)
+            since, after = fall.since, before(fall.since)
+            again = replace(whole, since=since, low=since, high=since, raised=fall.raised)
+            yield replace(again, after=after)
     speaks = np.flatnonzero(evidence.down >= _JOINS)
     if not speaks.size or not series.shares_causes:
         return
-    times, _ = series.judged
     zeros = np.concatenate(([-1], np.flatnonzero(evidence.down <= 0), [len(times)]))
     for zero in np.unique(np.searchsorted(zeros, speaks)).tolist():
         begin, end = zeros[zero - 1] + 1, zeros[zero]
@@ -112,6 +118,7 @@ def _of_series(series: Series) -> Iterator[Happening]:
                 ended=over,
                 over=over,
                 certain=False,
+                after=before(first),
             )
 
 
