@@ -24,6 +24,7 @@ from iobands.snapshot import (
     State,
     ordered,
 )
+from iobands.views import summary
 from tests.factory import (
     NOW,
     case,
@@ -229,6 +230,12 @@ def test_missing_samples_are_one_alert_for_a_file_system_and_a_reason(tmp_path: 
     assert six.since == NOW - 1.25 * DAY  # of the newest sample that there is
     assert "sanity" in six.reason
     assert {alert.exit_status for alert in site.alerts} == {3}
+
+
+def test_the_age_of_a_sample_is_the_one_of_the_headline(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).write(daily([1.5] * 30, last=3.9, interval_days=1)).read()
+    assert [each.reason for each in site.alerts] == ["the newest sample is 3 days old"]
+    assert "newest run 3 days ago" in summary(site)
 
 
 def test_a_series_that_has_degraded_and_is_not_measured_is_not_silent(tmp_path: Path) -> None:

@@ -351,7 +351,7 @@ def _missing(
     on_demand = key.case is not None and not history.is_scheduled
     overdue = None if on_demand else overdue_after(history)
     if overdue is not None and now - newest - spans.covered(newest, now) > overdue:
-        return f"the newest sample is {(now - newest) / timedelta(days=1):.0f} days old"
+        return f"the newest sample is {(now - newest).days} days old"
     return None
 
 
