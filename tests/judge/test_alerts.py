@@ -25,6 +25,7 @@ from iobands.snapshot import (
     ordered,
 )
 from iobands.views import summary
+from iobands.views.alert_lines import counted_members
 from tests.factory import (
     NOW,
     case,
@@ -125,6 +126,22 @@ def test_a_weekly_series_that_fell_with_daily_ones_is_in_their_alert(tmp_path: P
     (alert,) = files.read().alerts
     assert "a serial write_bw" in labels(alert)
     assert (alert.number, len(alert.members)) == (1, 3)
+
+
+def test_an_alert_that_most_have_left_counts_those_that_it_is_called_by(tmp_path: Path) -> None:
+    soon = slow(0.6, since=40, until=15)
+    here, last = {"file_system": "a", "pattern": "ssf"}, {"transport": "ucx"}
+    long = slow(0.6, since=40, until=10, **here, **last)
+    late = slow(0.6, since=40, **here, transport="ofi")
+    files = SiteFiles(tmp_path).days(lambda *run: min(of(*run) for of in (soon, long, late)))
+    counts = {}
+    for ago in (20, 9, 1):
+        site = files.read(NOW - ago * DAY, as_of=True)
+        (alert,) = (each for each in site.alerts if each.number == 1)
+        counts[ago] = (alert.subject, len(alert.members), counted_members(alert, site))
+    assert counts[20] == ("partition local writes", 8, "8 of 8 series")
+    assert counts[9] == ("partition local writes", 2, "2 of 8 series")
+    assert counts[1] == ("partition local writes", 1, "1 of 8 series")
 
 
 def test_two_causes_are_two_alerts(tmp_path: Path) -> None:

@@ -262,7 +262,7 @@ def _of_story(system: System, story: Story) -> Alert:
         delay=_delay(system, story),
         number=story.number,
         system=system.name,
-        shared=shared_by(series, system.series.values()) if len(series) > 1 else None,
+        shared=_shared(system, story, series),
         events=tuple(story.events),
         ended=story.closed and max(lasted, default=story.closed),
         end=end,
@@ -357,6 +357,17 @@ def _member(series: Series, part: Happening) -> Member:
         ratio = source.ratios[series.key]
         return Member(series, Ratio(ratio, ratio, ratio), level)
     return Member(series, level_ratio(before, since), level)
+
+
+def _shared(system: System, story: Story, members: Sequence[Series]) -> tuple[str, str] | None:
+    """Return what the series that an alert is called by share.
+
+    Most of them may have left it: two of twelve that are still low need not have its name.
+    """
+    every = system.series.values()
+    if members and subject_of(members, every) != story.subject:
+        members = [system.series[name] for name in story.names if name in system.series]
+    return shared_by(members, every) if len(members) > 1 else None
 
 
 def _has_fallen(member: Member) -> bool:

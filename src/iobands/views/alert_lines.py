@@ -188,7 +188,8 @@ def counted_members(alert: Alert, site: Snapshot) -> str:
     """
     if alert.peer and alert.members:
         return f"with {len(alert.members)} series"
-    if len(alert.members) < 2 or alert.reason:  # noqa: PLR2004
+    is_single = len(alert.members) == 1 and alert.shared is None
+    if not alert.members or is_single or alert.reason:
         return ""
     variables = {member.series.key.variable for member in alert.members}
     every = [each for each in sharing(site, alert)[1] if each.key.variable in variables]
