@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from iobands.judge.calibrate import calibrate
-from iobands.judge.requests import Request, RequestError, Subject, selected
+from iobands.judge.requests import Request, RequestError, Subject, selected, subjects_of
 from iobands.snapshot import (
     ACKNOWLEDGE,
     REBASELINE,
@@ -312,6 +312,35 @@ def test_words_that_mean_several_things_or_none(shared: Growing) -> None:
     assert selected([other], "OST 7", request, every=False, log={}) == [other]
     # "writes" is of the shared alert's name alone
     assert shared.does(ACKNOWLEDGE, "writes").kind == ACKNOWLEDGE
+
+
+def test_all_is_each_series_with_the_words_although_an_alert_has_just_this_name(
+    tmp_path: Path,
+) -> None:
+    fell = slow(0.6, since=20, file_system="a", transport="ofi")
+    variables = ("write_bw", "read_bw")
+    files = SiteFiles(tmp_path).days(fell, variables=variables)
+    site = files.read()
+    (alert,) = site.alerts
+    assert (alert.subject, len(alert.members)) == ("a", 4)
+
+    def chosen(kind: str, **more: object) -> list[tuple[str, int]]:
+        """Return the names that --all chooses for the word `a`, with their numbers of series."""
+        request, known = Request(kind, "jane", "why", **more), (site.series, site.alerts, site.past)
+        found = selected(subjects_of(*known), "a", request, every=True, log=site.actions)
+        return sorted((each.title, len(each.series)) for each in found)
+
+    # what a report of a maintenance proposes: the other four have not fallen enough for an alert
+    others = [f"a {p} ucx {v}" for p in ("fpp", "ssf") for v in ("read_bw", "write_bw")]
+    both = [("1 a", 4), *((name, 1) for name in others)]
+    assert chosen(REBASELINE, since=NOW - 20 * DAY) == both
+    # they have no alert to acknowledge
+    assert chosen(ACKNOWLEDGE) == [("1 a", 4)]
+    # nor does an alert that is over hide series that never were in it
+    files.act(RESOLVE, "1", force=True)
+    site = files.read()
+    assert site.alerts == ()
+    assert len(chosen(RETIRE)) == 8
 
 
 def test_a_drop_that_only_the_group_has_is_resolved_when_it_is_over(tmp_path: Path) -> None:

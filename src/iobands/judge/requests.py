@@ -128,6 +128,7 @@ def selected(
 ) -> list[Subject]:
     """Return the subjects that `words` name: by a number, exactly, or else all words in any order.
 
+    With `every`, an alert that has exactly this name hides no series that has all words.
     A slow target or node comes with the series that fell with it, if an action ends their alert
     or takes that back. Only subjects on which the action is possible count. Members of a selected
     shared alert are not acted on again, nor are past alerts, except by their numbers.
@@ -137,12 +138,13 @@ def selected(
     """
     numbered = [each for each in subjects if each.number and words == str(each.number)]
     acted = [each for each in subjects if each.keys]  # the series of a past alert may be retired
-    exact = numbered or [each for each in acted if words in _names(each)]
+    exact = [each for each in acted if words in _names(each)]
     asked = set() if words.isdecimal() else {*words.split()}  # a number is never part of a name
-    matching = exact or [each for each in acted if asked and asked <= {*each.name.split()}]
+    named = [each for each in acted if asked and asked <= {*each.name.split()}]
+    matching = numbered or (named or exact if every else exact or named)
     if not matching:
-        titles = dict.fromkeys(each.title for each in subjects if each.alert and each.number)
-        known = ", ".join(titles) or "none"
+        open_ones = dict.fromkeys(each.title for each in subjects if each.alert and each.number)
+        known = ", ".join(open_ones) or "none"
         what = "alert has the number" if words.isdecimal() else "series or alert is named"
         raise RequestError(f"no {what} {words!r}; open alerts: {known}")
     able = [each for each in matching if _is_possible(each, request, log)] or matching
@@ -150,11 +152,11 @@ def selected(
     able = [each for each in able if each.alert or not each.number] or newest
     shared = [each.alert for each in able if each.number]
     able = [each for each in able if each.number or each.alert not in shared]
-    named = [*dict.fromkeys(each.called for each in able)]
-    if len(named) > 1 and not every:
-        several = len({system for system, _ in named}) > 1
-        names = "; ".join(f"{t} system={s}" if several else t for s, t in named[:_NAMED])
-        more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    titles = [*dict.fromkeys(each.called for each in able)]
+    if len(titles) > 1 and not every:
+        several = len({system for system, _ in titles}) > 1
+        names = "; ".join(f"{t} system={s}" if several else t for s, t in titles[:_NAMED])
+        more = f"; and {len(titles) - _NAMED} more" if len(titles) > _NAMED else ""
         system = "--system or " if several else ""
         raise RequestError(f"{words!r} matches {names}{more}; name one, or give {system}--all")
     return able
