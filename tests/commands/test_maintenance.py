@@ -225,6 +225,24 @@ def test_of_two_file_systems_only_the_slower_one_is_said_to_have_changed(
     assert named == ["a fpp", "a ssf"]
 
 
+def test_a_window_that_repeats_does_not_take_the_place_of_an_upgrade(
+    tmp_path: Path, now: datetime
+) -> None:
+    root = site(tmp_path, now, 0.8)
+    past(root, now)
+    path = root / "config" / "bands" / "here.yaml"
+    begin, end = (utc(now - timedelta(days=30, hours=each)) for each in (3, 2))
+    daily = {"from": begin, "to": end, "reason": "updates", "repeat": "FREQ=DAILY"}
+    said = json.loads(path.read_text("utf-8")) | {"schema": 6, "maintenance": [daily]}
+    path.write_text(json.dumps(said), "utf-8")
+    assert "\nLustre 2.17. " in at(root, "report")[1]
+    # by its day it has a report, too, and without another one it is the newest
+    yesterday = f"{now - timedelta(days=1, hours=3):%Y-%m-%d}"
+    assert "\nupdates. " in at(root, "report", yesterday)[1]
+    (root / "config" / "alerts" / "here.jsonl").unlink()
+    assert "\nupdates. " in at(root, "report")[1]
+
+
 def test_the_dashboard_has_a_page_of_it(tmp_path: Path, now: datetime) -> None:
     root = site(tmp_path, now, 0.8)
     past(root, now)

@@ -176,7 +176,9 @@ def end_maintenance(
 
 def report_maintenance(
     options: cli.StoredSiteOptions,
-    wanted: Annotated[str, cli.argument("[ID]", "The day it began. [default: the newest]")] = "",
+    wanted: Annotated[
+        str, cli.argument("[ID]", "The day it began. [default: the newest that does not repeat]")
+    ] = "",
     output: Annotated[Path | None, "FILE", "Write the page to FILE."] = None,
     every: Annotated[bool, cli.option("--all", "Give every series a row.")] = False,
 ) -> None:
@@ -193,7 +195,8 @@ def report_maintenance(
 
     judged = judgement_of(options)
     known = maintenances_of(judged.snapshot)
-    found = [each for each in known if each.name.startswith(wanted)]
+    once = [each for each in known if not each.window.repeat] or known
+    found = [each for each in known if each.name.startswith(wanted)] if wanted else once
     if not known:
         raise cli.failure(
             "no maintenance so far; name one of the past with "
