@@ -21,6 +21,7 @@ from iobands.snapshot import (
     State,
 )
 from iobands.source.action_log import append, append_events
+from iobands.views.alert_lines import details
 from tests.factory import NOW, daily, days_ago, write_perflog
 from tests.sites import DAY, EIGHT, SiteFiles, slow
 
@@ -219,6 +220,8 @@ def test_an_unstable_series_that_is_resolved_was_unstable_and_has_no_size(tmp_pa
     files = SiteFiles(tmp_path).days(swings, days=200)
     (alert,) = files.read().alerts
     assert (alert.severity, alert.ratio) == (Severity.UNSTABLE, None)
+    # nor has it the rates of one of its four series
+    assert [each for each in details(alert, files.read()) if "GiB/s" in each] == []
     files.act(RESOLVE, "1", now=NOW + DAY / 24, force=True)
     (past,) = files.read(NOW + DAY / 12).past
     assert (past.severity, past.ratio) == (Severity.UNSTABLE, None)

@@ -53,13 +53,15 @@ def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
         level, since, _ = finding(alert, site, short=True)
         who = f"{action.owner or action.who}, {day_text(action.when, site.now)}: {action.reason}"
         ticket = f" ({action.ticket})" if action.ticket else ""
-        return [f"{level}{':' if has_cause else ''} {since}; {who}{ticket}"]
+        said = (": " if has_cause else " ").join(filter(None, (level, since)))
+        return [f"{said}; {who}{ticket}"]
     if alert.reason:
         return [alert.reason]
     level, *others = finding(alert, site, short=short)
     known = writing.acknowledgement_text(alert)
     if has_cause:
-        return [f"{level}: {others[0]}{f'; {known}' if known else ''}"]
+        said = ": ".join(filter(None, (level, others[0])))
+        return [f"{said}{f'; {known}' if known else ''}"]
     if alert.peer and alert.peer.is_slow:
         level += ": confirm it" if alert.certainty is snapshot.Certainty.POSSIBLE else ": drain it"
     return [level, *others, known]
@@ -68,7 +70,8 @@ def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
 def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, str, str]:
     """Return the level of an alert that has no reason, since when it holds, and how certain.
 
-    With its cause since when that holds. The level of several members is their median.
+    With its cause since when that holds. The level of several members is their median; unstable
+    ones have none.
     """
     level = since = ""
     if alert.peer and (alert.peer.is_slow or not alert.members):
@@ -78,7 +81,7 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
         level = f"{name}{_speed(alert.peer)}"
     elif len(alert.members) > 1 and alert.ratio is not None:
         level = writing.percent(alert.ratio)
-    elif alert.members:
+    elif len(alert.members) == 1:
         level = writing.level_text(alert.members[0], short=short)
     if alert.cause and not alert.peer:
         since = writing.cause_since(alert.cause, site.now, short=True)
