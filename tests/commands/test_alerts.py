@@ -325,7 +325,9 @@ def test_of_one_series_of_an_alert_of_several_it_is_said_that_the_alert_stays(si
     assert "stays until" not in call("acknowledge", "1", "--reason", "x")[1]
 
 
-def test_alerts_of_two_systems_with_one_number_are_told_apart(tmp_path: Path) -> None:
+@pytest.fixture
+def two_systems(tmp_path: Path) -> Path:
+    """A site of two systems, each with an alert 1, `disk writes`."""
     now = datetime.now(timezone.utc)
     for system in ("here", "there"):
         rows = [
@@ -340,6 +342,11 @@ def test_alerts_of_two_systems_with_one_number_are_told_apart(tmp_path: Path) ->
         ]
         write_perflog(tmp_path / "perflogs", rows, system=system)
     (tmp_path / "config" / "systems").mkdir(parents=True)
+    return tmp_path
+
+
+def test_alerts_of_two_systems_with_one_number_are_told_apart(two_systems: Path) -> None:
+    tmp_path = two_systems
     site, why = ("--site", str(tmp_path)), ("--reason", "a spare part is ordered")
     _, said = call("status", *site)
     for system in ("here", "there"):
@@ -365,6 +372,36 @@ def test_alerts_of_two_systems_with_one_number_are_told_apart(tmp_path: Path) ->
     status, said = call("status", *site)
     assert status == 2
     assert "alerts: 1 degraded, 1 degraded (acknowledged)" in said
+
+
+def test_commands_about_an_alert_of_one_system_name_it(two_systems: Path) -> None:
+    site = ("--site", str(two_systems), "--system", "here")
+    status, said = call("explain", "1", *site)
+    assert status == 0
+    found = re.findall(r"iobands \w+ 1 .*TEXT", said)
+    assert found == [
+        f"iobands {command} 1 --system here --reason TEXT"
+        for command in ("acknowledge", "resolve", "rebaseline")
+    ]
+    assert "Next step: iobands explain 1 --system here\n" in call("status", *site)[1]
+    assert "iobands explain 1 --system here\n" in call("explain", "disk fpp write_bw", *site)[1]
+    why = ("--reason", "x")
+    for command in ("acknowledge", "resolve"):
+        assert call(command, "1", *why, *site, *["--force"] * (command == "resolve"))[0] == 0
+    said = " ".join(call("resolve", "1", *why, *site)[1].split())
+    assert "it is over; see `iobands explain 1 --system here`" in said
+
+
+def test_the_past_is_explained_as_it_was_and_not_acted_on(two_systems: Path) -> None:
+    site, then = ("--site", str(two_systems)), datetime.now(timezone.utc) - timedelta(days=2)
+    day = f"{then:%Y-%m-%d}"
+    _, said = call("status", "--as-of", day, "--system", "here", *site)
+    assert f"Next step: iobands explain 1 --system here --as-of {day}\n" in said
+    _, said = call("status", "--as-of", f"{then:%Y-%m-%dT%H:%M:%SZ}", *site)
+    assert re.search(rf"explain 1 --system \w+ --as-of {then:%Y-%m-%dT%H:%M:%SZ}\n", said)
+    status, said = call("explain", "1", "--as-of", day, "--system", "here", *site)
+    assert (status, "1 disk writes: degraded" in said) == (0, True)
+    assert ("What to type next" in said, "--reason TEXT" in said) == (False, False)
 
 
 def falling(answered: datetime) -> list[str]:

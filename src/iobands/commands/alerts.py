@@ -25,7 +25,7 @@ from iobands.judge.calibrate import calibrate as learn
 from iobands.judge.requests import Request, RequestError, action_of, selected, subjects_of
 from iobands.snapshot import SeriesKey, Snapshot
 from iobands.source.action_log import append, deciding, log_path
-from iobands.views import no_samples, plural, some, time_text
+from iobands.views import command_on, no_samples, plural, some, time_text
 
 
 class Verdict(str, Enum):
@@ -158,6 +158,7 @@ def _act(
 ) -> None:
     reason, who = " ".join(options.reason.split()), options.by or cli.login_name()
     time = cli.time_of(since) if since else None
+    more["system"] = options.system
     request = Request(kind, " ".join(who.split()), reason, time, **more)
     until = f"{time_text(time.astimezone(timezone.utc))} UTC" if time else "now"
     directory, did, written = options.config_of("alerts"), _DONE[kind].format(until), set[Path]()
@@ -201,7 +202,7 @@ def _act(
                 if kind == snapshot.ACKNOWLEDGE and alert and count and alert.members[count:]:
                     cli.say(
                         f"Alert {alert.number}, {alert.subject}, stays until most of its series "
-                        f"are acknowledged; all at once: iobands acknowledge {alert.number}"
+                        f"are acknowledged; all at once: {command_on(alert, site, kind)}"
                     )
         if written:
             _recorded(options)  # what the answer ended is over before anything joins it

@@ -49,7 +49,10 @@ class RequestError(ValueError):
 
 @dataclass(frozen=True)
 class Request:
-    """A person's request; `since` is None unless given, `at` the samples to discard."""
+    """A person's request; `since` is None unless given, `at` the samples to discard.
+
+    `system` is the one that was named, which other commands about the subject need, too.
+    """
 
     kind: str
     who: str
@@ -60,6 +63,7 @@ class Request:
     at: Span | None = None
     ticket: str | None = None
     owner: str | None = None
+    system: str | None = None
 
 
 @dataclass(frozen=True)
@@ -201,7 +205,7 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     if alert is None:
         if request.kind == REBASELINE and request.since:
             return replace(action, since=request.since)
-        raise RequestError(f"{subject.title} {_why_not(subject, last)}")
+        raise RequestError(f"{subject.title} {_why_not(subject, request, last)}")
     known = alert.acknowledgement
     same = known is not None and alert.is_quiet and _says(known.action) == _says(request)
     if request.kind == ACKNOWLEDGE and same:
@@ -232,11 +236,12 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     return replace(action, since=begin, until=until)
 
 
-def _why_not(subject: Subject, last: Action | None) -> str:
+def _why_not(subject: Subject, request: Request, last: Action | None) -> str:
+    system = f" --system {shlex.quote(request.system)}" if request.system else ""
     if subject.number:
-        return f"has no open alert: it is over; see `iobands explain {subject.number}`"
+        return f"has no open alert: it is over; see `iobands explain {subject.number}{system}`"
     if not subject.peer and subject.series[0].status.is_low_once:
-        command = f"iobands discard {shlex.quote(subject.name)} --reason TEXT"
+        command = f"iobands discard {shlex.quote(subject.name)}{system} --reason TEXT"
         return f"is one collapsed run and needs no answer; to ignore it: {command}"
     own = "" if subject.peer else subject.series[0].status.state.value
     done = f"; the last action was {last.kind} on {last.when:%Y-%m-%d}" if last else ""

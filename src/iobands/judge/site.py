@@ -194,6 +194,8 @@ def judge(
         warnings=tuple(text for each in known.bands.values() for text in each.warnings),
         clock=clock,
         planned=known.planned,
+        only=known.system,
+        is_past=known.as_of,
     )
     news = _news(numbered, known.alert_log)
     return JudgedSite(snapshot, judged, news, known.alert_log, known.reports.runs)

@@ -105,6 +105,9 @@ class Snapshot:
     planned: tuple[Ask, ...] = ()
     unpushed: str | None = None
     is_public: bool = False
+    # What the reader asked for, and so no part of the typed state: one system, a time in the past.
+    only: str | None = field(default=None, compare=False)
+    is_past: bool = field(default=False, compare=False)
 
     @property
     def exit_status(self) -> int:

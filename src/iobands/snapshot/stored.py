@@ -36,7 +36,12 @@ DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
 }
 
 _hints_of: Final = cache(get_type_hints)
-_EMPTY: Final = {"samples": Columns([], {}), "speeds": pl.DataFrame()}
+_EMPTY: Final = {
+    "samples": Columns([], {}),
+    "speeds": pl.DataFrame(),
+    "only": None,
+    "is_past": False,
+}
 
 
 def to_json(site: Snapshot, **texts: str) -> str:

@@ -74,11 +74,13 @@ class Known:
     `samples` are those up to `now`, `future` series and time of those that are dated later, and
     `histories` are the series of `samples`. By system: `bands`, `maintenance`, `logs` of what
     people did and `alert_log` of what happened to alerts. With `as_of` the time is in the past:
-    later runs and actions do not count. `problems` has what could not be read, and why.
+    later runs and actions do not count. `system` is the one that was asked for, if not all.
+    `problems` has what could not be read, and why.
     """
 
     now: datetime
     as_of: bool
+    system: str | None
     samples: Samples
     future: tuple[tuple[SeriesKey, datetime], ...]
     histories: Mapping[SeriesKey, History]
@@ -160,6 +162,7 @@ def read_known(
     return Known(
         now=now,
         as_of=as_of,
+        system=system,
         samples=samples,
         future=future,
         histories=histories,

@@ -161,11 +161,12 @@ def at_system(said: str, system: str, site: Snapshot) -> str:
 
 
 def command_on(alert: Alert, site: Snapshot, command: str, options: str = "") -> str:
-    """Return a command about an alert: with its system, if another one has its number."""
+    """Return a command about an alert: with its system, if another one may have its number."""
     alike = {e.system for e in (*site.alerts, *site.past) if e.number == alert.number}
-    is_shared = alert.number is not None and len(alike) > 1
+    is_shared = alert.number is not None and len(alike) > 1 and not site.only
     system = f"--system {shlex.quote(alert.system)}" if is_shared else ""
-    return writing.command_text(command, alert.name, " ".join(filter(None, (system, options))))
+    options = " ".join(filter(None, (system, writing.view_options(site), options)))
+    return writing.command_text(command, alert.name, options)
 
 
 def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:

@@ -55,6 +55,7 @@ class _Section:
     heading: str
     rows: Sequence[Sequence[str]]
     more: Callable[[int], str]
+    width: int
     most: int
     least: int = 1
     after: Sequence[str] = ()
@@ -65,10 +66,11 @@ class _Section:
         heading, more = self.heading, self.more(self.shown)
         if self.shown or not self.rows:
             rows = [line for row in self.rows[: self.shown] for line in row]
-            return ["", *filter(None, [heading]), *rows, *filter(None, [more]), *self.after]
+            rest = folded(more, self.width) if more else []
+            return ["", *filter(None, [heading]), *rows, *rest, *self.after]
         if heading and not any(map(str.isdigit, heading)):
             heading += f" ({len(self.rows)})"
-        return [f"{heading}: {more}" if heading else more]
+        return folded(f"{heading}: {more}" if heading else more, self.width)
 
 
 def digest_text(
@@ -132,9 +134,9 @@ def _alerts(site: Snapshot, width: int, *, every: bool, cut: bool) -> Iterator[_
         if heading == ATTENTION and change:
             command = alert_lines.command_on(change, site, "explain")
             after = folded(f"{GAP}Next step: {command}", width)
-        more = partial(_more, len(rows), SHOW_ALL, is_cut=is_cut)
+        more = partial(_more, len(rows), _rest(site), is_cut=is_cut)
         least = 0 if heading == INFORMATION else 1
-        yield _Section(heading, rows, more, _MOST[heading], least, after, len(rows))
+        yield _Section(heading, rows, more, width, _MOST[heading], least, after, len(rows))
 
 
 def _alike(alerts: Sequence[Alert]) -> list[Alert]:
@@ -153,10 +155,15 @@ def _notes(site: Snapshot, width: int, *, every: bool, rejected: bool) -> Iterat
     for note in remarks_of(site, rejected=rejected):
         rows = [folded(f"{GAP}{printable(line)}", width) for line in note.lines]
         after = [part for line in note.after for part in folded(f"{GAP}{line}", width)]
-        more = partial(_more, note.number or len(rows), note.rest)
+        more = partial(_more, note.number or len(rows), _rest(site, note.rest))
         number = len(rows) if every and note.rest == SHOW_ALL else note.most
         if rows:
-            yield _Section(note.heading, rows, more, number, 0, after, number)
+            yield _Section(note.heading, rows, more, width, number, 0, after, number)
+
+
+def _rest(site: Snapshot, command: str = SHOW_ALL) -> str:
+    """Return the command that shows the rest, of the same systems and time."""
+    return " ".join(filter(None, (command, writing.view_options(site))))
 
 
 def _more(number: int, rest: str, shown: int, *, is_cut: bool = False) -> str:
@@ -256,10 +263,11 @@ def _table(site: Snapshot, rows: Sequence[_Row], some: Sequence[_Row], width: in
         parts = [f"{writing.plural(left, 'more check')} with news"] if left else []
         noun = "" if left else " check" if quiet == 1 else " checks"
         parts += [f"{quiet}{noun} healthy or calibrating"] if quiet else []
-        return f"{', '.join(parts)}: {SHOW_ALL}" if parts else ""
+        return f"{', '.join(parts)}: {_rest(site)}" if parts else ""
 
     number = len(found)
-    return _Section(heading[0] if some else "", found, more, number, min(2, number), shown=number)
+    first, least = heading[0] if some else "", min(2, number)
+    return _Section(first, found, more, width, number, least, shown=number)
 
 
 def _cells(series: Series | None, known: dict[SeriesKey, Series]) -> tuple[str, str]:

@@ -109,6 +109,7 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
         still = [f"{n}: {writing.some([s.label for s in a], most)}" for n, a in stayed.items() if a]
         still += _elsewhere(others, field, alert, most)
     is_open = alert.ended is None and not site.is_public
+    is_now = is_open and not site.is_past  # nobody can act in the past
     return Account(
         title=title(alert, site),
         state=_state(site, alert),
@@ -128,8 +129,8 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
         still=still,
         unmoved=unmoved,
         advice=_advice(alert, field) if is_open else "",
-        commands=[*_commands(site, alert)] if is_open and alert.number is not None else [],
-        confirm=[*_confirm(site, alert)] if is_open else [],
+        commands=[*_commands(site, alert)] if is_now and alert.number is not None else [],
+        confirm=[*_confirm(site, alert)] if is_now else [],
     )
 
 

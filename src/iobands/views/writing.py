@@ -46,6 +46,8 @@ _THIS_YEAR: Final = timedelta(days=300)
 _LATE: Final = timedelta(hours=2)
 _MOST_NAMES: Final = 30
 _THREE_DIGITS: Final = Context(prec=3, rounding=ROUND_HALF_UP)
+# A date alone is this time of its day.
+_LAST_SECOND: Final = "23:59:59"
 #: How many names of series stand for all.
 FEW_NAMES: Final = 6
 
@@ -205,6 +207,14 @@ def command_text(command: str, name: str, options: str = "") -> str:
     quoted = shlex.quote(printable(name))
     words = [options, "--", quoted] if quoted.startswith(("-", "'-")) else [quoted, options]
     return " ".join(filter(None, ["iobands", command, *words]))
+
+
+def view_options(site: Snapshot) -> str:
+    """Return the options with which another command is about the same systems and time."""
+    system = f"--system {shlex.quote(site.only)}" if site.only else ""
+    day, time = f"{site.now:%Y-%m-%d}", f"{site.now:%H:%M:%S}"
+    when = f"--as-of {day if time == _LAST_SECOND else f'{day}T{time}Z'}"
+    return " ".join(filter(None, (system, when if site.is_past else "")))
 
 
 def state_text(status: snapshot.Status, is_quiet: bool) -> str:
