@@ -374,6 +374,15 @@ def test_alerts_of_two_systems_with_one_number_are_told_apart(two_systems: Path)
     assert "alerts: 1 degraded, 1 degraded (acknowledged)" in said
 
 
+@pytest.mark.parametrize(
+    "name", ["1 disk writes system=there", "Disk Writes system=there", "1 disk system=there"]
+)
+def test_an_answer_takes_the_names_that_other_commands_print(name: str, two_systems: Path) -> None:
+    site = ("--site", str(two_systems))
+    assert call("acknowledge", *name.split(), "--reason", "x", *site)[0] == 0
+    assert not (two_systems / "config" / "alerts" / "here.jsonl").exists()
+
+
 def test_commands_about_an_alert_of_one_system_name_it(two_systems: Path) -> None:
     site = ("--site", str(two_systems), "--system", "here")
     status, said = call("explain", "1", *site)

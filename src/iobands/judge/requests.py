@@ -142,9 +142,10 @@ def selected(
     """
     numbered = [each for each in subjects if each.number and words == str(each.number)]
     acted = [each for each in subjects if each.keys]  # the series of a past alert may be retired
-    exact = [each for each in acted if words in _names(each)]
-    asked = set() if words.isdecimal() else {*words.split()}  # a number is never part of a name
-    named = [each for each in acted if asked and asked <= {*each.name.split()}]
+    said = words.casefold()
+    exact = [each for each in acted if said in _names(each)]
+    asked = set() if words.isdecimal() else {*said.split()}  # a number alone is no part of a name
+    named = [each for each in acted if asked and asked <= _words(each)]
     matching = numbered or (named or exact if every else exact or named)
     if not matching:
         open_ones = dict.fromkeys(each.title for each in subjects if each.alert and each.number)
@@ -302,8 +303,15 @@ def last_action(subject: Subject, log: _Log, now: datetime) -> Action | None:
 
 
 def _names(subject: Subject) -> set[str]:
+    """Return what other commands call it: also with its number, and with its system."""
     own = [slug(each.key) for each in subject.series]
-    return {subject.name, *(own if len(own) == 1 else ())}
+    names = (subject.name, subject.title)
+    named = (*names, *(f"{each} system={subject.system}" for each in names))
+    return {each.casefold() for each in (*named, *(own if len(own) == 1 else ()))}
+
+
+def _words(subject: Subject) -> set[str]:
+    return {*f"{subject.title} system={subject.system}".casefold().split()}
 
 
 def _is_possible(subject: Subject, request: Request, log: _Log) -> bool:
