@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from iobands.judge.happenings import SESSIONS, enough
+from iobands.judge.requests import RequestError
 from iobands.snapshot import ACKNOWLEDGE, Alert, Snapshot
 from iobands.source.action_log import append_events
 from iobands.views.digest import digest_text, explanation
-from tests.factory import NOW, daily
+from tests.factory import NOW, daily, days_ago
 from tests.sites import DAY, SiteFiles
 
 #: Eight checks; each measures writes and reads.
@@ -142,6 +143,44 @@ def test_day_by_day_is_as_at_once(tmp_path: Path) -> None:
     site = files.read()
     assert [each.events for each in (*site.past, *site.alerts) if each.number] == at_once
     assert [len(flaky(each)) for each in (site.past, site.alerts)] == [1, 1]
+
+
+def test_one_that_was_resolved_says_by_whom_and_can_be_undone(tmp_path: Path) -> None:
+    files = write(tmp_path, (3, 10, 17, 24, 31))
+    files.act("resolve", "1", reason="a cable")
+    over = files.read()
+    (past,) = over.past
+    assert [each.series.label for each in past.members] == [
+        "fs0 fpp read_bw",
+        "fs0 fpp write_bw",
+    ]
+    said = explanation(over, past)
+    assert "by jane: a cable" in said
+    assert "Cause: unknown" not in said
+    files.act("undo", "1", now=NOW + DAY / 24)
+    assert len(flaky(files.read(NOW + DAY / 24).alerts)) == 1
+
+
+def test_its_series_have_no_level_that_could_be_normal(tmp_path: Path) -> None:
+    files = write(tmp_path, (3, 10, 17, 24, 31))
+    site = files.read()
+    assert "iobands resolve 1" in explanation(site, site.alerts[0])
+    assert "rebaseline" not in explanation(site, site.alerts[0])
+    with pytest.raises(RequestError, match="is about failed runs and not about a level"):
+        files.act("rebaseline", "1")
+
+
+def test_it_does_not_hide_the_drop_of_one_of_its_series(tmp_path: Path) -> None:
+    files = write(tmp_path, (3, 10, 17, 24, 31))
+    path = tmp_path / "perflogs" / "here" / "local" / "BenchioFPP.log"
+    cells = [text.split("|") for text in path.read_text().splitlines()]
+    names = {name: place for place, name in enumerate(cells[0])}
+    for row in cells[1:]:
+        is_low = row[names["file_system"]] == "fs0" and row[names["perf_var"]] == "write_bw"
+        if is_low and row[0] > days_ago(12) and row[names["perf_value"]] != "null":
+            row[names["perf_value"]] = str(0.6 * float(row[names["perf_value"]]))
+    path.write_text("".join(f"{'|'.join(row)}\n" for row in cells))
+    assert files.act("acknowledge", "fs0 fpp write_bw").direction == "down"
 
 
 def test_it_can_be_acknowledged_and_stays_so(tmp_path: Path) -> None:

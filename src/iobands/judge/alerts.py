@@ -224,13 +224,15 @@ def _of_story(system: System, story: Story) -> Alert:
     ends = [_end_of(each) for each in story.events if each.kind in (CLOSED, MERGED)]
     end = "" if is_open else next(reversed(ends), "")
     over_then: list[datetime] = []
-    if story.closed and story.direction != FLAKY:  # what a person resolved is found no more
-        for name in story.names:
-            if name in system.series and name not in members:
-                mine, low = system.series[name], story.low
-                until = story.closed if end != RECOVERED else _back_by(mine, low, story.closed)
-                members[name] = _member_then(mine, low, until)
-                over_then.append(until)
+    known = [name for name in story.names if name in system.series and name not in members]
+    for name in known if story.closed else ():  # what a person resolved is found no more
+        mine, low = system.series[name], story.low
+        if story.direction == FLAKY:
+            members[name] = Member(mine)
+        else:
+            until = story.closed if end != RECOVERED else _back_by(mine, low, story.closed)
+            members[name] = _member_then(mine, low, until)
+            over_then.append(until)
     if story.direction == DOWN:
         own = {each.names[0] for each in story.found if isinstance(each.source, Change)}
         members = {n: m for n, m in members.items() if n in own or _has_fallen(m)} or members

@@ -107,7 +107,7 @@ def subjects_of(
 ) -> list[Subject]:
     """Return what can be acted on: alerts, alerts of the past, every series."""
     changed = [alert for alert in alerts if alert.severity in CHANGES]
-    of_series = {key: alert for alert in changed for key in alert.keys}
+    of_series = {key: alert for alert in reversed(changed) for key in alert.keys}  # the worst
     own = (Subject(each.label, (each,), of_series.get(each.key)) for each in series)
     known = {each.key: each for each in series}
     of_alerts = (one for each in (*changed, *reversed(past)) for one in _of_alert(each, known))
@@ -207,6 +207,9 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         if request.kind == REBASELINE and request.since:
             return replace(action, since=request.since)
         raise RequestError(f"{subject.title} {_why_not(subject, request, last)}")
+    if request.kind == REBASELINE and alert.severity is Severity.FLAKY and not request.since:
+        why = "is about failed runs and not about a level; acknowledge or resolve it"
+        raise RequestError(f"{subject.title} {why}")
     known = alert.acknowledgement
     same = known is not None and alert.is_quiet and _says(known.action) == _says(request)
     if request.kind == ACKNOWLEDGE and same:
