@@ -190,6 +190,13 @@ def test_a_newest_sample_that_is_not_judged_has_its_own_rank(tmp_path: Path) -> 
     assert "0 of 30 earlier runs were lower" in shown
 
 
+def test_an_improvement_is_no_damage_that_could_be_repaired(tmp_path: Path) -> None:
+    found = site(tmp_path, *NAMES, factors={"a fpp": 1.6})
+    assert found.alerts[0].severity is Severity.IMPROVED
+    said = explanation(found, found.alerts[0])
+    assert re.findall(r"iobands (\w+) 1", said) == ["acknowledge", "rebaseline"]
+
+
 def test_an_improvement_that_became_the_baseline_is_dated(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily(dropped(1.6, after=60, runs=200)))
     found = look(tmp_path)

@@ -145,7 +145,7 @@ def of_alert(site: Snapshot, alert: Alert, *, every: bool = False) -> Iterator[s
     if alert.members:
         yield ""
         heading = "Series that fell with it" if alert.peer else "Series that moved"
-        heading = "Its series" if alert.reason else heading
+        heading = heading if alert.has_level and not alert.reason else "Its series"
         yield f"{heading}: {len(alert.members) if alert.peer else story.count}"
     for each in alert.members:
         ratio = ratio_text(each.ratio) if each.ratio else ""
@@ -194,7 +194,7 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield f"Cause: {cause}"
     elif alert.peer:
         yield f"Cause: {alert.subject} {'is' if is_open and alert.peer.is_slow else 'was'} slow"
-    elif alert.number is not None and not alert.reason:
+    elif alert.number is not None and alert.has_level:
         yield "Cause: unknown"
     if alert.reason:
         yield f"Why: {alert.reason}"
@@ -302,8 +302,10 @@ def _commands(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
     reason = "--reason TEXT"
     if not alert.is_quiet:
         yield command_on(alert, site, "acknowledge", reason), "the cause is known"
-    yield command_on(alert, site, "resolve", reason), "it is repaired"
-    yield command_on(alert, site, "rebaseline", reason), "the new level is normal"
+    if alert.severity is not snapshot.Severity.IMPROVED:
+        yield command_on(alert, site, "resolve", reason), "it is repaired"
+    if alert.has_level:
+        yield command_on(alert, site, "rebaseline", reason), "the new level is normal"
 
 
 def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
