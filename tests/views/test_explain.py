@@ -273,6 +273,17 @@ def test_an_alert_of_the_past_is_explained_by_its_number(tmp_path: Path) -> None
     assert not any("Next step" in line for line in lines)
 
 
+def test_a_series_that_was_first_measured_later_did_not_stay(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(0.6, since=50, until=20, file_system="a"))
+    path = next(files.perflogs.rglob("*.log"))
+    new = [daily([1.5] * 10, file_system=each, pattern="serial") for each in ("a", "b")]
+    path.write_text(path.read_text() + "".join(f"{row}\n" for rows in new for row in rows))
+    site = files.read()
+    said = explanation(site, only(site, "1"))
+    assert "Series that moved: 4 of 4\n" in said
+    assert "b: none of 4 series went down" in said
+
+
 def test_a_number_that_no_alert_has(tmp_path: Path, iobands: Command) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.0] * 30))
     done = iobands("explain", "99")

@@ -172,7 +172,7 @@ def command_on(alert: Alert, site: Snapshot, command: str, options: str = "") ->
 def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
     """Return the field that the subject of a shared alert names, and all series that share it.
 
-    For any other alert, return no field and its members.
+    For any other alert, return no field and its members. What was first measured later is left out.
     """
     if alert.shared is None:
         return "", tuple(member.series for member in alert.members)
@@ -181,8 +181,15 @@ def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
         each
         for each in site.series
         if each.key.system == alert.system and each.shares_causes and each.trait(field) == value
+        if each.key in alert.keys or could_move(each, alert)
     )
     return field, tuple(alike)
+
+
+def could_move(series: Series, alert: Alert) -> bool:
+    """Return whether a series had a run before the change of an alert."""
+    history = series.history
+    return alert.since is None or (len(history) > 0 and history.first < alert.since)
 
 
 def counted_members(alert: Alert, site: Snapshot) -> str:

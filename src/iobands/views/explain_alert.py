@@ -16,6 +16,7 @@ from iobands.views import writing
 from iobands.views.alert_lines import (
     cause_text,
     command_on,
+    could_move,
     counted_members,
     place_of,
     sharing,
@@ -98,8 +99,8 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
         low, high = alert.since_low or alert.since, alert.since_high or alert.since
         related = relations_of(site, alert.members[0].series, Start(alert.since, low, high))
         others = [each for each in related if each.series.key not in alert.keys]
+        others = [each for each in others if could_move(each.series, alert)]
         known = [each.series for each in others if not each.direction and each.series.key in keys]
-        known = [s for s in known if len(s.history) and s.history.first < alert.since]
         before, most = _before(site, alert), len(others) if every else writing.FEW_NAMES
         unmoved = [s for s in known if not any(s.key in other.keys for other in before)]
         stayed = {plural(len(unmoved), "series"): unmoved}
