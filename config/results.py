@@ -14,24 +14,24 @@ SITE = site_of_suite(Path(__file__).resolve().parent.parent)
 PERFLOGS = SITE / "perflogs"
 
 
-def logging(locks: bool) -> list[dict]:
+def logging(locks: bool, runs: bool) -> list[dict]:
     """The logging section: short on the screen, full in a file, a perflog row for each variable.
 
-    With `locks`, a perflog is locked while a line is added.
+    With `locks`, a perflog is locked while a line is added. Only what `runs` checks has a file: who
+    lists them need not be able to write here, and a session that runs keeps its file.
     """
+    stream = {"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"}
+    file = {
+        "type": "file",
+        "name": "reframe.log",
+        "level": "debug2",
+        "format": "[%(asctime)s] %(levelname)s: %(check_info)s: %(message)s",
+        "append": False,
+    }
     return [
         {
             "perflog_multiline": True,
-            "handlers": [
-                {"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"},
-                {
-                    "type": "file",
-                    "name": "reframe.log",
-                    "level": "debug2",
-                    "format": "[%(asctime)s] %(levelname)s: %(check_info)s: %(message)s",
-                    "append": False,
-                },
-            ],
+            "handlers": [stream, file] if runs else [stream],
             "handlers_perflog": [
                 {
                     "type": "filelog",

@@ -180,8 +180,8 @@ def _site_configuration() -> dict:
         general.append(results.general(site.system["name"]))
     if not used:
         _refuse_unknown(systems, left_out)
-    locks = True
-    if used and is_run(sys.argv[1:]):
+    locks, runs = True, is_run(sys.argv[1:])
+    if used and runs:
         session = _begin_session(results.PERFLOGS, used)
         for system in systems:
             system["stagedir"] = f"{system['stagedir']}/{session}"
@@ -190,7 +190,7 @@ def _site_configuration() -> dict:
     return {
         "systems": systems,
         "environments": environments,
-        "logging": results.logging(locks),
+        "logging": results.logging(locks, runs),
         "general": general,
     }
 
