@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -500,6 +501,41 @@ def test_a_directory_of_the_root_file_system_is_warned_of(
     is_there = Path("/var/tmp").stat().st_dev == Path("/").stat().st_dev
     said = "WARN file system disk: /var/tmp is on the root file system; iobands canary calls it"
     assert (said in doctor_here(site, monkeypatch)[1]) == is_there
+
+
+@pytest.mark.usefixtures("without_reframe")
+def test_a_damaged_record_of_the_last_session_is_named(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (site / "perflogs").mkdir(exist_ok=True)
+    record = site / "perflogs" / "last-session.json"
+    record.write_text('{"schema": 1, "ses')
+    _, said = doctor_here(site, monkeypatch)
+    assert f"WARN session: {record}: not the record of a session; the next session" in said
+    assert "none yet" not in said
+
+
+@pytest.mark.needs("other users")
+def test_a_colleague_hears_whose_site_it_is(site: Path) -> None:
+    (site / "perflogs").mkdir(exist_ok=True)
+    rights = ("--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search")
+    before = ("setpriv", "--reuid", "1", "--regid", "1", "--clear-groups", *rights)
+    status, said = doctor(site, before)
+    assert status == 3
+    assert "OK site file: local, 2 smoke checks" in said
+    assert re.search(r"it belongs to (\S+); run iobands as \1: sudo -u \1 ", said)
+    assert "config/bands: not writable who calibrates bands has to write there" in said
+    assert "chown" not in said
+    assert not (site / "reframe.log").exists()
+
+
+def test_another_host_is_told_how_to_name_the_system(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(site, '"hostnames": [".*"]', '"hostnames": ["^no-such-host$"]')
+    assert "or set RFM_SYSTEM=NAME" in doctor_here(site, monkeypatch)[1]
+    monkeypatch.setenv("RFM_SYSTEM", "local")
+    assert "OK site file: local, 2 smoke checks" in doctor_here(site, monkeypatch)[1]
 
 
 def test_the_last_session_has_an_age(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,11 @@ def test_of_another_user(perflog: Path, tmp_path: Path) -> None:
     assert f"it belongs to daemon; as root: chown -R root {perflog}" in str(
         refusal(denied, perflog)
     )
+    # of a whole site of another user, whose sessions would end if it were ours
+    os.chown(perflog.parent, 1, 1)
+    assert str(refusal(denied, perflog)).endswith(
+        "it belongs to daemon; run iobands as daemon: sudo -u daemon"
+    )
 
 
 @pytest.mark.machine

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from iobands import measure
 from iobands.bands import load_bands
-from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, SessionError, in_time
+from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, Rejected, SessionError, in_time
 from iobands.notify.outbox import PORTS, TRACKERS, SendError, read_settings, scrubbed, secret
 from iobands.source.perflog import unknown_columns
 from iobands.source.push import late, open_store, read_pushed, store_of
@@ -77,7 +77,8 @@ def site_lines(site: Path) -> Iterator[Line]:
     except (SessionError, OSError, ValueError) as error:
         # which has a line of its own that says what to do
         is_of_reframe = str(error).lower().startswith("reframe ")
-        yield failed("site file", str(error), "" if is_of_reframe else "correct config/systems")
+        said = str(error).replace("give --system NAME", "set RFM_SYSTEM=NAME")
+        yield failed("site file", said, "" if is_of_reframe else "correct config/systems")
     yield from _perflogs(perflogs, system)
     if system:
         file = read_site_file(config / "systems", system)
@@ -87,11 +88,10 @@ def site_lines(site: Path) -> Iterator[Line]:
             load_bands(config / "bands", system)
         except (FileError, OSError) as error:
             yield failed("bands", str(error), "correct it: every check fails until it can be read")
-    for name in ("alerts", "bands"):
+    for name, who in (("alerts", "answers alerts"), ("bands", "calibrates bands")):
         path = config / name if (config / name).exists() else config
         if not os.access(path, os.W_OK | os.X_OK):
-            remedy = "who acknowledges alerts has to write there"
-            yield warned("actions", f"{path}: not writable", remedy)
+            yield warned("actions", f"{path}: not writable", f"who {who} has to write there")
     yield _session(perflogs)
     yield _schedule(site)
     yield _store(perflogs, config / "store.yaml")
@@ -187,8 +187,10 @@ def _session(perflogs: Path) -> Line:
         if holder.is_over(measure.lock_path(perflogs)):
             return warned("session", f"killed: {holder}", "the next one clears up")
         return Line("session", f"one runs now: {holder}")
-    if (last := measure.read_last_session(perflogs)) is None:
-        return warned("session", "none yet", "measure once by hand: iobands run")
+    unreadable: list[Rejected] = []
+    if (last := measure.read_last_session(perflogs, unreadable)) is None:
+        remedy = "" if unreadable else "measure once by hand: iobands run"
+        return warned("session", str(unreadable[0]) if unreadable else "none yet", remedy)
     text = f"the last one began {age_text(datetime.now(timezone.utc) - last.began)}: {last.how}"
     if last.how == COMPLETED:
         return Line("session", text)

@@ -91,6 +91,8 @@ def _remedy(error: OSError, path: Path) -> str:
         return f"is it immutable (lsattr -d)? Then chattr -i {there}"
     with suppress(OSError):
         owner, me = user_name(there.stat().st_uid), user_name(os.geteuid())
+        if owner != me and user_name(there.resolve().parent.stat().st_uid) == owner:
+            return f"it belongs to {owner}; run iobands as {owner}: sudo -u {owner}"
         if owner != me:
             return f"it belongs to {owner}; as root: chown -R {me} {there}"
     return f"look at its mode: ls -ld {there}"
