@@ -285,6 +285,31 @@ def test_what_was_due_and_did_not_run_is_marked_in_its_session(tmp_path: Path) -
     assert found == {"fpp": "n nn", "ssf": "n .n", "fpn": " nm "}
 
 
+def test_a_session_of_other_checks_or_of_another_system_is_no_gap(tmp_path: Path) -> None:
+    def runs(name: str, hours: list[float], days: float, system: str = "here") -> list[str]:
+        more = {"purpose": "scheduled", "interval_days": days, "system": system}
+        return [row for h in hours for row in of_session(f"{system} {name} {h}", h, name, **more)]
+
+    hourly = [*range(30, 0, -1)]
+    rows = [*runs("daily", [29.5, 5.5], 1), *runs("hourly", hourly, 1 / 24)]
+    write_perflog(tmp_path / "perflogs", rows)
+    found = cells_of(look(tmp_path), tmp_path / "page")
+    assert found["daily"].replace(" ", "") == "nn"
+    # a week has seven daily sessions, and the last weekly run is late
+    daily_ones = [24 * ago + 6 for ago in range(18, -1, -1)]
+    rows = [*runs("daily", daily_ones, 1), *runs("weekly", [18 * 24 + 5, 11 * 24 + 5], 7)]
+    write_perflog(tmp_path / "perflogs", rows)
+    found = cells_of(look(tmp_path), tmp_path / "page")
+    assert found["weekly"].strip() == "n       n" + 10 * " " + "."
+    # two systems by turns, one of which missed a night
+    rows = runs("daily", [78, 54, 6], 1)
+    write_perflog(tmp_path / "perflogs", rows)
+    theirs = runs("other", [66, 42, 18], 1, "there")
+    write_perflog(tmp_path / "perflogs", theirs, system="there")
+    found = cells_of(look(tmp_path), tmp_path / "page")
+    assert found == {"daily": "n n .n", "other": " n nn "}
+
+
 def test_a_gap_of_a_maintenance_is_none_and_public_without_its_reason(tmp_path: Path) -> None:
     (tmp_path / "bands").mkdir()
     (tmp_path / "bands" / "here.yaml").write_text(

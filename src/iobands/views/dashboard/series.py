@@ -30,6 +30,9 @@ _MOST_ROWS: Final = 400
 _MOST_SPANS: Final = 200
 _DIGITS: Final = 10
 _DAY: Final = 86_400
+# After how many intervals a run is due in a session of its kind, and late in any other.
+_DUE: Final = 0.5
+_OVERDUE: Final = 1.5
 # A character for each cell: the verdicts by their codes, and why a verdict is missing.
 _CELLS: Final = "nwabc"
 _GAP, _MISSED, _MAINTENANCE, _UNASKED = ".", "m", "p", " "
@@ -43,13 +46,15 @@ _PUBLIC_FACTS: Final = (
 class _Sessions(NamedTuple):
     """When sessions began, the columns of those with runs by their numbers, and by their names.
 
-    `by_hand` are the columns of sessions that were not scheduled.
+    `by_hand` are the columns of sessions that were not scheduled. `kinds` are the systems and
+    intervals of the series that ran in each column with runs.
     """
 
     times: list[int]
     columns: dict[int, int]
     named: dict[str, int]
     by_hand: set[int]
+    kinds: dict[int, set[tuple[str, float]]]
 
 
 def heat_map(site: Snapshot) -> dict[str, object]:
@@ -85,6 +90,7 @@ def _sessions(site: Snapshot, shown: Iterable[Series]) -> _Sessions:
     begins: dict[int, int] = {}
     names: dict[str, int] = {}
     scheduled: set[int] = set()
+    ran: defaultdict[int, set[tuple[str, float]]] = defaultdict(set)
     samples = site.samples.select("session", "purpose")
     for each in shown:
         numbers, times = each.history.sessions[_RECENT], each.verdicts.times[_RECENT]
@@ -93,6 +99,7 @@ def _sessions(site: Snapshot, shown: Iterable[Series]) -> _Sessions:
             numbers.tolist(), times.tolist(), runs, strict=True
         ):
             begins[number] = min(begins.get(number, time), time)
+            ran[number].add((each.key.system, _interval_days(each)))
             if name is not None:
                 names[name] = number
             if purpose == snapshot.SCHEDULED:
@@ -109,7 +116,12 @@ def _sessions(site: Snapshot, shown: Iterable[Series]) -> _Sessions:
         columns,
         {name: columns[number] for name, number in names.items() if number in columns},
         {column for number, column in columns.items() if number not in scheduled},
+        {column: ran[number] for number, column in columns.items()},
     )
+
+
+def _interval_days(series: Series) -> float:
+    return float(series.history.newest.get("interval_days") or 1)
 
 
 def _cells(site: Snapshot, group: Sequence[Series], of: _Sessions) -> tuple[str, list[int]]:
@@ -135,12 +147,15 @@ def _cells(site: Snapshot, group: Sequence[Series], of: _Sessions) -> tuple[str,
         if cells[column] == _GAP and any(begin <= time <= end for begin, end in ends):
             cells[column] = _MAINTENANCE
     # the time before the first run of a row is no gap, and neither is a session in which no run
-    # was due or selected
+    # was due or selected; one of another system, or of checks with other intervals, says nothing of
+    # this row unless a run of it is overdue
     text = "".join(cells).lstrip(_GAP).rjust(len(cells))
-    days = min((each.history.newest.get("interval_days") or 1 for each in group), default=1)
+    days, system = min(map(_interval_days, group)), group[0].key.system
     found, last = "", -math.inf
     for column, (cell, time) in enumerate(zip(text, of.times, strict=True)):
-        is_unasked = column in of.by_hand or time - last < days * _DAY / 2
+        is_other = column in of.kinds and (system, days) not in of.kinds[column]
+        share = _OVERDUE if is_other else _DUE
+        is_unasked = column in of.by_hand or time - last < share * days * _DAY
         found += _UNASKED if cell == _GAP and is_unasked else cell
         last = time if cell not in (_GAP, _UNASKED) else last
     return found, which
