@@ -19,14 +19,14 @@ import pytest
 from iobands.commands.report import _mount_of, published_of
 from iobands.judge.site import read_site
 from iobands.model import Leftover
-from iobands.snapshot import Cause, CauseKind, Snapshot, public
+from iobands.snapshot import Cause, CauseKind, Severity, Snapshot, public
 from iobands.views.dashboard.overview import headline, overview
 from iobands.views.dashboard.series import job_id, series_id
 from iobands.views.dashboard.write import write_dashboard
-from iobands.views.explain_series import moved
+from iobands.views.explain_series import facts, moved
 from iobands.views.notes import unevenly_placed
-from iobands.views.published import users_section
-from iobands.views.writing import Bullets, Table
+from iobands.views.published import rates_section, users_section
+from iobands.views.writing import Bullets, Table, day_text, percent, ratio_text
 from tests.factory import (
     NOW,
     case,
@@ -111,23 +111,38 @@ def test_public_has_no_run_that_is_pinned_to_a_node(tmp_path: Path) -> None:
     assert "target 3" in shown
 
 
-def test_a_change_of_the_spread_or_of_modes_is_no_change_of_the_level(tmp_path: Path) -> None:
-    """A chart and its list say what the state of the series says."""
+def kinds(root: Path, *, over: bool = False) -> Snapshot:
+    """Return a site with a doubled spread, a lost mode and a slide; `over` 20 runs ago."""
     rng = np.random.default_rng(3)
     noise = np.exp(rng.normal(0, 0.04, 160))
     wide = np.append(noise[:-40], np.exp(rng.normal(0, 0.16, 40)))  # four times the spread
     modes = np.where((rng.random(160) < 0.5) | (np.arange(160) >= 130), 1.0, 2.0)
     modes *= np.exp(rng.normal(0, 0.02, 160))
     slide = noise * np.append([1.0] * 100, np.linspace(1, 0.6, 60))
-    names = {"wide": wide, "modes": modes, "slide": slide}
-    rows = [row for name, each in names.items() for row in daily(each.tolist(), file_system=name)]
-    write_perflog(tmp_path / "perflogs", rows)
-    site = look(tmp_path)
-    write_dashboard(site, tmp_path / "page")
-    shown = {}
+    after = np.exp(rng.normal(0, 0.04, 20 * over))
+    rows = []
+    for name, values in {"wide": wide, "modes": modes, "slide": slide}.items():
+        rows += daily([*values.tolist(), *after.tolist()], file_system=name)
+    failing = [value if day % 6 else None for day, value in enumerate(healthy(60, seed=2))]
+    write_perflog(root / "perflogs", rows + daily(failing, file_system="failing"))
+    return look(root)
+
+
+def changes_in(page: Path, site: Snapshot) -> dict[str, Any]:
+    """Return the last change of each series, as its page has it."""
+    found = {}
     for series in site.series:
-        about = data_of(tmp_path / "page" / "data" / job_id(series.key) / "series.js")
-        (shown[series.key.file_system],) = about["series"][0]["changes"]
+        about = data_of(page / "data" / job_id(series.key) / "series.js")
+        for each in about["series"][0]["changes"]:
+            found[series.key.file_system] = each
+    return found
+
+
+def test_a_change_of_the_spread_or_of_modes_is_no_change_of_the_level(tmp_path: Path) -> None:
+    """A chart and its list say what the state of the series says."""
+    site = kinds(tmp_path)
+    write_dashboard(site, tmp_path / "page")
+    shown = changes_in(tmp_path / "page", site)
     assert {name: each["label"] for name, each in shown.items()} == {
         "wide": "unstable", "modes": "mode lost", "slide": "−39 %",
     }  # fmt: skip
@@ -139,6 +154,46 @@ def test_a_change_of_the_spread_or_of_modes_is_no_change_of_the_level(tmp_path: 
     of_slide = next(each for each in site.series if each.key.file_system == "slide")
     (line,) = (each for each in moved(site, of_slide) if each.startswith("wide "))
     assert "write_bw: unstable since" in line
+
+
+def test_users_read_of_a_change_what_its_alert_says(tmp_path: Path) -> None:
+    site = kinds(tmp_path)
+    members = {m.series.key.file_system: m for alert in site.alerts for m in alert.members}
+    began = {
+        name: each.series.status.change.began
+        for name, each in members.items()
+        if each.series.status.change
+    }
+    slid = percent(members["slide"].ratio.value)  # as in the alert, which dates it from there
+    assert began["slide"] in {alert.since for alert in site.alerts}
+    says = {"slide": slid, "wide": "unstable", "modes": "mode lost"}
+    expected = {name: f"{text} since {day_text(began[name], NOW)}" for name, text in says.items()}
+    expected["failing"] = "as usual"  # a check that fails now and then says nothing of the rates
+    recommended, _ = published_of(site, tmp_path)
+    blocks = users_section(public(site), recommended["here"], (), {})
+    assert {row[1]: row[-1] for row in blocks[2].rows} == expected
+    # in the section of a documentation page, too, and the rates are of the time before
+    (changed,) = rates_section("here", recommended["here"], NOW)[-1:]
+    assert set(changed.lines) == {
+        f"fpp write on {name}: {text} since {began[name]:%Y-%m-%d}" for name, text in says.items()
+    }
+    (rates,) = recommended["here"][0].rates
+    assert rates.holds == min(began.values())
+
+
+def test_a_slide_that_is_over_keeps_its_beginning_and_its_size(tmp_path: Path) -> None:
+    site = kinds(tmp_path, over=True)
+    (alert,) = (each for each in site.past if each.severity is Severity.SLIDING)
+    (size,) = (m.ratio for m in alert.members if m.series.key.file_system == "slide")
+    write_dashboard(site, tmp_path / "page")
+    slid = changes_in(tmp_path / "page", site)["slide"]
+    assert slid["label"] == percent(size.value)
+    assert slid["says"].startswith("slid to ")
+    assert ratio_text(size) in slid["says"]
+    (series,) = (each for each in site.series if each.key.file_system == "slide")
+    (earlier,) = (text for name, text in facts(site, series) if name == "Earlier")
+    assert earlier.startswith(f"drop from {day_text(alert.since, NOW)} to ")
+    assert ratio_text(size) in earlier
 
 
 def test_only_what_changed_is_written(tmp_path: Path) -> None:

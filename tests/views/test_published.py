@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from iobands.judge.advise import published
-from iobands.snapshot import Changed, Recommended
+from iobands.snapshot import Change, Changed, Ratio, Recommended
 from iobands.source.site_file import SiteFile
 from iobands.views.published import comment, drift, rates_section
 from iobands.views.writing import DocumentFormat, written
@@ -166,10 +166,12 @@ def test_a_page_drifts_as_time_goes_on(found: list[Recommended]) -> None:
     ]
     upgraded = [replace(found[0], rates=(replace(rates, epoch="upgrade"),))]
     assert drift(page, upgraded, NOW) == ["fpp write on hdd: epoch none, now upgrade"]
-    fell = replace(rates, changed=(Changed("disk", NOW, 0.5),))
+    half = Ratio(0.5, 0.4, 0.6)
+    change = Change("down", *[NOW] * 4, ratio=half, baseline=2, score=12, threshold=9)
+    fell = replace(rates, changed=(Changed("disk", change),))
     after = [replace(found[0], rates=(fell,))]
     assert drift(page, after, NOW) == [
-        f"fpp write on hdd: disk has changed by −50 % since {NOW:%Y-%m-%d}"
+        f"fpp write on hdd: disk has changed: −50 % since {NOW:%Y-%m-%d}"
     ]
     assert drift(page_of(after), after, NOW) == []  # the page says so itself
 

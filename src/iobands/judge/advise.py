@@ -351,7 +351,7 @@ def _rates(name: str, members: Sequence[Series], holds: timedelta) -> Rates:
         evidence = series.status.evidence
         assert evidence is not None  # _is_usable
         of_runs, rates = series.judged
-        begins = [in_utc(each.since) for each in evidence.changes]
+        begins = [in_utc(each.began) for each in evidence.changes]
         onsets = np.searchsorted(of_runs, np.array(begins, of_runs.dtype)).tolist()
         change = evidence.open_change
         end = (onsets[-1] if change else 0) or len(rates)
@@ -363,8 +363,7 @@ def _rates(name: str, members: Sequence[Series], holds: timedelta) -> Rates:
         times.append(of_runs[level][learned])
         values.append(rates[level][learned])
         if change:
-            place = str(series.key.file_system)
-            changed.append(Changed(place, change.since, change.ratio.value))
+            changed.append(Changed(str(series.key.file_system), change))
     all_times = np.concatenate(times)
     ordered = np.concatenate(values)[np.argsort(all_times, kind="stable")]
     correlation = correlation_of(ordered)
@@ -388,7 +387,7 @@ def _rates(name: str, members: Sequence[Series], holds: timedelta) -> Rates:
         first=first,
         last=last,
         epoch=one.epoch.name if one.epoch else "",
-        holds=min([last + holds, *(each.since for each in changed)]),
+        holds=min([last + holds, *(each.change.began for each in changed)]),
         changed=tuple(changed),
         caches=tuple(caches.values()),
     )

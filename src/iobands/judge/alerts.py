@@ -343,7 +343,7 @@ def _score(found: Happening, series: Mapping[str, Series]) -> float:
 def _member(series: Series, part: Happening) -> Member:
     source, band, evidence = part.source, series.status.band, series.status.evidence
     if isinstance(source, Change):
-        return Member(series, source.newest or source.ratio, source.baseline)
+        return Member(series, source.lately, source.baseline)
     if isinstance(source, Flaky):
         return Member(series)
     before, since = _runs_then(series, part.low, part.over)

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, Final
 
 from iobands.model import ALL_TARGETS, PairedRatio, SeriesKey
-from iobands.snapshot.history import Ratio
+from iobands.snapshot.history import Change, Ratio
 
 #: The fields that can be compared, and those that follow from each.
 COMPARABLE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -141,11 +141,10 @@ HOLDS: Final = timedelta(days=92)
 
 @dataclass(frozen=True)
 class Changed:
-    """A file system with a changed level; `ratio` is the new level to the old one."""
+    """A file system on which a change is still open."""
 
     file_system: str
-    since: datetime
-    ratio: float
+    change: Change
 
 
 @dataclass(frozen=True)

@@ -307,9 +307,24 @@ class Change:
         return (self.turns[-1].since if self.turns else None) or self.since
 
     @property
+    def lately(self) -> Ratio:
+        """The level of its newest runs over the baseline."""
+        return self.newest or self.ratio
+
+    @property
+    def size(self) -> Ratio:
+        """The level since over the baseline; that of a slide goes on, so its newest runs count."""
+        return self.lately if self.kind is State.SLIDING else self.ratio
+
+    @property
+    def is_of_level(self) -> bool:
+        """Whether it is a change of the level, which its size says."""
+        return self.kind not in (State.UNSTABLE, State.MODE_LOST)
+
+    @property
     def level(self) -> float:
         """The level since, in the unit of the series."""
-        return self.baseline * self.ratio.value
+        return self.baseline * self.size.value
 
     @property
     def is_drop(self) -> bool:

@@ -100,10 +100,10 @@ def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Start)
     for change in reversed(evidence.changes if evidence else ()):
         if change.since_low <= high and change.since_high >= low:
             until = f" to {day_text(change.ended, site.now)}" if change.ended else ""
-            what, size = change.direction, f", {ratio_text(change.ratio)}"
-            if change.kind is State.UNSTABLE:
-                what, size = change.kind.value, ""
-            says = f"{what} since {day_text(change.since, site.now)}{until}{size}{same}"
+            what, size = change.kind.value, ""
+            if change.is_of_level:
+                what, size = change.direction, f", {ratio_text(change.size)}"
+            says = f"{what} since {day_text(change.began, site.now)}{until}{size}{same}"
             return Related(other, shared, change.direction, says, has_change=True)
     for action in reversed(snapshot.in_force(other.actions, site.now)):
         is_end = action.kind in {snapshot.RESOLVE, snapshot.REBASELINE}
@@ -290,12 +290,12 @@ def size_of(site: Snapshot, change: Change, unit: str) -> str:
     if change.kind is State.MODE_LOST:
         low, high = map(figure, change.was)
         return f"no run near {high} {unit} since {since}; before, near {low} or near {high}"
-    ratio = change.newest or change.ratio
     if change.kind is State.SLIDING and change.ended is None:
-        now = f"now {figure(change.baseline * ratio.value)} {unit}, {ratio_text(ratio)}"
-        return f"slides since {since}: {percent(ratio.value)} so far, {now}"
-    level = f"{figure(change.level)} {unit} since {since}, was "
-    return f"{level}{figure(change.baseline)}: {ratio_text(change.ratio)}"
+        now = f"now {figure(change.level)} {unit}, {ratio_text(change.size)}"
+        return f"slides since {since}: {percent(change.size.value)} so far, {now}"
+    slid = "slid to " if change.kind is State.SLIDING else ""
+    level = f"{slid}{figure(change.level)} {unit} since {since}, was "
+    return f"{level}{figure(change.baseline)}: {ratio_text(change.size)}"
 
 
 def raised_of(site: Snapshot, change: Change) -> str:
@@ -352,9 +352,9 @@ def _past(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact]:
     for change in evidence.changes:
         if change.ended is None:
             continue
-        since, ended = (day_text(each, site.now) for each in (change.since, change.ended))
-        size = ratio_text(change.ratio)
-        if change.kind is State.UNSTABLE:
+        since, ended = (day_text(each, site.now) for each in (change.began, change.ended))
+        size = ratio_text(change.size)
+        if not change.is_of_level:
             yield "Earlier", f"{change.kind.value} from {since} to {ended}: {change.end}"
         elif change.end == snapshot.ADOPTED:
             yield "Earlier", f"the improvement of {since}, {size}, became the baseline on {ended}"

@@ -187,7 +187,9 @@ def _draw_changes(axes: Axes, changes: Sequence[Change], newest: datetime) -> No
     for number, change in enumerate(changes):
         began, name = ("", "") if number else ("began", "raised")  # a legend has each once
         low, high, raised = map(date2num, (change.since_low, change.since_high, change.raised))
-        begin, end = date2num(change.since), date2num(change.ended or newest)
+        begin, end = date2num(change.began), date2num(change.ended or newest)
+        if change.kind is snapshot.State.SLIDING:
+            low = high = begin
         style: dict[str, Any] = {"facecolor": _CHANGED, "linewidth": 0, "zorder": 0}
         axes.axvspan(begin, end, alpha=0.10, **style)
         axes.axvspan(low, high, alpha=0.40, label=began, **style)
@@ -195,7 +197,7 @@ def _draw_changes(axes: Axes, changes: Sequence[Change], newest: datetime) -> No
         left, right = axes.get_xlim()
         is_last = raised > left + _RIGHT * (right - left)
         axes.annotate(
-            f"{change.ratio.value:.2f} ×",
+            f"{change.size.value:.2f} ×" if change.is_of_level else change.kind.value,
             (raised, 1.0),
             xycoords=("data", "axes fraction"),
             # neighbours would be written over each other

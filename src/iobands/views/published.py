@@ -21,10 +21,10 @@ from iobands.views.writing import (
     Heading,
     Paragraph,
     Table,
+    change_text,
     day_text,
     figure,
     listed,
-    percent,
     plural,
     ratio_text,
 )
@@ -68,8 +68,7 @@ def rates_section(system: str, recommended: Sequence[Recommended], now: datetime
         return [Paragraph(f"No run of {system} has a rate to publish.")]
     measured = "Made up, not measured" if system == snapshot.MADE_UP else "Measured by iobands"
     changed = tuple(
-        f"{rates.pattern} {_direction(rates.variable)} on {each.file_system}: "
-        f"{percent(each.ratio)} since {each.since:%Y-%m-%d}"
+        f"{rates.pattern} {_direction(rates.variable)} on {each.file_system}: " + _changed(each)
         for one in recommended
         for rates in one.rates
         for each in rates.changed
@@ -231,6 +230,11 @@ def _is_in(text: str, number: str) -> bool:
     return re.search(rf"(?<![\d.]){re.escape(number)}(?!\.?\d)", text) is not None
 
 
+def _changed(each: snapshot.Changed) -> str:
+    change = each.change
+    return f"{change_text(change, change.lately)} since {change.began:%Y-%m-%d}"
+
+
 def _said(rates: Rates) -> dict[str, Any]:
     """Return some rates as a page has them, as plain data."""
     return {
@@ -240,7 +244,7 @@ def _said(rates: Rates) -> dict[str, Any]:
         "figures": _figures(rates),
         "epoch": rates.epoch,
         "holds": f"{rates.holds:%Y-%m-%d}",
-        "changed": {each.file_system: f"{each.since:%Y-%m-%d}" for each in rates.changed},
+        "changed": {each.file_system: f"{each.change.began:%Y-%m-%d}" for each in rates.changed},
     }
 
 
@@ -260,8 +264,7 @@ def _differences(said: dict[str, Any], rates: Rates, now: datetime) -> Iterator[
         yield f"epoch {said['epoch'] or 'none'}, now {rates.epoch or 'none'}"
     for each in rates.changed:
         if each.file_system not in said["changed"]:
-            since = f"{each.since:%Y-%m-%d}"
-            yield f"{each.file_system} has changed by {percent(each.ratio)} since {since}"
+            yield f"{each.file_system} has changed: {_changed(each)}"
     if not rates.changed and date.fromisoformat(said["holds"]) < now.date():
         yield f"held until {said['holds']}"
 
@@ -486,7 +489,7 @@ def _today(site: snapshot.Snapshot, series: snapshot.Series) -> str:
     if series.status.state is snapshot.State.NO_DATA and series.status.when:
         return f"not measured since {day_text(series.status.when, site.now)}"
     if change := series.status.change:
-        return f"{percent(change.ratio.value)} since {day_text(change.since, site.now)}"
-    if any(alert.exit_status for alert in site.alerts_on(series.key)):
+        return f"{change_text(change, change.lately)} since {day_text(change.began, site.now)}"
+    if any(alert.exit_status and alert.has_level for alert in site.alerts_on(series.key)):
         return "slower than usual"
     return "low in the newest run" if series.status.verdict == snapshot.COLLAPSED else _USUAL

@@ -77,6 +77,11 @@ def percent(ratio: float) -> str:
     return f"{'−' if change < 0 else '+'}{abs(change)} %"
 
 
+def change_text(change: snapshot.Change, ratio: snapshot.Ratio) -> str:
+    """Return a change of the level by `ratio`, such as `−29 %`, or what else changed."""
+    return percent(ratio.value) if change.is_of_level else change.kind.value
+
+
 def ratio_text(ratio: snapshot.Ratio) -> str:
     """Return a ratio, with its 95 % interval if known."""
     if not math.isfinite(ratio.value):

@@ -18,7 +18,7 @@ from iobands import snapshot
 from iobands.snapshot import Change, PeerState, Place, Series, SeriesKey, Snapshot, Span, State
 from iobands.views.explain_series import Fact, facts, missed_text, moved, raised_of, size_of
 from iobands.views.peers import WORST_FIRST, with_worst
-from iobands.views.writing import action_text, percent, ratio_text
+from iobands.views.writing import action_text, change_text, ratio_text
 
 # How many sessions are shown: six weeks of daily ones.
 _MOST_SESSIONS: Final = 42
@@ -270,16 +270,13 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
 
 def _change(site: Snapshot, series: Series, change: Change) -> dict[str, object]:
     """Return a change with what its chart says: how the level changed, or what else did."""
-    kind = change.kind
-    is_slide = kind is State.SLIDING
-    newest = change.newest if is_slide else None
-    label = percent((newest or change.ratio).value)
+    is_slide = change.kind is State.SLIDING
     return {
         **picked(change, "raised", "ended", "end"),
         "since": change.began,
         "since_low": change.began if is_slide else change.since_low,
         "since_high": change.began if is_slide else change.since_high,
-        "label": kind.value if kind in (State.UNSTABLE, State.MODE_LOST) else label,
+        "label": change_text(change, change.size),
         "says": f"{size_of(site, change, series.key.unit)}; {raised_of(site, change)}",
     }
 
