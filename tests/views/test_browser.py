@@ -12,15 +12,17 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect, sync_playwright
 
+from iobands.judge.account import accounts_of
 from iobands.judge.advise import compare
 from iobands.snapshot import VERDICTS, Snapshot
 from iobands.views.dashboard.overview import about_cluster
 from iobands.views.dashboard.series import series_id
 from iobands.views.dashboard.write import write_clusters, write_dashboard
+from iobands.views.maintenance import page_about
 from iobands.views.writing import figure
 from tests.factory import NOW, daily, write_perflog, write_session
 from tests.judge.test_peers import with_targets
-from tests.sites import SiteFiles
+from tests.sites import SiteFiles, slow
 from tests.views.sites import dropped, healthy, look
 
 pytestmark = [pytest.mark.machine, pytest.mark.xdist_group("browser")]
@@ -403,6 +405,33 @@ def test_print_is_on_white_without_controls(opened: Open, site: Snapshot) -> Non
     paper = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--paper')")
     assert paper == "#ffffff"
     assert page.pdf()[:5] == b"%PDF-"
+
+
+def test_six_weeks_fit_a_printed_page_with_their_names(opened: Open) -> None:
+    across = 703  # of A4 between its margins, in CSS pixels
+    page = opened(viewport={"width": across + 91, "height": 1000})
+    page.emulate_media(media="print")
+    expect(page.locator("#recent .heat thead th")).to_have_count(43)
+    for name in ("tbody th a", "tbody tr:first-child td:last-child .cell"):
+        box = page.locator(f"#recent .heat {name}").first.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= across
+
+
+def test_the_table_of_a_maintenance_scrolls_on_a_phone(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "bands").mkdir()
+    (tmp_path / "bands" / "here.yaml").write_text(
+        "schema: 5\nsystem: here\nepochs: []\nmaintenance:\n"
+        "  - {from: 2026-11-01T00:00:00Z, to: 2026-11-02T00:00:00Z, reason: jane moves disks}\n"
+    )
+    held = accounts_of(SiteFiles(tmp_path).days(slow(0.7, since=19)).judge())
+    page = opened(viewport=PHONE)
+    other = Path(page.url.removeprefix("file://")).with_name("held")  # below what is opened
+    write_dashboard(look(tmp_path), other, maintenances=held)
+    page.goto((other / page_about(held[0])).as_uri())
+    expect(page.locator("tbody tr").first).to_contain_text("slower")
+    assert violations(page, runOnly=["scrollable-region-focusable", "color-contrast"]) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
 def test_the_last_days_are_the_ones_before_the_newest_run(opened: Open, tmp_path: Path) -> None:
