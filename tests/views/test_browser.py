@@ -16,7 +16,7 @@ from iobands.judge.account import accounts_of
 from iobands.judge.advise import compare
 from iobands.snapshot import VERDICTS, Snapshot
 from iobands.views.dashboard.overview import about_cluster
-from iobands.views.dashboard.series import series_id
+from iobands.views.dashboard.series import job_id, series_id
 from iobands.views.dashboard.write import write_clusters, write_dashboard
 from iobands.views.maintenance import page_about
 from iobands.views.writing import figure
@@ -416,6 +416,22 @@ def test_six_weeks_fit_a_printed_page_with_their_names(opened: Open) -> None:
         box = page.locator(f"#recent .heat {name}").first.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= across
+
+
+def test_a_copy_that_lacks_a_file_says_so(opened: Open, site: Snapshot, tmp_path: Path) -> None:
+    write_dashboard(site, tmp_path)
+    page = opened().context.browser.new_page()  # in which something goes wrong
+    series, damaged = site.series[0].key, tmp_path / "data" / job_id(site.series[0].key)
+    text = (damaged / "series.js").read_text()
+    (damaged / "series.js").write_text(text[:99])
+    page.goto(f"{(tmp_path / 'index.html').as_uri()}#/series/{series_id(series)}")
+    said = f"data/{job_id(series)}/series.js is missing or damaged; is the copy"
+    expect(page.locator("main [role=alert]")).to_contain_text(said)
+    expect(page.locator("main")).not_to_contain_text("Loading")
+    (tmp_path / "data" / "site.js").unlink()
+    page.reload()
+    expect(page.locator("main")).to_contain_text("a file of the dashboard is missing or damaged")
+    page.close()
 
 
 def test_the_table_of_a_maintenance_scrolls_on_a_phone(opened: Open, tmp_path: Path) -> None:

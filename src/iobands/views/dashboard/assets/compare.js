@@ -150,7 +150,7 @@
 
   iobands.showCompare = (main, settings) => {
     show(main, settings).catch((error) => {
-      main.append(element("p", { class: "card plain", role: "alert" }, String(error.message)));
+      main.replaceChildren(element("h1", {}, "Compare"), element("p", { class: "card plain", role: "alert" }, String(error.message)));
     });
   };
 })();

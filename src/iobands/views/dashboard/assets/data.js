@@ -24,10 +24,13 @@ const iobands = {
     if (!loads.has(name)) {
       loads.set(name, new Promise((resolve, reject) => {
         const script = document.createElement("script");
-        script.onload = () => resolve(unpacked(received.get(name)));
-        script.onerror = () => {
+        script.onload = script.onerror = () => {
+          if (received.has(name)) {
+            resolve(unpacked(received.get(name)));
+            return;
+          }
           loads.delete(name);
-          reject(new Error(`data/${name}.js cannot be loaded; is the copy of the dashboard complete?`));
+          reject(new Error(`data/${name}.js is missing or damaged; is the copy of the dashboard complete?`));
         };
         script.src = `data/${name}.js`;
         document.head.append(script);

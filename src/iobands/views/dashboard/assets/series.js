@@ -184,7 +184,7 @@
     const series = iobands.byId.get(id);
     const left = series.left ? `: ${plural(series.left, "run")} to go` : "";
     const heading = element("h1", {}, `${series.label} `, tag(series.state, series.says + left, series.quiet));
-    main.replaceChildren(heading, ...alertLines(series), element("p", { class: "note", role: "status" }, "Loading …"));
+    main.replaceChildren(heading, ...alertLines(series), element("p", { class: "note", role: "status", id: "loading" }, "Loading …"));
     await iobands.ready;
     const history = await iobands.history(id);
     const others = await Promise.all(iobands.site.series
@@ -317,6 +317,7 @@
 
   iobands.showSeries = (main, id, settings) => {
     show(main, id, settings).catch((error) => {
+      document.getElementById("loading")?.remove();
       main.append(element("p", { class: "card plain", role: "alert" }, String(error.message)));
     });
   };
