@@ -337,6 +337,22 @@ def test_a_clock_that_was_ahead_keeps_no_later_document_out(store, site):
         assert from_store(store) == from_files(site)
 
 
+def test_a_log_that_was_away_for_a_push_comes_back(store, site):
+    """As old as it was, and later than the store knows of it."""
+    log = site / "config" / "alerts" / "here.jsonl"
+    os.utime(log, (NOW.timestamp(),) * 2)
+    away = log.rename(site / "away")
+    before = push(store)
+    for _ in range(2):
+        away.rename(log)
+        before = push(store, before)
+        assert "a disk is replaced" in from_store(store) == from_files(site)
+        log.rename(away)
+        before = push(store, before)
+        assert "a disk is replaced" not in from_store(store) == from_files(site)
+        assert push(store, before).documents == before.documents
+
+
 def test_samples_dated_ahead_count_when_their_time_has_come(store, site):
     before = push(store)
     ahead = [NOW + timedelta(days=n) for n in (2, 400)]

@@ -254,7 +254,7 @@ def push_new(
     for system, has in site.pushed.documents.items():
         if (known := before.documents.get(system)) is None:
             known = _stored(store, system, (perflogs / Path(SITE).name).read_bytes())
-        removed = (StoredDocument(path, now, b"") for path in known.keys() - has.keys())
+        removed = [StoredDocument(path, now, b"") for path in known.keys() - has.keys()]
         changed = {}
         for each in (*site.documents[system], *removed):
             former = known.get(each.path, Seen())
@@ -262,11 +262,13 @@ def push_new(
                 # later than what the store has, also where that was dated by a clock that was ahead
                 least = EVER + timedelta(microseconds=former.at + 1)
                 changed[each.path] = replace(each, changed=max(each.changed, least))
+        # also what was removed, as it may come back as old as it was; run reports have new names
+        gone = {e.path: Seen(e.digest) for e in removed if not _is_report(e.path, system)}
         seen[system] = {
             path: each._replace(
                 at=_micro(changed[path]) if path in changed else known.get(path, each).at
             )
-            for path, each in has.items()
+            for path, each in {**has, **gone}.items()
         }
         rows = site.samples.filter(pl.col("system") == system)
         if len(rows) or changed:
@@ -280,13 +282,17 @@ def _is_behind(store: Store, system: str, seen: Mapping[str, Seen]) -> bool:
 
     Of the run reports the newest says enough.
     """
-    reports = f"perflogs/{system}/reports/"
-    last = max((each.at for name, each in seen.items() if name.startswith(reports)), default=0)
+    reports = [name for name in seen if _is_report(name, system)]
+    last = max((seen[name].at for name in reports), default=0)
     since = EVER + timedelta(microseconds=last)
     there = {each.path: each.digest for each in newest_of(store.documents(system, since))}
     empty = StoredDocument("", EVER, b"").digest  # as if it were removed
-    looked_at = (name for name in seen if not name.startswith(reports) or seen[name].at >= last)
+    looked_at = seen.keys() - {name for name in reports if seen[name].at < last}
     return any(there.get(name, empty) != seen[name].digest for name in looked_at)
+
+
+def _is_report(path: str, system: str) -> bool:
+    return path.startswith(f"perflogs/{system}/reports/")
 
 
 def _stored(store: Store, system: str, site: bytes) -> Mapping[str, Seen]:
