@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from urllib.parse import unquote
@@ -20,6 +21,7 @@ from iobands.source.store import read_stored
 from iobands.views.dashboard.write import directory_of
 from tests.commands.calling import alike
 from tests.commands.small_site import site, unknown
+from tests.factory import case, write_report
 from tests.site_copy import ROOT
 from tests.source.engines import ENGINES
 
@@ -205,6 +207,50 @@ def test_a_reader_goes_on_from_its_own_memory_and_needs_no_right_to_write(ioband
     assert there == {
         path: path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file()
     }
+
+
+def test_a_push_that_does_not_find_the_configuration_removes_nothing(iobands, tmp_path):
+    root, elsewhere, store = site(tmp_path / "site"), tmp_path / "elsewhere", f"{tmp_path}/store"
+    assert iobands("push", "--store", store, cwd=root).returncode == 0
+    elsewhere.mkdir()
+    words = ("push", "--perflogs", f"{root}/perflogs", "--store", store)
+    for _ in range(2):
+        said = unknown(iobands(*words, cwd=elsewhere)).stderr
+        assert "config: no such directory, but the store has config/bands/here.yaml of" in said
+    done = iobands(*words, "--config", f"{root}/config", cwd=elsewhere)
+    assert done.stdout == "Pushed 0 samples and 0 documents\n"
+    # what was removed before is not missed
+    (root / "config" / "bands" / "here.yaml").unlink()
+    assert iobands("push", "--store", store, cwd=root).stdout == "Pushed 0 samples and 1 document\n"
+    assert iobands(*words, cwd=elsewhere).stdout == "Pushed 0 samples and 0 documents\n"
+
+
+@pytest.mark.machine
+@pytest.mark.needs("fewer capabilities")
+@pytest.mark.parametrize("closed", ["config/bands/here", "perflogs/here/reports"])
+def test_what_cannot_be_listed_is_not_removed_from_a_store(closed, iobands, tmp_path):
+    site(tmp_path)
+    write_report(tmp_path / "perflogs", [case()])
+    epoch = {"name": "new", "since": "2025-01-01", "source": "a test", "bands": []}
+    learned = tmp_path / "config" / "bands" / "here" / "new.yaml"
+    learned.parent.mkdir()
+    learned.write_text(json.dumps({"schema": 1, "system": "here", "epochs": [epoch]}))
+    words = ("push", "--store", f"{tmp_path}/store")
+    assert iobands(*words).returncode == 0
+    limited = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", sys.executable)
+    (tmp_path / closed).chmod(0)
+    try:
+        done = subprocess.run(
+            [*limited, "-m", "iobands", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        (tmp_path / closed).chmod(0o755)
+    assert f"UNKNOWN: {closed}: cannot be read: Permission denied; the last push was" in done.stderr
+    assert iobands(*words).stdout == "Pushed 0 samples and 0 documents\n"
 
 
 def test_what_is_old_is_forgotten_after_a_dry_run(iobands, tmp_path):

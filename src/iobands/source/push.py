@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, dataclass, field, replace
@@ -31,6 +32,7 @@ from iobands.model import (
     FileError,
     Rejected,
     Unusable,
+    entries,
     parse_yaml,
     path_part,
     read_content,
@@ -255,6 +257,8 @@ def push_new(
         if (known := before.documents.get(system)) is None:
             known = _stored(store, system, (perflogs / Path(SITE).name).read_bytes())
         removed = [StoredDocument(path, now, b"") for path in known.keys() - has.keys()]
+        if not config.is_dir():
+            _refuse_lost(config, [e.path for e in removed if known[e.path].digest != e.digest])
         changed = {}
         for each in (*site.documents[system], *removed):
             former = known.get(each.path, Seen())
@@ -275,6 +279,19 @@ def push_new(
             store.add(system, rows, [*changed.values()])
             sent += len(changed)
     return replace(site.pushed, documents=seen, when=now), len(site.samples), sent
+
+
+def _refuse_lost(config: Path, removed: Sequence[str]) -> None:
+    """Refuse to remove what a store has of a configuration that is not there, or is elsewhere.
+
+    Raises:
+        StoreError: it would be removed.
+    """
+    if lost := sorted(path for path in removed if not path.startswith("perflogs/")):
+        raise StoreError(
+            f"{config}: no such directory, but the store has {lost[0]} of this site; push from the "
+            "site's directory, or give --config"
+        )
 
 
 def _is_behind(store: Store, system: str, seen: Mapping[str, Seen]) -> bool:
@@ -471,7 +488,13 @@ def _table(parsed: Parsed, root: Path, known: Mapping[Path, int]) -> pl.DataFram
 
 
 def _files_of(perflogs: Path, config: Path, system: str) -> Iterator[tuple[str, Path]]:
-    """Yield the documents of a system: the name that a store has for each, and its file."""
+    """Yield the documents of a system: the name that a store has for each, and its file.
+
+    Raises:
+        StoreError: a directory cannot be listed, so it is not known what was removed.
+        OSError: it is not known whether a file is there.
+    """
+    unread: list[Rejected] = []
     logs, part = perflogs / path_part(system), path_part(system)
     files = {
         **{name: perflogs / Path(name).name for name in SITE_WIDE},
@@ -483,10 +506,20 @@ def _files_of(perflogs: Path, config: Path, system: str) -> Iterator[tuple[str, 
         (logs / "leftovers", f"perflogs/{system}/leftovers"),
         (config / "bands" / part, f"config/bands/{part}"),
     ):
-        files |= {f"{name}/{path.name}": path for path in sorted(place.glob("*"))}
-    yield from ((name, path) for name, path in files.items() if path.is_file())
-    for path in report_files(perflogs, system):
+        files |= {f"{name}/{path.name}": path for path in entries(place, unread)}
+    reports = report_files(perflogs, system, unread)
+    for each in unread:
+        raise StoreError(str(each))
+    yield from ((name, path) for name, path in files.items() if _is_file(path))
+    for path in reports:
         yield f"perflogs/{system}/reports/{path.name}", path
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a regular file is there; unlike in pathlib, an error is no answer."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return stat.S_ISREG(path.stat().st_mode)
+    return False
 
 
 def _content(path: Path) -> bytes:
