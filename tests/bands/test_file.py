@@ -299,6 +299,13 @@ def test_unreadable_files(tmp_path: Path) -> None:
         load(path)
 
 
+def test_a_directory_of_epochs_that_cannot_be_listed_is_named(tmp_path: Path) -> None:
+    """Without its epochs, the levels before and after an upgrade would be compared."""
+    (tmp_path / "here").symlink_to("here")
+    with pytest.raises(FileError, match=r"/here: cannot be read: Too many levels of symbolic"):
+        load_bands(tmp_path, "here")
+
+
 def test_ambiguous_bands(tmp_path: Path) -> None:
     document = yaml.safe_load(GOOD)
     bands = document["epochs"][0]["bands"]

@@ -23,8 +23,10 @@ from iobands.model import (
     VARIABLE_UNITS,
     Document,
     FileError,
+    Rejected,
     Steps,
     canonical,
+    entries,
     load_schema,
     one_of,
     parse_time,
@@ -51,12 +53,15 @@ def load_bands(directory: Path, system: str) -> Bands:
     `iobands calibrate` and `iobands epoch` add.
 
     Raises:
-        FileError: a file cannot be read, or breaks contract 3 in any way.
+        FileError: a file or the directory cannot be read, or a file breaks contract 3 in any way.
     """
     own = directory / f"{path_part(system)}.yaml"
     # A file that begins with .# is the lock of an editor.
-    found = (directory / path_part(system)).glob("*.yaml")
-    others = sorted(path for path in found if not path.name.startswith(".#"))
+    unread: list[Rejected] = []
+    found = entries(directory / path_part(system), unread)
+    for each in unread:
+        raise FileError(str(each))
+    others = [path for path in found if path.suffix == ".yaml" and path.name[:2] != ".#"]
     paths = [*([own] if own.exists() else []), *others]
     parts = {path: parse_bands(read_content(path), path, system) for path in paths}
     every = [(epoch, path) for path, part in parts.items() for epoch in part.epochs]
