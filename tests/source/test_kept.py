@@ -152,6 +152,15 @@ def test_a_packed_perflog_becomes_a_link_to_nothing(tmp_path: Path) -> None:
     assert (len(logs.measured), len(logs.rejected)) == (0, 1)
 
 
+def test_a_perflog_whose_name_is_no_text_is_read_and_not_kept(tmp_path: Path) -> None:
+    draw = Random(7)
+    add(tmp_path / "here" / "local" / "X.log", draw)
+    add(tmp_path / "here" / "local" / "f\udce9.log", draw)
+    expected = read_perflogs(tmp_path, keeps=True).measured
+    assert (tmp_path / "here" / NAME).exists()
+    assert read_perflogs(tmp_path).measured.equals(expected)
+
+
 def test_a_reader_keeps_nothing(tmp_path: Path) -> None:
     add(tmp_path / "here" / "local" / "X.log", Random(2))
     read_perflogs(tmp_path)

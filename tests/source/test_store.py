@@ -353,6 +353,30 @@ def test_a_log_that_was_away_for_a_push_comes_back(store, site):
         assert push(store, before).documents == before.documents
 
 
+def test_names_of_files_that_are_no_text_reach_the_store_with_question_marks(store, site):
+    """As a file server names files of another encoding."""
+    log = site / "perflogs" / "here" / "local" / "BenchioFPP.log"
+    copied = log.with_name("f\udce9.log")
+    shutil.copy(log, copied)
+    for place in ("perflogs/here/leftovers", "perflogs/here/reports", "config/bands/here"):
+        (site / place).mkdir(exist_ok=True)
+        (site / place / "f\udce9.json").write_text("[]")
+    before = push(store)
+    assert len(push(store, before).perflogs) == 2
+    written = (each.path for each in store.documents("here", EVER))
+    assert sorted(path for path in written if "?" in path) == [
+        "config/bands/here/f?.json",
+        "perflogs/here/leftovers/f?.json",
+        "perflogs/here/reports/f?.json",
+    ]
+    read, files = (json.loads(each) for each in (from_store(store), from_files(site)))
+    assert len(read["rejected"]) == len(files["rejected"])
+    for each in (read, files):
+        del each["rejected"]
+    assert read == files
+    write_pushed(Path("perflogs"), "url", before)
+
+
 def test_samples_dated_ahead_count_when_their_time_has_come(store, site):
     before = push(store)
     ahead = [NOW + timedelta(days=n) for n in (2, 400)]

@@ -169,8 +169,8 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
         path = paths[number]
         name = path.relative_to(directory)
         found = checksum(path, reached)
-        # a lone header is rejected until a line comes
-        if found is None or reached.lines <= 1:
+        # a lone header is rejected until a line comes; a name that is no text cannot be written
+        if found is None or reached.lines <= 1 or not str(name).isprintable():
             continue
         if path.stat().st_mtime_ns == reached.changed:
             file = _File(name.as_posix(), number, reached, found)

@@ -35,6 +35,7 @@ from iobands.model import (
     entries,
     parse_yaml,
     path_part,
+    printable,
     read_content,
     read_small,
     replace_file,
@@ -227,7 +228,7 @@ def late(perflogs: Path, settings: Path, now: datetime) -> str | None:
             return pushed.failed and f"yet: {pushed.failed}"
         known = {name: each.reached.changed for name, each in pushed.perflogs.items()}
         changed = {
-            path.relative_to(perflogs.parent).as_posix(): path.stat().st_mtime_ns
+            _name(path, perflogs.parent): path.stat().st_mtime_ns
             for path in perflog_files(perflogs)
         }
         waits = pushed.failed or not changed.items() <= known.items()
@@ -381,7 +382,7 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
         OSError: a file cannot be read.
     """
     root = perflogs.parent
-    names = {path: path.relative_to(root).as_posix() for path in perflog_files(perflogs)}
+    names = {path: _name(path, root) for path in perflog_files(perflogs)}
     found = ((path, _former(path, name, before)) for path, name in names.items())
     former = {path: each for path, each in found if each}
     rejected: Sequence[Rejected] | None = None
@@ -389,9 +390,7 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
         parsed = parse_perflogs(perflogs)
         rejected = parsed.samples().rejected
     new = _table(parsed, root, {path: each.reached.lines for path, each in former.items()})
-    cursors = {
-        parsed.paths[n].relative_to(root).as_posix(): _cursor(parsed, n) for n in parsed.reached
-    }
+    cursors = {_name(parsed.paths[n], root): _cursor(parsed, n) for n in parsed.reached}
     identity = perflogs / Path(SITE).name
     if not identity.exists() or not identity.stat().st_size:
         replace_file(identity, f"{uuid4().hex}\n".encode())
@@ -418,6 +417,11 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
         documents[system], seen[system] = read, mine
     times = [*filter(None, [before.newest]), *new.select(pl.max(TIME)).drop_nulls()[TIME]]
     return Gathered(new, documents, Pushed(cursors, max(times, default=None), seen))
+
+
+def _name(path: Path, root: Path) -> str:
+    """Return the name that a store has for a file; one that is no text cannot be stored."""
+    return printable(path.relative_to(root).as_posix())
 
 
 def _moment(seconds: float) -> datetime:
@@ -476,7 +480,7 @@ def _added(
 
 def _table(parsed: Parsed, root: Path, known: Mapping[Path, int]) -> pl.DataFrame:
     """Return rows of perflogs as a store has them, behind the lines `known` of each."""
-    names = [path.relative_to(root).as_posix() for path in parsed.paths]
+    names = [_name(path, root) for path in parsed.paths]
     lines = [known.get(path, 0) for path in parsed.paths]
     files = pl.DataFrame(
         {FILE: range(len(names)), "file": names, "known": lines},
@@ -506,13 +510,13 @@ def _files_of(perflogs: Path, config: Path, system: str) -> Iterator[tuple[str, 
         (logs / "leftovers", f"perflogs/{system}/leftovers"),
         (config / "bands" / part, f"config/bands/{part}"),
     ):
-        files |= {f"{name}/{path.name}": path for path in entries(place, unread)}
+        files |= {f"{name}/{printable(path.name)}": path for path in entries(place, unread)}
     reports = report_files(perflogs, system, unread)
     for each in unread:
         raise StoreError(str(each))
     yield from ((name, path) for name, path in files.items() if _is_file(path))
     for path in reports:
-        yield f"perflogs/{system}/reports/{path.name}", path
+        yield f"perflogs/{system}/reports/{printable(path.name)}", path
 
 
 def _is_file(path: Path) -> bool:
@@ -536,7 +540,10 @@ def _rejected_document(perflogs: Path, system: str, rejected: Sequence[Rejected]
     said = [
         astuple(
             replace(
-                each, path=each.path.relative_to(root), reason=each.reason.replace(f"{root}/", "")
+                each,
+                path=Path(_name(each.path, root)),
+                # it may name a file
+                reason=each.reason.replace(f"{root}/", "").encode(errors="replace").decode(),
             )
         )
         for each in rejected
