@@ -868,6 +868,26 @@ def test_a_cluster_may_only_push_and_a_page_only_read(database, site):
         owner._do("UPDATE iobands.about SET schema = 1")
 
 
+def test_a_role_with_settings_of_its_own_reads_the_same(database, site):
+    log = site / "perflogs" / "here" / "local" / "BenchioFPP.log"
+    with log.open("a") as perflog:
+        value = "0.30000000000000004"  # of 17 digits
+        perflog.write(line(perf_value=value, job_completion_time=NOW.isoformat()) + "\n")
+    with open_store(database, new=True) as owner:
+        empty(owner)
+        push(owner)
+        owner._do(
+            "CREATE ROLE settled LOGIN",
+            "ALTER ROLE settled SET extra_float_digits TO 0",
+            "ALTER ROLE settled SET timezone TO 'Asia/Kolkata'",
+            "ALTER ROLE settled SET datestyle TO 'German'",
+            "GRANT USAGE ON SCHEMA iobands TO settled",
+            "GRANT SELECT ON ALL TABLES IN SCHEMA iobands TO settled",
+        )
+    with open_store(database.replace("iobands@", "settled@")) as store:
+        assert from_store(store) == from_files(site)
+
+
 def test_a_server_that_never_answers_ends_a_push(monkeypatch):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

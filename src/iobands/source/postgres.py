@@ -103,7 +103,8 @@ class PostgresStore:
             place, _, given = url.partition("?")  # of an option that comes twice, the last counts
             self._connection: Connection = dbapi.connect(f"{place}?{_PATIENCE}&{given}".rstrip("&"))
         try:
-            self._do("SET timezone TO 'UTC'", "SET datestyle TO ISO")  # the text that is hashed
+            # the text that is hashed, whatever a role or a database prefers
+            self._do("SET timezone TO 'UTC'", "SET datestyle TO ISO", "SET extra_float_digits TO 1")
             self._do(f"SET lock_timeout TO '{_LOCKED}'")
             if self._read("SELECT to_regclass('iobands.about') IS NULL AS lacks")["lacks"][0]:
                 if not new:
