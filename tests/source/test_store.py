@@ -403,6 +403,30 @@ def test_a_renamed_cluster_is_judged_with_its_past(store, site):
     assert from_store(store) == from_files(site)
 
 
+def test_a_system_whose_checks_have_all_failed_so_far_is_read(store, tmp_path, monkeypatch):
+    """Its runs left no line of a perflog: the reports say that they failed, and why."""
+    monkeypatch.chdir(tmp_path)
+    report = write_report(Path("perflogs"), [case(system="new")], days=0.2, system="new")
+    os.utime(report, (NOW.timestamp(),) * 2)
+    Path("perflogs", "old").mkdir()  # which has nothing to tell
+    push(store)
+    assert store.systems() == ["new"]
+    read = judge(read_stored(store, ["new"], now=NOW)).snapshot
+    files = judge(read_known(Path("perflogs"), Path("bands"), Path("alerts"), now=NOW)).snapshot
+    (alert,) = read.alerts
+    assert alert.reason == "on new:local in setup: oserror: no such file system"
+    assert to_json(read, summary="") == to_json(files, summary="")
+    with directory() as other, open_store(other, new=True) as target:
+        assert copy(store, target, "new") == 0
+        assert target.systems() == ["new"]
+    write_perflog(Path("perflogs"), daily([1.5, 1.4], system="here"))
+    push(store)
+    assert store.systems() == ["here", "new"]
+    assert sites_of(store) == [["here", "new"]]
+    assert store.forget("new", NOW + timedelta(days=40), dry_run=False) == 0
+    assert store.systems() == ["here"]
+
+
 def test_a_copy_mixes_no_two_systems_of_one_name(store, site):
     push(store)
     with directory() as other, open_store(other, new=True) as target:
@@ -487,6 +511,7 @@ def test_a_reader_takes_files_of_others_and_vanishing_files_as_they_are(name, si
         for foreign in ("month=2026-01/cut-off", f"month=2026-01/{'0' * 64}", "backup"):
             store._put(f"samples/system=here/{foreign}.parquet", b"PAR1")
         store._put("samples/lost+found/x", b"")
+        store._put("documents/system=%2E%2E/x", b"")
         assert store.systems() == ["here"]
         assert store.forget("here", NOW, dry_run=True) == rows
         gone = [*store._list("samples/system=here/month=2026-01/")]

@@ -28,7 +28,7 @@ import polars as pl
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
 
-from iobands.model import TIME, Rejected
+from iobands.model import PATH_PART, TIME, Rejected
 from iobands.source.kept import KEPT_FROM, Packed, read_sealed, user_cache, write_sealed
 from iobands.source.store import (
     CONTENT,
@@ -121,11 +121,21 @@ class ObjectStore:
         """Do nothing: there is no connection."""
 
     def systems(self) -> Sequence[str]:
-        """Return the systems that have samples."""
+        """Return the systems that have samples or run reports."""
         with self._errors():
-            found = obstore.list_with_delimiter(self._files, "samples")["common_prefixes"]
-        named = (path.partition("samples/system=")[2].rstrip("/") for path in found)
-        return sorted(unquote(name) for name in named if name)
+            known = self._named("samples")
+            for name in self._named("documents") - known:
+                place = f"documents/system={quote(name)}/perflogs/{quote(name)}/reports"
+                is_name = re.fullmatch(PATH_PART, name)  # others may lead elsewhere
+                if is_name and obstore.list_with_delimiter(self._files, place)["common_prefixes"]:
+                    known.add(name)
+        return sorted(known)
+
+    def _named(self, top: str) -> set[str]:
+        """Return the systems that have a place below `top`."""
+        found = obstore.list_with_delimiter(self._files, top)["common_prefixes"]
+        names = (path.partition(f"{top}/system=")[2].rstrip("/") for path in found)
+        return {unquote(name) for name in names if name}
 
     def add(self, system: str, samples: pl.DataFrame, documents: Sequence[StoredDocument]) -> None:
         """Put a file for each month, and one for each document; see `Store`."""

@@ -49,6 +49,7 @@ _LOCKED: Final = "60s"
 #: What a server says, which the driver puts behind the whole query.
 _SERVER: Final = re.compile(r"(?:ERROR|FATAL): +(.+)")
 _TYPED: Final = {name: f'"{name}" {_TYPES[type(each)]}' for name, each in SAMPLES.items()}
+_IS_REPORT: Final = "path LIKE 'perflogs/%/reports/%'"
 _COLUMNS: Final = ", ".join(f'"{name}"' for name in SAMPLES)
 _DOCUMENT: Final = {
     "system": pl.String(),
@@ -126,13 +127,19 @@ class PostgresStore:
         self._connection.close()
 
     def systems(self) -> Sequence[str]:
-        """Return the systems that have samples."""
-        # a walk over the index, as DISTINCT reads every row
+        """Return the systems that have samples or run reports."""
+        # a walk over the indexes, as DISTINCT reads every row
+        least = (
+            "least((SELECT min(system) FROM iobands.samples {0}), "
+            "(SELECT min(system) FROM iobands.documents {0}))"
+        )
         return self._read(
-            "WITH RECURSIVE s(system) AS (SELECT min(system) FROM iobands.samples UNION ALL "
-            "SELECT (SELECT min(system) FROM iobands.samples WHERE system > s.system) FROM s "
-            "WHERE system IS NOT NULL) "
-            "SELECT system FROM s WHERE system IS NOT NULL ORDER BY system"
+            f"WITH RECURSIVE s(system) AS (SELECT {least.format('')} UNION ALL "
+            f"SELECT {least.format('WHERE system > s.system')} FROM s WHERE system IS NOT NULL) "
+            "SELECT system FROM s WHERE "
+            "EXISTS (SELECT FROM iobands.samples AS x WHERE x.system = s.system) OR EXISTS "
+            f"(SELECT FROM iobands.documents AS x WHERE x.system = s.system AND {_IS_REPORT}) "
+            "ORDER BY system"
         )["system"].to_list()
 
     def add(self, system: str, samples: pl.DataFrame, documents: Sequence[StoredDocument]) -> None:
@@ -174,7 +181,7 @@ class PostgresStore:
         which = f"FROM iobands.samples WHERE system = $1 AND {TIME} < $2"
         count: int = self._read(f"SELECT count(*) AS rows {which}", system, before)["rows"][0]
         if not dry_run:
-            reports = "WHERE system = $1 AND path LIKE 'perflogs/%/reports/%' AND changed < $2"
+            reports = f"WHERE system = $1 AND {_IS_REPORT} AND changed < $2"
             commands = (f"DELETE {which}", f"DELETE FROM iobands.documents {reports}")
             self._do(*commands, values=(system, before))
         return count
@@ -186,7 +193,7 @@ class PostgresStore:
         rows = self._read(
             "SELECT path, changed, content, digest FROM iobands.documents WHERE system = $1 "
             "AND ($3 = '' OR path = $3) "
-            "AND (path NOT LIKE 'perflogs/%/reports/%' OR changed >= $2)",
+            f"AND (NOT {_IS_REPORT} OR changed >= $2)",
             system,
             reports_since,
             path or "",

@@ -97,7 +97,7 @@ class Store(Protocol):
         """End what the store opened."""
 
     def systems(self) -> Sequence[str]:
-        """Return the systems that it knows, in order."""
+        """Return the systems that have samples or run reports, in order."""
 
     def add(self, system: str, samples: pl.DataFrame, documents: Sequence[StoredDocument]) -> None:
         """Add rows of `SAMPLES` and documents; of two with one path, the last changed counts."""
@@ -179,7 +179,7 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
 
     Raises:
         StoreError: the store cannot be read.
-        FileNotFoundError: it has no samples.
+        FileNotFoundError: it has nothing of them, or all their samples are rejected.
     """
     found = [store.samples(name) for name in systems]
     rejected = [each for _, lines in found for each in lines]
@@ -191,10 +191,13 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     ]
     rows = Columns(sources, {**SAMPLES, "says": pl.Boolean()})
     if not len(rows):
-        if not (there := ", ".join(store.systems())):
+        there = store.systems()
+        if not there:
             raise FileNotFoundError("the store is empty; push first")
-        why = str(rejected[0]) if rejected else f"systems there: {there}"
-        raise FileNotFoundError(f"no samples of {', '.join(systems)}; {why}")
+        # where no run has proved anything yet, run reports say why
+        if rejected or not any(document_of(store, name, SITE).content for name in systems):
+            why = str(rejected[0]) if rejected else f"systems there: {', '.join(there)}"
+            raise FileNotFoundError(f"no samples of {', '.join(systems)}; {why}")
     names = rows["file"].unique().cast(pl.String).to_list()
     names.sort(key=lambda name: PurePosixPath(name).parts)
     number = rows["file"].cast(pl.Enum(names)).to_physical().cast(pl.UInt32)
@@ -231,7 +234,7 @@ def read_stored(
 
     Raises:
         StoreError: the store cannot be read.
-        FileNotFoundError: it has no samples.
+        FileNotFoundError: it has nothing of them, or all their samples are rejected.
     """
     systems = [system] if system else systems
     samples = stored_samples(store, systems)
