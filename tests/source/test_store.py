@@ -377,6 +377,28 @@ def test_names_of_files_that_are_no_text_reach_the_store_with_question_marks(sto
     write_pushed(Path("perflogs"), "url", before)
 
 
+@pytest.mark.parametrize("lost", ["nothing", "the note of pushes", "a day of the log"])
+def test_a_second_copy_of_a_site_replaces_no_log_of_the_first(lost, store, site):
+    """Such as one for tests, or one that was restored from a backup."""
+    log = site / "config" / "alerts" / "here.jsonl"
+    before, common = push(store), log.read_text()
+    first, second = (common + common.replace('"ada"', f'"{who}"') for who in ("bob", "cid"))
+    log.write_text(first)
+    push(store, before)
+    expected = from_store(store)
+    log.write_text(common if lost == "a day of the log" else second)
+    if lost == "the note of pushes":
+        before = NOTHING
+    said = "config/alerts/here.jsonl: lacks lines that the store has from another copy of this site"
+    for _ in range(2):
+        with pytest.raises(StoreError, match=said):
+            push(store, before)
+    assert '"bob"' in from_store(store) == expected
+    log.write_text(second + first[len(common) :])
+    push(store, before)
+    assert '"bob"' in from_store(store) == from_files(site)
+
+
 def test_samples_dated_ahead_count_when_their_time_has_come(store, site):
     before = push(store)
     ahead = [NOW + timedelta(days=n) for n in (2, 400)]

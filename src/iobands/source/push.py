@@ -250,13 +250,20 @@ def push_new(
         FileNotFoundError: there are no perflogs.
         OSError: a file cannot be read.
     """
-    if any(_is_behind(store, system, seen) for system, seen in before.documents.items()):
+    noted = before.documents
+    if any(_is_behind(store, system, seen) for system, seen in noted.items()):
         before = Pushed()
     site = gather(perflogs, config, before)
     sent, seen = 0, {}
     for system, has in site.pushed.documents.items():
         if (known := before.documents.get(system)) is None:
-            known = _stored(store, system, (perflogs / Path(SITE).name).read_bytes())
+            _refuse_other(store, system, (perflogs / Path(SITE).name).read_bytes())
+            there = store.documents(system, EVER)
+            _refuse_shorter(site.documents[system], newest_of(there), noted.get(system, {}))
+            known = {
+                each.path: Seen("" if each.is_edited else each.digest, at=_micro(each))
+                for each in sorted(there, key=_micro)
+            }
         removed = [StoredDocument(path, now, b"") for path in known.keys() - has.keys()]
         if not config.is_dir():
             _refuse_lost(config, [e.path for e in removed if known[e.path].digest != e.digest])
@@ -313,17 +320,23 @@ def _is_report(path: str, system: str) -> bool:
     return path.startswith(f"perflogs/{system}/reports/")
 
 
-def _stored(store: Store, system: str, site: bytes) -> Mapping[str, Seen]:
-    """Return the documents that a store has of a system.
+def _refuse_shorter(
+    mine: Sequence[StoredDocument], there: Sequence[StoredDocument], noted: Mapping[str, Seen]
+) -> None:
+    """Refuse to replace a log whose later version has more lines: another copy of the site pushed.
 
     Raises:
-        StoreError: the system is of another site than `site`.
+        StoreError: it is so; logs only grow.
     """
-    _refuse_other(store, system, site)
-    return {
-        each.path: Seen("" if each.is_edited else each.digest, at=_micro(each))
-        for each in sorted(store.documents(system, EVER), key=_micro)
-    }
+    own = {each.path: each.content.split(b"\n") for each in mine}
+    for each in there:
+        if each.path.endswith(".jsonl") and _micro(each) > noted.get(each.path, Seen()).at:
+            *lines, _ = each.content.split(b"\n")
+            if {*lines} - {*own.get(each.path, ())}:
+                raise StoreError(
+                    f"{each.path}: lacks lines that the store has from another copy of this site; "
+                    "add them, or delete that document in the store"
+                )
 
 
 def _refuse_other(store: Store, system: str, site: bytes) -> None:
