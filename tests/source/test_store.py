@@ -449,6 +449,14 @@ def test_a_system_whose_checks_have_all_failed_so_far_is_read(store, tmp_path, m
     assert store.systems() == ["here"]
 
 
+def test_rejected_lines_of_two_systems_come_in_the_order_of_the_files(store, site):
+    write_site(site, "there")
+    log = site / "perflogs" / "there" / "local" / "BenchioFPP.log"
+    os.utime(log, (NOW.timestamp() - 9,) * 2)  # the system that ran first is the last by name
+    push(store)
+    assert from_store(store) == from_files(site)
+
+
 def test_a_copy_mixes_no_two_systems_of_one_name(store, site):
     push(store)
     with directory() as other, open_store(other, new=True) as target:

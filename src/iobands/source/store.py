@@ -274,7 +274,8 @@ def _write(
         if _is_of(each, name)
     ]
     rejected = edited(documents)
-    for document in newest_of(documents):
+    # in the order of their files, as rejected lines are listed
+    for document in sorted(newest_of(documents), key=lambda each: PurePosixPath(each.path).parts):
         path = root / document.path
         if path.name == REJECTED:
             rejected += _rejected_in(document)
