@@ -905,6 +905,13 @@ def test_a_cluster_may_only_push_and_a_page_only_read(database, site):
             with pytest.raises(StoreError, match=refused):
                 store.add("here", *part)
     denied = "^postgresql://[a-z]+@/postgres: permission denied for table samples$"
+    # nor does it become a part of the other's site
+    forbid = re.search(r"```sql\n(CREATE UNIQUE INDEX .*?)```", howto, re.DOTALL)[1]
+    taken = [each for each in rows.documents["here"] if each.path == SITE]
+    with open_store(database) as owner, open_store(as_other) as store:
+        owner._do(forbid)
+        with pytest.raises(StoreError, match=r'violates unique constraint "own_site"$'):
+            store.add("other", rows.samples[:0], taken)
     with open_store(as_cluster) as store:
         push(store)
         for command in ("DELETE FROM iobands.samples", "UPDATE iobands.samples SET perf_value = 9"):
@@ -920,7 +927,7 @@ def test_a_cluster_may_only_push_and_a_page_only_read(database, site):
         older = pytest.raises(StoreError, match="older schema: let the owner of its tables read it")
         with older, open_store(as_reader):
             pass
-        owner._do("UPDATE iobands.about SET schema = 1")
+        owner._do("UPDATE iobands.about SET schema = 1", "DROP INDEX iobands.own_site")
 
 
 def test_a_role_with_settings_of_its_own_reads_the_same(database, site):
