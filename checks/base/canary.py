@@ -24,7 +24,7 @@ _SIGNAL = 128
 _NAMES = {
     "stale": ("Stale file handle", "not connected"),
     "read-only": ("Read-only",),
-    "full": ("No space left", "KiB are free", "quota exceeded"),
+    "full": ("No space left", "GiB are free", "quota exceeded"),
     "unmounted": ("mounted there", "No such file or directory"),
 }
 

@@ -122,9 +122,9 @@ remove_directory() {
 # require_space NEEDED WRITTEN: at least NEEDED GiB must be free; the run writes WRITTEN of them.
 require_space() {
     local free
-    free=$(awk 'NR == 2 { print $4 }' df.txt)
-    awk -v free="$free" -v needed="$1" 'BEGIN { exit !(free / 2 ^ 20 >= needed) }' ||
-        refuse "$free KiB are free; this run needs $1 GiB: it writes $2, the rest must stay free"
+    free=$(awk 'NR == 2 { printf "%.3f", $4 / 2 ^ 20 }' df.txt)
+    awk -v needed="$1" 'NR == 2 { fits = $4 / 2 ^ 20 >= needed } END { exit !fits }' df.txt ||
+        refuse "$free GiB are free; this run needs $1 GiB: it writes $2, the rest must stay free"
 }
 
 # require_inodes FILES. df shows 0 of 0 inodes if they are made as needed. On CephFS it shows `-`

@@ -70,7 +70,7 @@ def test_medians_of_proven_phases_are_its_rates(finding):
         ("Stale file handle", "stale"),
         ("Transport endpoint is not connected", "stale"),
         ("no directory can be made there (Read-only file system): does it exist", "read-only"),
-        ("4096 KiB are free; this run needs 1 GiB", "full"),
+        ("0.004 GiB are free; this run needs 1 GiB", "full"),
         ("no directory can be made there (Disk quota exceeded): does it exist", "full"),
         ("no directory can be made there (Permission denied): does it exist", "failed"),
     ],

@@ -50,6 +50,30 @@ def test_only_a_number_of_free_inodes_can_be_too_small(tmp_path, line, files, sa
     assert done.returncode == bool(said)
 
 
+@pytest.mark.parametrize(
+    ("needed", "said"),
+    [
+        ("0.00390625", ""),
+        ("1.03", "0.004 GiB are free; this run needs 1.03 GiB: it writes 0.03, the rest must stay"),
+    ],
+)
+def test_free_space_is_in_the_unit_of_what_is_needed(tmp_path, needed, said):
+    # as `df -Pk`: 4096 KiB are 4096 / 2^20 = 0.00390625 GiB
+    header = "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
+    (tmp_path / "df.txt").write_text(f"{header}/dev/vdb 8192 4096 4096 50% /scratch\n", "utf-8")
+    script = [SOURCE, "file_system=/scratch", f"require_space {needed} 0.03", "echo on"]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(script)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == ("" if said else "on\n")
+    assert done.stderr.startswith(f"iobands: /scratch: {said}" if said else "")
+    assert bool(done.stderr) == bool(said)
+
+
 def made(directory):
     """The lines that make a run directory, which is removed at the end."""
     return f"noted_directory=$(make_marked {directory})", "remove_at_the_end"
