@@ -187,18 +187,27 @@ def test_a_clone_becomes_a_site_with_the_same_digest(tmp_path: Path, iobands: Co
     assert "degraded" in digests[0].stdout
 
 
-def test_epochs_and_the_store_move_with_a_clone(tmp_path: Path, iobands: Command) -> None:
-    clone, site = tmp_path / "clone", tmp_path / "site"
-    write_demo(clone, datetime(2026, 6, 1, 12, tzinfo=timezone.utc))
-    (clone / "config" / "store.yaml").write_text(f"url: {tmp_path / 'store'}\n")
-    words = ("--reason", "new disks", "--since", "2026-05-28", "--yes")
-    assert iobands("epoch", "new-disks", *words, cwd=clone).returncode == 0
-    assert iobands("push", cwd=clone).returncode == 0
-    assert iobands("init", "site", "--from-clone", "clone", cwd=tmp_path).returncode == 0
-    digests = [iobands("status", "--as-of", "2026-06-02", cwd=place) for place in (clone, site)]
-    assert digests[0].stdout == digests[1].stdout
-    pushed = iobands("push", cwd=site)
-    assert pushed.returncode == 0, pushed.stderr
+def test_a_clone_brings_its_epochs_its_store_and_its_acceptances(
+    tmp_path: Path, iobands: Command
+) -> None:
+    made_up = tmp_path / "clone"
+    write_demo(made_up, datetime(2026, 6, 1, 12, tzinfo=timezone.utc))
+    words = ("--since", "2026-05-30", "--reason", "firmware", "--yes")
+    assert iobands("epoch", "new", *words, cwd=made_up).returncode == 0
+    (made_up / "config" / "store.yaml").write_text("url: /store\n")
+    (made_up / "perflogs" / "site.id").write_text("of this site\n")
+    (made_up / "acceptances" / "tender").mkdir(parents=True)
+    (made_up / "acceptances" / "tender" / "contract.yaml").write_text("schema: 1\n")
+    done = iobands("init", "site", "--from-clone", str(made_up), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    own = {"config/store.yaml", "perflogs/site.id", "acceptances/tender/contract.yaml"}
+    assert own | {"config/bands/made-up-site/new.yaml"} < set(tree(tmp_path / "site"))
+    digests = [
+        iobands("status", "--as-of", "2026-06-02", cwd=place).stdout
+        for place in (made_up, tmp_path / "site")
+    ]
+    assert digests[0] == digests[1]
+    assert "scratch writes" not in digests[0]  # its alert ended with the epoch
 
 
 def test_a_clone_is_copied_unless_a_session_runs_there(tmp_path: Path, iobands: Command) -> None:

@@ -297,25 +297,27 @@ def _from_suite(template: str) -> dict[Path, str]:
 def files_of_clone(clone: Path) -> list[Path]:
     """Return the files of a site in a clone, by their paths in it.
 
-    These are all perflogs, the record of the last session, the plan, the actions, the epochs that
-    a command began, the store with the identity of the site there, and the settings of messages
-    with what was sent; also the site files and bands of systems with perflogs, and the ones that
-    the suite does not bring or has otherwise.
+    These are all perflogs, the record of the last session, the plan, the actions, the acceptances,
+    and the settings of messages, with what was sent, and of the store; also the site files and
+    bands of systems with perflogs, and the ones that the suite does not bring or has otherwise.
     """
     suite, perflogs = installed_suite(), clone / "perflogs"
     measured = {path.name for path in perflogs.glob("*/") if path.is_dir()}
 
     def is_own(path: Path) -> bool:
         other = suite / path.relative_to(clone)
-        is_used = path.stem in measured or path.name.startswith("_")
+        # the file of an epoch is in a directory of its system
+        names = {path.stem, path.parent.name}
+        is_used = not names.isdisjoint(measured) or path.name.startswith("_")
         return is_used or not other.is_file() or other.read_bytes() != path.read_bytes()
 
+    shared = (f"{_SYSTEMS}/*.py", f"{_BANDS}/*.yaml", f"{_BANDS}/*/*.yaml")
     found = [
-        *filter(is_own, [*clone.glob(f"{_SYSTEMS}/*.py"), *clone.glob(f"{_BANDS}/*.yaml")]),
+        *(path for pattern in shared for path in clone.glob(pattern) if is_own(path)),
         *(path for path in perflogs.rglob("*") if path.parent != perflogs),
-        *clone.glob(f"{_BANDS}/*/*.yaml"),
         *clone.glob("config/alerts/*.jsonl"),
         *clone.glob("outbox/*.json"),
+        *clone.glob("acceptances/**/*"),
         *(clone / name for name in _SINGLE),
     ]
     plain = (path for path in found if path.is_file() and not path.is_symlink())
