@@ -1,6 +1,7 @@
 """`iobands init`: a directory for a site, apart from the suite."""
 
 import json
+import resource
 import runpy
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -19,6 +20,7 @@ from iobands.measure.site_directory import (
     files_of_clone,
     new_site,
     templates,
+    write_site,
 )
 from iobands.model import FileError
 from iobands.source.demo import write_demo
@@ -54,6 +56,36 @@ def test_files_of_others_stay(tmp_path: Path, iobands: Command) -> None:
     assert done.returncode == 3
     assert "README.md exists; nothing was written" in done.stderr
     assert tree(tmp_path / "site") == {"README.md": b"mine\n"}
+
+
+@pytest.mark.parametrize("given", ["/", "//", "/dev/../"])
+def test_the_root_directory_is_no_site(given: str) -> None:
+    # as `iobands init $SITE/` names it where SITE is unset
+    status, said = call("init", given, "--from", "local", "--dry-run")
+    assert status == 3
+    assert said.endswith(": is the root directory; name one for the site alone\n")
+
+
+def test_a_site_that_cannot_be_written_whole_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    texts = {Path("config/systems/x.py"): "x" * 100, Path("README.md"): "x"}
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for directory in (tmp_path / "there", tmp_path / "new" / "site"):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, unlimited[1]))
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                write_site(directory, texts, None)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+        assert list(tmp_path.rglob("*")) == [tmp_path / "there"]
+    write_site(tmp_path / "there", texts, None)
+    assert tree(tmp_path / "there") == {str(path): text.encode() for path, text in texts.items()}
+
+
+def test_a_link_that_leads_nowhere_is_a_file_of_others(tmp_path: Path) -> None:
+    (tmp_path / "README.md").symlink_to("nowhere")
+    with pytest.raises(FileError, match=r"README\.md exists; nothing was written"):
+        write_site(tmp_path, {Path("README.md"): "x"}, None)
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path, iobands: Command) -> None:

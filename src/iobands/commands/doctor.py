@@ -233,6 +233,8 @@ def init(
             f"{directory}: is the directory of a site already; nothing was changed. "
             f"See: iobands init {shlex.quote(str(directory))} --check"
         )
+    if directory.resolve() == directory.resolve().parent:  # all directories would be in the site
+        raise cli.failure(f"{directory}: is the root directory; name one for the site alone")
     measure.require_plain(directory.resolve())
     if clone:
         cli.refuse("with --from-clone", "template", "name")
@@ -244,10 +246,7 @@ def init(
         copied, texts = [], site_directory.new_site(_name(name, template, found), template, found)
     paths = [*texts, *copied]
     if not dry_run:
-        try:
-            site_directory.write_site(directory, texts, clone)
-        except FileExistsError as error:
-            raise cli.failure(str(error)) from error
+        site_directory.write_site(directory, texts, clone)
     for path in paths if len(paths) <= 20 or dry_run else ():  # noqa: PLR2004
         cli.say(f"{'would write' if dry_run else 'wrote'} {directory / path}")
     if clone:

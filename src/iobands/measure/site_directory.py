@@ -11,6 +11,7 @@ import re
 import shutil
 import socket
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from pprint import pformat
@@ -325,23 +326,43 @@ def files_of_clone(clone: Path) -> list[Path]:
 
 
 def write_site(directory: Path, texts: Mapping[Path, str], clone: Path | None) -> None:
-    """Write a new site's files, and copy a clone's, which stay as they are.
+    """Write a new site's files, and copy a clone's, which stay as they are; else leave nothing.
 
     Raises:
-        FileExistsError: a file is there already; nothing was written.
+        FileError: a file is there already.
         OSError: a file cannot be written.
     """
     copied = {path: clone / path for path in files_of_clone(clone)} if clone else {}
     for path in (*texts, *copied):
-        if (directory / path).exists():
-            raise FileExistsError(f"{directory / path} exists; nothing was written")
-    for name in ("config/bands", "config/alerts", "config/systems", "perflogs"):
-        (directory / name).mkdir(parents=True, exist_ok=True)
-    for path, text in texts.items():
-        replace_file(directory / path, text.encode())
-    for path, own in copied.items():
-        place = directory / path
-        if not place.parent.exists():
-            place.parent.mkdir(parents=True)
-            copymode(own.parent, place.parent)  # as the outbox, which is private
-        copy2(own, place)
+        if os.path.lexists(directory / path):
+            raise FileError(f"{directory / path} exists; nothing was written")
+    made: list[Path] = []
+    try:
+        for name in (_BANDS, Path("config/alerts"), Path("perflogs")):
+            _make(directory / name, made)
+        # the site files make it a site, so they come last
+        for path in sorted((*texts, *copied), key=lambda path: path.parent == _SYSTEMS):
+            place, own = directory / path, copied.get(path)
+            is_new = _make(place.parent, made)
+            made.append(place)
+            if own is None:
+                replace_file(place, texts[path].encode())
+                continue
+            if is_new:
+                copymode(own.parent, place.parent)  # as the outbox, which is private
+            copy2(own, place)
+        _make(directory / _SYSTEMS, made)
+    except BaseException:
+        for place in reversed(made):
+            with suppress(OSError):
+                place.rmdir() if place.is_dir() else place.unlink()
+        raise
+
+
+def _make(directory: Path, made: list[Path]) -> bool:
+    """Make a directory and its parents, and add those that were missing to `made`, if any."""
+    missing = [each for each in (directory, *directory.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir()
+        made.append(each)
+    return bool(missing)
