@@ -71,7 +71,7 @@ def _load(path: Path) -> ModuleType:
 
 def _asked() -> str | None:
     """The name of the system in ReFrame's arguments, if any."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser = argparse.ArgumentParser(add_help=False)  # with abbreviations, as ReFrame has them
     parser.add_argument("--system", default=os.environ.get("RFM_SYSTEM"))
     asked = parser.parse_known_args()[0].system
     return asked.partition(":")[0] if asked else None

@@ -147,7 +147,7 @@ def test_a_host_of_the_site_is_its_use(site_copy):
     refused = site_copy.reframe("-l")
     assert "config/systems/example.py: partition 'compute'" in refused.stdout + refused.stderr
     # but not where it is another that is asked for
-    other = site_copy.reframe("--system=local", "-n", "EnvNodes", "-l")
+    other = site_copy.reframe("--sys=local", "-n", "EnvNodes", "-l")  # which ReFrame takes, too
     assert other.returncode == 0, other.stdout + other.stderr
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from iobands.measure.inside import mend_loading
+from iobands.measure.inside import _FLAGS, _WITH_VALUE, is_run, mend_loading
 from tests.site_copy import ROOT
 
 # As in a session whose `iobands run` was killed: nobody reads what ReFrame says.
@@ -53,6 +55,36 @@ def test_only_a_known_reframe_is_changed(version: str, replaced: str, said: str)
     )
     assert (done.stdout.strip(), done.stderr.startswith(said)) == (replaced, True)
     assert bool(done.stderr) == bool(said)
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    ("line", "runs"),
+    [
+        ("-r", True),
+        ("--run -l", True),
+        ("--ru -n X", True),
+        ("-rn X", True),
+        ("-vrt daily", True),
+        ("-rS X.y=z --system=here", True),
+        ("-n X -Rr -J=r", True),
+        ("-l", False),
+        ("-nr", False),
+        ("-t run --dry-run", False),
+        ("--repeat=2 -L -J r", False),
+    ],
+)
+def test_reframe_runs_checks_where_its_own_options_say_so(line: str, runs: bool) -> None:
+    pytest.importorskip("reframe.frontend.cli")
+    assert is_run(line.split()) == runs
+
+
+@pytest.mark.machine
+def test_every_short_option_of_reframe_is_known() -> None:
+    cli = pytest.importorskip("reframe.frontend.cli")
+    assert cli.__file__ is not None
+    own = re.findall(r"^ +'-(\w)', '--", Path(cli.__file__).read_text("utf-8"), re.MULTILINE)
+    assert {*own} | {"h", "r"} == {*_FLAGS, *_WITH_VALUE, "r"}
 
 
 @pytest.mark.machine
@@ -145,7 +177,7 @@ import sys
 from pathlib import Path
 import reframe
 from reframe.frontend.loader import RegressionCheckLoader
-from iobands.measure.inside import mend_loading
+from iobands.measure.inside import _FLAGS, _WITH_VALUE, is_run, mend_loading
 from tests.site_copy import ROOT
 site, is_mended = Path(sys.argv[1]), sys.argv[2] == "mended"
 sys.path.insert(0, str(site))

@@ -40,6 +40,9 @@ _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 # `env: NAME` in any style of YAML, also in a damaged file
 _ENV: Final = re.compile(r"""\benv["']?\s*:\s*(?:[&!>|]\S*\s+)*["']?([^\s"',{}\[\]]+)""")
 _VERSION: Final = "4.10."
+#: The other short options of ReFrame, without and with a value.
+_FLAGS: Final = "RVhqv"
+_WITH_VALUE: Final = "CEJLMPSTclmnopstux"
 _MEASURE_TIME: Final = ("reframe.frontend.executors.policies", "reframe.core.schedulers.local")
 _ANSWER: Final = 60  # seconds for an answer of Slurm
 _SILENCE: Final = 600  # seconds after which a job that Slurm does not mention is given up
@@ -50,10 +53,12 @@ _Reframe = SimpleNamespace  # mypy knows no types of what it has
 
 def is_run(arguments: Sequence[str]) -> bool:
     """Whether this is ReFrame, and `arguments` ask it to run checks and not just to list them."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser = argparse.ArgumentParser(add_help=False)  # with abbreviations, as ReFrame has them
     parser.add_argument("-r", "--run", action="store_true")
-    for flag in ("-R", "-v", "-q"):  # which may stand in one word with it
-        parser.add_argument(flag, action="store_true")
+    for letter in _FLAGS:  # which may stand in one word with it
+        parser.add_argument(f"-{letter}", action="store_true")
+    for letter in _WITH_VALUE:
+        parser.add_argument(f"-{letter}", nargs="?")
     return "reframe.frontend.cli" in sys.modules and parser.parse_known_args(arguments)[0].run
 
 
