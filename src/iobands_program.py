@@ -14,7 +14,7 @@ def entry() -> NoReturn:
     """
     try:
         from iobands.commands.main import entry as run  # noqa: PLC0415
-    except ImportError as error:
+    except (ImportError, SyntaxError) as error:  # the latter of packages of an old Python
         spec = find_spec("iobands")
         place = ((spec and spec.submodule_search_locations) or ["iobands"])[0]
         remedy = "unset PYTHONPATH, or install iobands again"

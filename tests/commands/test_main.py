@@ -60,10 +60,17 @@ def test_the_exit_status_does_not_depend_on_who_reads(good: Path, redirected: st
     assert (done.returncode, done.stderr) == (3, "")
 
 
-def test_a_half_upgraded_installation_is_named(good: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("raise ImportError('cannot import name X')\n", "cannot import name X"),
+        ("print 'Python 2'\n", "Missing parentheses in call to 'print'"),
+    ],
+)
+def test_a_half_upgraded_installation_is_named(good: Path, text: str, said: str) -> None:
     broken = good / "other" / "msgspec"
     broken.mkdir(parents=True)
-    (broken / "__init__.py").write_text("raise ImportError('cannot import name X')\n")
+    (broken / "__init__.py").write_text(text)
     done = subprocess.run(
         [sys.executable, "-m", "iobands", "status"],
         cwd=good,
@@ -76,9 +83,12 @@ def test_a_half_upgraded_installation_is_named(good: Path) -> None:
         check=False,
     )
     assert done.returncode == 3
-    assert done.stderr == (
-        "IOBANDS UNKNOWN: cannot import name X: half upgraded or damaged; see iobands doctor\n"
+    assert done.stderr.startswith(f"IOBANDS UNKNOWN: {said}")
+    # the doctor needs the same packages
+    assert done.stderr.endswith(
+        ": half upgraded or damaged; unset PYTHONPATH, or see iobands doctor\n"
     )
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -113,6 +123,21 @@ def test_an_incomplete_installation_is_unknown_in_one_line(
         f"IOBANDS UNKNOWN: {place} is incomplete: {said}; "
         "unset PYTHONPATH, or install iobands again\n"
     )
+
+
+def test_a_package_of_an_old_python_is_unknown_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "yaml.py").write_text("print 'Python 2'\n")
+    paths = (tmp_path, Path(iobands.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", "import iobands_program; iobands_program.entry()", "status"],
+        env={**os.environ, "PYTHONPATH": ":".join(map(str, paths))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "; unset PYTHONPATH, or install iobands again\n" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_found_from_within_the_repository(good: Path, iobands: Command) -> None:

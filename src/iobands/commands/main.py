@@ -104,8 +104,10 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except (FileError, SessionError) as error:
             raise cli.failure(str(error)) from error
-        except ImportError as error:
-            raise cli.failure(f"{error}: half upgraded or damaged; see iobands doctor") from error
+        except (ImportError, SyntaxError) as error:  # the latter of packages of an old Python
+            first = "unset PYTHONPATH, or " if os.environ.get("PYTHONPATH") else ""
+            said = f"{error}: half upgraded or damaged; {first}see iobands doctor"
+            raise cli.failure(said) from error
         except OSError as error:
             where = error.filename or "the working directory"
             said = f"{where}: {error.strerror}" if error.strerror else str(error)
