@@ -22,6 +22,8 @@ _REASONS = [
     re.compile(
         r"(A requested component was not found)(?:.*\n){1,12}?(Framework: .*\nComponent: .*)"
     ),
+    # Open MPI below srun, with a Slurm or a SLURM_MPI_TYPE that gives it no PMIx.
+    re.compile(r"(OMPI was not built with SLURM's PMI support)"),
     # MPICH: the last line of the error stack is the innermost call.
     re.compile(
         r"Fatal error in \w*Init\w*: .*error stack:\n(?:(?!Abort)\w+\(\d+\)\.*:.*\n)*"
@@ -37,8 +39,12 @@ _REASONS = [
     # PBS, LSF and Flux, about a job at its time limit.
     re.compile(r"^(=>> PBS: job killed: .*|TERM_\w+: job killed .*)", re.MULTILINE),
     re.compile(r"(job\.exception type=.*)"),
-    # The only output if Open MPI's launcher loses its messages.
-    re.compile(r"^(.*(?:error|fatal|cannot).*)", re.MULTILINE | re.IGNORECASE),
+    # The only output if Open MPI's launcher loses its messages. What srun says of an exit status
+    # stands before the cause, and explains nothing.
+    *(
+        re.compile(rf"^({exited}.*(?:error|fatal|cannot).*)", re.MULTILINE | re.IGNORECASE)
+        for exited in (r"(?!srun: error: \S+ tasks? \S+ Exited)", "")
+    ),
 ]
 
 

@@ -68,6 +68,27 @@ def test_a_process_that_was_killed_by_slurm_is_not_the_cause():
     assert reason_in(killed + CANCELLED.format(why) + ENDED) == step + why
 
 
+# What Slurm 22.05 and Open MPI 4.1 printed without SLURM_MPI_TYPE=pmix.
+EXITED = """\
+srun: error: n2: task 1: Exited with exit code 1
+srun: error: n1: tasks 0,2-3: Exited with exit code 1
+"""
+WITHOUT_PMI = """\
+[vm:17956] OPAL ERROR: Unreachable in file ext3x_client.c at line 112
+--------------------------------------------------------------------------
+The application appears to have been direct launched using "srun",
+but OMPI was not built with SLURM's PMI support and therefore cannot
+execute. There are several options for building PMI support under
+"""
+
+
+def test_what_srun_says_of_an_exit_status_is_the_last_resort():
+    assert reason_in(EXITED + WITHOUT_PMI) == "OMPI was not built with SLURM's PMI support"
+    unreachable = WITHOUT_PMI.splitlines()[0]
+    assert reason_in(f"{EXITED}{unreachable}\n") == unreachable
+    assert reason_in(EXITED) == EXITED.splitlines()[0]
+
+
 ABORTED = """\
 ior: aiori-POSIX.c:769: POSIX_Xfer: Assertion `rc >= 0' failed.
 [n1:26948] *** Process received signal ***
