@@ -216,6 +216,8 @@ def test_half_upgraded_and_an_unknown_reframe(site: Path, tmp_path: Path) -> Non
     assert "FAIL packages: the package is 0.0.1, its files are " in said
     assert "half upgraded; rich " in said
     assert "no-such-package is missing; 2 files missing or changed: iobands/gone.py" in said
+    # and not PyPI's, as this is a clone
+    assert f"install it again: pip install --editable {ROOT}" in said
     assert "not tested with it; it is tested with reframe-hpc<4.3,>=4.2" in said
 
 

@@ -30,7 +30,10 @@ from iobands.notify.outbox import scrubbed
 from iobands.views import output_width, plural, some
 
 _LOG_BYTES: Final = 20_000  # of the last session's output in a report
-_REINSTALL: Final = "install it again: pip install --force-reinstall iobands"
+_ROOT: Final = Path(iobands.__file__).resolve().parents[2]
+_IS_CLONE: Final = (_ROOT / "setup.cfg").is_file()  # pip must not put PyPI's package in its place
+_WHAT: Final = f"--editable {_ROOT}" if _IS_CLONE else "--force-reinstall iobands"
+_REINSTALL: Final = f"install it again: pip install {_WHAT}"
 _HOOK: Final = re.compile(r"(?i)(https?://[^/\s]*hook[^/\s]*/)\S+")
 #: What is private whatever it is, and what stands in its place.
 _PRIVATE: Final = {
