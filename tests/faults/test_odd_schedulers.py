@@ -111,3 +111,16 @@ def test_a_job_of_which_slurm_says_nothing_is_given_up(site):
     digest = " ".join(done.stdout.split())
     assert "Slurm does not say whether job 1" in digest
     assert (state / "cancelled").read_text(encoding="utf-8").split()[0] == "101"
+
+
+def test_a_slurm_without_accounting_is_named_at_once_with_what_to_write(site):
+    """Not after ten minutes for each job, and twice."""
+    site, state = site
+    disabled = "echo Slurm accounting storage is disabled >&2; exit 1"
+    (state / "sacct").write_text(disabled, encoding="utf-8")
+    done, took = run(site, state)
+    assert took < 300  # it was 600 for each job
+    assert done.returncode == 3
+    said = " ".join(done.stdout.split())
+    assert "accounting storage is disabled': write 'squeue' as the scheduler" in said
+    assert "run again" not in done.stderr

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from iobands.measure.site_directory import (
     EDIT,
     FoundFileSystem,
@@ -10,6 +12,7 @@ from iobands.measure.site_directory import (
     Partition,
     account_of,
     file_systems_of,
+    machine,
     mpi_of,
     partitions_of,
     site_of_machine,
@@ -74,3 +77,26 @@ def test_a_machine_becomes_a_site_file() -> None:
     assert partition["extras"]["account"] == EDIT
     assert environment["prepare_cmds"] == ["module load gcc/13 openmpi/5"]
     assert environment["extras"] == {"mpi": "openmpi"}
+
+
+@pytest.mark.parametrize(
+    ("sacct", "scheduler", "account"),
+    [
+        ("echo Slurm accounting storage is disabled >&2; exit 1", "squeue", None),
+        ("echo sacct: error: slurmdbd: Connection refused >&2; exit 1", "slurm", EDIT),
+        ("exit 0", "slurm", EDIT),
+    ],
+)
+def test_a_slurm_without_accounting_is_asked_by_squeue(
+    sacct: str, scheduler: str, account: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, script in {"sbatch": "exit 1", "sinfo": "echo compute 8", "sacct": sacct}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    found = machine()
+    assert found.scheduler == scheduler
+    (partition,) = site_of_machine("falcon", found)[0]["partitions"]
+    assert partition["scheduler"] == scheduler
+    assert partition["access"] == ["--partition=compute"]
+    assert partition["extras"].get("account") == account

@@ -46,6 +46,8 @@ _WITH_VALUE: Final = "CEJLMPSTclmnopstux"
 _MEASURE_TIME: Final = ("reframe.frontend.executors.policies", "reframe.core.schedulers.local")
 _ANSWER: Final = 60  # seconds for an answer of Slurm
 _SILENCE: Final = 600  # seconds after which a job that Slurm does not mention is given up
+#: What sacct says where Slurm has no slurmdbd; ReFrame's scheduler `slurm` asks nothing else.
+_NO_ACCOUNTS: Final = "accounting storage is disabled"
 _ENDING: Final = 10  # seconds for either, when this ReFrame was asked to end
 _asked_to_end: list[str] = []
 _Reframe = SimpleNamespace  # mypy knows no types of what it has
@@ -218,15 +220,23 @@ def _lose_patience_with_slurm() -> None:
     run = slurm.osext.run_command
     last = [""]
 
+    def says(name: str, done: _Reframe) -> str:
+        said = " ".join(f"{done.stdout} {done.stderr}".split())[:100]
+        return f"`{name}` says {said!r}"
+
     def run_within(command: str, **options: object) -> _Reframe:
         name = command.split(maxsplit=1)[0]
         last[0] = f"`{name}` does not answer"
         limit = options.pop("timeout", None)
         if name != "sbatch":  # it may have submitted a job that would be lost
             limit = limit or _within(_ANSWER)
-        done: _Reframe = run(command, **options, timeout=limit)
-        said = " ".join(f"{done.stdout} {done.stderr}".split())[:100]
-        last[0] = f"`{name}` says {said!r}"
+        try:
+            done: _Reframe = run(command, **options, timeout=limit)
+        except failed.SpawnedProcessError as error:
+            if not isinstance(error, failed.SpawnedProcessTimeout):
+                last[0] = says(name, error)
+            raise
+        last[0] = says(name, done)
         return done
 
     def patient(poll: Callable[..., None]) -> Callable[..., None]:
@@ -245,9 +255,12 @@ def _lose_patience_with_slurm() -> None:
                     continue
                 job._state = before
                 job.heard = getattr(job, "heard", now)
-                if now - job.heard < _within(_SILENCE):
+                is_mute = _NO_ACCOUNTS in last[0]
+                if now - job.heard < (0 if is_mute else _within(_SILENCE)):
                     continue
                 why = f"{SILENT} {job.jobid} has ended: {last[0]}"
+                if is_mute:
+                    why = f"{last[0]}: write 'squeue' as the scheduler in the site file"
                 with suppress(failed.SpawnedProcessError):
                     scheduler.cancel(job)
                 job._state = "CANCELLED"

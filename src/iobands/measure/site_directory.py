@@ -40,6 +40,8 @@ _PARALLEL: Final = {
 }
 _STRIPED: Final = frozenset({"lustre", "beegfs"})
 _SECONDS: Final = 20
+#: What sacct says where Slurm has no slurmdbd; ReFrame asks squeue there.
+_NO_ACCOUNTS: Final = "accounting storage is disabled"
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,9 @@ def machine() -> Machine:
         installed.discard("sbatch")
     found = next((each for name, each in _SCHEDULERS.items() if name in installed), None)
     scheduler, launcher = found or (None, "mpirun")
+    asked = called(("sacct", "--allocations"), _SECONDS) if scheduler == "slurm" else None
+    if asked and _NO_ACCOUNTS in asked.stderr:
+        scheduler = "squeue"
     return Machine(
         socket.gethostname().partition(".")[0],
         scheduler,
@@ -162,7 +167,8 @@ def _given(**entries: object) -> dict[str, Any]:
 
 def _partition(partition: Partition, found: Machine) -> dict[str, Any]:
     cores = partition.cores or EDIT
-    is_slurm = found.scheduler == "slurm"
+    is_slurm = found.scheduler in {"slurm", "squeue"}
+    has_accounts = found.scheduler not in {None, "squeue"}  # the latter of a Slurm without them
     file_systems = {
         each.name: _given(
             path=each.path,
@@ -190,7 +196,7 @@ def _partition(partition: Partition, found: Machine) -> dict[str, Any]:
                 "standard": {"nodes": 2, "tasks_per_node": cores, "mib_per_task": 64, "repeats": 3}
             },
             "schedule": {"daily": "1d"},
-            **({"account": found.account or EDIT} if found.scheduler else {}),
+            **({"account": found.account or EDIT} if has_accounts else {}),
         },
     }
 
