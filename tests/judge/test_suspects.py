@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from iobands.judge.site import judge, read_site
-from iobands.judge.suspects import asks_of
+from iobands.judge.suspects import asks_of, repeats_of
 from iobands.snapshot import Certainty, Snapshot, State
 from iobands.source.known import read_known
-from tests.factory import NOW, case, daily, line, write_perflog, write_report, write_session
+from tests.factory import NOW, ROW, case, daily, line, write_perflog, write_report, write_session
 from tests.sites import SiteFiles, slow
 
 
@@ -65,6 +65,36 @@ def test_of_two_alerts_the_uncertain_one_is_the_reason(tmp_path: Path) -> None:
     )
     asks = asks_of(replace(site, alerts=both), ())
     assert {ask.why for ask in asks} == {"alert 2 is not certain yet"}
+
+
+@pytest.mark.parametrize("more", [" %.repeat_no=2", " %.part=here:local %.nid=n1"])
+def test_a_check_that_was_repeated_by_hand_is_asked_by_its_own_name(
+    tmp_path: Path, more: str
+) -> None:
+    name = ROW["display_name"]
+    rows = daily([1.5, 1.52, 1.48] * 10, last=1, purpose="scheduled")
+    rows += daily([0.3], last=0.2, purpose="manual", display_name=f"{name}{more}")
+    write_perflog(tmp_path / "perflogs", rows)
+    run = case(result="pass", fail_phase=None, nodes=4, time_limit=1800, display_name=name + more)
+    write_report(tmp_path / "perflogs", [run], days=0.2)
+    known = read_known(tmp_path / "perflogs", tmp_path / "bands", tmp_path / "alerts", now=NOW)
+    judged = judge(known, with_power=False)
+    (ask,) = repeats_of(judged.snapshot, NOW - timedelta(days=0.5), judged.runs)
+    # ReFrame makes the name of a repeat anew each time, so it would find no such check
+    assert (ask.check, ask.node_hours) == (name, 2)
+
+
+def test_a_repeat_by_hand_that_failed_is_over_when_the_check_runs_again(tmp_path: Path) -> None:
+    rows = daily([1.5, 1.52, 1.48] * 10, last=3, interval_days=1, purpose="scheduled")
+    rows += daily([1.5, 1.5], last=0.2, interval_days=1, purpose="scheduled")
+    write_perflog(tmp_path / "perflogs", rows)
+    repeat = case(display_name=f"{ROW['display_name']} %.repeat_no=0", purpose="manual")
+    write_report(tmp_path / "perflogs", [repeat], days=0.5)
+    report = case(result="pass", fail_phase=None, perfvalues={"here:local:write_bw": [1.5]})
+    write_report(tmp_path / "perflogs", [report], days=0.2, number=1)
+    found = site(tmp_path)
+    assert [each.subject for each in found.alerts] == []
+    assert [series.status.state for series in found.series] == [State.HEALTHY]
 
 
 def ask_kinds(root: Path, scheduler: str) -> list[tuple[str, str, str]]:

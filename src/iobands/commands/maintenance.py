@@ -16,7 +16,7 @@ from iobands.commands import cli
 from iobands.commands.judging import JudgedSite, judgement_of
 from iobands.measure import Listener, Selection, SessionError, Workplace, exactly
 from iobands.measure import measure as measure_session
-from iobands.model import LIMIT, MAINTENANCE
+from iobands.model import LIMIT, MAINTENANCE, check_name
 from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, begun
 from iobands.source.action_log import append, deciding, read_log
 from iobands.views import blocks, output_width, plural, time_text
@@ -246,7 +246,7 @@ def _measure(
     root, limit = cli.root_of(options.root), cli.seconds_option(most or _MOST_TIME, "--time")
     wanted = runs_that_help(judged, places, (_FEWEST_RUNS, _MOST_RUNS))
     names = {
-        str(each.history.newest.get("display_name"))
+        check_name(str(each.history.newest.get("display_name")))
         for each in judged.snapshot.series
         if each.key.file_system in places and len(each.history)
     }

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from iobands.model import RECOVERY, REPEAT, SUSPECT, TARGET, Ask, CheckRun, slug
+from iobands.model import RECOVERY, REPEAT, SUSPECT, TARGET, Ask, CheckRun, check_name, slug
 from iobands.snapshot import (
     COLLAPSED,
     DOWN,
@@ -129,7 +129,7 @@ def _by_check(
     found: dict[tuple[str, ...], Ask] = {}
     for series, purpose, why in wanted:
         key, newest = series.key, series.history.newest
-        name, environ = newest.get("display_name"), key.environ
+        name, environ = check_name(newest.get("display_name") or ""), key.environ
         if not name or not environ or series.is_on_demand:
             continue
         check = (key.system, key.partition, environ, name)

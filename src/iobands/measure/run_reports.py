@@ -23,6 +23,7 @@ from iobands.model import (
     RunReports,
     Unusable,
     canonical,
+    check_name,
     entries,
     from_unix,
     interval_of,
@@ -137,7 +138,7 @@ def _run(case: Part, end: datetime, path: Path, cases: Mapping[_Key, Part]) -> C
     seconds = (_number(case, "nodes") or 0) * (_number(case, "time_limit") or 0)
     values = case.get("perfvalues")
     return CheckRun(
-        name=text("display_name").strip() or text("name").strip() or "unnamed",
+        name=check_name(text("display_name")).strip() or text("name").strip() or "unnamed",
         system=place("system"),
         partition=place("partition"),
         environ=text("environ"),

@@ -87,6 +87,7 @@ from iobands.model.series import (
     TARGET,
     PeerName,
     SeriesKey,
+    check_name,
     distinctions,
     labels,
     path_part,

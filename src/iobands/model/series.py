@@ -101,6 +101,11 @@ def path_part(name: str) -> str:
     return name
 
 
+def check_name(display_name: str) -> str:
+    """Return the name of a check without what ReFrame's --repeat and --distribute add to it."""
+    return re.sub(r" %\.(?:repeat_no|part|nid)=\S*", "", display_name)
+
+
 @lru_cache(2**14)
 def slug(key: SeriesKey) -> str:
     """Return a file name for the series, which does not depend on what other series there are."""

@@ -26,6 +26,7 @@ from iobands.model import (
     RunReports,
     SeriesKey,
     canonical,
+    check_name,
     interval_of,
     overdue,
 )
@@ -117,7 +118,7 @@ def sightings(samples: Samples) -> list[Sighting]:
         )
         for *key, name, last, before in groups.select(*columns, "last", "before").iter_rows():
             series = SeriesKey(*key)
-            check = (series.system, series.partition, series.environ or "", name or "")
+            check = (series.system, series.partition, series.environ or "", check_name(name or ""))
             found.append(Sighting(series, check, last, before))
     return found
 
