@@ -337,6 +337,19 @@ def test_a_clock_that_was_ahead_keeps_no_later_document_out(store, site):
         assert from_store(store) == from_files(site)
 
 
+@pytest.mark.parametrize("seconds", [-5, 10**10, 2**34 - 1])
+def test_a_document_with_a_time_that_no_clock_gives_is_read(seconds, store, site):
+    """As some file servers and archives give it."""
+    log = site / "config" / "alerts" / "here.jsonl"
+    os.utime(log, (seconds,) * 2)
+    before = push(store)
+    assert "a disk is replaced" in from_store(store) == from_files(site)
+    assert push(store, before).documents == before.documents
+    log.write_text("")
+    push(store, before)
+    assert "a disk is replaced" not in from_store(store) == from_files(site)
+
+
 def test_a_log_that_was_away_for_a_push_comes_back(store, site):
     """As old as it was, and later than the store knows of it."""
     log = site / "config" / "alerts" / "here.jsonl"

@@ -69,6 +69,7 @@ _ENGINES: Final = {
 #: A password that a URL cannot have: its parts would count as a host or a port, and be printed.
 _BARE: Final = re.compile(r"://[^:/?#@[]*:(?!\d*[/?#]).*([@/?#]|%(?![0-9A-Fa-f]{2})).*@")
 _TAIL: Final = 2**16  # bytes whose hash tells whether a perflog still begins as it did
+_LATEST: Final = datetime(2200, 1, 1, tzinfo=timezone.utc).timestamp()
 _MOST_DAMAGED: Final = 2**16  # bytes of a run report that no reader can use
 
 _SETTINGS: Final[dict[str, Any]] = {
@@ -438,7 +439,8 @@ def _name(path: Path, root: Path) -> str:
 
 
 def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, timezone.utc)
+    """Return the time of a change, or the nearest one that every engine takes."""
+    return datetime.fromtimestamp(min(max(seconds, 0.0), _LATEST), timezone.utc)
 
 
 def _former(path: Path, name: str, before: Pushed) -> Cursor | None:
