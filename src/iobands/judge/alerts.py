@@ -224,12 +224,12 @@ def _of_story(system: System, story: Story) -> Alert:
     ends = [_end_of(each) for each in story.events if each.kind in (CLOSED, MERGED)]
     end = "" if is_open else next(reversed(ends), "")
     over_then: list[datetime] = []
-    known = [name for name in story.names if name in system.series and name not in members]
-    for name in known if story.closed else ():  # what a person resolved is found no more
-        mine, low = system.series[name], story.low
-        if story.direction == FLAKY:
-            members[name] = Member(mine)
-        else:
+    lost = [name for name in story.names if name in system.series and name not in members]
+    if story.closed and story.direction == FLAKY:  # what a person resolved is found no more
+        members |= {name: Member(system.series[name]) for name in lost}
+    elif story.closed:
+        for name in lost:
+            mine, low = system.series[name], story.low
             until = story.closed if end != RECOVERED else _back_by(mine, low, story.closed)
             members[name] = _member_then(mine, low, until)
             over_then.append(until)
