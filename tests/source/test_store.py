@@ -478,7 +478,7 @@ def test_a_copy_mixes_no_two_systems_of_one_name(store, site):
         (site / "perflogs" / "site.id").write_text("another\n")
         empty(store)
         push(store)
-        with pytest.raises(StoreError, match=r"'here' of another site; .* restore perflogs/site.id"):
+        with pytest.raises(StoreError, match=r"'here' of another site; .* restore"):
             copy(store, target, "here")
         assert document_of(target, "here", SITE).content != b"another\n"
 
