@@ -182,6 +182,21 @@ def test_a_page_without_a_rate_agrees_while_there_is_none(found: list[Recommende
     assert "fpp write on hdd: measured, but not on the page" in drift(page, found, NOW)
 
 
+def test_a_page_of_one_system_is_not_compared_with_another(
+    found: list[Recommended],
+) -> None:
+    low = {name: value / 2 for name, value in found[0].rates[0].figures.items()}
+    (rates,) = found[0].rates
+    key = replace(found[0].key, system="there")
+    there = [
+        replace(
+            found[0], key=key, rates=(replace(rates, figures=low, intervals=dict.fromkeys(low)),)
+        )
+    ]
+    none = "here: fpp write on hdd: measured, but not on the page"
+    assert drift(page_of(there), [*found, *there], NOW) == [none]
+
+
 @pytest.mark.parametrize("said", ["", "iobands table {", "iobands table {}", "Median: 10 GiB/s"])
 def test_a_page_without_the_comment_is_refused(found: list[Recommended], said: str) -> None:
     assert len(drift(f"<!-- {said} -->", found, NOW)) == 1

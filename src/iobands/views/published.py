@@ -189,9 +189,10 @@ _TAG: Final = re.compile(r"<[^<>]*>")
 
 
 def comment(recommended: Sequence[Recommended]) -> Comment:
-    """Return the rates of a section as a comment, which `drift` compares with later runs."""
+    """Return the rates of a system as a comment, which `drift` compares with later runs."""
     rates = [_said(rate) for each in recommended for rate in each.rates]
-    text = json.dumps({"rates": rates}, separators=(",", ":"))
+    system = next((each.key.system for each in recommended), None)
+    text = json.dumps({"system": system, "rates": rates}, separators=(",", ":"))
     for character in "<>-":  # they could end a comment
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Comment(f"iobands table {text}")
@@ -201,17 +202,25 @@ def drift(text: str, recommended: Sequence[Recommended], now: datetime) -> list[
     """Return where a page differs from the runs, a line each; nothing if it agrees."""
     shown = _COMMENT.sub("", text)
     shown += f"\n{unescape(_TAG.sub('', shown))}"  # as a browser shows it
-    left = [rate for each in recommended for rate in each.rates]
+    left = [(each.key.system, rate) for each in recommended for rate in each.rates]
+    several = len({system for system, _ in left}) > 1
+
+    def called(system: str | None, said: dict[str, Any]) -> str:
+        return f"{system}: {_name(said)}" if system and several else _name(said)
+
     found: list[str] = []
     try:
-        every = [row for data in _COMMENT.findall(text) for row in json.loads(data)["rates"]]
-        for said in every:
-            mine = next((rate for rate in left if _name(_said(rate)) == _name(said)), None)
-            left = [rate for rate in left if rate is not mine]
-            problems = ["no run measures this"] if mine is None else _differences(said, mine, now)
+        comments = map(json.loads, _COMMENT.findall(text))
+        # pages of an earlier version do not say of which system they are
+        every = [(data.get("system"), row) for data in comments for row in data["rates"]]
+        for system, said in every:
+            of_it = (each for each in left if system in {None, each[0]})
+            mine = next((each for each in of_it if _name(_said(each[1])) == _name(said)), None)
+            left = [each for each in left if each is not mine]
+            problems = _differences(said, mine[1], now) if mine else ["no run measures this"]
             hidden = [each for each in said["figures"].values() if not _is_in(shown, each)]
             problems = [*problems, *(f"the page does not show {each}" for each in hidden)]
-            found += [f"{_name(said)}: {problem}" for problem in problems]
+            found += [f"{called(system, said)}: {problem}" for problem in problems]
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return ["the comment from `iobands table` is damaged; insert the output again"]
     if not _COMMENT.search(text):
@@ -220,7 +229,7 @@ def drift(text: str, recommended: Sequence[Recommended], now: datetime) -> list[
     wanted = [line for each in recommended for lines in each.commands.values() for line in lines]
     return [
         *found,
-        *(f"{_name(_said(rate))}: measured, but not on the page" for rate in left),
+        *(f"{called(of, _said(rate))}: measured, but not on the page" for of, rate in left),
         *(f"lacks the command: {each}" for each in dict.fromkeys(wanted) if each not in lines),
     ]
 
