@@ -367,16 +367,26 @@ def test_an_alert_that_is_over_is_not_acted_on(tmp_path: Path) -> None:
         site.does(ACKNOWLEDGE, "1")
 
 
-def test_an_alert_whose_series_are_all_retired_is_not_acted_on(tmp_path: Path) -> None:
+def test_of_an_alert_whose_series_are_all_retired_only_that_can_be_undone(tmp_path: Path) -> None:
     site = Growing(tmp_path, disk=levels((105, 1), (15, 0.6), (40, 1)), home=levels((160, 1)))
     site.after(160)
     site.does(RETIRE)
-    said = "1 disk fpp write_bw: all its series are retired or superseded; a retired one"
-    for kind in (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO, RETIRE):
-        with pytest.raises(RequestError, match=said):
+    for kind in (ACKNOWLEDGE, RESOLVE, REBASELINE):
+        with pytest.raises(
+            RequestError, match="no open alert: it is over; see `iobands explain 1`"
+        ):
             site.does(kind, "1")
     site.does(UNDO, "fpp disk")
     assert site.again().retired == ()
+
+
+def test_an_alert_is_retired_and_taken_back_by_its_number(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (15, 0.6)), home=levels((120, 1)))
+    assert [each.number for each in site.after(120).alerts] == [1]
+    site.does(RETIRE, "1")
+    assert site.again().alerts == ()
+    site.does(UNDO, "1")
+    assert [each.number for each in site.again().alerts] == [1]
 
 
 def test_an_alert_keeps_its_name_when_a_member_is_retired(shared: Growing) -> None:

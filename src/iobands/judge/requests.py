@@ -117,6 +117,9 @@ def subjects_of(
 def _of_alert(alert: Alert, known: Mapping[SeriesKey, Series]) -> list[Subject]:
     peer = alert.peer.name if alert.peer else None
     members = [known[key] for key in alert.keys if key in known]
+    if not alert.keys:  # of a past alert whose series are retired, only names are left
+        names = {name for each in alert.events for name in each.names}
+        members = [each for each in known.values() if each.name in names]
     members.sort(key=lambda each: each.key.sort_key())
     about = alert if alert.ended is None else None
     own = Subject(
