@@ -8,6 +8,7 @@ from html import unescape
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from iobands.snapshot import (
     ACKNOWLEDGE,
@@ -24,7 +25,7 @@ from iobands.snapshot import (
 from iobands.views.alert_lines import MOST_PAST, with_pages
 from iobands.views.dashboard.alert_page import alert_pages, frame_of, picture
 from iobands.views.dashboard.write import write_dashboard
-from tests.factory import NOW, daily, write_perflog
+from tests.factory import NOW, daily, days_ago, line, write_perflog
 from tests.sites import DAY, SiteFiles, slow
 from tests.views.sites import look
 
@@ -185,3 +186,31 @@ def test_members_without_a_level_are_drawn(tmp_path: Path) -> None:
     (page,) = pages(replace(site, alerts=(alert,))).values()
     assert page.count("<svg") == 2
     assert "nan" not in page.lower()
+
+
+def test_a_target_that_was_slow_once_is_drawn_from_its_own_level(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+
+    def run(
+        day: int,
+    ) -> str:  # target 7 has 1.2 times the others' speed, and half of it for 20 days
+        speeds = np.exp(rng.normal(0, 0.05, 24))
+        speeds[7] *= 1.2 * (0.5 if 20 <= day < 40 else 1)
+        listed = ",".join(f"{number}:{speed:.4f}" for number, speed in enumerate(speeds))
+        return line(
+            job_completion_time=days_ago(day + 0.25),
+            target_bandwidths=f"write_bw={listed}",
+            file_system_type="lustre",
+            perf_value=rng.normal(1.5, 0.1),
+        )
+
+    site = SiteFiles(tmp_path).write([run(day) for day in range(99, -1, -1)]).read()
+    (page,) = pages(site).values()
+    assert "OST 7 of disk" in page
+    before, since = (
+        float(re.search(rf'"{n}" d="M\d+ (\d+)H', page)[1]) for n in ("before", "since")
+    )
+    axis = float(re.search(r'class="axis" d="M0 (\d+)H', page)[1])
+    # 45 runs before it, its 20 runs and 15 after it
+    assert len(re.findall(r"M\d+ \d+h0", page)) == pytest.approx(80, abs=5)
+    assert (axis - since) / (axis - before) == pytest.approx(0.5, abs=0.05)

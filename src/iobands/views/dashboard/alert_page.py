@@ -69,7 +69,9 @@ def alert_pages(site: Snapshot) -> Iterator[tuple[str, str]]:
 
 def _page(site: Snapshot, alert: Alert) -> str:
     story = account_given_of(site, alert, every=True)
-    every = (each.series.history.times for each in alert.members)
+    every, place = [each.series.history.times for each in alert.members], place_of(alert, site)
+    if place and not every:  # a slow target may have slowed down no series
+        every = [each.times for each in place.speeds.values()]
     frame = frame_of(alert, max(every, key=len, default=np.empty(0, "datetime64[ns]")))
     return rendered(
         "alert.html",
@@ -120,11 +122,13 @@ def _speeds(site: Snapshot, alert: Alert, frame: Frame) -> Iterator[_Picture]:
     name = peer.name.name
     for variable, speeds in place.speeds.items():
         if name in speeds.peers:
-            values = np.exp(speeds.values[:, speeds.peers.index(name)])
+            times, values = speeds.times, np.exp(speeds.values[:, speeds.peers.index(name)])
             ratio = peer.ratios.get(variable)
             says = f"{ratio_text(ratio)} the others" if ratio else "relative to the others"
-            levels = (peer.own.get(variable, 1.0), ratio.value if ratio else None)
-            svg = picture(frame, speeds.times, values, levels)
+            before = values[(times < frame.since) & np.isfinite(values)]
+            level = float(np.median(before)) if len(before) else None
+            levels = (peer.own.get(variable, level), ratio.value if ratio else None)
+            svg = picture(frame, times, values, levels)
             yield _Picture(f"{place.name_of(name)}, {variable}", says, svg)
 
 
