@@ -184,7 +184,9 @@ def test_users_read_of_a_change_what_its_alert_says(tmp_path: Path) -> None:
 def test_a_slide_that_is_over_keeps_its_beginning_and_its_size(tmp_path: Path) -> None:
     site = kinds(tmp_path, over=True)
     (alert,) = (each for each in site.past if each.severity is Severity.SLIDING)
-    (size,) = (m.ratio for m in alert.members if m.series.key.file_system == "slide")
+    size, of_wide = (member.ratio for member in alert.members)
+    # as while it was open: the level of the unstable one has not moved
+    assert (alert.ratio, of_wide) == (size.value, None)
     write_dashboard(site, tmp_path / "page")
     slid = changes_in(tmp_path / "page", site)["slide"]
     assert slid["label"] == percent(size.value)
@@ -468,6 +470,11 @@ def test_the_headline_names_the_trouble(tmp_path: Path) -> None:
     words = headline(replace(site, alerts=(replace(alert, cause=cause),)))
     assert words.endswith("since 6 Nov: OST 7 out of service (1 of 12)")
     assert headline(replace(site, alerts=())) == ""
+    rng = np.random.default_rng(3)  # four times the spread
+    values = np.exp(rng.normal(0, np.repeat([0.04, 0.16], [120, 40]))).tolist()
+    write_perflog(tmp_path / "wide" / "perflogs", daily(values))
+    words = headline(look(tmp_path / "wide"))
+    assert re.fullmatch(r"disk fpp write_bw: unstable since \d+ Oct", words)
 
 
 @pytest.mark.parametrize("names", [["one"], ["one", "two"]])

@@ -343,7 +343,9 @@ def _score(found: Happening, series: Mapping[str, Series]) -> float:
 def _member(series: Series, part: Happening) -> Member:
     source, band, evidence = part.source, series.status.band, series.status.evidence
     if isinstance(source, Change):
-        return Member(series, source.lately, source.baseline)
+        # once it is over, nothing else says that the level had not moved
+        has_moved = not part.over or source.kind is not State.UNSTABLE
+        return Member(series, source.lately if has_moved else None, source.baseline)
     if isinstance(source, Flaky):
         return Member(series)
     before, since = _runs_then(series, part.low, part.over)

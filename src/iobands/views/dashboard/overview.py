@@ -133,7 +133,9 @@ def _trouble(alert: Alert, site: Snapshot) -> str:
     if not alert.has_level:
         return f"{alert.subject}: {alert.severity.value}"
     ratio = alert.peer.ratio.value if alert.peer else alert.ratio
-    size = f" {percent(ratio)}" if ratio and math.isfinite(ratio) else ""
+    size = f": {alert.severity.value}"  # as of an unstable one, whose level has not moved
+    if ratio and math.isfinite(ratio):
+        size = f" {percent(ratio)}"
     since = f" since {writing.day_text(alert.since, site.now)}" if alert.since else ""
     # the name of a slow target says the cause already
     is_told = alert.cause is None or alert.subject in alert.cause.what

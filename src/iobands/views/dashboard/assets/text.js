@@ -19,7 +19,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
   iobands.marks = {
     above: "▲", within: "●", below: "▼", collapsed: "✖", "no band": "○",
     healthy: "✔", slow: "✖", "not used": "?", improved: "▲", watch: "▼", degraded: "✖", "mode lost": "✖", sliding: "◢", unstable: "↕", incident: "✖", "no data": "?",
-    unfit: "?", failed: "✖", calibrating: "…", OK: "✔", WARNING: "▼", CRITICAL: "✖", UNKNOWN: "?", CALIBRATING: "…",
+    unfit: "?", failed: "✖", flaky: "✖", calibrating: "…", OK: "✔", WARNING: "▼", CRITICAL: "✖", UNKNOWN: "?", CALIBRATING: "…",
   };
 
   iobands.tag = (word, text = word, known = false) =>
