@@ -22,9 +22,10 @@ from iobands.snapshot import (
     Snapshot,
     public,
 )
-from iobands.views.alert_lines import MOST_PAST, with_pages
+from iobands.views.alert_lines import MOST_PAST, page_of, with_pages
 from iobands.views.dashboard.alert_page import alert_pages, frame_of, picture
 from iobands.views.dashboard.write import write_dashboard
+from iobands.views.explain_alert import of_alert
 from tests.factory import NOW, daily, days_ago, line, write_perflog
 from tests.sites import DAY, SiteFiles, slow
 from tests.views.sites import look
@@ -214,3 +215,16 @@ def test_a_target_that_was_slow_once_is_drawn_from_its_own_level(tmp_path: Path)
     # 45 runs before it, its 20 runs and 15 after it
     assert len(re.findall(r"M\d+ \d+h0", page)) == pytest.approx(80, abs=5)
     assert (axis - since) / (axis - before) == pytest.approx(0.5, abs=0.05)
+
+
+def test_the_page_of_a_flaky_check_moves_no_level(tmp_path: Path) -> None:
+    failing = [None if day % 6 == 0 else 1 + day % 7 / 70 for day in range(60)]
+    site = SiteFiles(tmp_path).write(daily(failing)).read()
+    (alert,) = site.alerts
+    for shown in (site, public(site)):
+        (page,) = pages(shown).values()
+        assert "Its series: 1" in page
+        assert "moved" not in page
+    assert "iobands resolve 1" in pages(site)[page_of(alert)]
+    assert "rebaseline" not in pages(site)[page_of(alert)]
+    assert "Its series: 1" in [*of_alert(site, alert)]

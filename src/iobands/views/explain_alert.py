@@ -68,8 +68,8 @@ class Account:
     """An alert in words.
 
     `facts` are sentences. `happened` has a day and what happened to the alert, or what somebody
-    did. `count` says how many of the series with its subject are members. `maybe` is what may be
-    the cause, without clear odds. `moved` are series that moved at the same time, `still` what did
+    did. `about` is the heading of its series, with their number. `maybe` is what may be the cause,
+    without clear odds. `moved` are series that moved at the same time, `still` what did
     not, and `unmoved` the nearest series that did not. `commands` are what to type next, with what
     each is for.
     """
@@ -78,7 +78,7 @@ class Account:
     state: str
     facts: Sequence[str]
     happened: Sequence[tuple[str, str]]
-    count: str
+    about: str
     maybe: Sequence[str]
     moved: Sequence[str]
     still: Sequence[str]
@@ -116,7 +116,7 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
         state=_state(site, alert),
         facts=[*_facts(site, alert)],
         happened=[*_happened(site, alert)],
-        count=counted_members(alert, site).removesuffix(" series") or str(len(alert.members)),
+        about=_about(site, alert),
         maybe=[
             writing.odds_text(each, site.now)
             for each in alert.candidates
@@ -135,6 +135,15 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
     )
 
 
+def _about(site: Snapshot, alert: Alert) -> str:
+    """Return the heading of its series, with their number."""
+    if alert.peer:
+        return f"Series that fell with it: {len(alert.members)}"
+    number = counted_members(alert, site).removesuffix(" series") or len(alert.members)
+    moved = alert.has_level and not alert.reason
+    return f"{'Series that moved' if moved else 'Its series'}: {number}"
+
+
 def of_alert(site: Snapshot, alert: Alert, *, every: bool = False) -> Iterator[str]:
     """Yield the explanation of an alert, line by line; `every` names all series."""
     story = account_given_of(site, alert, every=every)
@@ -144,10 +153,7 @@ def of_alert(site: Snapshot, alert: Alert, *, every: bool = False) -> Iterator[s
     if story.happened:
         yield from section("What happened", (f"{day}: {text}" for day, text in story.happened))
     if alert.members:
-        yield ""
-        heading = "Series that fell with it" if alert.peer else "Series that moved"
-        heading = heading if alert.has_level and not alert.reason else "Its series"
-        yield f"{heading}: {len(alert.members) if alert.peer else story.count}"
+        yield from ("", story.about)
     for each in alert.members:
         ratio = ratio_text(each.ratio) if each.ratio else ""
         level = writing.level_text(each, is_over=alert.ended is not None)
