@@ -175,6 +175,10 @@ def test_what_cannot_be_judged_is_not_green(opened: Open) -> None:
       series: states.map((state) => ({ state })) }, iobands.site.made).word"""
     assert page.evaluate(word, ["calibrating", "calibrating"]) == "CALIBRATING"
     assert page.evaluate(word, ["calibrating", "healthy"]) == "OK"
+    text = """() => iobands.judgement({ ...iobands.site, word: "OK", headline: "",
+      counts: "calibrating: at least 15 more runs; 2 series", series: [{ state: "calibrating" }] },
+      iobands.site.made).text"""
+    assert page.evaluate(text) == "at least 15 more runs; 2 series"  # behind CALIBRATING
     nothing = "iobands.element('p', {}, [false, null, undefined, '', 0]).textContent"
     assert page.evaluate(nothing) == "0"
 

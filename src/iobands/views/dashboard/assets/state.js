@@ -19,7 +19,7 @@
     }
     // A site on which nothing can be judged is not OK.
     const young = site.word === "OK" && site.series.every((series) => series.state === "calibrating");
-    return { word: young ? "CALIBRATING" : site.word, text: site.headline || (young ? site.counts : "nothing needs attention") };
+    return { word: young ? "CALIBRATING" : site.word, text: site.headline || (young ? site.counts.replace(/^calibrating: /, "") : "nothing needs attention") };
   };
 
   iobands.showState = () => {
