@@ -261,6 +261,17 @@ def test_arrow_keys_lead_through_the_heat_map(opened: Open) -> None:
     page.wait_for_selector("h1 >> text=slow")
 
 
+def test_the_first_key_skips_to_the_content_and_leaves_it(opened: Open, site: Snapshot) -> None:
+    for place in ("", f"#/series/{id_of(site, 'slow', 'ofi', 'write_bw')}"):
+        page = opened(place)
+        before = page.locator("h1").inner_text()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"
+        assert page.locator("h1").inner_text() == before
+        assert address_of(page).startswith(place)
+
+
 @pytest.mark.parametrize(
     ("hours", "headline"),
     [(47, "1 of 1 sites needs attention"), (49, "No report for 2 days: what needs attention is")],

@@ -33,10 +33,16 @@
     iobands.showState();
     setInterval(iobands.showState, HALF_A_MINUTE);
     show();
+    const main = document.getElementById("main");
     addEventListener("hashchange", () => {
       show();
       scrollTo(0, 0);
-      document.getElementById("main").focus({ preventScroll: true });
+      main.focus({ preventScroll: true });
+    });
+    // the part of the address after the # is a place, and "main" is none
+    document.querySelector(".skip").addEventListener("click", (event) => {
+      event.preventDefault();
+      main.focus();
     });
     document.getElementById("footer").replaceChildren(
       `iobands ${site.version} · GiB is 2`, iobands.element("sup", {}, "30"), " bytes",
