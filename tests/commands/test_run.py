@@ -136,11 +136,20 @@ def test_a_session_pushes_by_itself_and_a_store_that_is_down_costs_it_nothing(
     assert down.stderr.startswith(f"iobands: not pushed: {store}: ")
     assert down.stderr.endswith("never pushed; a later push sends what is missing\n")
     store.unlink()
+
+    def failing(*_: object) -> None:
+        raise ArithmeticError("a bug")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("iobands.commands.export.push_new", failing)
+        odd = iobands("run", cwd=root)
+    said = "iobands: not pushed: ArithmeticError: a bug; see iobands push\n"
+    assert (odd.returncode, odd.stderr) == (0, said)
     up = iobands("run", cwd=root)
     assert (up.returncode, up.stderr) == (0, "")
     status = partial(iobands, "status", cwd=root)
     assert alike(lambda: status("--store", str(store)).stdout, lambda: status().stdout)
-    assert [len(each.history.values) for each in measured(root).series] == [2, 2]
+    assert [len(each.history.values) for each in measured(root).series] == [3, 3]
 
 
 def test_verbose_shows_what_reframe_says_and_arguments_go_through(

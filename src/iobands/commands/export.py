@@ -208,6 +208,8 @@ def push_after(options: cli.SiteOptions) -> None:
             _push_to(url, options)
     except (StoreError, FileError, OSError) as error:
         cli.note(f"not pushed: {error}")
+    except Exception as error:
+        cli.note(f"not pushed: {type(error).__name__}: {error}; see iobands push")
 
 
 def _push_to(url: str, options: cli.SiteOptions) -> str:
