@@ -370,6 +370,19 @@ def test_what_cannot_be_pushed_is_said_once_with_its_age(iobands, tmp_path):
     assert "store.yaml, line 1" in unknown(iobands("push")).stderr
 
 
+def test_a_file_that_no_push_can_read_is_in_the_digest(iobands, tmp_path):
+    root = site(tmp_path)
+    (root / "config" / "store.yaml").write_text("url: store\n")
+    assert iobands("push").returncode == 0
+    put_back(root / "perflogs" / "pushed.json", timedelta(days=3, hours=2))
+    loop = root / "perflogs" / "last-session.json"
+    loop.symlink_to(loop.name)
+    why = "perflogs/last-session.json: Too many levels of symbolic links; nothing is lost"
+    assert why in unknown(iobands("push")).stderr
+    digest = " ".join(iobands("status").stdout.split())
+    assert f"Not pushed to the store for 3 days {why}" in digest
+
+
 def test_a_server_that_takes_no_end_holds_no_push_for_ever(iobands, tmp_path, monkeypatch):
     site(tmp_path)
     with ENGINES["postgres"]() as url:

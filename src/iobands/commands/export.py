@@ -240,5 +240,8 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
         if error.strerror is None:  # there are no perflogs
             raise
         lost = "nothing is lost: the next push sends what this one did not note"
-        raise StoreError(f"{error.filename}: {error.strerror}; {lost}") from error
+        said = f"{error.filename}: {error.strerror}; {lost}"
+        with suppress(OSError):  # the disk may be full
+            write_pushed(perflogs, url, replace(before, failed=said))
+        raise StoreError(said) from error
     return f"Pushed {plural(rows, 'sample')} and {plural(documents, 'document')}"
