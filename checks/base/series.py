@@ -59,13 +59,16 @@ class SeriesMixin(rfm.RegressionTestPlugin):
     #: The parameters that only set sizes, which are series fields.
     sizing: tuple[str, ...] = ("scale",)
 
-    #: The variables that decide what is measured, and are no series fields: `reframe -S` of one of
-    #: them makes a case.
+    #: The variables that decide what is measured, and are no series fields: `reframe -S` or -P of
+    #: one of them makes a case.
     deciding: tuple[str, ...] = ("fsync", "env_vars", "modules")
 
     def take_settings(self) -> None:
-        """Name the case after the settings of `reframe -S`, unless it sets the case itself."""
+        """Name the case after the settings of `reframe -S` and -P, unless it sets it itself."""
         words = set_by_hand(type(self).__name__)
+        # of -P fsync=,1 the parameter `.fsync`
+        added = {each for each in type(self).param_space.params if each[0] == "."} - _REPEATS
+        words |= {name[1:]: getattr(self, name) for name in added}
         names = [name for name in self.deciding if name in words]
         changed = [f"{name} {self._spelled(name, words)}" for name in names]
         self.is_own_measurement = bool(changed) or "case" in words

@@ -176,6 +176,24 @@ def test_a_setting_that_decides_what_is_measured_makes_a_case(tmp_path, settings
     assert {check: found[check] for check in cases} == cases
 
 
+@pytest.mark.parametrize(
+    ("setting", "cases"),
+    [
+        ("transfer=65536,131072", {"transfer 65536", "transfer 131072"}),
+        ("IorFPP.transfer=65536", {"transfer 65536"}),
+        ("case=mine", {"mine"}),
+        # what is measured stays the same
+        ("repeats=1", {None}),
+    ],
+)
+def test_each_value_of_a_parameter_of_the_command_line_makes_a_case(tmp_path, setting, cases):
+    site = copy_suite(tmp_path, "checks/tools/ior/check.py")
+    chosen = ("-n", "IorFPP.*%stripe_count_asked=1.*%transport=ofi.*%hints=default")
+    run = site.reframe("--system=archer2", "--describe", *chosen, "-P", setting)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert {each["case"] for each in json.loads(run.stdout) if "case" in each} == cases
+
+
 def test_no_schedule_waits_for_a_measurement_of_its_own(site_copy):
     systems = site_copy.root / "config" / "systems" / "local.py"
     text = systems.read_text(encoding="utf-8")

@@ -67,7 +67,9 @@ def test_of_two_alerts_the_uncertain_one_is_the_reason(tmp_path: Path) -> None:
     assert {ask.why for ask in asks} == {"alert 2 is not certain yet"}
 
 
-@pytest.mark.parametrize("more", [" %.repeat_no=2", " %.part=here:local %.nid=n1"])
+@pytest.mark.parametrize(
+    "more", [" %.repeat_no=2", " %.part=here:local %.nid=n1", " %.times_calls=yes"]
+)
 def test_a_check_that_was_repeated_by_hand_is_asked_by_its_own_name(
     tmp_path: Path, more: str
 ) -> None:

@@ -102,8 +102,8 @@ def path_part(name: str) -> str:
 
 
 def check_name(display_name: str) -> str:
-    """Return the name of a check without what ReFrame's --repeat and --distribute add to it."""
-    return re.sub(r" %\.(?:repeat_no|part|nid)=\S*", "", display_name)
+    """Return the name of a check without what ReFrame's --repeat, --distribute and -P add."""
+    return re.sub(r" %\.\w+=\S*", "", display_name)
 
 
 @lru_cache(2**14)
