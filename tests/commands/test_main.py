@@ -140,6 +140,24 @@ def test_a_package_of_an_old_python_is_unknown_in_one_line(tmp_path: Path) -> No
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_a_home_that_cannot_be_written_is_unknown_in_one_line(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "iobands", "--install-completion", "bash"],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "HOME": "/dev/null",
+            "PYTHONPATH": str(Path(iobands.__file__).parents[1]),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("IOBANDS UNKNOWN: /dev/null")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_found_from_within_the_repository(good: Path, iobands: Command) -> None:
     (good / "config" / "systems").mkdir(parents=True)
     deep = good / "checks" / "mixins"

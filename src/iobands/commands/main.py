@@ -109,9 +109,12 @@ class _Commands(TyperGroup):
             said = f"{error}: half upgraded or damaged; {first}see iobands doctor"
             raise cli.failure(said) from error
         except OSError as error:
-            where = error.filename or "the working directory"
-            said = f"{where}: {error.strerror}" if error.strerror else str(error)
-            raise cli.failure(said) from error
+            raise cli.failure(_of_system(error)) from error
+
+
+def _of_system(error: OSError) -> str:
+    where = error.filename or "the working directory"
+    return f"{where}: {error.strerror}" if error.strerror else str(error)
 
 
 app = typer.Typer(
@@ -197,6 +200,8 @@ def entry() -> NoReturn:
         status = app(prog_name="iobands", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         status = cli.problems(["interrupted"])
+    except OSError as error:  # of an option before the command, such as --install-completion
+        status = cli.problems([_of_system(error)])
     except Exception as error:
         if show := getattr(error, "show", None):  # a usage error: click explains it best
             show()
