@@ -116,7 +116,7 @@ def test_points_of_a_check_that_reframe_repeats_are_not_refused(suite):
 
 
 def test_points_that_differ_in_what_no_field_says_are_refused(suite):
-    parameters = "-P", "BenchioFPP.fsync=yes,no"
+    parameters = "-P", "BenchioFPP.repeats=1,2"
     done, cases = suite('case = "fpp-8mib"', "-n", "BenchioFPP", *parameters)
     assert done.returncode == 1
     assert cases["BenchioFPP"][:2] == ("fail", "setup")
