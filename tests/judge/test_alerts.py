@@ -26,6 +26,7 @@ from iobands.snapshot import (
 )
 from iobands.views import summary
 from iobands.views.alert_lines import counted_members
+from iobands.views.explain_series import of_series
 from tests.factory import (
     NOW,
     case,
@@ -123,9 +124,15 @@ def test_a_weekly_series_that_fell_with_daily_ones_is_in_their_alert(tmp_path: P
         for week, value in zip(range(29, -1, -1), values, strict=True)
     ]
     write_perflog(files.perflogs, rows, "Weekly.log")
-    (alert,) = files.read().alerts
+    site = files.read()
+    (alert,) = site.alerts
     assert "a serial write_bw" in labels(alert)
     assert (alert.number, len(alert.members)) == (1, 3)
+    # by its explanation, too, the others fell with it
+    (weekly,) = (each.series for each in alert.members if each.series.label == "a serial write_bw")
+    moved, _, still = "\n".join(of_series(site, weekly)).partition("Did not move")
+    assert "a fpp write_bw: down since " in moved
+    assert "of the same file system" not in still
 
 
 def test_an_alert_that_most_have_left_counts_those_that_it_is_called_by(tmp_path: Path) -> None:

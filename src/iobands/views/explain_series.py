@@ -87,18 +87,31 @@ def relations_of(site: Snapshot, series: Series, onset: Start | None) -> list[Re
         if other is not series and other.key.system == series.key.system:
             values = ((name, series.trait(name), other.trait(name)) for name in _SHARED)
             shared = tuple(name for name, one, another in values if one and one == another)
-            found.append(_moved(site, other, shared, onset) if onset else Related(other, shared))
+            is_with_it = any(series.key in each.keys for each in _about(site, other))
+            found.append(
+                _moved(site, other, shared, onset, is_with_it=is_with_it)
+                if onset
+                else Related(other, shared)
+            )
     return sorted(found, key=lambda each: -len(each.shared))
 
 
-def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Start) -> Related:
-    """Return whether and how a series moved at an onset."""
+def _about(site: Snapshot, series: Series) -> list[Alert]:
+    """Return the open alerts about what happened to a series."""
+    return [each for each in site.alerts_on(series.key) if each.certainty]
+
+
+def _moved(
+    site: Snapshot, other: Series, shared: tuple[str, ...], onset: Start, *, is_with_it: bool
+) -> Related:
+    """Return whether and how a series moved at an onset, or is in the same alert (`is_with_it`)."""
     still = Related(other, shared)
     same = f" (same {listed([_SHARED[name] for name in shared])})" if shared else ""
     evidence = other.status.evidence
     low, high = onset.low - _NEAR, onset.high + _NEAR
     for change in reversed(evidence.changes if evidence else ()):
-        if change.since_low <= high and change.since_high >= low:
+        is_same = is_with_it and change.ended is None
+        if is_same or (change.since_low <= high and change.since_high >= low):
             until = f" to {day_text(change.ended, site.now)}" if change.ended else ""
             what, size = change.kind.value, ""
             if change.is_of_level:
@@ -112,7 +125,7 @@ def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Start)
             says = f"{action.direction}{ratio}; {writing.action_text(action)}{same}"
             return Related(other, shared, action.direction, says)
     # A change at another time, in the series or in one of its groups, does not count here.
-    alerts = [each for each in site.alerts_on(other.key) if each.certainty]
+    alerts = _about(site, other)
     if other.status.change or any(each.since and not low <= each.since <= high for each in alerts):
         return still
     times, values = other.judged
