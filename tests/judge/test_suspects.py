@@ -11,7 +11,8 @@ import pytest
 
 from iobands.judge.site import judge, read_site
 from iobands.judge.suspects import asks_of, repeats_of
-from iobands.snapshot import Certainty, Snapshot, State
+from iobands.measure import Plan, write_plan
+from iobands.snapshot import RESOLVE, Certainty, Snapshot, State
 from iobands.source.known import read_known
 from tests.factory import NOW, ROW, case, daily, line, write_perflog, write_report, write_session
 from tests.sites import SiteFiles, slow
@@ -97,6 +98,18 @@ def test_a_repeat_by_hand_that_failed_is_over_when_the_check_runs_again(tmp_path
     found = site(tmp_path)
     assert [each.subject for each in found.alerts] == []
     assert [series.status.state for series in found.series] == [State.HEALTHY]
+
+
+def test_what_a_person_has_resolved_is_planned_no_more(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(0.8, since=4, file_system="a"))
+    judged = files.judge()
+    due = NOW - timedelta(hours=2)
+    asks = tuple(replace(ask, due=due) for ask in asks_of(judged.snapshot, judged.runs))
+    write_plan(files.perflogs, Plan(NOW, {}, asks), NOW)
+    assert asks and files.read().planned == asks
+    files.act(RESOLVE, "1", force=True)
+    site = files.read()
+    assert (site.alerts, site.planned) == ((), ())
 
 
 def ask_kinds(root: Path, scheduler: str) -> list[tuple[str, str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -193,10 +193,13 @@ def judge(
         peer_actions=tuple(peer_actions.items()),
         warnings=tuple(text for each in known.bands.values() for text in each.warnings),
         clock=clock,
-        planned=known.planned,
         only=known.system,
         is_past=known.as_of,
     )
+    # the plan is as old as the last session or hourly command, and people may have acted since
+    doubted = {slug(key) for key in snapshot.doubts}
+    planned = tuple(e for e in known.planned if not e.series or doubted.intersection(e.series))
+    snapshot = replace(snapshot, planned=planned)
     news = _news(numbered, known.alert_log)
     return JudgedSite(snapshot, judged, news, known.alert_log, known.reports.runs)
 

@@ -42,8 +42,6 @@ def asks_of(site: Snapshot, runs: Sequence[CheckRun]) -> tuple[Ask, ...]:
         alerts = [each for each in site.alerts_on(key) if each.number is not None]
         if doubt.kind == UNCERTAIN:
             alerts = [each for each in alerts if each.certainty is not Certainty.CERTAIN]
-            if alerts and all(each.is_quiet for each in alerts):
-                continue
         about = f"alert {alerts[0].number}" if alerts else "its change"
         purpose, why = SUSPECT, f"low since {doubt.since.day} {doubt.since:%b %H:%M}"
         if doubt.kind == UNCERTAIN:

@@ -152,7 +152,10 @@ class Snapshot:
 
     @property
     def doubts(self) -> dict[SeriesKey, Doubt]:
-        """What one more run of a series would decide now; nothing about alerts that are certain."""
+        """What one more run of a series would decide now.
+
+        Nothing about alerts that are certain or acknowledged.
+        """
         found = {}
         for each in self.series:
             doubt = each.status.evidence and each.status.evidence.doubt
@@ -160,7 +163,7 @@ class Snapshot:
                 Doubt(UNCERTAIN, alert.since, alert.score)
                 for alert in self.alerts_on(each.key)
                 if alert.number is not None and alert.direction == DOWN and alert.since
-                if alert.certainty not in {None, Certainty.CERTAIN}
+                if alert.certainty not in {None, Certainty.CERTAIN} and not alert.is_quiet
             ]
             if doubt and doubt.kind != UNCERTAIN:
                 found[each.key] = doubt
