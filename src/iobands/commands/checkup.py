@@ -229,8 +229,8 @@ def _store(perflogs: Path, settings: Path) -> Line:
 
     try:
         in_time(_STORE_SECONDS, ask, silent)
-    except (StoreError, OSError) as error:
-        problem = str(error)
+    except Exception as error:  # also of an engine that is half installed
+        problem = str(error) or type(error).__name__
     last = f"the last push was {age_text(now - pushed.when)}" if pushed.when else "never pushed"
     if problem == str(nothing_there(name)) and not pushed.when:
         return warned("store", problem, "the first push makes it: iobands push")
