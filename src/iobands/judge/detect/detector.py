@@ -54,7 +54,6 @@ from iobands.judge.detect.scores import (
     SPREAD,
     WEIGHTS,
     Quartiles,
-    band_cells,
     sure_end,
 )
 from iobands.judge.detect.spacing import DAY, Spacing
@@ -129,10 +128,8 @@ def follow(  # noqa: PLR0913 (each is a fact of its own)
         settled: what a chart settled of the first of these runs, on the same terms.
 
     Raises:
-        ValueError: a value or a quartile is out of its range.
+        ValueError: one of them is not a positive finite number.
     """
-    if band is not None:
-        band_cells(band)  # raises if these are no quartiles
     logarithms = logarithms_of(values)
     baseline = Baseline(logarithms_of(history)[-LARGEST_BASELINE:], band, prior.correlation)
     known = (Month(0, threshold, prior), *months)
