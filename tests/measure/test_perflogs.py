@@ -78,9 +78,9 @@ def test_a_full_file_system(tmp_path: Path) -> None:
 def test_a_line_that_was_cut_off_gets_its_end(perflog: Path, tmp_path: Path) -> None:
     empty = perflog.with_name("Empty.log")
     empty.touch()
-    assert end_lines(tmp_path, "here") == []
     perflog.write_text("header\nli")
-    assert end_lines(tmp_path, "here") == [perflog]
+    for _ in range(2):
+        end_lines(tmp_path, "here")
     assert (perflog.read_text(), empty.read_text()) == ("header\nli\n", "")
 
 

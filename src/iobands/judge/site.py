@@ -132,7 +132,7 @@ def judge(
     groups = _groups(stage.measured)
     months = _months(known.histories, attempts, false_alarms)
     budget = months[None].budgets[-1] if len(months[None].since) else Budget(false_alarms)
-    judged = judged_series(stage, attempts, months, memory, with_power=with_power)
+    judged = judged_series(stage, months, memory, with_power=with_power)
     kept = {key: each for key, each in judged.items() if key not in stage.gone}
     series = [each.series for each in kept.values()]
     detections = {key: each.detection for key, each in kept.items() if each.detection}

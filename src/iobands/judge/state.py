@@ -54,7 +54,7 @@ from iobands.snapshot import (
     labels,
 )
 from iobands.source.action_log import Log
-from iobands.source.known import AHEAD, Attempts, Known, Maintenance, why
+from iobands.source.known import AHEAD, Known, Maintenance, why
 from iobands.source.missing_runs import (
     FINE,
     findings,
@@ -214,7 +214,6 @@ class Judged:
 
 def judged_series(
     stage: Stage,
-    attempts: Attempts,
     months: Mapping[tuple[str, str | None] | None, Months],
     memory: Mapping[SeriesKey, Remembered],
     *,

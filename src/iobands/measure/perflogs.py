@@ -112,17 +112,14 @@ def _first(found: Sequence[str]) -> str:
     return found[0] + (f" and {len(found) - 1} more" if found[1:] else "")
 
 
-def end_lines(perflogs: Path, system: str) -> list[Path]:
-    """End a torn last line in each perflog, and return the perflogs that had one."""
-    torn = []
+def end_lines(perflogs: Path, system: str) -> None:
+    """End a torn last line in each perflog."""
     for path in sorted((perflogs / path_part(system)).glob("*/*.log")):
         with naming(path), path.open("rb+") as stream:
             if stream.seek(0, os.SEEK_END):
                 stream.seek(-1, os.SEEK_END)
                 if stream.read(1) != b"\n":
                     stream.write(b"\n")
-                    torn.append(path)
-    return torn
 
 
 def require_room(directory: Path) -> None:
