@@ -389,6 +389,19 @@ def test_an_alert_is_retired_and_taken_back_by_its_number(tmp_path: Path) -> Non
     assert [each.number for each in site.again().alerts] == [1]
 
 
+def test_an_alert_whose_series_are_retired_one_by_one_ends_as_retired(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(0.6, since=20, file_system="a"))
+    (alert,) = files.read().alerts
+    for member in alert.members:
+        when = files.act(RETIRE, member.series.label, reason="a is gone").when
+    site = files.read()
+    assert site.alerts == ()
+    (past,) = site.past
+    assert (past.number, past.end, past.ended) == (1, "retired", when)
+    (entry,) = site.ledger.entries
+    assert entry.ending == "retired by jane: a is gone"
+
+
 def test_an_alert_keeps_its_name_when_a_member_is_retired(shared: Growing) -> None:
     shared.does(ACKNOWLEDGE, "1")
     shared.does(RETIRE, "disk ssf write_bw")

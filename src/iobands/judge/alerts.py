@@ -26,6 +26,7 @@ from iobands.snapshot import (
     FLAKY,
     MERGED,
     RECOVERED,
+    RETIRE,
     SHARED,
     TARGET,
     UP,
@@ -69,11 +70,13 @@ _BEFORE: Final = 200
 class System:
     """What alerts of one system are judged by; `series` are by their names in files.
 
-    `actions` are those in force, in the order of the log.
+    `actions` are those in force, in the order of the log. `retired` has the series that are not
+    judged any more.
     """
 
     name: str
     series: Mapping[str, Series]
+    retired: Mapping[str, SeriesKey]
     places: Sequence[Place]
     actions: Sequence[Action]
     budget: Budget
@@ -196,13 +199,16 @@ def _subject(system: System, names: Sequence[str]) -> str:
 
 def _ended(system: System, now: datetime, story: Story, over: Ending | None) -> Ending:
     """Return when and how an alert ended: by a person, or else as the last of it was `over`."""
+    left = [system.series[name].key for name in story.names if name in system.series]
+    gone = [key for name in story.names if (key := system.retired.get(name))]
     for action in reversed(system.actions):
         is_answer = action.alert == story.number
+        if action.kind == RETIRE and (over or not left):
+            is_answer = is_answer or any(map(action.names, gone))
         if over:  # what the person ended is found no more, and the rest was over by then
             is_answer = is_answer and action.when > over[0]
         else:
-            mine = (system.series[name].key for name in story.names if name in system.series)
-            is_answer = is_answer or any(map(action.names, mine))
+            is_answer = is_answer or any(map(action.names, left))
         if action.kind in ENDED_BY and is_answer and action.when >= story.opened:
             return action.when, ENDED_BY[action.kind]
     return over or (now, "withdrawn")

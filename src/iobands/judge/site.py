@@ -262,6 +262,7 @@ def _systems(
         yield System(
             name,
             {slug(each.key): each for each in series if each.key.system == name},
+            {slug(key): key for key in stage.gone if key.system == name},
             [each for each in places if each.system == name],
             in_force(known.logs[name].actions, known.now) if name in known.logs else (),
             budget,
