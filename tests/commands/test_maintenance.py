@@ -55,7 +55,8 @@ def past(root: Path, now: datetime) -> None:
     done = at(root, "begin", "--reason", "Lustre 2.17", "--since", begin, "--until", end)
     assert done[0] == 0, done[1]
     # it is over: nothing is ahead to be measured "at once"
-    assert done[1].endswith("\nWhat it changed: iobands maintenance report\n")
+    named = f"{now - timedelta(days=8.5, hours=6):%Y-%m-%dT%H:%M}"
+    assert done[1].endswith(f"\nWhat it changed: iobands maintenance report {named}\n")
     assert "smallest loss" not in done[1]
 
 
@@ -223,6 +224,21 @@ def test_of_two_file_systems_only_the_slower_one_is_said_to_have_changed(
     done = call(*shlex.split(command)[1:], "--site", str(root), "--dry-run")
     named = [each for each in ("a fpp", "a ssf", "b fpp", "b ssf") if f"{each} write_bw" in done[1]]
     assert named == ["a fpp", "a ssf"]
+
+
+def test_the_command_that_is_printed_reports_the_one_that_was_named(
+    tmp_path: Path, now: datetime
+) -> None:
+    root = site(tmp_path, now)
+    for hours, reason in ((1, "network"), (30, "disks"), (28, "firmware")):
+        begin, end = (utc(now - timedelta(days=5, hours=each)) for each in (hours, hours - 1))
+        said = at(root, "begin", "--reason", reason, "--since", begin, "--until", end)[1]
+        command = said.splitlines()[-1].partition(": iobands maintenance ")[2]
+        assert f"\n{reason}. " in at(root, *command.split())[1]
+    # the first of two of a day, as well
+    earlier = f"{now - timedelta(days=5, hours=30):%Y-%m-%dT%H:%M}"
+    assert "\ndisks. " in at(root, "report", earlier)[1]
+    assert at(root, "report", "1999-01-01T08:00")[0] == 3
 
 
 def test_a_window_that_repeats_does_not_take_the_place_of_an_upgrade(

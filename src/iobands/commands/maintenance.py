@@ -32,7 +32,7 @@ maintenance = typer.Typer(
 _MOST_RUNS: Final = 20
 _FEWEST_RUNS: Final = 3
 _MOST_TIME: Final = "2h"
-_HOW_TO_REPORT: Final = "What it changed: iobands maintenance report"
+_HOW_TO_REPORT: Final = "What it changed: iobands maintenance report {:%Y-%m-%dT%H:%M}"
 #: The days after a maintenance for which `begin` says what will be visible.
 _AHEAD: Final = (0, 3, 7, 14)
 
@@ -108,7 +108,7 @@ def begin_maintenance(
     cli.say(f"It {verb} at {time_text(end)} UTC{how}")
     cli.say(f"Logged in {path}; commit this file.")
     if end <= now:
-        cli.say(_HOW_TO_REPORT)
+        cli.say(_HOW_TO_REPORT.format(first.astimezone(timezone.utc)))
     else:
         _print_forecast(judged, places)
 
@@ -171,13 +171,17 @@ def end_maintenance(
         places = tuple(dict.fromkeys(p for each in found for p in each.window.file_systems))
         judged = judgement_of(replace(options, system=name))
         _measure(options, judged, places, tag, most, "after the end was logged")
-    cli.say(_HOW_TO_REPORT)
+    cli.say(_HOW_TO_REPORT.format(found[-1].window.begin.astimezone(timezone.utc)))
 
 
 def report_maintenance(
     options: cli.StoredSiteOptions,
     wanted: Annotated[
-        str, cli.argument("[ID]", "The day it began. [default: the newest that does not repeat]")
+        str,
+        cli.argument(
+            "[ID]",
+            "When it began: a day or minute (UTC). [default: the newest that does not repeat]",
+        ),
     ] = "",
     output: Annotated[Path | None, "FILE", "Write the page to FILE."] = None,
     every: Annotated[bool, cli.option("--all", "Give every series a row.")] = False,
@@ -196,7 +200,9 @@ def report_maintenance(
     judged = judgement_of(options)
     known = maintenances_of(judged.snapshot)
     once = [each for each in known if not each.window.repeat] or known
-    found = [each for each in known if each.name.startswith(wanted)] if wanted else once
+    # the name of the only one of a day is the day
+    named = (e for e in known if e.name.startswith(wanted) or wanted.startswith(e.name))
+    found = [*named] if wanted else once
     if not known:
         raise cli.failure(
             "no maintenance so far; name one of the past with "
