@@ -129,6 +129,19 @@ def test_a_weekly_series_joins_if_it_may_have_fallen_between_its_runs(
     assert events(folded([daily, weekly], logged)) == events(stories)
 
 
+def test_what_is_dated_anew_has_not_fallen_again() -> None:
+    drop, later = found("a1+a2", 10, 12), found("a3", 11, 20)
+    (story,) = folded([drop, later], now=21)
+    # somebody dates a maintenance into its first days: what is left of it seems to begin later
+    left = [found("a1+a2", 15, 17), found("a1", 16, 18), later]
+    before = [(12, 1, "opened"), (20, 1, "grew")]
+    (again,) = folded(left, story.events)
+    assert events([again]) == events([story]) == before
+    # a further fall still is one
+    (further,) = folded([*left, found("a1", 30, 34)], story.events)
+    assert events([further]) == [*before, (34, 1, "fell")]
+
+
 def test_a_series_that_falls_with_others_joins_their_alert() -> None:
     parts = [found("a1", 10, 13), found("a2", 12, 20), found("b1", 11, 30), found("b2", 11, 31)]
     (story,) = folded(parts)

@@ -88,7 +88,7 @@ class Story:
     `called` returns what several names are called together. An alert that was merged goes on as the
     alert `into`. `joined` has the time at which each member joined, and `found` the happenings of
     the alert, which keep it open `until` a time. It had `named` members when it got its name.
-    `earliest` is that of the happening that opened it.
+    `earliest` is that of the first happening.
     """
 
     number: int
@@ -158,12 +158,14 @@ class Story:
         self.events.append(AlertEvent(when, self.number, kind, **said))
 
     def keep(self, *found: Happening) -> None:
-        """Add happenings; of the one that opened it, the log has only the earliest time."""
+        """Add happenings; of when it began, the log has only the earliest time.
+
+        The first one opened it, or is what another judgement finds in place of that.
+        """
+        for each in found[:1] if not self.found else ():
+            self.high = max(self.high, each.high)
+            self.earliest = min(self.earliest, each.earliest)
         self.found += found
-        for each in found:
-            if each.raised == self.opened and each.names == self.events[0].names:
-                self.high = max(self.high, each.high)
-                self.earliest = min(self.earliest, each.earliest)
         ends = [each.over or _FOR_EVER for each in found if each.certain]
         self.until = max(ends if self.until is None else [self.until, *ends], default=None)
 
@@ -383,10 +385,10 @@ def _opened(number: int, found: Happening, called: Callable[[Sequence[str]], str
         joined=dict.fromkeys(found.names, found.raised),
         named=len(found.names),
     )
+    story.keep(found)
     state = next((each.kind for each in found.turns if each.when <= found.raised), None)
     said = {"subject": story.subject, "direction": found.direction, "since": found.low}
     story.record(found.raised, OPENED, **said, names=found.names, state=state)
-    story.keep(found)
     return story
 
 
