@@ -115,11 +115,12 @@ def events(stories: Sequence[Story]) -> list[tuple[int, int, str]]:
     return [((each.when - FIRST) // DAY, each.number, each.kind) for each in every]
 
 
-@pytest.mark.parametrize(("after", "number"), [(10, 1), (11, 1), (12, 2)])
+@pytest.mark.parametrize(("after", "number"), [(10, 1), (11, 1), (12, 1), (13, 2)])
 def test_a_weekly_series_joins_if_it_may_have_fallen_between_its_runs(
     after: int, number: int
 ) -> None:
-    # the daily ones fell between the days 10 and 11, the weekly one after a run on the day `after`
+    # the daily ones fell between the days 10 and 11, as far as can be told to a day, and the weekly
+    # one after a run on the day `after`
     daily = replace(found("a1", 10, 13), high=FIRST + 11 * DAY)
     weekly = found("a2", after + 7, 30, after=FIRST + after * DAY)
     stories = folded([daily, weekly])
@@ -134,6 +135,10 @@ def test_what_is_dated_anew_has_not_fallen_again() -> None:
     (story,) = folded([drop, later], now=21)
     # somebody dates a maintenance into its first days: what is left of it seems to begin later
     left = [found("a1+a2", 15, 17), found("a1", 16, 18), later]
+    # a run that a drop seems to begin with may be some minutes before the last one without it
+    minutes = {"after": FIRST + 10.01 * DAY}
+    dated = [found("a1+a2", 10, 12), found("a1", 14, 18, **minutes), later]
+    assert events(folded(dated, story.events)) == events([story])
     before = [(12, 1, "opened"), (20, 1, "grew")]
     (again,) = folded(left, story.events)
     assert events([again]) == events([story]) == before

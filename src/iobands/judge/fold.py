@@ -30,6 +30,8 @@ from iobands.snapshot import (
 
 #: Changes that began within this time of each other may have one cause.
 NEAR: Final = timedelta(days=3)
+# A change of other series may have been a session before the last run without it, as is estimated.
+_ABOUT: Final = timedelta(days=1)
 
 # The events of an alert that took something.
 _TOOK: Final = (OPENED, GREW, FELL)
@@ -65,7 +67,7 @@ class Happening:
     @property
     def earliest(self) -> datetime:
         """The earliest time that is near it: a weekly series may have changed between its runs."""
-        return min(self.low, self.after + NEAR) if self.after else self.low
+        return min(self.low, self.after + NEAR - _ABOUT) if self.after else self.low
 
 
 @dataclass(frozen=True)
