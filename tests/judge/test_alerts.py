@@ -12,6 +12,8 @@ import pytest
 
 from iobands.judge.conditions import certainty
 from iobands.judge.detect.prior import Budget
+from iobands.judge.groups import GroupDrop
+from iobands.judge.happenings import happenings_of
 from iobands.model import worst
 from iobands.snapshot import (
     ACKNOWLEDGE,
@@ -19,6 +21,7 @@ from iobands.snapshot import (
     Action,
     Alert,
     Certainty,
+    Ratio,
     Severity,
     Snapshot,
     State,
@@ -149,6 +152,22 @@ def test_an_alert_that_most_have_left_counts_those_that_it_is_called_by(tmp_path
     assert counts[20] == ("partition local writes", 8, "8 of 8 series")
     assert counts[9] == ("partition local writes", 2, "2 of 8 series")
     assert counts[1] == ("partition local writes", 1, "1 of 8 series")
+
+
+def test_a_drop_of_several_after_a_pause_may_have_begun_in_the_pause(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(1.0), days=60, series=EIGHT[:2])
+    path = files.perflogs / "here" / "local" / "BenchioFPP.log"
+    rows = path.read_text("utf-8").splitlines()[1:]
+    # no run from 40 to 3 days ago
+    files.write([row for row in rows if not days_ago(40) < row[:25] < days_ago(3)])
+    series, began = files.read().series, NOW - 2.25 * DAY
+    drop = GroupDrop(
+        "here", began, began, None, 1, 12.0, {each.key: Ratio(1, 1, 1) for each in series}
+    )
+    found = happenings_of(series, [drop], [], [])[-1]
+    assert (found.low, found.after) == (began, NOW - 40.25 * DAY)
+    # what began two days after the last run before it is near it, with the three days of all
+    assert found.earliest == NOW - 38.25 * DAY
 
 
 def test_two_causes_are_two_alerts(tmp_path: Path) -> None:

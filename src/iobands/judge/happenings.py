@@ -53,10 +53,11 @@ def happenings_of(
     places: Iterable[Place],
 ) -> list[Happening]:
     """Return all that was found of one system, what is over included."""
+    known = {each.key: each for each in series}
     return [
         *(found for each in series for found in _of_series(each)),
-        *(_of_several(each, each.ended, each.ended) for each in drops),
-        *(_of_several(each, each.closed and each.until, each.closed) for each in incidents),
+        *(_of_several(each, known, each.ended, each.ended) for each in drops),
+        *(_of_several(each, known, each.closed and each.until, each.closed) for each in incidents),
         *(peer for place in places for peer in _of_place(place)),
     ]
 
@@ -70,10 +71,6 @@ def _of_series(series: Series) -> Iterator[Happening]:
     if evidence is None:
         return
     times, _ = series.judged
-
-    def before(when: datetime) -> datetime | None:
-        place = int(np.searchsorted(times, in_utc(when)))
-        return moment(times[place - 1]) if place else None
 
     for each in evidence.changes:
         whole = Happening(
@@ -89,9 +86,9 @@ def _of_series(series: Series) -> Iterator[Happening]:
             end=each.end or "",
             delay=each.delay,
         )
-        yield replace(whole, turns=each.turns, after=before(each.since_low))
+        yield replace(whole, turns=each.turns, after=_before(series, each.since_low))
         for fall in each.falls:
-            since, after = fall.since, before(fall.since)
+            since, after = fall.since, _before(series, fall.since)
             again = replace(whole, since=since, low=since, high=since, raised=fall.raised)
             yield replace(again, after=after)
     speaks = np.flatnonzero(evidence.down >= _JOINS)
@@ -118,14 +115,25 @@ def _of_series(series: Series) -> Iterator[Happening]:
                 ended=over,
                 over=over,
                 certain=False,
-                after=before(first),
+                after=_before(series, first),
             )
 
 
+def _before(series: Series, when: datetime) -> datetime | None:
+    """Return when the last run of a series before a time was taken."""
+    times, _ = series.judged
+    place = int(np.searchsorted(times, in_utc(when)))
+    return moment(times[place - 1]) if place else None
+
+
 def _of_several(
-    source: GroupDrop | Incident, ended: datetime | None, over: datetime | None
+    source: GroupDrop | Incident,
+    known: Mapping[SeriesKey, Series],
+    ended: datetime | None,
+    over: datetime | None,
 ) -> Happening:
     names = tuple(slug(key) for key in source.ratios)
+    before = (_before(known[key], source.since) for key in source.ratios if key in known)
     return Happening(
         source,
         DOWN,
@@ -137,6 +145,7 @@ def _of_several(
         ended=ended,
         over=over,
         delay=source.delay if isinstance(source, GroupDrop) else None,
+        after=max(filter(None, before), default=None),
     )
 
 
