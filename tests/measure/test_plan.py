@@ -131,13 +131,14 @@ def test_a_clock_that_jumps() -> None:
 
 
 def test_a_plan_is_read_back(tmp_path: Path) -> None:
-    (tmp_path / "bands").mkdir()
+    (tmp_path / "bands" / "here").mkdir(parents=True)
     (tmp_path / "bands" / "here.yaml").write_text("a")
+    (tmp_path / "bands" / "here" / "epoch.yaml").write_text("of a command")
     (tmp_path / "bands" / ".here.yaml.swp").write_text("an editor's")
     (tmp_path / "bands" / "there.yaml").symlink_to("nothing")
     found = timed(ASK, [], Limits(), [(hours(2), hours(3))], NOW)
     plan = Plan(NOW, inputs_of(tmp_path), (found,), tuple(asked(1, 23)))
-    assert list(plan.inputs) == ["bands/here.yaml"]
+    assert list(plan.inputs) == ["bands/here.yaml", "bands/here/epoch.yaml"]
     write_plan(tmp_path, plan, NOW)
     assert read_plan(tmp_path) == plan
     assert not plan.calls(tmp_path, NOW)

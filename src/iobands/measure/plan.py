@@ -29,6 +29,8 @@ _DAY: Final = timedelta(days=1)
 _CLOCK_OFF: Final = timedelta(minutes=15)
 #: Parts of `config/` whose change may change what is asked.
 _INPUTS: Final = ("alerts", "bands", "systems")
+#: Their files; epochs that a command began are in a directory of their system.
+_FILES: Final = ("[!._]*.*", "[!._]*/[!._]*.*")
 
 Stamp = tuple[int, int]  # time of the last change in ns, and size
 
@@ -97,10 +99,11 @@ def limits_of(read_site_file: ReadSiteFile, place: str) -> Limits:
 def inputs_of(config: Path) -> dict[str, Stamp]:
     """Return the files that a plan is made from."""
     found: dict[str, Stamp] = {}
-    for path in (path for name in _INPUTS for path in sorted((config / name).glob("[!._]*.*"))):
+    every = ((config / name).glob(each) for name in _INPUTS for each in _FILES)
+    for path in (path for some in every for path in sorted(some)):
         with suppress(OSError):  # it has just gone, or is a link to nothing
-            about = path.stat()
-            found[f"{path.parent.name}/{path.name}"] = (about.st_mtime_ns, about.st_size)
+            about, name = path.stat(), path.relative_to(config).as_posix()
+            found[name] = (about.st_mtime_ns, about.st_size)
     return found
 
 
