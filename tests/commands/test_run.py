@@ -122,6 +122,9 @@ def test_a_dashboard_that_cannot_be_written_costs_no_message(
     assert "the dashboard was not written: " in done.stderr
     assert done.returncode == 3
     assert [each.path for each in pings.asked] == ["/uuid/start", "/uuid/fail"]
+    reason, first = pings.asked[1].body.split("\n")
+    assert reason.startswith("the dashboard was not written: ")
+    assert first.startswith("IOBANDS OK")
 
 
 def test_a_session_pushes_by_itself_and_a_store_that_is_down_costs_it_nothing(

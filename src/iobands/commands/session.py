@@ -60,7 +60,8 @@ class Session:
             raise
         problems = [*outcome.problems, *unread]
         site, status = self._conclude(outcome.notes, problems, people, print_digest)
-        pinged = _ping(people, "fail" if problems else "", summary(site))
+        said = "\n".join([*problems, summary(site)])
+        pinged = _ping(people, "fail" if problems else "", said)
         raise typer.Exit(worst([started, status, pinged]))
 
     def run_suspects(self) -> None:
