@@ -103,7 +103,7 @@ def _of_line(accepted: AcceptedLine, drawn: str | None) -> Iterator[str]:
         "Measured": _measured(accepted),
         "Runs": f"{decision.runs} of at most {promise.runs}, which count as "
         f"{decision.effective:.1f} independent ones",
-        "Spread": "not known yet" if decision.spread is None else f"{decision.spread:.1%}",
+        "Spread": "not known yet" if decision.spread is None else f"{100 * decision.spread:.1f} %",
         "Evidence": f"{_evidence(accepted):+.2f} nats; met from {decision.to_meet:+.2f}, missed "
         f"from {decision.to_miss:+.2f}",
         "Risks": f"at most {100 * promise.site_risk:g} % that {_least(promise)} or less is called "
@@ -113,7 +113,8 @@ def _of_line(accepted: AcceptedLine, drawn: str | None) -> Iterator[str]:
     yield _table(("", ""), [*about.items()])
     if accepted.failures:
         reasons = Counter(accepted.failures).most_common(_MOST_VALUES)
-        yield f"{plural(len(accepted.failures), 'run')} gave no rate and does not count:"
+        number = len(accepted.failures)
+        yield f"{plural(number, 'run')} gave no rate and {_count(number)}:"
         yield "\n".join(f"- {times} ×: {markdown_text(why)}" for why, times in reasons)
     if runs:
         columns = {name: _values(runs, name) for name in (*_ENVIRONMENT, *_PROOFS)}
@@ -135,7 +136,11 @@ def _of_line(accepted: AcceptedLine, drawn: str | None) -> Iterator[str]:
             ],
         )
     if later := len(accepted.runs) - len(runs):
-        yield f"{plural(later, 'later run')} does not count: the line was decided before."
+        yield f"{plural(later, 'later run')} {_count(later)}: the line was decided before."
+
+
+def _count(runs: int) -> str:
+    return "does not count" if runs == 1 else "do not count"
 
 
 def _decided(accepted: AcceptedLine) -> str:
