@@ -66,8 +66,8 @@ def _commands() -> str:
 def _exit_statuses() -> str:
     meanings = {
         0: "all is well",
-        1: "a warning: an acknowledged drop, a check that fails now and then, or what a run left",
-        2: "critical: the level of a series has fallen",
+        1: "a warning: an acknowledged drop, a flaky check, or a directory left behind",
+        2: "critical: a series has changed for the worse, or an incident",
         3: "unknown: a sample is missing, or something could not be read; also a wrong option",
     }
     alerts = _table(

@@ -220,7 +220,7 @@ def _is_small(ratio: float, least: float) -> bool:
 
 DOWN: Final = "down"
 
-#: The direction of an alert about a check that fails now and then.
+#: The direction of an alert about a flaky check.
 FLAKY: Final = "flaky"
 UP: Final = "up"
 
