@@ -117,6 +117,11 @@ def test_bands_that_end_every_check(site: Path, monkeypatch: pytest.MonkeyPatch)
     assert "correct it: every check fails until it can be read" in said
 
 
+def test_an_environment_may_name_no_compiler(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    change(site, '"ftn": "mpifort"', '"ftn": ""')
+    assert "OK environment mpi: names no Fortran compiler" in doctor_here(site, monkeypatch)[1]
+
+
 def test_no_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     status, said = doctor_here(tmp_path, monkeypatch)
     assert status == 3

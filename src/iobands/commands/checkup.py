@@ -164,7 +164,10 @@ def _file_systems(file: SiteFile) -> Iterator[Line]:
 def _compilers(file: SiteFile) -> Iterator[Line]:
     """Yield whether each environment has its compiler, in a login shell with its modules."""
     for name, environment in file.environments.items():
-        what, compiler = f"environment {name}", environment.get("ftn") or "ftn"
+        what, compiler = f"environment {name}", environment.get("ftn", "ftn")
+        if not compiler:  # which contract 4 allows
+            yield Line(what, "names no Fortran compiler; CMake looks for one")
+            continue
         lines = [f'PATH="$PATH":{shlex.quote(os.environ.get("PATH", ""))}']
         for each in environment.get("modules", ()):
             module = each if isinstance(each, str) else each["name"]
