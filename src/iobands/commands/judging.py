@@ -109,9 +109,10 @@ def source_of(options: cli.SiteOptions) -> str:
 def _judged_of_store(known: Known, options: cli.SiteOptions, *, with_power: bool) -> JudgedSite:
     """Judge what a store knows, and keep the judge's memory in the user's cache if possible."""
     work = partial(judge, known, false_alarms=options.false_alarms, with_power=with_power)
-    if options.as_of:
-        return _of_the_past(work())
     systems, source = sorted({key.system for key in known.histories}), source_of(options)
+    if options.as_of:
+        found = _of_the_past(work())
+        return replace(found, snapshot=replace(found.snapshot, store=source))
     place = user_cache(source, systems, options.false_alarms)
     memory = read_memory(place)
     found = checked(work(memory=memory), work)
@@ -120,7 +121,7 @@ def _judged_of_store(known: Known, options: cli.SiteOptions, *, with_power: bool
     }:
         with suppress(OSError):
             write_memory(place, found.memory)
-    return found
+    return replace(found, snapshot=replace(found.snapshot, store=source))
 
 
 def _moment(options: cli.SiteOptions) -> tuple[datetime, bool]:

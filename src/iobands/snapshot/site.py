@@ -105,7 +105,9 @@ class Snapshot:
     planned: tuple[Ask, ...] = ()
     unpushed: str | None = None
     is_public: bool = False
-    # What the reader asked for, and so no part of the typed state: one system, a time in the past.
+    # What the reader asked for, and so no part of the typed state: a store, without its password,
+    # one system, a time in the past.
+    store: str | None = field(default=None, compare=False)
     only: str | None = field(default=None, compare=False)
     is_past: bool = field(default=False, compare=False)
 
@@ -225,6 +227,7 @@ _INSTEAD: Final[Mapping[type, Mapping[str, Any]]] = {
         "speeds": pl.DataFrame.clear,
         "clock": None,
         "unpushed": None,
+        "store": None,
         "is_public": True,
     },
     Status: {

@@ -39,6 +39,7 @@ _hints_of: Final = cache(get_type_hints)
 _EMPTY: Final = {
     "samples": Columns([], {}),
     "speeds": pl.DataFrame(),
+    "store": None,
     "only": None,
     "is_past": False,
 }

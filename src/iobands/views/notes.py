@@ -49,7 +49,7 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
     if site.future:
         first, newest = site.future[0], site.future[-1]
         options = f"--at {first.when:%Y-%m-%dT%H:%M:%SZ} --reason TEXT"
-        options = " ".join(filter(None, (writing.view_options(site), options)))
+        options = " ".join(filter(None, (writing.view_options(site, acts=True), options)))
         yield Remark(
             "Set aside: dated in the future by a wrong clock",
             [f"{plural(len(site.future), 'sample')}, the newest at {time_text(newest.when)}"],

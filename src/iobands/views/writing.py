@@ -214,12 +214,16 @@ def command_text(command: str, name: str, options: str = "") -> str:
     return " ".join(filter(None, ["iobands", command, *words]))
 
 
-def view_options(site: Snapshot) -> str:
-    """Return the options with which another command is about the same systems and time."""
+def view_options(site: Snapshot, *, acts: bool = False) -> str:
+    """Return the options with which another command is about the same systems and time.
+
+    One that `acts` is called at the site, now.
+    """
+    store = f"--store {shlex.quote(site.store)}" if site.store and not acts else ""
     system = f"--system {shlex.quote(site.only)}" if site.only else ""
     day, time = f"{site.now:%Y-%m-%d}", f"{site.now:%H:%M:%S}"
     when = f"--as-of {day if time == _LAST_SECOND else f'{day}T{time}Z'}"
-    return " ".join(filter(None, (system, when if site.is_past else "")))
+    return " ".join(filter(None, (store, system, when if site.is_past else "")))
 
 
 def state_text(status: snapshot.Status, is_quiet: bool) -> str:
