@@ -18,7 +18,7 @@ from iobands.views.dashboard.overview import overview
 from iobands.views.dashboard.series import peer_map
 from iobands.views.digest import digest_text, explanation
 from iobands.views.peers import peers_text
-from tests.factory import NOW, daily, days_ago, line, write_bands
+from tests.factory import NOW, daily, days_ago, line, write_bands, write_perflog
 from tests.sites import SiteFiles
 from tests.views.test_digest import text as digest
 
@@ -395,6 +395,20 @@ def test_messages_name_the_target_in_place_of_its_series(tmp_path):
     said = explanation(named, alert)
     assert "-S BenchioFPP.target=7" in said
     assert f"fell with it: {len(alert.members)}\n" in said
+
+
+def test_a_table_of_targets_names_its_system_if_there_are_several(tmp_path):
+    one, name = with_targets(50, 7, since=4), "a-system-of-some-length"
+    other = [each.replace("|here|", f"|{name}|") for each in with_targets(50, 7, since=4)]
+    files = SiteFiles(tmp_path).write(one)
+    write_perflog(files.perflogs, other, system=name)
+    site = files.read()
+    found = re.findall("^OSTs of (.+?):", peers_text(site, "target"), re.M)
+    assert found == [f"work system={name}", "work system=here"]
+    # in the digest, no word of the name is broken
+    said = digest(site, 80)
+    assert f"OST 7 of work system={name}\n" in said
+    assert max(map(len, said.splitlines())) <= 80
 
 
 def test_slow_targets_come_first_and_a_healthy_one_is_not_explained(tmp_path, iobands):

@@ -197,7 +197,8 @@ def alerts(
     elif shown:
         figures = "no verdict yet; give one with `iobands resolve --verdict real|false`"
     if found.delay is not None:
-        figures += f"; median detection delay {found.delay:g} runs"
+        runs = "run" if found.delay == 1 else "runs"
+        figures += f"; median detection delay {found.delay:g} {runs}"
     cli.say(*lines, *(["", figures] if figures else []))
 
 

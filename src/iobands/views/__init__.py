@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from iobands.views.alert_lines import (
     address_of,
-    at_system,
     cause_text,
     command_on,
     details,
@@ -20,6 +19,7 @@ from iobands.views.writing import (
     Block,
     DocumentFormat,
     age_text,
+    at_system,
     blocks,
     command_text,
     day_text,

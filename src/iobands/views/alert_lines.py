@@ -150,14 +150,7 @@ def title(alert: Alert | LedgerEntry, site: Snapshot) -> str:
     Each system has its own numbers, and only the label of a series may name it.
     """
     said = subject(alert) if isinstance(alert, Alert) else alert.subject
-    return at_system(said, alert.system, site)
-
-
-def at_system(said: str, system: str, site: Snapshot) -> str:
-    """Return `said` with the system that it is about, if there are several and it names none."""
-    several = len({each.key.system for each in (*site.series, *site.retired)}) > 1
-    is_named = re.search(rf"\b(system=|on |maintenance of ){re.escape(system)}(?![^\s:])", said)
-    return f"{said} system={system}" if several and system and not is_named else said
+    return writing.at_system(said, alert.system, site)
 
 
 def command_on(alert: Alert, site: Snapshot, command: str, options: str = "") -> str:

@@ -319,7 +319,8 @@ def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
     place = place_of(alert, site)
     if place and alert.peer:
         nodes = " --nodes" if place.kind == snapshot.NODE else ""
-        yield f"All {place.name}: iobands targets{nodes}"
+        command = " ".join(filter(None, (f"iobands targets{nodes}", writing.view_options(site))))
+        yield f"All {place.name}: {command}"
         yield from confirmation(place, alert.peer.name.name)
 
 

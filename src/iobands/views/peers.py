@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Final
 
 from iobands.snapshot import NODE, TARGET, VARIABLE_UNITS, Peer, PeerState, Place, Snapshot
-from iobands.views.writing import GAP, MAIL_WIDTH, blocks, day_text, fitted, ratio_text
+from iobands.views.writing import GAP, MAIL_WIDTH, at_system, blocks, day_text, fitted, ratio_text
 
 WORST_FIRST: Final = tuple(PeerState)
 _WIDE: Final = 1000  # so that no cell is wrapped
@@ -39,10 +39,11 @@ def peers_text(site: Snapshot, kind: str, *, every: bool = False) -> str:
 def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
     variables = sorted(place.found, key=list(VARIABLE_UNITS).index)
     peers = sorted(with_worst(place), key=lambda each: _badness(each[2]))
+    called = at_system(place.name, place.system, site)
     if not peers:
-        yield f"{place.name}: no run since the epoch began compares them"
+        yield f"{called}: no run since the epoch began compares them"
         return
-    yield f"{place.name}: speed over the median {place.noun}, by the times of the ranks"
+    yield f"{called}: speed over the median {place.noun}, by the times of the ranks"
     shown = peers if every else peers[:_SHOWN]
     rows = [[place.noun.upper(), "RUNS", "LEVEL", *map(str.upper, variables), "STATE", "SINCE"]]
     for name, found, worst in shown:

@@ -214,6 +214,13 @@ def command_text(command: str, name: str, options: str = "") -> str:
     return " ".join(filter(None, ["iobands", command, *words]))
 
 
+def at_system(said: str, system: str, site: Snapshot) -> str:
+    """Return `said` with the system that it is about, if there are several and it names none."""
+    several = len({each.key.system for each in (*site.series, *site.retired)}) > 1
+    is_named = re.search(rf"\b(system=|on |maintenance of ){re.escape(system)}(?![^\s:])", said)
+    return f"{said} system={system}" if several and system and not is_named else said
+
+
 def view_options(site: Snapshot, *, acts: bool = False) -> str:
     """Return the options with which another command is about the same systems and time.
 
@@ -425,7 +432,8 @@ def blocks(
 ) -> Iterator[list[str]]:
     """Yield the lines of each row of a table; the cells of `wrapped` columns take several.
 
-    On a narrow terminal that would break the name of a row, the other cells are below it.
+    Where that would break a word of the name of a row, or on a narrow terminal the name, the other
+    cells are below it.
     """
     table = [*rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -435,7 +443,9 @@ def blocks(
         over -= 1
     name = min(wrapped)
     is_broken = over > 0 or widths[name] < max(len(row[name]) for row in table)
-    if width < _NARROW and name <= 1 and is_broken:
+    words = [len(word) for row in table for word in row[name].split()]
+    breaks_word = any(widths[name] < each <= width / 2 for each in words)
+    if name <= 1 and is_broken and (width < _NARROW or breaks_word):
         for each in table:
             head, rest = (GAP.join(filter(None, e)) for e in (each[: name + 1], each[name + 1 :]))
             below = folded(f"{GAP * 3}{rest}", width) if rest else []
