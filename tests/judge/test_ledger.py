@@ -140,6 +140,23 @@ def test_verdicts_give_the_precision(tmp_path: Path) -> None:
     assert sum(each.ending.startswith("resolved (real) by me") for each in found.entries) == 2
 
 
+def test_what_was_resolved_in_one_system_has_no_series_of_another(tmp_path: Path) -> None:
+    for system in ("a", "b"):
+        rows = [
+            row
+            for pattern in ("fpp", "ssf")
+            for row in daily(steady(60), system=system, pattern=pattern)
+        ]
+        write_perflog(tmp_path / "perflogs", rows, system=system)
+    when = NOW - DAY
+    action = Action(
+        RESOLVE, when, "me", "repaired", ({"file_system": "disk"},), since=when, until=when
+    )
+    append(tmp_path / "alerts", "b", [action])
+    (entry,) = ledger(site(tmp_path)).entries
+    assert (entry.subject, entry.system) == ("2 series", "b")
+
+
 @pytest.mark.parametrize(("kind", "end"), [(RESOLVE, "resolved"), (REBASELINE, "rebaselined")])
 def test_what_a_person_ended_keeps_its_size_and_says_who_did(
     tmp_path: Path, kind: str, end: str

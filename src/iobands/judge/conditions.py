@@ -301,7 +301,8 @@ def _end_of(action: Action) -> str:
 
 
 def _resolved(action: Action, series: Sequence[Series]) -> LedgerEntry:
-    named = [each for each in series if action.names(each.key)]
+    # an action names no system: another one may have series with the same fields
+    named = [each for each in series if action in each.actions]
     subject = action.subject or (named[0].label if len(named) == 1 else f"{len(named)} series")
     assert action.since is not None
     return LedgerEntry(
