@@ -74,13 +74,17 @@ def test_an_empty_value_such_as_of_an_unset_variable_is_no_default(words, name, 
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("words", ["status --system", "push --store", "acknowledge x --reason"])
+@pytest.mark.parametrize(
+    "words",
+    ["status --system", "push --store", "acknowledge x --reason", "explain", "discard --reason x"],
+)
 def test_text_of_another_encoding_is_refused(words, iobands, tmp_path):
     """Such as Latin-1 where the locale says UTF-8."""
     site(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     said = unknown(iobands(*words.split(), "caf\udce9")).stderr
-    name = words.rpartition(" ")[2]
+    last = words.rpartition(" ")[2]
+    name = last if last.startswith("--") else "SERIES"
     assert f"{name} has bytes that are no text in this locale; check LANG and LC_ALL\n" in said
     assert sorted(tmp_path.rglob("*")) == before
 

@@ -217,9 +217,10 @@ def _refuse_odd(word: str, value: object) -> None:
     """End with a message if the value of a parameter is one that no command can use."""
     if isinstance(value, str) and not value.strip():
         raise failure(f"{word} is empty; give a value")  # such as an unset variable
-    if isinstance(value, str) and not value.isascii():
+    text = "".join(value) if isinstance(value, list) else value
+    if isinstance(text, str) and not text.isascii():
         try:
-            value.encode()
+            text.encode()
         except UnicodeEncodeError:
             problem = "has bytes that are no text in this locale; check LANG and LC_ALL"
             raise failure(f"{word} {problem}") from None
