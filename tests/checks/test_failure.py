@@ -74,7 +74,7 @@ srun: error: n2: task 1: Exited with exit code 1
 srun: error: n1: tasks 0,2-3: Exited with exit code 1
 """
 WITHOUT_PMI = """\
-[vm:17956] OPAL ERROR: Unreachable in file ext3x_client.c at line 112
+[n1:17956] OPAL ERROR: Unreachable in file ext3x_client.c at line 112
 --------------------------------------------------------------------------
 The application appears to have been direct launched using "srun",
 but OMPI was not built with SLURM's PMI support and therefore cannot
