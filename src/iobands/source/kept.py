@@ -14,7 +14,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Final, TypeVar
@@ -23,27 +22,14 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from iobands.model import (
-    PATH_PART,
-    TIME,
-    UNIT,
-    VALUE,
-    VARIABLE,
-    VARIABLE_UNITS,
-    __version__,
-    read_regular,
-    replace_file,
-)
+from iobands.model import __version__, read_regular, replace_file
 from iobands.snapshot import ROWS_TOGETHER, Columns, Source
-from iobands.source.lines import FILE, NEVER_NULL, PLACE, ROWS, SAID, is_odd, possible
+from iobands.source.lines import FILE, ROWS, SAID
 
 _NAME: Final = "read.memory"
 _LARGEST: Final = 2**31
 _SEAL: Final = 32  # bytes
 _BLOCK: Final = 2**18
-# A time and a pair that a perflog can have.
-_ANY: Final = datetime(2000, 1, 1, tzinfo=timezone.utc)
-_PAIR: Final = dict(zip((VARIABLE, UNIT), next(iter(VARIABLE_UNITS.items())), strict=True))
 #: What is new is kept once it is this share of what was kept: writing all costs more than reading
 #: that much.
 KEPT_FROM: Final = 0.05
@@ -110,11 +96,6 @@ class Packed:
         texts = {name: pl.Series(each, dtype=pl.Categorical) for name, each in self.texts.items()}
         return Source(pl.scan_parquet(io.BytesIO(self.content)), self.height, texts)
 
-    @cached_property
-    def frame(self) -> pl.DataFrame:
-        """All rows."""
-        return self.source.rows().collect()
-
 
 @dataclass(frozen=True)
 class _Stored:
@@ -129,59 +110,11 @@ class _Stored:
 def _decoded(body: bytes) -> _Stored:
     found = msgspec.msgpack.decode(body, type=_Stored)
     numbers = [each.number for each in found.files]
-    for each in found.files:
-        if not (0 <= each.number < 2**32 and min(each.reached.end, each.reached.lines) >= 0):
-            raise ValueError("an impossible number")
-    for part, schema in ((found.rows, ROWS), (found.said, SAID)):
-        rows = Columns([part.source], schema)
-        if part.source.rows().collect_schema() != schema or not rows[FILE].is_in(numbers).all():
+    for each, schema in ((found.rows, ROWS), (found.said, SAID)):
+        rows = Columns([each.source], schema)
+        if each.source.rows().collect_schema() != schema or not rows[FILE].is_in(numbers).all():
             raise ValueError("other columns or files")
-    if len(found.said.frame) != found.said.height or not _is_whole(found.rows):
-        raise ValueError("other rows")
-    if not possible(_extremes(found.rows)).all():
-        raise ValueError("not lines of a perflog")
     return found
-
-
-def _is_whole(packed: Packed) -> bool:
-    """Return whether no row and no cell that a row needs is missing, and texts are as in lines."""
-    rows, texts = pl.scan_parquet(io.BytesIO(packed.content)), packed.texts
-    floats = [name for name, each in ROWS.items() if each == pl.Float64]
-    lacks = pl.col(sorted(NEVER_NULL)).is_null().any(), pl.col(floats).is_nan().any()
-    facts = pl.len(), pl.any_horizontal(*lacks).alias("lacks"), pl.col([*texts]).max()
-    height, is_lacking, *last = rows.select(*facts).collect().row(0)
-    ends = zip(texts.values(), last, strict=True)
-    if any(end is not None and len(each) <= end for each, end in ends):
-        return False
-    known = {name: pl.Series(each, dtype=pl.String) for name, each in texts.items()}
-    names = pl.concat([known[name] for name in PLACE]).str.contains(PATH_PART).all()
-    is_text = names and not any(is_odd(each).any() for each in known.values())
-    return height == packed.height and not is_lacking and is_text
-
-
-def _extremes(packed: Packed) -> pl.DataFrame:
-    """Return a few rows that are possible if all are; to look at all takes as long as to parse.
-
-    They have each pair of a variable and a unit, and the least and the greatest of each number.
-    """
-    rows, texts = pl.scan_parquet(io.BytesIO(packed.content)), packed.source.texts
-    rate = pl.when(pl.col(VALUE).is_not_null()).then(1.0).alias(VALUE)
-    pairs = Source(rows.select(*_PAIR, rate).unique(), 0, {name: texts[name] for name in _PAIR})
-    numbers = [name for name in ROWS if name not in texts]
-    least, most = pl.col(numbers).min().name.prefix("least "), pl.col(numbers).max()
-    ends = rows.select(least, most).collect()
-    found = [
-        pl.DataFrame(schema={**ROWS, **SAID}),
-        pairs.rows().collect(),
-        ends.select(*(pl.col(f"least {name}").alias(name) for name in numbers), *_cells(_PAIR)),
-        ends.select(*numbers, *_cells(_PAIR)),
-    ]
-    others = _cells(dict.fromkeys(NEVER_NULL - {TIME}, "x"))
-    return pl.concat(found, how="diagonal").with_columns(pl.col(TIME).fill_null(_ANY), *others)
-
-
-def _cells(texts: Mapping[str, str]) -> list[pl.Expr]:
-    return [pl.lit(text, pl.Categorical()).alias(name) for name, text in texts.items()]
 
 
 def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
@@ -201,7 +134,7 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
             continue
         new = {each.number: numbers[each.path] for each in same}
         is_whole = len(same) == len(stored.files)
-        parts = (stored.rows.source, replace(stored.said.source, frame=stored.said.frame.lazy()))
+        parts = (stored.rows.source, stored.said.source)
         rows, said = (_numbered(each, new, is_whole=is_whole) for each in parts)
         sources.append(rows)
         found = Kept(

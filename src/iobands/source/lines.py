@@ -51,9 +51,8 @@ SAID: Final = {**dict.fromkeys(SPEEDS, pl.String()), **_ORIGIN}
 
 #: The possible rates of a file system, in GiB/s: from a byte a second to 2**60 bytes a second.
 _RATES: Final = (2.0**-30, 2.0**30)
-#: The columns without which there is no row, and the ones among them that name files.
-NEVER_NULL: Final = frozenset({TIME, "system", "partition", "result"})
-PLACE: Final = frozenset({"system", "partition"})
+_NEVER_NULL: Final = frozenset({TIME, "system", "partition", "result"})
+_PLACE: Final = frozenset({"system", "partition"})  # they name files
 #: The sizes of a run, and what is more than any machine has.
 _SIZES: Final = frozenset({"nodes", "tasks", "gib"})
 _MOST: Final = 2**40
@@ -200,7 +199,7 @@ def _parsed(name: str) -> pl.Expr:
 def _possible(name: str) -> pl.Expr:
     """Return the value of a cell, None if it is not a possible value."""
     value, type_ = pl.col(name), FIELD[name].type
-    if name in PLACE:
+    if name in _PLACE:
         return pl.when(value.cast(pl.String).str.contains(PATH_PART)).then(value)
     if type_ == "text":
         return value
@@ -210,7 +209,7 @@ def _possible(name: str) -> pl.Expr:
         value = pl.when(value.is_between(0, _MOST)).then(value)
     if type_ == "number":
         return pl.when(value.is_finite()).then(value)
-    whole = (value == value.floor()) & value.is_between(-_EXACT_BELOW, _EXACT_BELOW, closed="none")
+    whole = (value == value.floor()) & (value.abs() < _EXACT_BELOW)
     return pl.when(whole).then(value).cast(pl.Int64)
 
 
@@ -233,21 +232,16 @@ def possible(rows: pl.DataFrame) -> pl.Series:
     for column in rows.select(pl.col(pl.Categorical, pl.String)).iter_columns():
         texts = column.unique().drop_nulls()
         text = texts.cast(pl.String)
-        if (odd := texts.filter(is_odd(text))).len():
+        if (odd := texts.filter(text.str.contains(_MARKS) | text.is_in([*NULLS]))).len():
             good &= ~column.is_in(odd.implode()).fill_null(value=False)
     return good
-
-
-def is_odd(text: pl.Series) -> pl.Series:
-    """Return which texts no cell of a perflog can have."""
-    return text.str.contains(_MARKS) | text.is_in([*NULLS])
 
 
 def _good(cells: pl.DataFrame, rows: pl.DataFrame) -> pl.Series:
     """Return which rows can be used; `_reason` says why the others cannot."""
     good = rows[VALUE].is_between(*_RATES).fill_null(value=True)
     for name in cells.columns:
-        if name in NEVER_NULL:
+        if name in _NEVER_NULL:
             good &= rows[name].is_not_null()
         elif rows[name].null_count() > cells[name].null_count():
             good &= rows[name].is_not_null() | cells[name].is_null()
@@ -258,7 +252,7 @@ def _good(cells: pl.DataFrame, rows: pl.DataFrame) -> pl.Series:
 
 def _reason(cells: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     for name, cell in cells.items():
-        if cell is None and name in NEVER_NULL:
+        if cell is None and name in _NEVER_NULL:
             return f"{name}: missing"
         if cell is not None and row[name] is None:
             found = number(cell) if name in _SIZES else None
