@@ -14,7 +14,7 @@ SITE = site_of_suite(Path(__file__).resolve().parent.parent)
 PERFLOGS = SITE / "perflogs"
 
 
-def logging(locks: bool, runs: bool) -> list[dict]:
+def logging(locks: bool, runs: bool = True) -> list[dict]:
     """The logging section: short on the screen, full in a file, a perflog row for each variable.
 
     With `locks`, a perflog is locked while a line is added. Only what `runs` checks has a file: who
