@@ -109,6 +109,30 @@ def test_the_budget_counts_the_runs_of_all_series_and_groups(files: SiteFiles) -
     assert site.threshold == Budget(2, 5 * 365).threshold
 
 
+def test_a_system_is_judged_alike_alone_and_among_others(files: SiteFiles) -> None:
+    files.write(daily(levels((60, 1))))
+    others = (levels((60, 1), seed=n) for n in range(30))
+    rows = [
+        row
+        for n, values in enumerate(others)
+        for row in daily(values, system="there", file_system=f"fs{n}")
+    ]
+    write_perflog(files.perflogs, rows, system="there")
+    site, sizes = files.read(), []
+    together = {each.key: each.status.evidence for each in site.series}
+    for system in ("here", "there"):
+        alone = files.read(system=system)
+        sizes.append(len(alone.series))
+        for each in alone.series:
+            evidence, among = each.status.evidence, together[each.key]
+            assert evidence and among
+            assert evidence.threshold == among.threshold
+            assert (evidence.down == among.down).all()
+    assert sizes == [1, 30]
+    here, there = (files.read(system=each).threshold for each in ("here", "there"))
+    assert here == 9 < there == site.threshold == Budget(1, 31 * 365).threshold
+
+
 def test_what_is_not_there_and_what_is_damaged(files: SiteFiles, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         SiteFiles(tmp_path / "elsewhere").read()

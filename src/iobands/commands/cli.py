@@ -73,7 +73,7 @@ _AS_OF: Final = (
     "Show what was known then, without later runs and actions: at the end of a date, at a time, "
     "in UTC unless it has an offset, or an age such as 7d. [default: now]"
 )
-_ALARMS: Final = "False alarms a year to accept, over all series together."
+_ALARMS: Final = "False alarms a year to accept, over all series of a system together."
 
 SeriesArgument = Annotated[
     list[str], typer.Argument(metavar="SERIES", callback=_not_empty, help=_SERIES)

@@ -50,14 +50,14 @@ def of_the_day(
     series: Sequence[Series],
     covered: frozenset[SeriesKey],
     unfit: frozenset[SeriesKey],
-    budget: Budget,
+    budgets: Mapping[str, Budget],
 ) -> list[Alert]:
     """Return the alerts that concern today alone; low runs in `covered` have another alert.
 
     The checks of `unfit` were stopped by an obstacle, which is their alert.
     """
     return [
-        *_watched(series, budget),
+        *_watched(series, budgets),
         *_missing(series, unfit),
         *_transients(series, covered),
         *_collapsed(series, covered),
@@ -112,7 +112,7 @@ def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:
         yield Alert(Severity.FAILED, each.name, since=each.when, reason=reason, system=each.system)
 
 
-def _watched(series: Sequence[Series], budget: Budget) -> Iterator[Alert]:
+def _watched(series: Sequence[Series], budgets: Mapping[str, Budget]) -> Iterator[Alert]:
     for each in series:
         found = each.status.evidence and each.status.evidence.suspicion
         if found and each.status.state is State.WATCH:
@@ -124,7 +124,7 @@ def _watched(series: Sequence[Series], budget: Budget) -> Iterator[Alert]:
                 since_low=found.since,
                 since_high=found.since,
                 score=found.score,
-                certainty=certainty(found.score, budget),
+                certainty=certainty(found.score, budgets[each.key.system]),
             )
 
 

@@ -76,11 +76,11 @@ def group_drops(
     groups: tuple[Group, ...],
     detections: Mapping[SeriesKey, Detection],
     histories: Mapping[SeriesKey, History],
-    months: Months,
+    months: Mapping[str, Months],
 ) -> tuple[GroupDrop, ...]:
     """Return the drops of groups, past ones included, as far as series in them can be judged.
 
-    A session is judged by what was known at the beginning of its month.
+    A session is judged by what was known of its system at the beginning of its month.
     """
     able = {
         key: (GroupMember(each.routine_chart, histories[key].sessions[each.rows]), each.times)
@@ -97,7 +97,8 @@ def group_drops(
         numbers, times = (np.concatenate(each)[::-1] for each in zip(*runs, strict=True))
         begins = np.full(1 + numbers.max(), _NEVER)
         begins[numbers] = times  # the time of the first run of the first series counts
-        for change in group_changes(members, months.of(begins[~np.isnat(begins)])):
+        known = months[group[0].system].of(begins[~np.isnat(begins)])
+        for change in group_changes(members, known):
             since = min(
                 times[np.searchsorted(numbers, change.onset)]
                 for numbers, times in (runs[place] for place in change.ratios)

@@ -273,9 +273,18 @@ class _Check:
         return np.array([np.searchsorted(failures, begins), np.searchsorted(self.times, begins)])
 
 
-def flaky_of(series: Collection[tuple[Series, Bands]], months: Months) -> list[Happening]:
-    """Return when checks were flaky, by what was known of all checks in each month."""
-    checks = _checks(series)
+def flaky_of(
+    series: Collection[tuple[Series, Bands]], months: Mapping[str, Months]
+) -> list[Happening]:
+    """Return when checks were flaky, by what was known of all checks of a system in each month."""
+    found: list[Happening] = []
+    for system, known in months.items():
+        mine = [each for each in series if each[0].key.system == system]
+        found += _flaky_in(_checks(mine), known)
+    return found
+
+
+def _flaky_in(checks: Sequence[_Check], months: Months) -> list[Happening]:
     totals = sum((check.before(months.since) for check in checks), np.zeros((2, len(months.since))))
     found: list[Happening] = []
     for check in checks:

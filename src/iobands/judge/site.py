@@ -65,8 +65,6 @@ _NEVER: Final = np.datetime64(0, "ns")
 _GOES_ON: Final = np.timedelta64(90, "D")
 # One series in this many is judged anew after a session.
 _SAMPLED: Final = 50
-# A system and a file system; None stands for file systems without runs.
-_Place = tuple[str, str | None] | None
 
 
 @dataclass(frozen=True)
@@ -123,23 +121,23 @@ def judge(
 ) -> JudgedSite:
     """Judge a site.
 
-    `false_alarms` is the budget of false alarms a year, all series together. `clock` says what is
-    wrong with the clock that gave the time. With `with_power` the power of each series is computed,
-    which is slow. What follows from an earlier judgement's `memory` costs less. A part that cannot
-    be judged becomes an alert, and the rest is judged.
+    `false_alarms` is the budget of false alarms a year of each system, all its series together.
+    `clock` says what is wrong with the clock that gave the time. With `with_power` the power of
+    each series is computed, which is slow. What follows from an earlier judgement's `memory` costs
+    less. A part that cannot be judged becomes an alert, and the rest is judged.
     """
     now, attempts, stage = known.now, Attempts([*known.problems]), Stage(known)
     groups = _groups(stage.measured)
-    months = _months(known.histories, attempts, false_alarms)
-    budget = months[None].budgets[-1] if len(months[None].since) else Budget(false_alarms)
-    judged = judged_series(stage, months, memory, with_power=with_power)
+    months, of_places = _months(known.histories, attempts, false_alarms)
+    budgets = {name: each.budgets[-1] for name, each in months.items() if each.budgets}
+    judged = judged_series(stage, of_places, memory, with_power=with_power)
     kept = {key: each for key, each in judged.items() if key not in stage.gone}
     series = [each.series for each in kept.values()]
     detections = {key: each.detection for key, each in kept.items() if each.detection}
-    work = partial(group_drops, groups, detections, known.histories, months[None])
+    work = partial(group_drops, groups, detections, known.histories, months)
     drops = attempts.of("groups", work, ())
     checked = [(each.series, each.bands) for each in kept.values()]
-    flaky = attempts.of("flaky checks", partial(flaky_of, checked, months[None]), [])
+    flaky = attempts.of("flaky checks", partial(flaky_of, checked, months), [])
     transient = {key: each.transient for key, each in kept.items() if each.series.shares_causes}
     incidents = attempts.of("incidents", partial(incidents_of, transient, now), ())
     stopped = stage.obstacles
@@ -150,7 +148,7 @@ def judge(
     peer_actions = actions_on_peers(places, known.logs)
     unfit = frozenset(key for each in stopped for key in each.keys)
     numbered: list[Alert] = []
-    for system in _systems(stage, kept, budget, places, false_alarms):
+    for system in _systems(stage, kept, budgets, places, false_alarms):
         fold_forward = partial(_alerts_of, known, system, drops, incidents, flaky)
         numbered += attempts.of(f"alerts of {system.name}", fold_forward, [])
     series, numbered = with_states(series, numbered)
@@ -160,7 +158,7 @@ def judge(
     alerts = ordered(
         [
             *changed,
-            *of_the_day(series, covered, unfit, budget),
+            *of_the_day(series, covered, unfit, budgets),
             *_of_site(known, stage, series, stopped, clock),
             *of_unread(known.rejected),
             *(Alert(Severity.FAILED, about, reason=why) for about, why in attempts.problems),
@@ -172,8 +170,8 @@ def judge(
         now=now,
         series=tuple(series),
         ledger=ledger_of(numbered, series, acted),
-        false_alarms_a_year=budget.false_alarms_a_year,
-        threshold=budget.threshold,
+        false_alarms_a_year=false_alarms,
+        threshold=max(each.threshold for each in (*budgets.values(), Budget(false_alarms))),
         samples=known.samples.values,
         speeds=known.samples.speeds,
         alerts=alerts,
@@ -251,7 +249,7 @@ def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
 def _systems(
     stage: Stage,
     judged: Mapping[SeriesKey, Judged],
-    budget: Budget,
+    budgets: Mapping[str, Budget],
     places: Sequence[Place],
     false_alarms: float,
 ) -> Iterator[System]:
@@ -265,7 +263,7 @@ def _systems(
             {slug(key): key for key in stage.gone if key.system == name},
             [each for each in places if each.system == name],
             in_force(known.logs[name].actions, known.now) if name in known.logs else (),
-            budget,
+            budgets.get(name, Budget(false_alarms)),
             false_alarms,
             records,
         )
@@ -310,29 +308,35 @@ def _of_clock(
 
 def _months(
     histories: Mapping[SeriesKey, History], attempts: Attempts, false_alarms: float
-) -> dict[_Place, Months]:
-    """Return what was known of each file system at the beginning of each month."""
-    routine = {key: each.routine for key, each in histories.items()}
-    since = months_of(each.times for each in routine.values())
-    none = [Prior()] * len(since)
-    budgets = _budgets(routine, since, false_alarms)
-    found: dict[_Place, Months] = {None: Months(since, budgets, none)}
-    series: defaultdict[_Place, list[Measured]] = defaultdict(list)
+) -> tuple[dict[str, Months], dict[tuple[str, str | None], Months]]:
+    """Return what was known of each system, and of each file system, each month.
+
+    A system is judged by itself, so that it is judged alike alone and among others.
+    """
+    series: defaultdict[str, dict[SeriesKey, History]] = defaultdict(dict)
     for key, each in histories.items():
-        runs = Measured(each.times, np.log(each.values), each.asked)
-        series[key.system, key.file_system].append(runs)
-    for place, every in series.items():
-        priors = attempts.of("priors", partial(priors_of, every, since), none)
-        found[place] = Months(since, budgets, priors)
-    return found
+        series[key.system][key] = each
+    systems, places = {}, {}
+    for system, mine in series.items():
+        routine = {key: each.routine for key, each in mine.items()}
+        since = months_of(each.times for each in routine.values())
+        budgets, none = _budgets(routine, since, false_alarms), [Prior()] * len(since)
+        systems[system] = Months(since, budgets, none)
+        runs: defaultdict[str | None, list[Measured]] = defaultdict(list)
+        for key, each in mine.items():
+            runs[key.file_system].append(Measured(each.times, np.log(each.values), each.asked))
+        for file_system, every in runs.items():
+            priors = attempts.of("priors", partial(priors_of, every, since), none)
+            places[system, file_system] = Months(since, budgets, priors)
+    return systems, places
 
 
 def _budgets(
     histories: Mapping[SeriesKey, History], since: Times, false_alarms: float
 ) -> list[Budget]:
-    """Return the budget of false alarms at each of `since`, of all series and groups.
+    """Return the budget of false alarms at each of `since`, of a system's series and groups.
 
-    Series count that ran in the 90 days before the site's newest run at that time. A group runs as
+    Series count that ran in the 90 days before the newest run at that time. A group runs as
     often as its most frequent series.
     """
     known = {key: np.searchsorted(each.times, since) for key, each in histories.items()}

@@ -214,15 +214,15 @@ class Judged:
 
 def judged_series(
     stage: Stage,
-    months: Mapping[tuple[str, str | None] | None, Months],
+    months: Mapping[tuple[str, str | None], Months],
     memory: Mapping[SeriesKey, Remembered],
     *,
     with_power: bool,
 ) -> dict[SeriesKey, Judged]:
     """Return every series with its status, which says if it could not be judged.
 
-    `months` has what was known of each system and file system; under None, of one without runs.
-    What the judge has in `memory` is not detected again.
+    `months` has what was known of each system and file system. What the judge has in `memory` is
+    not detected again.
     """
     known, labelled = stage.known, labels(stage.keys)
     found = {}
@@ -238,7 +238,7 @@ def judged_series(
         normal, detection = nothing_known(len(history)), None
         if len(history):
             try:
-                of_place = months.get((key.system, key.file_system), months[None])
+                of_place = months[key.system, key.file_system]
                 published = bands.band_for(matched(key, history.newest), history.last)
                 detection = detect(
                     history,

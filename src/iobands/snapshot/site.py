@@ -63,7 +63,8 @@ class Snapshot:
 
     `alerts` are the open ones, the worst first, `past` the ended ones, and `ledger` has both. An
     alert needs the evidence `threshold`, in nats (natural logarithms of a likelihood ratio), so
-    that all series together raise `false_alarms_a_year`. `skipped` are checks without a series that
+    that all series of a system together raise `false_alarms_a_year`; it is the largest of several
+    systems'. `skipped` are checks without a series that
     were skipped for a reason, such as a program that is not installed. `superseded` names series
     that are no longer expected, because their check now runs at another scale. `retired` are series
     that a person retired, and `future` are samples dated in the future; neither is judged.

@@ -67,7 +67,7 @@ _HALF: Final = 1.349
 
 @dataclass(frozen=True)
 class Budget:
-    """The false-alarm budget of a site; `runs_a_year` is of all series and groups together."""
+    """The false-alarm budget of a system; `runs_a_year` is of all its series and groups."""
 
     false_alarms_a_year: float = 1.0
     runs_a_year: float = 365.0
@@ -83,7 +83,7 @@ class Budget:
         return max(DEGRADED, math.ceil(exact * _QUARTERS) / _QUARTERS)
 
     def years_to_false_alarm(self, score: float) -> float:
-        """Return the mean number of years between false alarms of `score` on this site."""
+        """Return the mean number of years between false alarms of `score` on this system."""
         return runs_between_false_alarms(score) / max(self.runs_a_year, 1.0)
 
 
@@ -93,7 +93,7 @@ def runs_between_false_alarms(threshold: float) -> float:
 
 
 def threshold_for(false_alarms_a_year: float, runs_a_year: float) -> float:
-    """Return the threshold that keeps a whole site within its false alarms a year.
+    """Return the threshold that keeps a whole system within its false alarms a year.
 
     Both numbers are of all its series and groups together.
     """
