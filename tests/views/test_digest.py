@@ -310,6 +310,15 @@ def test_a_ratio_has_its_interval_in_its_row(tmp_path: Path) -> None:
     assert len([row for row in found.splitlines() if "fpp ratio_" in row]) == 2
 
 
+def test_a_ratio_has_a_sign_for_its_unit(tmp_path: Path) -> None:
+    of_case = {"case": "cray-hdf5-dump", "perf_unit": "1", "perf_var": "write_ratio"}
+    write_perflog(tmp_path / "perflogs", daily([0.5, 2.25], **of_case))
+    site = look(tmp_path)
+    said = explanation(site, site.series[0], runs=2)
+    assert "\nNewest       2.25 × at 20 Nov 2026 19:30: no band\n" in said
+    assert "\n  19 Nov 2026 19:30   0.5 ×  no band" in said
+
+
 def test_rejected_lines(site: Snapshot, tmp_path: Path) -> None:
     few, every = text(site), text(site, rejected=True)
     said = "is not a finite number"

@@ -196,7 +196,7 @@ def _print_again(site: Snapshot, measured: Sequence[Ask]) -> None:
     for each in site.series:
         status = each.status
         if each.name in names and status.value is not None:
-            value = f"{figure(status.value)} {each.key.unit}"
+            value = f"{figure(status.value)} {each.key.symbol}"
             says = status.verdict if status.state is State.HEALTHY else status.state.value
             lines.append(f"Measured again: {each.label}, {value}: {says}")
     cli.say(*lines)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Final
 
-from iobands.model.fields import SERIES_FIELDS, VARIABLE_UNITS
+from iobands.model.fields import RATIO_UNIT, SERIES_FIELDS, VARIABLE_UNITS
 from iobands.model.files import FileError
 
 # The fields that a label adds to file system, pattern and variable if series differ in them.
@@ -52,6 +52,11 @@ class SeriesKey:
     def unit(self) -> str:
         """The unit of the values."""
         return VARIABLE_UNITS[self.variable]
+
+    @property
+    def symbol(self) -> str:
+        """What a text has behind a value: its unit, or × for a ratio."""
+        return "×" if self.unit == RATIO_UNIT else self.unit
 
     def fields(self) -> dict[str, object]:
         """Return the series fields and `variable`, as `Bands.band_for` takes them."""

@@ -78,8 +78,8 @@ class Member:
 
     @property
     def unit(self) -> str:
-        """The unit of the series."""
-        return self.series.key.unit
+        """The unit of the series, as texts have it."""
+        return self.series.key.symbol
 
 
 @dataclass(frozen=True)

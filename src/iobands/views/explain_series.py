@@ -187,8 +187,9 @@ def _newest(site: Snapshot, series: Series, number: int) -> Iterator[str]:
     jobs = site.samples["jobid"][series.rows[newest]].to_list()
     values = series.history.values[newest]
     runs = zip(series.history.times[newest], values, verdicts, jobs, strict=True)
+    unit = series.key.symbol
     rows = [
-        (snapshot.moment(when), f"{figure(value)} {series.key.unit}", snapshot.VERDICTS[code], job)
+        (snapshot.moment(when), f"{figure(value)} {unit}", snapshot.VERDICTS[code], job)
         for when, value, code, job in runs
     ]
     rows += [(each.when, "-", missed_text(each), None) for each in series.missing[newest]]
@@ -221,7 +222,7 @@ def _others_moved(
 
 def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     """Yield the facts about a series; an empty heading continues the one before."""
-    status, unit, evidence = series.status, series.key.unit, series.status.evidence
+    status, unit, evidence = series.status, series.key.symbol, series.status.evidence
     for alert in site.alerts_on(series.key):
         if not (status.is_low_once and alert.subject == series.label and not alert.reason):
             yield "Alert", _alert(site, alert)

@@ -155,7 +155,7 @@ def _draw_values(axes: Axes, series: Series, now: datetime) -> None:
         xlim=(date2num(first - margin), date2num(end + margin)),
         ylim=(0, 1.12 * max(*tops, float(np.nanmax(history.values)), 0.0)),
         xlabel="time (UTC)",
-        ylabel=f"{series.key.variable} in {series.key.unit}",
+        ylabel=f"{series.key.variable} in {series.key.symbol}",
     )
     _draw_changes(axes, evidence.changes if evidence else (), last)
     locator = AutoDateLocator(minticks=3, maxticks=9)

@@ -343,7 +343,7 @@ def _settings(each: Advised, key: SeriesKey) -> str:
         for name in (snapshot.FILE_SYSTEM, *snapshot.SETTINGS)
         if getattr(key, name) is not None
     ]
-    return f"{', '.join(settings)}: {figure(each.medians[key])} {key.unit}"
+    return f"{', '.join(settings)}: {figure(each.medians[key])} {key.symbol}"
 
 
 def _setting(name: str) -> str:
@@ -468,8 +468,8 @@ def _row_of_today(name: str, series: snapshot.Series, today: str) -> tuple[str, 
         name,
         str(key.file_system),
         _direction(key.variable),
-        f"{_interval((band.lower_quartile, band.upper_quartile))} {key.unit}" if band else "–",
-        f"{figure(value or 0)} {key.unit}",
+        f"{_interval((band.lower_quartile, band.upper_quartile))} {key.symbol}" if band else "–",
+        f"{figure(value or 0)} {key.symbol}",
         today,
     )
 

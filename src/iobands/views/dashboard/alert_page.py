@@ -103,7 +103,7 @@ def _of_other(series: Series, frame: Frame) -> _Picture:
     times, values = frame.shown(series.history)
     before = values[times < frame.since]
     level = float(np.median(before)) if len(before) else None
-    says = "no run before" if level is None else f"{figure(level)} {series.key.unit} before"
+    says = "no run before" if level is None else f"{figure(level)} {series.key.symbol} before"
     return _of_series(series, frame, says, (level, None))
 
 

@@ -175,7 +175,8 @@ def _series(series: Series, site: Snapshot) -> dict[str, object]:
         "job": job_id(key),
         "label": series.label,
         "fields": {name: snapshot.value_of(key, name) for name in fields},
-        **picked(key, "variable", "unit"),
+        **picked(key, "variable"),
+        "unit": key.symbol,
         **picked(status, "state", "verdict", "runs", "when"),
         "effect": series.in_effect.brief(),
         "says": state_text(status, quiet),
@@ -261,7 +262,8 @@ def about_cluster(
     for series in site.series:
         if rate := _rate(name, f"{href}index.html#/series/{series_id(series.key)}", series, site):
             key = series.key
-            rates[f"{key.tool} {key.pattern} {key.interface} {key.variable}", key.unit].append(rate)
+            job = f"{key.tool} {key.pattern} {key.interface} {key.variable}"
+            rates[job, key.symbol].append(rate)
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     return Cluster(
         name,

@@ -277,7 +277,7 @@ def _change(site: Snapshot, series: Series, change: Change) -> dict[str, object]
         "since_low": change.began if is_slide else change.since_low,
         "since_high": change.began if is_slide else change.since_high,
         "label": change_text(change, change.size),
-        "says": f"{size_of(site, change, series.key.unit)}; {raised_of(site, change)}",
+        "says": f"{size_of(site, change, series.key.symbol)}; {raised_of(site, change)}",
     }
 
 
