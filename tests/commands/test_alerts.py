@@ -401,22 +401,6 @@ def test_commands_about_an_alert_of_one_system_name_it(two_systems: Path) -> Non
     assert "it is over; see `iobands explain 1 --system here`" in said
 
 
-def test_what_a_store_shows_is_explained_from_it_and_acted_on_at_the_site(
-    two_systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(two_systems)
-    store = str(tmp_path / "store")
-    assert call("push", "--store", store)[0] == 0
-    monkeypatch.chdir("/")  # where no site is
-    _, said = call("status", "--store", store, "--system", "here")
-    step = said.partition("Next step:")[2].partition("\n\n")[0].replace("\\\n", "")
-    assert step.split() == ["iobands", "explain", "1", "--store", store, "--system", "here"]
-    status, said = call(*step.split()[1:])
-    assert status == 0
-    assert "What to type next in the directory of the site\n" in said
-    assert "iobands acknowledge 1 --system here --reason TEXT" in said
-
-
 def test_the_past_is_explained_as_it_was_and_not_acted_on(two_systems: Path) -> None:
     site, then = ("--site", str(two_systems)), datetime.now(timezone.utc) - timedelta(days=2)
     day = f"{then:%Y-%m-%d}"

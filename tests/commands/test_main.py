@@ -176,7 +176,8 @@ def test_a_missing_sample_is_unknown(tmp_path: Path, iobands: Command) -> None:
 def test_no_perflogs(tmp_path: Path, iobands: Command) -> None:
     done = iobands("status")
     assert (done.returncode, done.stdout) == (3, "")
-    outside = "IOBANDS UNKNOWN: not in the directory of a site: cd into it, or give --site DIR\n"
+    remedy = "cd into it, or give --site DIR or --store URL"
+    outside = f"IOBANDS UNKNOWN: not in the directory of a site: {remedy}\n"
     assert done.stderr == outside
     assert iobands("compare", "transport").stderr == outside
     (tmp_path / "config" / "systems").mkdir(parents=True)

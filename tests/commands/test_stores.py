@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 from iobands.commands import export
+from iobands.source.demo import write_demo
 from iobands.source.push import open_store
 from iobands.source.store import read_stored
 from iobands.views.dashboard.write import directory_of
@@ -56,6 +57,23 @@ def test_a_cluster_pushes_and_anybody_reads(iobands, tmp_path):
     read = iobands("status", "--store", f"{tmp_path}/copy", "--format", "json")
     of_store = iobands("status", "--store", f"{tmp_path}/store", "--format", "json")
     assert without_time(read.stdout) == without_time(of_store.stdout)
+
+
+def test_what_is_said_of_alerts_does_not_show_where_the_samples_lie(iobands, tmp_path):
+    cluster, store = tmp_path / "cluster", f"{tmp_path}/store"
+    write_demo(cluster, datetime(2026, 6, 1, 12, tzinfo=timezone.utc))
+    for root in (cluster, site(tmp_path / "other")):
+        assert iobands("push", "--store", store, cwd=root).returncode == 0
+    read = ("--store", store, "--system", "made-up-site", "--as-of", "2026-06-01")
+    for words in (
+        ("status",),
+        ("status", "--all"),
+        ("explain", "2"),
+        ("explain", "3"),
+        ("alerts",),
+    ):
+        said = iobands(*words, "--as-of", "2026-06-01", cwd=cluster).stdout
+        assert iobands(*words, *read).stdout == said != ""
 
 
 def test_a_store_beside_the_site_is_one_by_whatever_name_from_wherever(iobands, tmp_path):

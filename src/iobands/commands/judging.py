@@ -109,10 +109,9 @@ def source_of(options: cli.SiteOptions) -> str:
 def _judged_of_store(known: Known, options: cli.SiteOptions, *, with_power: bool) -> JudgedSite:
     """Judge what a store knows, and keep the judge's memory in the user's cache if possible."""
     work = partial(judge, known, false_alarms=options.false_alarms, with_power=with_power)
-    systems, source = sorted({key.system for key in known.histories}), source_of(options)
     if options.as_of:
-        found = _of_the_past(work())
-        return replace(found, snapshot=replace(found.snapshot, store=source))
+        return _of_the_past(work())
+    systems, source = sorted({key.system for key in known.histories}), source_of(options)
     place = user_cache(source, systems, options.false_alarms)
     memory = read_memory(place)
     found = checked(work(memory=memory), work)
@@ -121,7 +120,7 @@ def _judged_of_store(known: Known, options: cli.SiteOptions, *, with_power: bool
     }:
         with suppress(OSError):
             write_memory(place, found.memory)
-    return replace(found, snapshot=replace(found.snapshot, store=source))
+    return found
 
 
 def _moment(options: cli.SiteOptions) -> tuple[datetime, bool]:
@@ -135,7 +134,8 @@ def _perflogs_of(options: cli.SiteOptions) -> Path:
     """Return where the perflogs are; end with a message outside of a site's directory."""
     found, is_given = options.perflogs_directory, options.perflogs or options.root
     if not (is_given or found.is_dir() or cli.find_root(Path.cwd())):
-        raise cli.failure("not in the directory of a site: cd into it, or give --site DIR")
+        here = "not in the directory of a site"
+        raise cli.failure(f"{here}: cd into it, or give --site DIR or --store URL")
     return found
 
 
@@ -153,7 +153,10 @@ def known_of(options: cli.SiteOptions, *, keeps: bool = False) -> Known:
             names = ", ".join(systems)
             problem = f"the store has {len(sites)} sites; choose with --system: {names}"
             raise cli.failure(f"{source_of(options)}: {problem}")
-        return read_stored(store, systems, now=now, system=options.system, as_of=is_past)
+        known = read_stored(store, systems, now=now, system=options.system, as_of=is_past)
+    # a site of one system has no other, whatever else the store has
+    has_others = any(options.system in each for each in sites if len(each) > 1)
+    return known if has_others else replace(known, system=None)
 
 
 def samples_from(options: cli.SiteOptions) -> Samples:

@@ -106,9 +106,7 @@ class Snapshot:
     planned: tuple[Ask, ...] = ()
     unpushed: str | None = None
     is_public: bool = False
-    # What the reader asked for, and so no part of the typed state: a store, without its password,
-    # one system, a time in the past.
-    store: str | None = field(default=None, compare=False)
+    # What the reader asked for, and so no part of the typed state: one system, a time in the past.
     only: str | None = field(default=None, compare=False)
     is_past: bool = field(default=False, compare=False)
 
@@ -228,7 +226,6 @@ _INSTEAD: Final[Mapping[type, Mapping[str, Any]]] = {
         "speeds": pl.DataFrame.clear,
         "clock": None,
         "unpushed": None,
-        "store": None,
         "is_public": True,
     },
     Status: {

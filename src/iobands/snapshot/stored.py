@@ -39,7 +39,6 @@ _hints_of: Final = cache(get_type_hints)
 _EMPTY: Final = {
     "samples": Columns([], {}),
     "speeds": pl.DataFrame(),
-    "store": None,
     "only": None,
     "is_past": False,
 }

@@ -158,9 +158,7 @@ def command_on(alert: Alert, site: Snapshot, command: str, options: str = "") ->
     alike = {e.system for e in (*site.alerts, *site.past) if e.number == alert.number}
     is_shared = alert.number is not None and len(alike) > 1 and not site.only
     system = f"--system {shlex.quote(alert.system)}" if is_shared else ""
-    view = writing.view_options(site, acts=command != "explain")
-    options = " ".join(filter(None, (system, view, options)))
-    return writing.command_text(command, alert.name, options)
+    return writing.command_text(command, alert.name, system, writing.view_options(site), options)
 
 
 def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:

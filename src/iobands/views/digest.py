@@ -163,7 +163,7 @@ def _notes(site: Snapshot, width: int, *, every: bool, rejected: bool) -> Iterat
 
 def _rest(site: Snapshot, command: str = SHOW_ALL) -> str:
     """Return the command that shows the rest, of the same systems and time."""
-    return " ".join(filter(None, (command, writing.view_options(site))))
+    return f"{command} {writing.view_options(site)}".rstrip()
 
 
 def _more(number: int, rest: str, shown: int, *, is_cut: bool = False) -> str:

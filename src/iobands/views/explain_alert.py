@@ -169,7 +169,7 @@ def of_alert(site: Snapshot, alert: Alert, *, every: bool = False) -> Iterator[s
     if story.advice:
         yield from ("", f"Next step: {story.advice}")
     if story.commands:
-        yield from ("", f"What to type next{' in the directory of the site' if site.store else ''}")
+        yield from ("", "What to type next")
         width = max(len(command) for command, _ in story.commands)
         yield from (f"  {command:{width}}  {what}" for command, what in story.commands)
     yield from ("", *story.confirm) if story.confirm else ()
@@ -319,8 +319,7 @@ def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
     place = place_of(alert, site)
     if place and alert.peer:
         nodes = " --nodes" if place.kind == snapshot.NODE else ""
-        command = " ".join(filter(None, (f"iobands targets{nodes}", writing.view_options(site))))
-        yield f"All {place.name}: {command}"
+        yield f"All {place.name}: iobands targets{nodes} {writing.view_options(site)}".rstrip()
         yield from confirmation(place, alert.peer.name.name)
 
 

@@ -48,14 +48,12 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
     yield Remark("Maintenance", maintenance_lines(site))
     if site.future:
         first, newest = site.future[0], site.future[-1]
-        options = f"--at {first.when:%Y-%m-%dT%H:%M:%SZ} --reason TEXT"
-        options = " ".join(filter(None, (writing.view_options(site, acts=True), options)))
+        options = (writing.view_options(site), f"--at {first.when:%Y-%m-%dT%H:%M:%SZ}")
+        discard = writing.command_text("discard", first.label, *options, "--reason TEXT")
         yield Remark(
             "Set aside: dated in the future by a wrong clock",
             [f"{plural(len(site.future), 'sample')}, the newest at {time_text(newest.when)}"],
-            after=[
-                f"To discard the first: {writing.command_text('discard', first.label, options)}"
-            ],
+            after=[f"To discard the first: {discard}"],
         )
     new = dict.fromkeys(
         epoch_text(each.epoch)

@@ -207,10 +207,10 @@ def nearest(names: Sequence[str], wanted: str, most: int = _MOST_NAMES) -> str:
     return "".join(f"\n  {line}" for line in (*shown, *rest))
 
 
-def command_text(command: str, name: str, options: str = "") -> str:
+def command_text(command: str, name: str, *options: str) -> str:
     """Return a command about a series or an alert, quoted so that it can be pasted in a shell."""
     quoted = shlex.quote(printable(name))
-    words = [options, "--", quoted] if quoted.startswith(("-", "'-")) else [quoted, options]
+    words = [*options, "--", quoted] if quoted.startswith(("-", "'-")) else [quoted, *options]
     return " ".join(filter(None, ["iobands", command, *words]))
 
 
@@ -221,16 +221,12 @@ def at_system(said: str, system: str, site: Snapshot) -> str:
     return f"{said} system={system}" if several and system and not is_named else said
 
 
-def view_options(site: Snapshot, *, acts: bool = False) -> str:
-    """Return the options with which another command is about the same systems and time.
-
-    One that `acts` is called at the site, now.
-    """
-    store = f"--store {shlex.quote(site.store)}" if site.store and not acts else ""
+def view_options(site: Snapshot) -> str:
+    """Return the options with which another command is about the same systems and time."""
     system = f"--system {shlex.quote(site.only)}" if site.only else ""
     day, time = f"{site.now:%Y-%m-%d}", f"{site.now:%H:%M:%S}"
     when = f"--as-of {day if time == _LAST_SECOND else f'{day}T{time}Z'}"
-    return " ".join(filter(None, (store, system, when if site.is_past else "")))
+    return " ".join(filter(None, (system, when if site.is_past else "")))
 
 
 def state_text(status: snapshot.Status, is_quiet: bool) -> str:
