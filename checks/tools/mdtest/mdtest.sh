@@ -39,7 +39,7 @@ require_seed() {
     fi
 }
 
-# phase NAME REPEAT OPTION...: marks the beginning of the phase in the output, and its number of files.
+# phase NAME REPEAT OPTION...: marks where the phase begins in the output, and its number of files.
 phase() {
     echo "== phase $1 $2"
     shift 2

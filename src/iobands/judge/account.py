@@ -39,6 +39,7 @@ from iobands.snapshot import (
     Shift,
     ShiftVerdict,
     Snapshot,
+    day_and_time,
     in_utc,
 )
 
@@ -223,8 +224,7 @@ def _compared(site: Snapshot, series: Series, bands: Bands, held: Held) -> tuple
     history = series.history
     begin, end = in_utc(held.begin), in_utc(held.end)
     purposes = site.samples["purpose"].cast(pl.String).to_numpy()[series.rows]
-    usable = history.passed | history.too_slow
-    usable &= ~np.isin(purposes, _BIASED) & ~left_out(history, bands)
+    usable = history.counted & ~np.isin(purposes, _BIASED) & ~left_out(history, bands)
     since, until = _epoch_of(series, bands, held)
     times = history.times
     before, after = (times < begin) & usable, (times >= end) & usable
@@ -358,9 +358,7 @@ def _epochs(judged: JudgedSite, held: Held) -> tuple[str, ...]:
         for epoch in each.bands.epochs
         if held.begin < epoch.since <= held.end + _BECAUSE
     )
-    return tuple(
-        dict.fromkeys(f"{each.name}, {each.since.day} {each.since:%b %H:%M} UTC" for each in epochs)
-    )
+    return tuple(dict.fromkeys(f"{each.name}, {day_and_time(each.since)} UTC" for each in epochs))
 
 
 def _beside(site: Snapshot, sides: Sequence[_Side]) -> Iterator[Beside]:

@@ -425,9 +425,8 @@ def _back_by(series: Series, low: datetime, over: datetime) -> datetime:
 
 def _taken(series: Series) -> tuple[Times, Array]:
     """Return the times and values of all its runs, also of those that no longer count."""
-    history = series.history
-    usable = history.passed | history.too_slow
-    return history.times[usable], history.values[usable]
+    history, counted = series.history, series.history.counted
+    return history.times[counted], history.values[counted]
 
 
 def _level(logarithms: Array) -> float | None:

@@ -39,6 +39,7 @@ from iobands.snapshot import (
     Severity,
     State,
     begun,
+    day_and_time,
     ratio_of,
 )
 
@@ -83,7 +84,7 @@ def of_session(last: LastSession, missed: timedelta | None = None) -> list[Alert
     if last.how in {COMPLETED, RUNNING} and not last.reason and not missed:
         return []
     how = f"{last.how}: {last.reason}" if last.reason else last.how
-    reason = f"{how}; it began {last.began.day} {last.began:%b %H:%M} UTC on {last.host}"
+    reason = f"{how}; it began {day_and_time(last.began)} UTC on {last.host}"
     if missed:
         hours = missed / timedelta(hours=1)
         late = f"no session for more than {2 * hours:g} h (scheduled every {hours:g} h)"
@@ -97,8 +98,8 @@ def of_forgotten(actions: Iterable[Action], system: str, now: datetime) -> Itera
         if each.is_forgotten(now):
             reason = (
                 f"{each.action.who} did not end it ({each.action.reason}); it ended by itself on "
-                f"{each.window.end.day} {each.window.end:%b %H:%M} UTC, and runs since then are "
-                f"judged: iobands maintenance end --system {system}"
+                f"{day_and_time(each.window.end)} UTC, and runs since then are judged: "
+                f"iobands maintenance end --system {system}"
             )
             about, since = f"maintenance of {system}", each.window.begin
             yield Alert(Severity.FAILED, about, since=since, reason=reason, system=system)

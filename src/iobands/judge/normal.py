@@ -35,12 +35,8 @@ def comparing(history: History, bands: Bands) -> NDArray[np.bool_]:
 
 
 def judged_rows(history: History, bands: Bands) -> NDArray[np.int_]:
-    """Return the places of the samples that the detector judges, in the order of time.
-
-    Runs that failed because they were too slow count: without them a file system with collapsed
-    rates would look healthy.
-    """
-    return np.flatnonzero(comparing(history, bands) & (history.passed | history.too_slow))
+    """Return the places of the samples that the detector judges, in the order of time."""
+    return np.flatnonzero(comparing(history, bands) & history.counted)
 
 
 def left_out(history: History, bands: Bands) -> NDArray[np.bool_]:

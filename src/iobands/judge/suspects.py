@@ -21,6 +21,7 @@ from iobands.snapshot import (
     Place,
     Series,
     Snapshot,
+    day_and_time,
 )
 
 #: In these patterns each process has files of its own: one run compares all targets and nodes.
@@ -43,7 +44,7 @@ def asks_of(site: Snapshot, runs: Sequence[CheckRun]) -> tuple[Ask, ...]:
         if doubt.kind == UNCERTAIN:
             alerts = [each for each in alerts if each.certainty is not Certainty.CERTAIN]
         about = f"alert {alerts[0].number}" if alerts else "its change"
-        purpose, why = SUSPECT, f"low since {doubt.since.day} {doubt.since:%b %H:%M}"
+        purpose, why = SUSPECT, f"low since {day_and_time(doubt.since)}"
         if doubt.kind == UNCERTAIN:
             why = f"{about} is not certain yet"
         elif doubt.kind == MAYBE_OVER:
@@ -103,7 +104,7 @@ def repeats_of(site: Snapshot, since: datetime, runs: Iterable[CheckRun]) -> tup
         if status.verdict == COLLAPSED and not known:
             found.append((series, REPEAT, "it collapsed"))
         elif doubt and doubt.kind == SUSPECTED and len(down) > 1 and down[-1] > down[-2]:
-            found.append((series, REPEAT, f"low since {doubt.since.day} {doubt.since:%b %H:%M}"))
+            found.append((series, REPEAT, f"low since {day_and_time(doubt.since)}"))
     return _by_check(found, runs)
 
 

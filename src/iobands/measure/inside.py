@@ -34,7 +34,7 @@ from iobands.measure.lock import join, read_holder
 from iobands.measure.perflogs import end_lines, reconcile, require_writable
 from iobands.measure.run_reports import SILENT, report_files
 from iobands.measure.session import close_session, open_session
-from iobands.model import SESSION_ENV, SessionError, mask_others, printable, read_small
+from iobands.model import NO_ACCOUNTS, SESSION_ENV, SessionError, mask_others, printable, read_small
 
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 # `env: NAME` in any style of YAML, also in a damaged file
@@ -46,8 +46,6 @@ _WITH_VALUE: Final = "CEJLMPSTclmnopstux"
 _MEASURE_TIME: Final = ("reframe.frontend.executors.policies", "reframe.core.schedulers.local")
 _ANSWER: Final = 60  # seconds for an answer of Slurm
 _SILENCE: Final = 600  # seconds after which a job that Slurm does not mention is given up
-#: What sacct says where Slurm has no slurmdbd; ReFrame's scheduler `slurm` asks nothing else.
-_NO_ACCOUNTS: Final = "accounting storage is disabled"
 _ENDING: Final = 10  # seconds for either, when this ReFrame was asked to end
 _asked_to_end: list[str] = []
 _Reframe = SimpleNamespace  # mypy knows no types of what it has
@@ -255,7 +253,7 @@ def _lose_patience_with_slurm() -> None:
                     continue
                 job._state = before
                 job.heard = getattr(job, "heard", now)
-                is_mute = _NO_ACCOUNTS in last[0]
+                is_mute = NO_ACCOUNTS in last[0]
                 if now - job.heard < (0 if is_mute else _within(_SILENCE)):
                     continue
                 why = f"{SILENT} {job.jobid} has ended: {last[0]}"

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from iobands.measure.processes import called
 from iobands.measure.reframe import installed_suite
-from iobands.model import FileError, mounts, replace_file
+from iobands.model import NO_ACCOUNTS, FileError, mounts, replace_file
 
 #: What a person has to replace; ReFrame does not start before.
 EDIT: Final = "EDIT"
@@ -40,8 +40,6 @@ _PARALLEL: Final = {
 }
 _STRIPED: Final = frozenset({"lustre", "beegfs"})
 _SECONDS: Final = 20
-#: What sacct says where Slurm has no slurmdbd; ReFrame asks squeue there.
-_NO_ACCOUNTS: Final = "accounting storage is disabled"
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def machine() -> Machine:
     found = next((each for name, each in _SCHEDULERS.items() if name in installed), None)
     scheduler, launcher = found or (None, "mpirun")
     asked = called(("sacct", "--allocations"), _SECONDS) if scheduler == "slurm" else None
-    if asked and _NO_ACCOUNTS in asked.stderr:
+    if asked and NO_ACCOUNTS in asked.stderr:
         scheduler = "squeue"
     return Machine(
         socket.gethostname().partition(".")[0],

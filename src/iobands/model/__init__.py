@@ -100,6 +100,7 @@ from iobands.model.session import (
     INTERRUPTED,
     KILLED,
     LIMIT,
+    NO_ACCOUNTS,
     OK,
     RUNNING,
     SESSION_ENV,

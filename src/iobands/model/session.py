@@ -18,6 +18,8 @@ _GRACE: Final = timedelta(days=1)
 
 #: The environment variable with the identifier of the session.
 SESSION_ENV: Final = "IOBANDS_SESSION"
+#: What sacct says where Slurm has no slurmdbd: there, only squeue knows what became of a job.
+NO_ACCOUNTS: Final = "accounting storage is disabled"
 
 
 class SessionError(Exception):

@@ -136,6 +136,7 @@ from iobands.snapshot.history import (
     State,
     Times,
     Turn,
+    day_and_time,
     days_of,
     exact_moment,
     in_utc,

@@ -51,6 +51,14 @@ class History:
         return len(self.times)
 
     @property
+    def counted(self) -> Flags:
+        """Which samples are judged: of runs that passed, or failed only by being too slow.
+
+        Without the slow ones a file system with collapsed rates would look healthy.
+        """
+        return self.passed | self.too_slow
+
+    @property
     def routine(self) -> History:
         """The samples that no earlier one asked for: the ones that anything is learned from."""
         if not self.asked.any():
@@ -90,6 +98,11 @@ def exact_moment(time: np.datetime64) -> datetime:
 def in_utc(when: datetime) -> np.datetime64:
     """Return `when`, which has an offset, as numpy time in UTC."""
     return np.datetime64(when.astimezone(timezone.utc).replace(tzinfo=None), "ns")
+
+
+def day_and_time(when: datetime) -> str:
+    """Return a time of the last months, such as `21 Nov 01:30`."""
+    return f"{when.day} {when:%b %H:%M}"
 
 
 def moment(time: np.datetime64) -> datetime:
