@@ -109,10 +109,10 @@ class _Commands(TyperGroup):
             said = f"{error}: half upgraded or damaged; {first}see iobands doctor"
             raise cli.failure(said) from error
         except OSError as error:
-            raise cli.failure(_of_system(error)) from error
+            raise cli.failure(_os_error_text(error)) from error
 
 
-def _of_system(error: OSError) -> str:
+def _os_error_text(error: OSError) -> str:
     where = error.filename or "the working directory"
     return f"{where}: {error.strerror}" if error.strerror else str(error)
 
@@ -201,7 +201,7 @@ def entry() -> NoReturn:
     except (typer.Abort, KeyboardInterrupt):
         status = cli.problems(["interrupted"])
     except OSError as error:  # of an option before the command, such as --install-completion
-        status = cli.problems([_of_system(error)])
+        status = cli.problems([_os_error_text(error)])
     except Exception as error:
         if show := getattr(error, "show", None):  # a usage error: click explains it best
             show()
