@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from numpy.typing import NDArray
 
 from iobands.judge.site import read_site
 from iobands.model import VARIABLE_UNITS, FileError, SeriesKey
@@ -88,7 +89,7 @@ def any_of(hint: Any) -> st.SearchStrategy:  # noqa: PLR0911 (one a type)
     if kind in SIMPLE:
         return SIMPLE[kind]
     origin, parts = get_origin(kind), get_args(kind)
-    if origin is np.ndarray:
+    if origin is get_origin(NDArray[np.float64]):
         return st.just(np.empty(0))
     if origin is Literal:
         return st.sampled_from(parts)

@@ -342,7 +342,7 @@ def _bad_days(checks: Collection[_Check]) -> Iterator[np.datetime64]:
     days, numbers = np.unique(every, return_counts=True)
     for day, number in zip(days, numbers, strict=True):
         if number > 1:
-            span = np.array([day, day + 1]).astype("datetime64[ns]")
+            span = np.array([day, day + np.timedelta64(1, "D")]).astype("datetime64[ns]")
             ran = sum(bool(np.diff(np.searchsorted(each.times, span))[0]) for each in checks)
             if number > _TOGETHER * ran:
                 yield day

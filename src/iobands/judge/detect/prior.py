@@ -331,6 +331,7 @@ class Months:
 
 
 _DAY: Final = np.timedelta64(1, "D")
+_MONTH: Final = np.timedelta64(1, "M")
 
 
 def months_of(times: Iterable[Times]) -> Times:
@@ -344,5 +345,5 @@ def months_of(times: Iterable[Times]) -> Times:
         return np.empty(0, "datetime64[ns]")
     first, newest = min(each[0] for each in known), max(each[-1] for each in known)
     begin, end = first.astype("datetime64[M]"), newest.astype("datetime64[M]")
-    months = np.arange(begin + 1, end + 1).astype("datetime64[ns]")
+    months = np.arange(begin + _MONTH, end + _MONTH).astype("datetime64[ns]")
     return np.sort(np.concatenate((np.array([first, first + _DAY]), months)))
