@@ -166,7 +166,7 @@ def test_a_made_up_site_says_so(opened: Open) -> None:
     expect(page.locator(".banner")).to_have_count(0)
     page.evaluate("iobands.site.made_up = true; iobands.showState()")
     expect(page.locator(".banner")).to_contain_text("made-up")
-    assert page.title().startswith("Made up · CRITICAL")
+    assert page.title().startswith("Made up · Compare · CRITICAL")
 
 
 def test_what_cannot_be_judged_is_not_green(opened: Open) -> None:
@@ -195,7 +195,7 @@ def test_the_filter_stays_in_the_address(opened: Open) -> None:
     late = opened("#/?state=sliding")  # which no series is any more
     expect(late.locator("#found")).to_contain_text("0 of 10 series")
     assert late.input_value("#state-filter") == "sliding"
-    late.select_option("#state-filter", label="any state")
+    late.select_option("#state-filter", label="any")
     expect(late.locator("#found")).to_contain_text("10 of 10 series")
 
 
@@ -505,3 +505,29 @@ def test_a_cell_leads_to_a_run_of_its_session_not_to_the_one_before(
 def test_a_series_that_is_gone(opened: Open) -> None:
     main = opened("#/series/0000000000").locator("main")
     expect(main).to_contain_text("No series has this name")
+
+
+def test_each_place_is_named_in_the_title_and_to_a_screen_reader(
+    opened: Open, site: Snapshot
+) -> None:
+    series = site.series[0]
+    key = series_id(series.key)
+    page = opened(f"#/series/{key}")
+    page.wait_for_selector("#about")
+    assert page.title().split(" · ")[0] == series.label
+    assert page.locator("dt").get_by_text(re.compile(r"^$")).count() == 0
+    page.goto(page.url.split("#")[0] + "#/compare?sets=" + key)
+    page.wait_for_selector("#together [role=img]")
+    assert page.title().startswith("Compare · ")
+    assert "table above" in page.locator("#together [role=img]").get_attribute("aria-label")
+    page.goto(page.url.split("#")[0] + "#/")
+    page.wait_for_selector("#state-filter")
+    assert page.title().startswith("CRITICAL · ")
+    expect(page.get_by_role("combobox", name="in state")).to_have_count(1)
+
+
+def test_a_column_in_percent_has_its_unit(opened: Open) -> None:
+    names = ["fullness_percent", "free_spread_percent", "open_close_percent", "interval_days"]
+    assert opened().evaluate("names => names.map(iobands.nameOf)", names) == [
+        "fullness in %", "free spread in %", "time in opens and closes in %", "interval in days",
+    ]  # fmt: skip

@@ -115,9 +115,10 @@
     if (history.baseline) level(history.baseline.since, end, history.baseline.level, "baseline", [2, 3]);
     history.epochs.forEach((epoch) => upright(epoch.since, "soft", [1, 3], epoch.name));
     history.changes.forEach((change) => upright(change.raised, "low", [], change.label));
-    context.strokeStyle = colour("unknown");
-    context.lineWidth = 1.5 * devicePixelRatio;
-    history.missing.forEach(({ when }) => drawMark(context, "cross", x(when), bottom - 7 * devicePixelRatio, 4 * devicePixelRatio));
+    context.fillStyle = colour("bad");
+    context.font = `bold ${14 * devicePixelRatio}px system-ui, sans-serif`;
+    context.textAlign = "center";
+    history.missing.forEach(({ when }) => context.fillText("!", x(when), bottom - 3 * devicePixelRatio));
   });
 
   // The labels of the time axis: the parts of a date that its ticks need.

@@ -103,7 +103,7 @@
     await iobands.ready;
     const histories = await Promise.all(sets.map(runsOf));
     if (iobands.place().settings.sets !== settings.sets) return;
-    const together = element("div", { class: "chart card", role: "img", "aria-label": `${sets.map(labelOf).join("; ")}, against time; the table below has the figures` });
+    const together = element("div", { class: "chart card", role: "img", "aria-label": `${sets.map(labelOf).join("; ")}, against time; the table above has the figures` });
     const time = element("div");
     const table = iobands.table("Table of ratios", iobands.headings(["Set", "Runs", "Quartiles", "Ratio with 95 % interval", "Remove"]),
       element("tbody", {}, sets.map((set, place) => ratioRow(set, place, histories, sets, change))));

@@ -117,11 +117,11 @@
     const search = element("input", { id: "q", type: "search", value: settings.q ?? "", maxlength: "100",
       oninput: () => change({ q: search.value }) });
     const state = element("select", { id: "state-filter", onchange: () => change({ state: state.value }) },
-      element("option", { value: "" }, "any state"),
+      element("option", { value: "" }, "any"),
       states.map((name) => element("option", { value: name, selected: name === settings.state }, name)));
     return element("form", { class: "filter", role: "search", onsubmit: (event) => event.preventDefault() },
       element("label", { for: "q" }, "Show only"), search,
-      element("label", { for: "state-filter" }, "in"), state,
+      element("label", { for: "state-filter" }, "in state"), state,
       element("output", { id: "found", for: "q state-filter" }));
   }
 

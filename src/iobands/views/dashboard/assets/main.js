@@ -13,6 +13,8 @@
       if (here) a.setAttribute("aria-current", "page");
       else a.removeAttribute("aria-current");
     });
+    iobands.page = kind === "compare" ? "Compare" : kind === "series" ? iobands.byId.get(id)?.label : "";
+    iobands.showState();
     iobands.leave?.();
     iobands.leave = null;
     if (kind === "series" && iobands.byId.has(id)) iobands.showSeries(main, id, settings);
@@ -30,7 +32,6 @@
 
   iobands.start = () => {
     const { site } = iobands;
-    iobands.showState();
     setInterval(iobands.showState, HALF_A_MINUTE);
     show();
     const main = document.getElementById("main");
@@ -39,13 +40,13 @@
       scrollTo(0, 0);
       main.focus({ preventScroll: true });
     });
-    // the part of the address after the # is a place, and "main" is none
+    // "main" behind the # would be read as a place
     document.querySelector(".skip").addEventListener("click", (event) => {
       event.preventDefault();
       main.focus();
     });
     document.getElementById("footer").replaceChildren(
       `iobands ${site.version} · GiB is 2`, iobands.element("sup", {}, "30"), " bytes",
-      site.public ? " · without paths, people, nodes and jobs" : "");
+      site.public ? " · without people, nodes, jobs and reasons" : "");
   };
 })();

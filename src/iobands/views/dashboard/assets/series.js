@@ -87,8 +87,9 @@
   const eventList = (history) => iobands.list("events", "What happened", events(history).map(([time, text]) => () =>
     element("li", {}, element("span", { class: "when" }, iobands.day(time)), " ", text)), 12);
 
-  const factList = (heading, facts) => element("div", { class: "card" }, element("h3", {}, heading),
-    element("dl", {}, facts.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)])));
+  // An empty name continues the fact before.
+  const factsAs = (facts) => element("dl", {}, facts.map(([name, text]) => [name && element("dt", {}, name), element("dd", {}, text)]));
+  const factList = (heading, facts) => element("div", { class: "card" }, element("h3", {}, heading), factsAs(facts));
 
   const TECHNICAL = new Set(["Evidence", "Power", "Baseline"]);
   // The facts that are technical, or the others; an empty name continues the one before.
@@ -102,7 +103,7 @@
   function technical(facts) {
     const found = factsOf(facts, true);
     return found.length ? element("details", { class: "card" }, element("summary", {}, "How it is judged"),
-      element("dl", {}, found.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]))) : null;
+      factsAs(found)) : null;
   }
 
   function about(history) {
@@ -312,7 +313,7 @@
       swatch("band-swatch", "lower to upper quartile"), swatch("median-swatch", "median"), swatch("floor-swatch", "floor, hardly ever undercut by a healthy run"),
       swatch("baseline-swatch", "baseline"), swatch("changed-swatch", "change, darker where it may have begun"),
       swatch("raised-swatch", "alert raised"), swatch("epoch-swatch", "epoch begins"),
-      swatch("maintenance", "maintenance"), swatch("incident", "incident"), iobands.key("no data", "×", "run failed"));
+      swatch("maintenance", "maintenance"), swatch("incident", "incident"), iobands.key("run failed", "!", "run failed"));
   }
 
   iobands.showSeries = (main, id, settings) => {

@@ -28,7 +28,7 @@
     const { word, text } = iobands.judgement(site, now);
     const systems = [...new Set(site.series.map((series) => series.fields.system))].join(", ");
     const name = `I/O performance${systems ? ` of ${systems}` : ""}`;
-    document.title = `${site.made_up ? "Made up · " : ""}${nameOf(word)} · ${name}`;
+    document.title = [site.made_up && "Made up", iobands.page, nameOf(word), name].filter(Boolean).join(" · ");
     document.getElementById("home").textContent = name;
     const when = site.past ? "as it was known then" : "when this page was made";
     const session = site.session

@@ -35,12 +35,12 @@ iobands.element = function element(name, attributes = {}, ...children) {
   const NAMES = {
     jobid: "job", job_nodelist: "nodes", environ: "environment", hints: "hint preset", gib: "volume in GiB",
     hints_in_effect: "hints in effect", stripe_count_asked: "stripe count", stripe_size: "stripe size in bytes",
-    fullness_percent: "fullness in %", client_written_gib: "written by the clients in GiB",
+    open_close_percent: "time in opens and closes in %", interval_days: "interval in days", client_written_gib: "written by the clients in GiB",
     client_read_gib: "read by the clients in GiB", version: "ReFrame", suite_version: "iobands",
     slowest_target: "slowest target (× the median)", slowest_node: "slowest node (× the median)",
   };
   // The name of a column for readers.
-  iobands.nameOf = (column) => NAMES[column] ?? column.replaceAll("_", " ");
+  iobands.nameOf = (column) => NAMES[column] ?? column.replace(/_percent$/, " in %").replaceAll("_", " ");
 
   iobands.plural = (count, noun) =>
     `${count} ${count === 1 || noun.endsWith("s") ? noun : `${noun}s`.replace(/([^aeiou])ys$/, "$1ies")}`;
