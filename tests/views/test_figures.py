@@ -20,6 +20,8 @@ def test_a_series_and_a_shared_alert(tmp_path: Path) -> None:
     found = site(tmp_path, "a fpp", "a ssf", "b fpp", factors={"a fpp": 0.6, "a ssf": 0.6})
     one = evidence(found, found.series[0])
     assert b"evidence in nats" in one
+    for name in ("quartiles", "median", "floor"):  # in the legend, once
+        assert one.decode().count(f">{name}<") == 1
     assert one == evidence(found, found.series[0])
     assert evidence(found, found.series[1], "png").startswith(b"\x89PNG")
     (alert,) = chosen(found, "a writes")

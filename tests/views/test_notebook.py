@@ -50,9 +50,13 @@ def test_it_is_stored_without_outputs(name: str) -> None:
 
 
 def test_explore_draws_a_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_perflog(tmp_path, [*daily([1.0, 1.5, 2.0]), *daily([3.0], pattern="ssf"), "damaged"])
+    striped = daily([3.0], stripe_count_asked=-1)
+    write_perflog(tmp_path, [*daily([1.0, 1.5, 2.0]), *striped, "damaged"])
     outputs = run("explore.ipynb", tmp_path, monkeypatch)
-    assert "4 samples, 1 lines rejected" in outputs[0][0]["text"]
+    assert "samples: 4, rejected lines: 1" in outputs[0][0]["text"]
+    spread = outputs[1][0]["data"]["text/plain"].splitlines()
+    assert spread[1].split()[0] == "stripe_count_asked"
+    assert [row.split()[1] for row in spread[2:]] == ["1.0", "3.0"]  # two series, by their runs
     assert "calibrating" in outputs[2][-1]["data"]["text/plain"]
     assert "image/png" in kinds(outputs[-1])
 

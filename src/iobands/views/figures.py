@@ -217,13 +217,14 @@ def _title(axes: Axes, label: str, state: str, pad: float | None = None) -> None
 def _legend(*panels: Axes) -> None:
     """Put a legend over the right end of each panel, where nothing is drawn."""
     for axes in panels:
-        axes.legend(bbox_to_anchor=(1.0, 1.0), ncols=7)
+        axes.legend(bbox_to_anchor=(1.0, 1.0), ncols=10, columnspacing=1.2)
 
 
 def _draw_bands(axes: Axes, known: Verdicts, end: datetime) -> None:
     """Draw each band for as long as it holds; a provisional one is hatched."""
     begins = date2num(np.array([begin for begin, _ in known.segments], "datetime64[s]"))
     ends = [*begins[1:], date2num(end)]
+    says = ["quartiles", "median", "floor"]  # a legend has each once
     for (_, place), begin, stop in zip(known.segments, begins, ends, strict=True):
         if place < 0:
             continue
@@ -238,11 +239,12 @@ def _draw_bands(axes: Axes, known: Verdicts, end: datetime) -> None:
             linewidth=0,
             alpha=0.28,
             zorder=1,
+            label=says[0],
         )
-        axes.hlines(band.median, begin, stop, colors="#0072b2", linewidths=1.2, zorder=2)
-        axes.hlines(
-            band.floor, begin, stop, colors="#b3123e", linewidths=1.1, linestyles="--", zorder=2
-        )
+        line: dict[str, Any] = {"linewidths": 1.2, "zorder": 2}
+        axes.hlines(band.median, begin, stop, "#0072b2", label=says[1], **line)
+        axes.hlines(band.floor, begin, stop, "#b3123e", "--", label=says[2], **line)
+        says = ["", "", ""]
 
 
 def _draw_points(axes: Axes, history: History, known: Verdicts) -> None:

@@ -50,8 +50,8 @@ _TODAY: Final = ("Pattern", "File system", "Direction", "Expect", "Newest run", 
 _ADVICE: Final = ("On", "Setting", "Advice", "Ratio", "Interval", "Paired runs", "From", "To")
 _CASES: Final = ("Case", "Conclusion", "Ratio", "Interval", "Runs", "From", "To")
 _HOW: Final = (
-    "Runs of one day are compared in pairs. All intervals together hold with 95 % confidence. "
-    "If there are enough pairs, the newer half of them decides."
+    "Runs at most a day apart are compared in pairs. All intervals together hold with 95 % "
+    "confidence. If there are enough pairs, the newer half of them decides."
 )
 _SHARED: Final = (
     "The file systems are shared. Half of the runs lie in the range to expect, a quarter below it."
