@@ -218,7 +218,9 @@ def init(
         Path, cli.argument("DIR", "A new directory; with --check, one of a site.")
     ],
     template: Annotated[str, cli.option("--from TEMPLATE", _TEMPLATE)] = GENERIC,
-    name: Annotated[str | None, "NAME", "The system's name. [default: the host's]"] = None,
+    name: Annotated[
+        str | None, "NAME", "The system's name. [default: the host's; local without a scheduler]"
+    ] = None,
     clone: Annotated[Path | None, cli.option("--from-clone CLONE", _CLONE)] = None,
     check: Annotated[bool, "Show what this version would write differently."] = False,
     dry_run: cli.DryRunOption = False,

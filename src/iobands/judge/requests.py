@@ -154,6 +154,8 @@ def selected(
         open_ones = dict.fromkeys(each.title for each in subjects if each.alert and each.number)
         known = ", ".join(open_ones) or "none"
         what = "alert has the number" if words.isdecimal() else "series or alert is named"
+        listed = "alerts --all" if words.isdecimal() else "status --all"
+        known += f"; list all with: iobands {listed}"
         raise RequestError(f"no {what} {words!r}; open alerts: {known}")
     able = [each for each in matching if _is_possible(each, request, log)] or matching
     newest = [each for each in able if each.called == able[0].called]

@@ -38,7 +38,7 @@ from iobands.snapshot import Snapshot, printable
 # A limit for everything, as a server may answer one byte at a time.
 _SECONDS: Final = 300
 _MOST: Final = 500  # characters of a server's answer
-# A channel that fails for so many topics is down; one message may be refused for its content.
+# A channel that fails for this many topics is down; one message may be refused for its content.
 _DOWN: Final = 3
 
 

@@ -326,7 +326,7 @@ class Change:
 
     @property
     def size(self) -> Ratio:
-        """The level since over the baseline; that of a slide goes on, so its newest runs count."""
+        """The level since over the baseline; a slide goes on, so its newest runs count."""
         return self.lately if self.kind is State.SLIDING else self.ratio
 
     @property
