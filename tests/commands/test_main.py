@@ -194,6 +194,7 @@ def test_empty_perflogs(tmp_path: Path, iobands: Command) -> None:
     assert done.returncode == 3
     nothing = "no samples; measure with: iobands run"
     assert done.stdout.startswith(f"IOBANDS UNKNOWN: {nothing}\n")
+    assert done.stdout.endswith("all times are UTC\n")
     for command in (("table",), ("calibrate",), ("explain", "disk")):
         said = iobands(*command).stderr
         assert (said.startswith("IOBANDS UNKNOWN: "), said.endswith(f"{nothing}\n")) == (True, True)

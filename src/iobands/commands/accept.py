@@ -29,7 +29,7 @@ from iobands.judge.acceptance import decide
 from iobands.model import OK, __version__, read_content, worst
 from iobands.source import acceptance as source
 from iobands.source.acceptance import Begun
-from iobands.views import blocks, output_width, plural, time_text
+from iobands.views import blocks, figure, output_width, plural, time_text
 from iobands.views.acceptance import acceptance_lines, acceptance_report
 
 _STATUS: Final = {Outcome.MET: OK, Outcome.MISSED: model.CRITICAL, Outcome.UNDECIDED: model.WARNING}
@@ -95,6 +95,7 @@ class _Accepting:
         cli.say(*self._cost(now))
         if dry_run:
             return
+        cli.say("")
         measure.require_room(self.directory)
         until = time.monotonic() + seconds
         problems: list[str] = []
@@ -161,12 +162,12 @@ class _Accepting:
         hours = {by: runs * costs[by].node_hours for by, runs in left.items()}
         rows: list[tuple[str, ...]] = [("CHECK", "RUNS", "TiB", "h")]
         for by, runs in left.items():
-            rows.append((by.check, f"{runs}", f"{tib[by]:.3g}", f"{hours[by]:.3g}"))
-        sums = (f"{sum(each.values()):.3g}" for each in (tib, hours))
+            rows.append((by.check, f"{runs}", figure(tib[by]), figure(hours[by])))
+        sums = (figure(sum(each.values())) for each in (tib, hours))
         rows.append(("all", f"{left.total()}", *sums))
         table = blocks(rows, output_width(), right=(1, 2, 3), indent="")
         bounds = "Upper bounds: most lines are decided sooner (h: node hours)."
-        return [*chain(*table), "", bounds, ""]
+        return [*chain(*table), "", bounds]
 
     def _end(self, now: Acceptance, problems: Sequence[str]) -> None:
         said = [*acceptance_lines(now), ""]

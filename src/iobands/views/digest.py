@@ -103,7 +103,7 @@ def digest_text(
             for line in _styled(lines):
                 console.print(line, soft_wrap=True)
         lines = capture.get().splitlines()
-    text = "\n".join(lines) + "\n"
+    text = "\n".join(lines).rstrip() + "\n"  # a site without a row has an empty table
     if console.encoding.lower().replace("-", "") in {"utf8", "utf16", "utf32"}:
         return text
     return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
