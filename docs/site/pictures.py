@@ -46,7 +46,7 @@ def made_up() -> Snapshot:
 def terminal(command: str, text: str) -> str:
     """Return a picture of a terminal with a command and what it prints."""
     console = Console(file=io.StringIO(), width=82, record=True)
-    console.print(Text(f"$ {command}\n{text.rstrip()}"))
+    console.print(Text(f"$ {command}\n{text.rstrip()}\n"))  # what is below the last line is cut
     # without the font that rich would load from the network
     drawn = console.export_svg(title=command, unique_id="iobands")
     return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)

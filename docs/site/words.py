@@ -15,10 +15,12 @@ DOCS = Path(__file__).resolve().parents[1]
 GLOSSARY = "glossary.md"
 TERM = re.compile(r"^\| \*\*(.+?)\*\* \|", re.MULTILINE)
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
-#: What is no prose: code, links, headings, the first row of a table, HTML.
+#: What is no prose (code, links, headings, the first row of a table, HTML), and words of the
+#: glossary in a name or in another sense.
 OTHER = re.compile(
     r"^```.*?^```$|^~~~.*?^~~~$|`[^`\n]+`|!?\[[^\]]*\]\([^)]*\)|^#.*?$|^\|[^\n]*\n(?=\|[-:| ]+\|$)"
-    r"|<[^>]+>|^    .*?$",
+    r"|<[^>]+>|^    .*?$"
+    r"|Spectrum Scale|logarithmic scale|% intervals?|environment variables?|solid state",
     re.MULTILINE | re.DOTALL,
 )
 #: Words of the glossary that are mostly plain English elsewhere: the loader resolves a library.

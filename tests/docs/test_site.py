@@ -109,6 +109,9 @@ def test_a_word_of_plain_english_is_not_linked(site: dict[Path, Links]) -> None:
     assert "what the loader resolves" in proof
     alerts = (home(site) / "explanation" / "alerts.html").read_text("utf-8")
     assert "within limits that" in " ".join(alerts.split())
+    bands = (home(site) / "explanation" / "bands.html").read_text("utf-8")
+    assert "on a logarithmic scale" in bands
+    assert "with their 95 % intervals" in bands
 
 
 def test_no_page_shows_the_mark_before_a_bar(site: dict[Path, Links]) -> None:

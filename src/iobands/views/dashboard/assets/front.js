@@ -43,7 +43,7 @@
     const left = Math.max(1, Math.min(...waiting.map((series) => series.left)));
     const time = iobands.duration(left * site.interval);
     return `Nothing can be judged yet: a series needs ${site.enough} runs. The first series needs `
-      + `${left} more ${left === 1 ? "run" : "runs"}, about ${time} at the present rate.`;
+      + `${left} more ${left === 1 ? "run" : "runs"}, about ${time} with a run every ${iobands.duration(site.interval)}.`;
   }
 
   function lately(site) {
