@@ -267,7 +267,14 @@ def test_a_site_that_judges_nothing_yet_says_so(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.5]))
     site = look(tmp_path)
     assert site.exit_status == 0
-    assert "calibrating: at least 19 more runs; 1 series" in text(site).splitlines()[0]
+    assert "calibrating: at least 20 more runs; 1 series" in text(site).splitlines()[0]
+    for runs, said in (
+        (19, "at least 2 more runs"),
+        (20, "at least one more run"),
+        (21, "no alerts"),
+    ):
+        write_perflog(tmp_path / "perflogs", daily(healthy()[:runs]))
+        assert said in text(look(tmp_path)).splitlines()[0]  # the 21st is the first one judged
 
 
 def test_the_age_of_the_newest_run_is_in_the_first_line(tmp_path: Path) -> None:

@@ -316,7 +316,7 @@ def counts(site: Snapshot) -> str:
     quiet, number, states = "no alerts", plural(len(site.series), "series"), site.counts()
     calibrating = states.get(State.CALIBRATING, 0)
     if calibrating == len(site.series):
-        left = max(1, min(map(runs_left, site.series)))
+        left = min(map(runs_left, site.series))
         quiet = f"calibrating: at least {'one more run' if left == 1 else f'{left} more runs'}"
         return "; ".join([*(said or [quiet]), number])
     if shown := [(count, state.value) for state, count in states.items() if state in _COUNTED]:
@@ -333,11 +333,11 @@ def no_samples(site: Snapshot) -> str:
 
 
 def runs_left(series: Series) -> int:
-    """Return how many runs a series lacks for a band."""
+    """Return how many more runs a series needs until one is judged, by a band of 20 earlier."""
     history, status = series.history, series.status
     is_usable = bool(len(history)) and history.passed[-1] and not history.asked[-1]
     newest = int(is_usable and not status.left_out)
-    return max(0, snapshot.ENOUGH_RUNS - status.usable - newest)
+    return max(1, snapshot.ENOUGH_RUNS + 1 - status.usable - newest)
 
 
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"  # the middle one is for values that are all equal

@@ -40,9 +40,9 @@
   function calibration(site) {
     const waiting = site.series.filter((series) => series.state === "calibrating");
     if (waiting.length < site.series.length) return null;
-    const left = Math.max(1, Math.min(...waiting.map((series) => series.left)));
+    const left = Math.min(...waiting.map((series) => series.left));
     const time = iobands.duration(left * site.interval);
-    return `Nothing can be judged yet: a series needs ${site.enough} runs. The first series needs `
+    return `Nothing can be judged yet: a run needs ${site.enough} earlier ones. The first series needs `
       + `${left} more ${left === 1 ? "run" : "runs"}, about ${time} with a run every ${iobands.duration(site.interval)}.`;
   }
 
