@@ -179,6 +179,12 @@ def test_what_cannot_be_judged_is_not_green(opened: Open) -> None:
       counts: "calibrating: at least 15 more runs; 2 series", series: [{ state: "calibrating" }] },
       iobands.site.made).text"""
     assert page.evaluate(text) == "at least 15 more runs; 2 series"  # behind CALIBRATING
+    page.evaluate("""() => { Object.assign(iobands.site, { word: "OK", headline: "",
+      counts: "calibrating: at least 15 more runs; 2 series" });
+      iobands.site.series.forEach((each) => { each.state = "calibrating"; });
+      iobands.showState(); }""")
+    expect(page.locator("#state")).to_contain_text("CALIBRATING at least 15 more runs; 2 series")
+    expect(page.locator("#state .note")).not_to_contain_text("15 more runs")  # said once
     nothing = "iobands.element('p', {}, [false, null, undefined, '', 0]).textContent"
     assert page.evaluate(nothing) == "0"
 
