@@ -90,7 +90,7 @@ class Story:
     `called` returns what several names are called together. An alert that was merged goes on as the
     alert `into`. `joined` has the time at which each member joined, and `found` the happenings of
     the alert, which keep it open `until` a time. It had `named` members when it got its name.
-    `earliest` is that of the first happening.
+    `earliest` is the earliest time near its first happening.
     """
 
     number: int
