@@ -64,6 +64,17 @@ def test_the_public_page_of_all_says_what_the_public_dashboard_says(tmp_path: Pa
         assert '<span class="tag critical">' in page  # as the page of the site has it
 
 
+def test_a_site_that_judges_nothing_yet_is_not_ok(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.0]))
+    for seen, word in (
+        (look(tmp_path), "CALIBRATING"),
+        (public(look(tmp_path)), "too new to tell"),
+    ):
+        page = clusters_page([about_cluster("one", "one/", seen)], NOW)
+        assert f'<span class="tag calibrating">{word}</span>' in page
+        assert "None of 1 sites needs attention" in page
+
+
 def test_an_alert_whose_reason_is_not_public_says_what_it_is(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.0] * 10, last=20.25))
     page = clusters_page([about_cluster("one", "one/", public(look(tmp_path)))], NOW)

@@ -231,11 +231,19 @@ class Cluster:
     rates: Mapping[tuple[str, str], Sequence[Rate]]
     maintenances: Sequence[tuple[str, str, str]] = ()
     public: bool = False
+    young: bool = False
 
     @property
     def word(self) -> str:
         """What its own page calls its state."""
+        if self.young:  # nothing can be judged, so it is not OK
+            return "too new to tell" if self.public else "CALIBRATING"
         return (_FOR_USERS if self.public else writing.WORDS)[self.exit_status]
+
+    @property
+    def style(self) -> str:
+        """The class of its state in the page's style."""
+        return "calibrating" if self.young else _CLASSES[self.exit_status]
 
     @property
     def needs_attention(self) -> bool:
@@ -278,6 +286,7 @@ def about_cluster(
             for each in held
         ],
         site.is_public,
+        not site.exit_status and site.counts().get(State.CALIBRATING) == len(site.series),
     )
 
 
@@ -301,7 +310,6 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime, *, past: bool = Fa
         clusters=sorted(
             clusters, key=lambda one: snapshot.WORST_STATUS_FIRST.index(one.exit_status)
         ),
-        classes=_CLASSES,
         compared=compared,
         now=time_text(now),
         made=int(now.timestamp()),
