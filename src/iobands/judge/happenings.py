@@ -179,11 +179,6 @@ _WEEK: Final = 7
 
 def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tuple[Incident, ...]:
     """Return all incidents in the order of time, those that are open at `now` included."""
-    if not runs:
-        return ()
-    every = days_of(np.concatenate([each.times for each in runs.values()]))
-    ends = np.cumsum([len(each.times) for each in runs.values()])[:-1]
-    days = dict(zip(runs, np.split(every, ends), strict=True))
     groups: defaultdict[tuple[str, str, str], list[SeriesKey]] = defaultdict(list)
     for key in runs:
         if key.file_system is not None:
@@ -192,8 +187,10 @@ def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tupl
     for place, keys in groups.items():
         if len(keys) < _SEVERAL:
             continue
-        of_day = np.concatenate([days[key] for key in keys])
         times = np.concatenate([runs[key].times for key in keys])
+        of_day = days_of(times)
+        ends = np.cumsum([len(runs[key].times) for key in keys])[:-1]
+        days = dict(zip(keys, np.split(of_day, ends), strict=True))
         for begun, opened, last, closing in _spans(of_day, [runs[key].low for key in keys]):
             until, week = moment(times[of_day == last].max()), timedelta(days=_WEEK)
             ends_at = [until + week] if now - until >= week else []

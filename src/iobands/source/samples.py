@@ -144,10 +144,16 @@ class Samples:
                 codes = _codes(frame[name])[order]
                 alike &= codes == np.repeat(codes[ends - 1], sizes)
         named = session_codes(frame["session"])[order]
-        sessions = sessions_of(
-            {key: times[mine] for key, mine in parts.items()},
-            {key: named[mine] for key, mine in parts.items()},
-        )
+        sessions: dict[SeriesKey, NDArray[np.int_]] = {}
+        # a system by itself, so that what is said of it does not depend on the runs of another
+        for system in {key.system: None for key in parts}:
+            own = {key: mine for key, mine in parts.items() if key.system == system}
+            of_system = sessions_of(
+                {key: times[mine] for key, mine in own.items()},
+                {key: named[mine] for key, mine in own.items()},
+            )
+            begin = 1 + max((each[-1] for each in sessions.values()), default=-1)
+            sessions |= {key: begin + each for key, each in of_system.items()}
         newest = self.values.rows(order[ends - 1]).drop(TIME).to_dicts()
         found = {}
         for (key, mine), row in zip(parts.items(), newest, strict=True):
