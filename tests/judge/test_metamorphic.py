@@ -6,13 +6,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iobands.model import slug
-from iobands.snapshot import Snapshot
-from tests.factory import daily, write_perflog
-from tests.sites import SiteFiles
+from iobands.snapshot import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO, Snapshot
+from tests.factory import NOW, daily, write_perflog
+from tests.sites import DAY, SiteFiles
 
 #: Of each series when its run of a night is, in days before the last one, and what it falls to.
 NIGHTS = st.lists(
@@ -54,3 +55,22 @@ def test_what_is_said_of_a_system_does_not_depend_on_the_runs_of_another(
         alone = said(files.read())
         write_perflog(files.perflogs, rows("there", there, seed + 1), system="there")
         assert said(files.read()) == alone
+
+
+@pytest.mark.parametrize("kind", [ACKNOWLEDGE, RESOLVE, REBASELINE])
+def test_an_answer_that_is_undone_leaves_all_series_as_before(tmp_path: Path, kind: str) -> None:
+    # one becomes unstable, at the same level, and the other falls with it
+    noise = 0.02 * np.random.default_rng(1).standard_normal((2, 140))
+    wild = 2 * np.exp(noise[0] * np.repeat([1, 5], [100, 40]))
+    low = 2 * np.exp(noise[1]) * np.repeat([1, 0.7], [102, 38])
+    files = SiteFiles(tmp_path).write([*daily(wild, pattern="fpp"), *daily(low, pattern="ssf")])
+
+    def members() -> list[tuple[str, str]]:
+        (alert,) = files.read().alerts
+        return [(each.series.label, each.series.status.state.value) for each in alert.members]
+
+    before = members()
+    assert before == [("disk ssf write_bw", "degraded"), ("disk fpp write_bw", "unstable")]
+    files.act(kind, "1", force=True)
+    files.act(UNDO, "1", now=NOW + DAY / 24, force=True)
+    assert members() == before

@@ -198,7 +198,9 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     if request.kind == UNDO:
         if last is None:
             raise RequestError(f"{subject.title}: there is nothing to undo")
-        return replace(action, of=last.when)
+        # an alert that was answered may no longer show all the series that the answer names
+        is_answer = subject.number and last.alert == subject.number
+        return replace(action, of=last.when, series=last.series if is_answer else action.series)
     if subject.peer and request.kind not in (ACKNOWLEDGE, RESOLVE, REBASELINE):
         how = "is not a series; acknowledge, resolve or rebaseline it"
         raise RequestError(f"{subject.title} {how}")
