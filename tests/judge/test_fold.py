@@ -130,6 +130,15 @@ def test_a_weekly_series_joins_if_it_may_have_fallen_between_its_runs(
     assert events(folded([daily, weekly], logged)) == events(stories)
 
 
+def test_what_the_log_says_of_an_alert_stands_though_another_part_is_found_no_more() -> None:
+    # one of two falls again before the drop of both is over
+    fell = found("a1", 16, 17)
+    (story,) = folded([found("a1+a2", 10, 12, 18), fell], now=30)
+    assert events([story]) == [(12, 1, "opened"), (17, 1, "fell")]
+    # the other is called normal, and what is left of the drop was over by then
+    assert events(folded([found("a1", 10, 12, 15), fell], story.events)) == events([story])
+
+
 def test_what_is_dated_anew_has_not_fallen_again() -> None:
     drop, later = found("a1+a2", 10, 12), found("a3", 11, 20)
     (story,) = folded([drop, later], now=21)

@@ -298,10 +298,10 @@ def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
             continue
         if 2 * len(story.logged_names.intersection(found.names)) <= len(found.names):
             continue
-        # it took something, or was merged, at the moment it closed and that was raised
+        # it took something, or was merged, when that was raised, and was not closed before
         then = (each.kind for each in story.events if each.when == found.raised)
-        is_last = story.closed == found.raised and any(kind in took for kind in then)
-        if is_last or story.is_at(found):
+        is_known = story.closed in (None, found.raised) and any(kind in took for kind in then)
+        if is_known or story.is_at(found):
             mine.append(story)
     fits = (_logged_of, Story.shares, Story.shared_by_then, Story.is_near)
     return min(
