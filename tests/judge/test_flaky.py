@@ -28,14 +28,19 @@ def write(
     days: int = 100,
     others: Collection[int] = (),
     checks: Sequence[str] = CHECKS,
+    two: Collection[int] = (),
 ) -> SiteFiles:
-    """Write days of a site; the check of `fs0` fails this many days ago, `others` on these days."""
+    """Write days of a site; the check of `fs0` fails this many days ago, `others` on these days.
+
+    On the days of `two`, those of `fs0` and `fs1` fail.
+    """
     rows: list[str] = []
     for number, (name, variable) in enumerate(product(checks, ("write_bw", "read_bw"))):
         values: list[float | None] = [
             float(each) for each in 2 * np.exp(np.random.default_rng(number).normal(0, 0.03, days))
         ]
-        for ago in (*(failures if name == "fs0" else ()), *others):
+        alone, both = failures if name == "fs0" else (), two if name in ("fs0", "fs1") else ()
+        for ago in (*alone, *both, *others):
             values[days - 1 - ago] = None
         rows += daily(values, file_system=name, pattern="fpp", perf_var=variable)
     return SiteFiles(root).write(rows)
@@ -159,6 +164,17 @@ def test_one_that_was_resolved_says_by_whom_and_can_be_undone(tmp_path: Path) ->
     assert "Cause: unknown" not in said
     files.act("undo", "1", now=NOW + DAY / 24)
     assert len(flaky(files.read(NOW + DAY / 24).alerts)) == 1
+
+
+def test_an_answer_makes_no_other_check_flaky(tmp_path: Path) -> None:
+    # two of six checks fail together on days that are bad days, whatever is said of one of them
+    files = write(tmp_path, (3, 8, 15, 22, 29), checks=CHECKS[:6], two=(12, 19, 26, 33, 38))
+    (alert,) = flaky(files.read().alerts)
+    assert {each.series.key.file_system for each in alert.members} == {"fs0"}
+    files.act("resolve", "1", reason="a cable")
+    site = files.read()
+    assert not site.alerts
+    assert [each.number for each in site.past] == [1]
 
 
 def test_its_series_have_no_level_that_could_be_normal(tmp_path: Path) -> None:

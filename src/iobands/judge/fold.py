@@ -298,9 +298,11 @@ def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
             continue
         if 2 * len(story.logged_names.intersection(found.names)) <= len(found.names):
             continue
-        # it took something, or was merged, when that was raised, and was not closed before
-        then = (each.kind for each in story.events if each.when == found.raised)
-        is_known = story.closed in (None, found.raised) and any(kind in took for kind in then)
+        # it took something, or was merged, at the moment it closed and that was raised
+        then = [each for each in story.events if each.when == found.raised]
+        is_known = story.closed == found.raised and any(each.kind in took for each in then)
+        fell = (each.names for each in then if each.kind == FELL and found.certain)
+        is_known |= any(set(names) == set(found.names) for names in fell)
         if is_known or story.is_at(found):
             mine.append(story)
     fits = (_logged_of, Story.shares, Story.shared_by_then, Story.is_near)

@@ -255,13 +255,15 @@ _TOGETHER: Final = 0.25
 class _Check:
     """The sessions of a check at `times`; those `counted` failed, and not as the one before.
 
-    `names` are its series. `said` tells by time how a session failed.
+    `names` are its series. `said` tells by time how a session failed. Failures that a person
+    `answered` raise no alert of this check; they still tell what is usual and which days were bad.
     """
 
     names: tuple[str, ...]
     times: Times
     failed: NDArray[np.bool_]
     counted: NDArray[np.bool_]
+    answered: NDArray[np.bool_]
     said: dict[np.datetime64, str]
 
     def before(self, begins: Times) -> NDArray[np.int_]:
@@ -313,10 +315,10 @@ def _checks(series: Collection[tuple[Series, Bands]]) -> list[_Check]:
     checks = []
     for mine in together.values():
         said = {
-            in_utc(miss.when): miss.what
+            in_utc(miss.when): (miss.what, any(miss.when in each for each in bands.left_out))
             for each, bands in mine
             for miss in each.missing
-            if miss.is_failure and not any(miss.when in each for each in bands.left_out)
+            if miss.is_failure
         }
         failures = np.array([*said], "datetime64[ns]")
         runs = [each.history.times for each, _ in mine]
@@ -325,7 +327,9 @@ def _checks(series: Collection[tuple[Series, Bands]]) -> list[_Check]:
         failed = np.isin(times, failures)
         counted = failed & ~np.concatenate(([False], failed[:-1]))
         names = tuple(slug(each.key) for each, _ in mine)
-        checks.append(_Check(names, times, failed, counted, said))
+        left = np.array([when for when, (_, is_left) in said.items() if is_left], "datetime64[ns]")
+        whys = {when: why for when, (why, _) in said.items()}
+        checks.append(_Check(names, times, failed, counted, np.isin(times, left), whys))
     for day in _bad_days(checks):
         for check in checks:
             check.counted[check.times.astype("datetime64[D]") == day] = False
@@ -357,9 +361,9 @@ def _flaky_spans(check: _Check, months: Months, rates: NDArray[np.float64]) -> I
         a_year = budget.runs_a_year / (budget.false_alarms_a_year * _SHARE)
         return enough(a_year, float(rates[month]))
 
-    places = np.flatnonzero(check.counted)
+    places = np.flatnonzero(check.counted & ~check.answered)
     month_of = np.maximum(np.searchsorted(months.since, check.times, "right") - 1, 0)
-    over = -1
+    shown, over = check.failed & ~check.answered, -1
     for place in places:
         window = places[(places > place - SESSIONS) & (places <= place)]
         if place <= over or len(window) < limit(int(month_of[place])):
@@ -372,7 +376,7 @@ def _flaky_spans(check: _Check, months: Months, rates: NDArray[np.float64]) -> I
         until = min(over, len(check.times) - 1) if end is None else last
         begin = max(0, until + 1 - SESSIONS)
         # failures in a row and of bad days count here, too, as people count them
-        failures = check.times[begin : until + 1][check.failed[begin : until + 1]]
+        failures = check.times[begin : until + 1][shown[begin : until + 1]]
         newest, when = failures[-1], check.times[last]
         source = Flaky(len(failures), until + 1 - begin, moment(newest), check.said[newest])
         since = moment(check.times[window[0]])
