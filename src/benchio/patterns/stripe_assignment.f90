@@ -214,15 +214,17 @@ contains
       call get_targets(files, targets)
       allocate (bytes(size(targets)), source=0_int64)
       do file = 1, size(files)
-         associate (this => files(file))
+         ! A stripe may be longer than the file.
+         associate (this => files(file), &
+                    stripe => min(files(file)%stripe_bytes, files(file)%bytes))
             do at = 1, size(this%targets)
                place = place_in(targets, this%targets(at))
-               bytes(place) = bytes(place) + this%stripe_bytes*stripes_in(this, [at - 1])
+               bytes(place) = bytes(place) + stripe*stripes_in(this, [at - 1])
             end do
             ! The last stripe may be shorter.
             at = int(mod(this%stripes() - 1, size(this%targets, kind=int64))) + 1
             place = place_in(targets, this%targets(at))
-            bytes(place) = bytes(place) - (this%stripe_bytes*this%stripes() - this%bytes)
+            bytes(place) = bytes(place) - (stripe*this%stripes() - this%bytes)
          end associate
       end do
       order = order_of(-bytes)

@@ -40,6 +40,7 @@ program test_stripe_assignment
       end do
    end do
    call a_random_assignment_is_not_regular()
+   call stripes_are_longer_than_files()
    call finish()
 
 contains
@@ -176,6 +177,24 @@ contains
          end associate
       end do
    end subroutine a_random_assignment_is_not_regular
+
+   !> Targets 5, 6 and 5 have files of 16, 16 and 8 bytes.
+   subroutine stripes_are_longer_than_files()
+      type(error_t), allocatable :: error
+      integer :: at
+
+      if (allocated(files)) deallocate (files)
+      allocate (files(3))
+      do at = 1, size(files)
+         files(at)%stripe_bytes = huge(files(at)%stripe_bytes)
+         files(at)%targets = [5 + mod(at - 1, 2)]
+      end do
+      call divide_data(5_int64, files, error)
+      nodes = [0, 1]
+      call deal("targets")
+      call expect("the target with the most data first", all(dealt(1)%numbers == [0, 2]))
+      call expect("and the other one", all(dealt(2)%numbers == [1]))
+   end subroutine stripes_are_longer_than_files
 
    pure function counts() result(res)
       integer :: res(size(dealt))
