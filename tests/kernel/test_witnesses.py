@@ -79,3 +79,10 @@ def test_a_variable_is_recorded_where_all_processes_have_the_same(benchio):
         env={"FI_OFI_RXM_SAR_LIMIT": "64K"},
     )  # fmt: skip
     assert write["environment"] == read["environment"] == {"FI_OFI_RXM_SAR_LIMIT": "64K"}
+
+
+def test_a_variable_that_is_asked_for_twice_is_one_field(benchio):
+    named = ["--environment=FI_OFI_RXM_SAR_LIMIT"] * 2
+    counted(benchio, "proc", *named, env={"FI_OFI_RXM_SAR_LIMIT": "64K"})
+    record, _ = (benchio.cwd / "result.jsonl").read_text(encoding="utf-8").splitlines()
+    assert '"environment": {"FI_OFI_RXM_SAR_LIMIT": "64K"}}' in record

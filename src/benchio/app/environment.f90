@@ -22,8 +22,8 @@ contains
       if (length > 0) call get_environment_variable(name, res)
    end function variable
 
-   !> Gives each variable its value, and removes those that are not the same on all processes, or
-   !> that have none; collective.
+   !> Gives each variable its value, and removes those that are not the same on all processes, that
+   !> have none, or that were named before; collective.
    subroutine fill_values(team, variables, error)
       type(team_t), intent(in) :: team
       type(hint_t), allocatable, intent(inout) :: variables(:)
@@ -32,11 +32,12 @@ contains
       type(hint_t), allocatable :: found(:)
       character(len=:), allocatable :: name, mine, first
       logical :: is_same
-      integer :: at
+      integer :: at, other
 
       allocate (found(0))
       do at = 1, size(variables)
          name = variables(at)%key
+         if (any([(found(other)%key == name, other=1, size(found))])) cycle
          mine = variable(name)
          first = mine
          call team%share_text(first, 0, error)
