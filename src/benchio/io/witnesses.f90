@@ -2,7 +2,7 @@
 !> data, collective and independent ones, and how many processes the kernel moved the data for.
 module benchio_witnesses
    use, intrinsic :: iso_c_binding, only: c_int, c_int64_t
-   use, intrinsic :: iso_fortran_env, only: int64
+   use, intrinsic :: iso_fortran_env, only: int64, real64
    use benchio_errors, only: error_t, keep_first
    use benchio_team, only: team_t
    implicit none(type, external)
@@ -79,8 +79,9 @@ contains
          call team%sum_of(mine(1), collective, error)
          call team%sum_of(mine(2), independent, trouble)
          call keep_first(error, trouble)
-         call team%sum_of(merge(1_int64, 0_int64, mine(3)*least_part*team%size >= total), &
-                          movers, trouble)
+         ! As reals: the product may not fit 64 bits.
+         call team%sum_of(merge(1_int64, 0_int64, real(mine(3), real64)*least_part*team%size &
+                                >= real(total, real64)), movers, trouble)
          call keep_first(error, trouble)
       end associate
       call team%all_of(before(3) >= 0_int64 .and. after(3) >= 0_int64, known, trouble)
