@@ -15,7 +15,7 @@ from reframe.core.builtins import parameter, run_after, variable
 from ..base import selections, site
 from ..base.scale import MIB_PER_GIB
 from ..filesystems import Asked
-from ..tools.benchio.base import BenchioBase, asking_for
+from ..tools.benchio.base import BenchioBase
 from . import shapes
 from .layers import LAYERS, Layer
 from .naming import kebab
@@ -44,7 +44,7 @@ class Case(BenchioBase):
     published = variable(Published)
 
     #: The volume that the case moves in a phase at most, in MiB.
-    volume_mib = variable(float, value=0.0)
+    volume_mib = 0.0
 
     #: The stripe counts to run with: the site's smallest, its largest (all) or each; or the
     #: published ones and the site's largest.
@@ -202,21 +202,11 @@ class Case(BenchioBase):
             asked = replace(asked, object_size_kib=objects)
         return asked
 
-    def common_options(self) -> list[str]:
-        """The options other than sizes, layer and directory, for any setting."""
-        return [*(["fsync"] if self.fsync else []), "--verify", "--keep", *self.shape.options]
+    def sizes(self) -> list[str]:
+        return self.shape.words()
 
-    def write_command(self) -> None:
-        super().write_command()
-        self.executable_opts = [
-            *self.shape.words(),
-            self.layer,
-            *self.common_options(),
-            '--directory="$run_directory"',
-            f"--repeats={self.repeats}",
-            f"--result={self.result_file}",
-            *asking_for(self.hint_preset.get("env_vars", {})),
-        ]
+    def common_options(self) -> list[str]:
+        return [*super().common_options(), *self.shape.options]
 
     def asked_of(self, layer: str) -> dict[str, object]:
         kind = LAYERS[layer]

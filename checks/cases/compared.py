@@ -155,7 +155,7 @@ class ComparedCase(Case):
 
     def write_command(self) -> None:
         super().write_command()
-        self.executable_opts = [*self.shape.words(), *self.common_options()]
+        self.executable_opts = [*self.sizes(), *self.common_options()]
         # The launcher's command, the program and its options become arguments of this function.
         self.job.launcher.modifier = "run_pairs"
         self.job.launcher.modifier_options = [str(self.pairs)]
@@ -193,6 +193,7 @@ class ComparedCase(Case):
             both = [record for side in SIDES for run in runs[side] for record in run]
             # If it differs, the ratio may compare memory with a file system.
             self.cache = result.cache_of_reads(both)
+            self.call_seconds = result.call_seconds(self.records)
             self.bandwidths = {
                 (side, operation): [
                     result.rate_of(record)

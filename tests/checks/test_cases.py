@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from checks.cases.naming import kebab
+from tests.config.scripts import dry_run, scripts
 from tests.site_copy import ROOT, copy_suite
 
 pytestmark = pytest.mark.machine
@@ -197,6 +198,18 @@ def test_a_budget_counts_both_sides_of_all_pairs(described):
     repeats = {check["name"].split()[0]: check.get("repeats") for check in described}
     assert repeats["CscNonblocking"] == 2 * 6
     assert repeats["Archer2FPP"] == 3  # of the scale
+
+
+def test_calls_can_be_timed_in_a_case_and_its_volume_cannot_be_set(tmp_path):
+    site = copy_suite(tmp_path)
+    chosen = ("-n", "Archer2FPP", "-n", "CraySubsetOfWriters", "-E", 'file_system == "disk"')
+    printed = dry_run(
+        site, "--system=local", *chosen, "-S", "times_calls=yes", "-S", "Archer2FPP.volume_mib=1"
+    )
+    assert "'Archer2FPP': the following variables were not set: 'volume_mib'" in printed
+    jobs = {path: text for path, text in scripts(site, "job").items() if "Build" not in path}
+    assert len(jobs) == 2
+    assert all(" --latency " in text for text in jobs.values())
 
 
 def test_every_case_is_on_the_page():

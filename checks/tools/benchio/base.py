@@ -47,18 +47,27 @@ class BenchioBase(IoBase):
 
     def write_command(self) -> None:
         self.program_path = str(Path(self.kernel.stagedir, self.kernel.program))
-        n1, n2, n3 = MIB_BLOCK
-        mib_per_task = self.scale_settings["mib_per_task"]
         self.executable_opts = [
-            *map(str, (n1, n2, n3 * mib_per_task, "local", self.layer)),
-            *(["fsync"] if self.fsync else []),
+            *self.sizes(),
+            self.layer,
+            *self.common_options(),
             '--directory="$run_directory"',
-            "--read",
-            "--verify",
             f"--repeats={self.repeats}",
-            *(["--latency"] if self.times_calls else []),
             *asking_for(self.hint_preset.get("env_vars", {})),
             f"--result={self.result_file}",
+        ]
+
+    def sizes(self) -> list[str]:
+        """The sizes of the array, and what they are of."""
+        n1, n2, n3 = MIB_BLOCK
+        return [*map(str, (n1, n2, n3 * self.scale_settings["mib_per_task"])), "local"]
+
+    def common_options(self) -> list[str]:
+        """The options other than sizes, layer, directory and files of results."""
+        return [
+            *(["fsync"] if self.fsync else []),
+            "--verify",
+            *(["--latency"] if self.times_calls else []),
             "--keep",  # so that the files can be examined; the script's trap removes them
         ]
 

@@ -29,7 +29,7 @@ stripe -c 1 -S 1024k
 each_node=(srun --mpi=none --nodes=16 --ntasks=16 --ntasks-per-node=1)
 look_before slurm lustre.sh
 note_libraries ROOT/stage/archer2/compute/gnu-ofi/BuildBenchio_HASH/build/benchio
-srun --cpus-per-task=1 ROOT/stage/archer2/compute/gnu-ofi/BuildBenchio_HASH/build/benchio 128 128 256 local proc fsync --directory="$run_directory" --read --verify --repeats=1 --result=result.jsonl --keep --ranks=ranks.csv
+srun --cpus-per-task=1 ROOT/stage/archer2/compute/gnu-ofi/BuildBenchio_HASH/build/benchio 128 128 256 local proc fsync --verify --keep --directory="$run_directory" --repeats=1 --result=result.jsonl --ranks=ranks.csv
 inspect_run_directory $?
 look_after lustre.sh
 read_layout

@@ -33,7 +33,7 @@ stripe -c -1 -S 1024k
 each_node=(srun --mpi=none --nodes=16 --ntasks=16 --ntasks-per-node=1)
 look_before slurm lustre.sh
 note_libraries ROOT/stage/archer2/compute/gnu-ucx/BuildBenchio_HASH/build/benchio
-srun --cpus-per-task=1 ROOT/stage/archer2/compute/gnu-ucx/BuildBenchio_HASH/build/benchio 128 128 256 local mpiio fsync --directory="$run_directory" --read --verify --repeats=1 --environment=FI_OFI_RXM_SAR_LIMIT --environment=MPICH_MPIIO_HINTS --result=result.jsonl --keep
+srun --cpus-per-task=1 ROOT/stage/archer2/compute/gnu-ucx/BuildBenchio_HASH/build/benchio 128 128 256 local mpiio fsync --verify --keep --directory="$run_directory" --repeats=1 --environment=FI_OFI_RXM_SAR_LIMIT --environment=MPICH_MPIIO_HINTS --result=result.jsonl
 inspect_run_directory $?
 look_after lustre.sh
 read_layout

@@ -15,6 +15,6 @@ make_run_directory
 require_space 4 4
 look_before pbspro
 note_libraries ROOT/stage/pbsprosite/batch/mpi/BuildBenchio_HASH/build/benchio
-mpiexec -n 256 ROOT/stage/pbsprosite/batch/mpi/BuildBenchio_HASH/build/benchio 128 128 128 local proc fsync --directory="$run_directory" --read --verify --repeats=1 --result=result.jsonl --keep --ranks=ranks.csv
+mpiexec -n 256 ROOT/stage/pbsprosite/batch/mpi/BuildBenchio_HASH/build/benchio 128 128 128 local proc fsync --verify --keep --directory="$run_directory" --repeats=1 --result=result.jsonl --ranks=ranks.csv
 inspect_run_directory $?
 exit "$exit_status"

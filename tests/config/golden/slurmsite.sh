@@ -20,6 +20,6 @@ require_space 4 4
 each_node=(srun --mpi=none --nodes=4 --ntasks=4 --ntasks-per-node=1)
 look_before slurm
 note_libraries ROOT/stage/slurmsite/batch/mpi/BuildBenchio_HASH/build/benchio
-srun --cpus-per-task=1 ROOT/stage/slurmsite/batch/mpi/BuildBenchio_HASH/build/benchio 128 128 128 local proc fsync --directory="$run_directory" --read --verify --repeats=1 --result=result.jsonl --keep --ranks=ranks.csv
+srun --cpus-per-task=1 ROOT/stage/slurmsite/batch/mpi/BuildBenchio_HASH/build/benchio 128 128 128 local proc fsync --verify --keep --directory="$run_directory" --repeats=1 --result=result.jsonl --ranks=ranks.csv
 inspect_run_directory $?
 exit "$exit_status"
