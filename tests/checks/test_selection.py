@@ -158,6 +158,7 @@ SETTINGS = [
     # as ReFrame reads it
     (["BenchioFPP.fsync=false"], {"BenchioFPP": "fsync true", "IorFPP": None}),
     (["IorFPP.transfer=65536"], {"BenchioFPP": None, "IorFPP": "transfer 65536"}),
+    (["IorFPP.block=4194304", "IorFPP.segments=8"], {"IorFPP": "block 4194304 segments 8"}),
     (["IorFPP.transfer=65536", "IorFPP.case=mine"], {"BenchioFPP": None, "IorFPP": "mine"}),
     (["BenchioFPP.target=7", "BenchioFPP.fsync="], {"BenchioFPP": "target 7 fsync false"}),
     # what is measured stays the same
@@ -174,6 +175,14 @@ def test_a_setting_that_decides_what_is_measured_makes_a_case(tmp_path, settings
     assert run.returncode == 0, run.stdout + run.stderr
     found = {check["name"].split()[0]: check["case"] for check in json.loads(run.stdout)}
     assert {check: found[check] for check in cases} == cases
+
+
+def test_what_makes_the_pattern_of_a_check_cannot_be_set(tmp_path):
+    site = copy_suite(tmp_path, "checks/tools/ior/check.py")
+    words = ("-S", "IorSSF.file_per_process=yes", "-S", "IorFPP.collective=yes")
+    printed = site.reframe("--system=archer2", "-l", "-n", "Ior[FS]", *words).stdout
+    assert "'IorSSF': the following variables were not set: 'file_per_process'" in printed
+    assert "'IorFPP': the following variables were not set: 'collective'" in printed
 
 
 @pytest.mark.parametrize(

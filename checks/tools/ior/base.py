@@ -31,10 +31,10 @@ class IorBase(IoBase, ProgramMixin):
         spack = fixture(SpackInstall, scope="environment", variables={"program": "ior"})
 
     #: Whether each process has its own file.
-    file_per_process = variable(bool, value=False)
+    file_per_process = False
 
     #: Whether the processes make each call together; POSIX has no such calls.
-    collective = variable(bool, value=False)
+    collective = False
 
     #: The bytes that one call moves.
     transfer = variable(int, value=BYTES_PER_MIB)
@@ -57,7 +57,9 @@ class IorBase(IoBase, ProgramMixin):
     metrics = ("write_bw", "read_bw")
     scripts = (Path(__file__).with_name("ior.sh"),)
     launches_often = True
-    deciding = (*IoBase.deciding, "transfer", "stonewall_seconds", "ior_options")
+    deciding = (
+        *IoBase.deciding, "transfer", "block", "segments", "stonewall_seconds", "ior_options",
+    )  # fmt: skip
 
     @property
     def block_bytes(self) -> int:
