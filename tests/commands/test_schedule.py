@@ -153,7 +153,9 @@ def test_a_script(root: Path) -> None:
 def test_lines_of_scrontab(root: Path) -> None:
     lines = entry("scron").splitlines()
     options = [line for line in lines if line.startswith("#SCRON")]
-    assert len(options) == 8
+    assert len(options) == 10
+    # the job keeps its number, and so the name of its output, from night to night
+    assert options.count("#SCRON --open-mode=append") == 2
     assert options[0] == "#SCRON '--account=z 19'"
     assert options[1] == "#SCRON --job-name=iobands-suspects"
     hourly, daily = (line for line in lines if not line.startswith("#"))

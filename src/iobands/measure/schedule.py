@@ -97,6 +97,7 @@ class Job:
         output = self.root / "perflogs" / f"{self.name}-%j.out"
         options = [f"--account={account}"] if account else []
         options += [f"--job-name={self.name}", "--time=12:00:00", f"--output={output}"]
+        options.append("--open-mode=append")  # the number of the job stays from night to night
         lines = [f"#SCRON {shlex.quote(each)}" for each in options]
         return "\n".join([*lines, f"{self.cron_time()}  {self.shell()}"])
 
