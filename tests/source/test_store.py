@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -941,6 +942,18 @@ def test_a_cluster_may_only_push_and_a_page_only_read(database, site):
         with older, open_store(as_reader):
             pass
         owner._do("UPDATE iobands.about SET schema = 1", "DROP INDEX iobands.own_site")
+
+
+def test_first_pushes_at_once_all_go_through(database):
+    def first(_):
+        with open_store(database, new=True) as store:
+            return store.systems()
+
+    for _ in range(5):
+        with open_store(database, new=True) as owner:
+            owner._do("DROP SCHEMA iobands CASCADE")
+        with ThreadPoolExecutor(4) as pool:
+            assert [*pool.map(first, range(4))] == [[]] * 4
 
 
 def test_a_role_with_settings_of_its_own_reads_the_same(database, site):

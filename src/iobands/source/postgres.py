@@ -67,6 +67,8 @@ def _identity(names: Sequence[str]) -> str:
 
 
 _TABLES: Final = (
+    # even IF NOT EXISTS fails where two sessions make one schema at once
+    "DO 'BEGIN PERFORM pg_advisory_xact_lock(hashtext(''iobands'')); END'",
     "CREATE SCHEMA IF NOT EXISTS iobands",
     "CREATE TABLE IF NOT EXISTS iobands.about (schema integer PRIMARY KEY)",
     f"INSERT INTO iobands.about SELECT {STORE_SCHEMA} WHERE NOT EXISTS (SELECT FROM iobands.about)",
