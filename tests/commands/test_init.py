@@ -3,6 +3,7 @@
 import json
 import resource
 import runpy
+import shutil
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -240,6 +241,23 @@ def test_a_clone_brings_its_epochs_its_store_and_its_acceptances(
     ]
     assert digests[0] == digests[1]
     assert "scratch writes" not in digests[0]  # its alert ended with the epoch
+
+
+def test_site_files_that_a_clone_keeps_to_itself_are_named(
+    tmp_path: Path, iobands: Command
+) -> None:
+    systems = tmp_path / "clone" / "config" / "systems"
+    systems.mkdir(parents=True)
+    for name in ("cirrus", "archer2", "_cray"):
+        shutil.copy(installed_suite() / "config" / "systems" / f"{name}.py", systems)
+    (systems.parents[1] / "perflogs" / "archer2").mkdir(parents=True)
+    done = iobands("init", "site", "--from-clone", "clone", cwd=tmp_path)
+    assert [path.name for path in (tmp_path / "site/config/systems").glob("[!_]*")] == [
+        "archer2.py"
+    ]
+    said = "Left out, as they have no perflogs and the suite has them, too: cirrus; copy the one"
+    assert said in " ".join(done.stdout.split())
+    assert "too: archer2" not in " ".join(done.stdout.split())
 
 
 def test_a_clone_is_copied_unless_a_session_runs_there(tmp_path: Path, iobands: Command) -> None:

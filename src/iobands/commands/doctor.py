@@ -255,9 +255,13 @@ def init(
     for path in paths if len(paths) <= 20 or dry_run else ():  # noqa: PLR2004
         cli.say(f"{'would write' if dry_run else 'wrote'} {directory / path}")
     if clone:
+        names = site_directory.systems_among(clone.glob("config/systems/*.py"))
+        left = ", ".join(sorted({*names} - {*site_directory.systems_among(copied)}))
+        why = "Left out, as they have no perflogs and the suite has them, too"
         cli.say(
             f"{'Would copy' if dry_run else 'Copied'} {plural(len(copied), 'file')} of {clone}, "
             "which stays as it is.",
+            *([f"{why}: {left}; copy the one of your site by hand."] if left else []),
             "Next: compare `iobands status` in both, change the schedule and then remove the "
             "clone's perflogs.",
         )
