@@ -121,10 +121,14 @@ remove_directory() {
 
 # require_space NEEDED WRITTEN: at least NEEDED GiB must be free; the run writes WRITTEN of them.
 require_space() {
-    local free
-    free=$(awk 'NR == 2 { printf "%.3f", $4 / 2 ^ 20 }' df.txt)
-    awk -v needed="$1" 'NR == 2 { fits = $4 / 2 ^ 20 >= needed } END { exit !fits }' df.txt ||
-        refuse "$free GiB are free; this run needs $1 GiB: it writes $2, the rest must stay free"
+    local said
+    said=$(awk -v needed="$1" -v written="$2" '
+        function gib(size) { return sprintf(size < 100 ? "%.3g" : "%.0f", size) }
+        NR == 2 && $4 / 2 ^ 20 < needed {
+            print gib($4 / 2 ^ 20) " GiB are free; this run needs " gib(needed) " GiB: it writes " \
+                gib(written) ", the rest must stay free"
+        }' df.txt)
+    [ -z "$said" ] || refuse "$said"
 }
 
 # require_inodes FILES. df shows 0 of 0 inodes if they are made as needed. On CephFS it shows `-`

@@ -35,6 +35,7 @@ from iobands.model import (
     VARIABLE_UNITS,
     PairedRatio,
     canonical,
+    figure,
     paired_ratio,
     path_part,
 )
@@ -75,6 +76,7 @@ __all__ = [
     "arguments",
     "await_end",
     "canonical",
+    "figure",
     "load_bands",
     "new_note",
     "note_job",

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..base.package import figure
 from ..filesystems import BACKENDS, mount_names
 from ..filesystems.layout import ALL_TARGETS
 from .clocks import DEFAULT_SKEW_SECONDS, Span, disagreement
@@ -160,7 +161,7 @@ def _space(df: str, wanted: Wanted) -> Findings:
     free = numbers[1] / KIB_PER_GIB
     if free >= wanted.free_gib:
         return Findings()
-    return Findings((f"full: {free:.3g} GiB are free, {wanted.free_gib:.3g} are needed",))
+    return Findings((f"full: {figure(free)} GiB are free, {figure(wanted.free_gib)} are needed",))
 
 
 def _files(df: str, wanted: Wanted) -> Findings:

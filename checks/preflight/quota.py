@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..base.package import figure
+
 KIB = 2**10
 
 # lfs quota -q and quota -w -p: used, soft limit, hard limit and grace, of KiB and then of files. A
@@ -33,7 +35,7 @@ class Quota:
     def __str__(self) -> str:
         """The use as text."""
         if self.unit == "bytes":
-            return f"{self.percent:.0f} % of {self.limit / 2**30:.3g} GiB"
+            return f"{self.percent:.0f} % of {figure(self.limit / 2**30)} GiB"
         return f"{self.percent:.0f} % of {self.limit} files"
 
 

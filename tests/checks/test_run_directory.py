@@ -54,7 +54,8 @@ def test_only_a_number_of_free_inodes_can_be_too_small(tmp_path, line, files, sa
     ("needed", "said"),
     [
         ("0.00390625", ""),
-        ("1.03", "0.004 GiB are free; this run needs 1.03 GiB: it writes 0.03, the rest must stay"),
+        ("1.03", "0.00391 GiB are free; this run needs 1.03 GiB: it writes 0.03, the rest must"),
+        ("97658.2290234375", "0.00391 GiB are free; this run needs 97658 GiB: it writes 0.03"),
     ],
 )
 def test_free_space_is_in_the_unit_of_what_is_needed(tmp_path, needed, said):

@@ -56,8 +56,8 @@ UNFIT = {
 REFUSALS = {
     "absent": "no directory can be made there (No such file or directory): does it exist, and may",
     "readonly": "no directory can be made there (Read-only file system): does it exist, and may",
-    "small": "0.004 GiB are free; this run needs 0.0078125 GiB",
-    "guarded": "0.062 GiB are free; this run needs 1.00781 GiB: it writes 0.0078125",
+    "small": "0.00391 GiB are free; this run needs 0.00781 GiB",
+    "guarded": "0.0625 GiB are free; this run needs 1.01 GiB: it writes 0.00781",
 }
 
 

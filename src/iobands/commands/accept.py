@@ -26,10 +26,10 @@ from iobands.bands.contract import (
 )
 from iobands.commands import cli
 from iobands.judge.acceptance import decide
-from iobands.model import OK, __version__, read_content, worst
+from iobands.model import OK, __version__, figure, read_content, worst
 from iobands.source import acceptance as source
 from iobands.source.acceptance import Begun
-from iobands.views import blocks, figure, output_width, plural, time_text
+from iobands.views import blocks, output_width, plural, time_text
 from iobands.views.acceptance import acceptance_lines, acceptance_report
 
 _STATUS: Final = {Outcome.MET: OK, Outcome.MISSED: model.CRITICAL, Outcome.UNDECIDED: model.WARNING}

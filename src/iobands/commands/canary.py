@@ -27,6 +27,7 @@ from iobands.model import (
     REPEAT,
     UNKNOWN,
     SessionError,
+    figure,
     path_part,
     printable,
     worst,
@@ -218,8 +219,8 @@ def _shown(held: Sequence[AgainstPeers]) -> str:
     """Return the newest rates, beside the median of the peers where there is a band."""
     said = []
     for each in held:
-        peers = f" (peers {median(each.samples):.3g})" if each.floor is not None else ""
-        said.append(f"{_VERBS[each.variable]} {each.rates[-1]:.3g}{peers}")
+        peers = f" (peers {figure(median(each.samples))})" if each.floor is not None else ""
+        said.append(f"{_VERBS[each.variable]} {figure(each.rates[-1])}{peers}")
     rates = f"{', '.join(said)} GiB/s"
     if all(each.floor is not None for each in held):
         return rates

@@ -15,8 +15,8 @@ import typer
 from iobands import measure
 from iobands.commands import cli
 from iobands.measure.schedule import Every, new_job
-from iobands.model import OK, WARNING, SessionError
-from iobands.views import blocks, figure, output_width, plural, size_text
+from iobands.model import OK, WARNING, SessionError, figure
+from iobands.views import blocks, output_width, plural, size_text
 
 _DAYS_A_YEAR = 365
 _DAYS_BETWEEN = {"weekly": 7}  # as `iobands schedule` runs it
@@ -64,17 +64,17 @@ def cost(
         tib = sum(each.written_gib for each in group) / measure.GIB_PER_TIB
         hours = sum(each.node_hours for each in group)
         capacity = capacity_of.get(name)
-        times = f"{tib * runs / capacity:.2g}" if capacity else "-"
+        times = figure(tib * runs / capacity) if capacity else "-"
         written, worked = (tib, tib / days, tib * runs), (hours, hours * runs)
-        rows.append((name, str(len(group)), *map(figure, written), times, *map(figure, worked)))
+        figures = (*map(figure, written), times, *map(figure, worked))
+        rows.append((name, str(len(group)), *figures))
     said = [*chain(*blocks(rows, output_width(), right=range(1, len(_HEADINGS)), indent=""))]
     said += ["", "Upper bounds: volume × repeats; nodes × time limit (h: node hours)."]
     limits = {place: measure.limits_of(read, place) for place in places}
     if any(own.allow for own in limits.values()):
+        more = f"{100 * _REPEATED:.0f} % more runs, {figure(_REPEATED * hours * runs)}"
         said.append(
-            "What is in doubt is measured again: on a healthy site up to "
-            f"{100 * _REPEATED:.0f} % more runs, {figure(_REPEATED * hours * runs)} node hours a "
-            "year."
+            f"What is in doubt is measured again: on a healthy site up to {more} node hours a year."
         )
     for place, own in limits.items():
         most = f"at most {own.node_hours_per_day:g} node hours a day" if own.allow else "off"

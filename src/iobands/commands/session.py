@@ -20,11 +20,11 @@ from iobands.commands.report import report_to
 from iobands.commands.status import log_news, print_digest
 from iobands.judge.memory import write_memory
 from iobands.judge.suspects import asks_of, repeats_of
-from iobands.model import OK, Ask, FileError, worst
+from iobands.model import OK, Ask, FileError, figure, worst
 from iobands.notify import deliver
 from iobands.notify.outbox import Outbox, Settings, read_settings
 from iobands.snapshot import Snapshot, State
-from iobands.views import asked_text, blocks, due_text, figure, summary
+from iobands.views import asked_text, blocks, due_text, summary
 from iobands.views.digest import MAIL_WIDTH, performance
 
 _DAY: Final = timedelta(days=1)
@@ -163,8 +163,10 @@ def show_plan(options: cli.SiteOptions) -> None:
         own = measure.limits_of(read, place)
         spent = sum(e.node_hours for e in asked if e.check[0] == place and now - e.when < _DAY)
         if own.allow:
-            hours = f"{own.node_hours_per_day:g} node hours in 24 hours, {spent:.3g} of them spent"
-            text = f"every {own.every:.3g} h, at most {own.per_day} runs of a check and {hours}"
+            hours = (
+                f"{own.node_hours_per_day:g} node hours in 24 hours, {figure(spent)} of them spent"
+            )
+            text = f"every {figure(own.every)} h, at most {own.per_day} runs of a check and {hours}"
         else:
             text = "in doubt, but `suspects` in the site file switches repeats off"
         lines += ["", f"{place}: {text}"]

@@ -38,6 +38,7 @@ from iobands.snapshot import (
     Columns,
     PeerName,
     Place,
+    figure,
     in_utc,
     is_constant,
     moment,
@@ -328,7 +329,7 @@ class _Column:
         cells = self.records.samples[self.name][rows]
         parts = cells[:place].drop_nulls().tail(_BEFORE), cells[place:].drop_nulls().head(_SINCE)
         if self.sign:
-            old, new = (f"{float(np.median(each.to_numpy())):.3g}" for each in parts)
+            old, new = (figure(float(np.median(each.to_numpy()))) for each in parts)
         else:
             old, new = (str(each.mode()[0]) for each in parts)
         if self.kind is CauseKind.FULLNESS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from iobands.model.documents import (
     Document,
     Steps,
+    figure,
     from_unix,
     interval_of,
     leave_out,

@@ -15,6 +15,7 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
+from decimal import ROUND_HALF_UP, Context, Decimal
 from difflib import get_close_matches
 from functools import cache, reduce
 from operator import getitem
@@ -209,6 +210,23 @@ def shown(value: object) -> str:
 def printable(text: str) -> str:
     """Return `text` without control characters, as text from outside could upset a terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+
+
+#: Three significant digits.
+_THREE_DIGITS: Final = Context(prec=3, rounding=ROUND_HALF_UP)
+
+
+def figure(value: float) -> str:
+    """Return `value` with three significant digits; below 10,000 all digits before the point.
+
+    A half is rounded up, as in a browser.
+    """
+    hundred, ten_thousand = 100, 10_000
+    exact = Decimal(value)
+    if hundred <= abs(value) < ten_thousand:
+        return f"{exact.to_integral_value(ROUND_HALF_UP):.0f}"
+    rounded = float(_THREE_DIGITS.plus(exact))
+    return f"{rounded:.3g}" if abs(rounded) < hundred else f"{rounded:.0f}"
 
 
 def _problem(error: ValidationError, validator: Validator) -> tuple[list[str | int], str]:

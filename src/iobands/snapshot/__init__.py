@@ -54,6 +54,7 @@ from iobands.model import (
     SeriesKey,
     __version__,
     distinctions,
+    figure,
     labels,
     paired_ratio,
     path_part,

@@ -24,7 +24,6 @@ from iobands.views.writing import (
     command_text,
     day_text,
     due_text,
-    figure,
     fitted,
     nearest,
     no_samples,

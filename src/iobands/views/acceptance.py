@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from iobands.bands.contract import MEDIAN_QUANTILE, Acceptance, AcceptedLine, Outcome, Promise
-from iobands.model import FIELD, TIME, VALUE
+from iobands.model import FIELD, TIME, VALUE, figure
 from iobands.views import writing
-from iobands.views.writing import figure, listed, markdown_text, output_width, plural, time_text
+from iobands.views.writing import listed, markdown_text, output_width, plural, time_text
 
 _ENVIRONMENT: Final = (
     "environ", "nodes", "tasks", "gib", "file_system_type", "medium", "tool", "tool_version",

@@ -23,6 +23,7 @@ from iobands.snapshot import (
     Severity,
     Snapshot,
     State,
+    figure,
     printable,
 )
 from iobands.views import alert_lines, writing
@@ -30,7 +31,7 @@ from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, sect
 from iobands.views.explain_alert import of_alert
 from iobands.views.explain_series import of_series
 from iobands.views.notes import SHOW_ALL, remarks_of
-from iobands.views.writing import GAP, MAIL_WIDTH, figure, folded, summary, time_text
+from iobands.views.writing import GAP, MAIL_WIDTH, folded, summary, time_text
 
 #: How many lines the digest has by default.
 SCREEN: Final = 24

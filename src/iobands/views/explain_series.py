@@ -12,11 +12,21 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from iobands import snapshot
-from iobands.snapshot import Alert, Change, Evidence, Outliers, Series, Snapshot, State, Status
+from iobands.snapshot import (
+    Alert,
+    Change,
+    Evidence,
+    Outliers,
+    Series,
+    Snapshot,
+    State,
+    Status,
+    figure,
+)
 from iobands.views import writing
 from iobands.views.alert_lines import command_on, details
 from iobands.views.notes import how_run, uneven
-from iobands.views.writing import day_text, figure, listed, percent, plural, ratio_text, time_text
+from iobands.views.writing import day_text, listed, percent, plural, ratio_text, time_text
 
 #: A heading and the text under it.
 Fact = tuple[str, str]

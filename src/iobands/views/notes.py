@@ -12,9 +12,9 @@ from statistics import median
 from typing import Any, Final
 
 from iobands import snapshot
-from iobands.snapshot import Ask, Leftover, SeriesKey, Snapshot, State
+from iobands.snapshot import Ask, Leftover, SeriesKey, Snapshot, State, figure
 from iobands.views import writing
-from iobands.views.writing import epoch_text, figure, maintenance_text, plural, size_text, time_text
+from iobands.views.writing import epoch_text, maintenance_text, plural, size_text, time_text
 
 #: The command that shows what the digest leaves out.
 SHOW_ALL: Final = "iobands status --all"

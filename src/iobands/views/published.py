@@ -12,7 +12,16 @@ from html import unescape
 from typing import Any, Final
 
 from iobands import snapshot
-from iobands.snapshot import Advice, Advised, CaseAdvice, Conclusion, Rates, Recommended, SeriesKey
+from iobands.snapshot import (
+    Advice,
+    Advised,
+    CaseAdvice,
+    Conclusion,
+    Rates,
+    Recommended,
+    SeriesKey,
+    figure,
+)
 from iobands.views.writing import (
     Block,
     Bullets,
@@ -23,7 +32,6 @@ from iobands.views.writing import (
     Table,
     change_text,
     day_text,
-    figure,
     listed,
     plural,
     ratio_text,
@@ -165,7 +173,7 @@ def _settings_section(each: Recommended) -> Iterator[Block]:
         f"{key.tool} {newest.get('tool_version') or ''}".strip(),
         f"interface {key.interface}",
         _scale(key),
-        f"{key.gib or 0:g} GiB",
+        f"{figure(key.gib or 0)} GiB",
         f"environment {key.environ}",
         "writes end with fsync" if newest.get("fsync") == "true" else "writes without fsync",
     ]

@@ -15,7 +15,6 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
-from decimal import ROUND_HALF_UP, Context, Decimal
 from difflib import get_close_matches
 from enum import Enum
 from functools import cache
@@ -25,7 +24,17 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from iobands import snapshot
-from iobands.snapshot import Alert, Cause, Member, Series, Severity, Snapshot, State, printable
+from iobands.snapshot import (
+    Alert,
+    Cause,
+    Member,
+    Series,
+    Severity,
+    Snapshot,
+    State,
+    figure,
+    printable,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -45,24 +54,10 @@ _THIS_YEAR: Final = timedelta(days=300)
 # A repeat that is due for so long was not taken.
 _LATE: Final = timedelta(hours=2)
 _MOST_NAMES: Final = 30
-_THREE_DIGITS: Final = Context(prec=3, rounding=ROUND_HALF_UP)
 # A date alone is this time of its day.
 _LAST_SECOND: Final = "23:59:59"
 #: How many names of series stand for all.
 FEW_NAMES: Final = 6
-
-
-def figure(value: float) -> str:
-    """Return `value` with three significant digits; below 10,000 all digits before the point.
-
-    A half is rounded up, as in a browser.
-    """
-    hundred, ten_thousand = 100, 10_000
-    exact = Decimal(value)
-    if hundred <= abs(value) < ten_thousand:
-        return f"{exact.to_integral_value(ROUND_HALF_UP):.0f}"
-    rounded = float(_THREE_DIGITS.plus(exact))
-    return f"{rounded:.3g}" if abs(rounded) < hundred else f"{rounded:.0f}"
 
 
 def size_text(size: int) -> str:

@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from iobands import snapshot
-from iobands.snapshot import Alert, Array, History, Member, Series, Snapshot, Times
+from iobands.snapshot import Alert, Array, History, Member, Series, Snapshot, Times, figure
 from iobands.views.alert_lines import page_of, place_of, with_pages
 from iobands.views.dashboard.series import series_id
 from iobands.views.explain_alert import account_given_of
-from iobands.views.writing import day_text, figure, level_text, ratio_text, rendered, time_text
+from iobands.views.writing import day_text, level_text, ratio_text, rendered, time_text
 
 _MOST_PICTURES: Final = 24
 _MOST_UNMOVED: Final = 6

@@ -12,12 +12,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from iobands import snapshot
-from iobands.snapshot import Alert, BeforeAfter, Series, Snapshot, State
+from iobands.snapshot import Alert, BeforeAfter, Series, Snapshot, State, figure
 from iobands.views import alert_lines, notes, writing
 from iobands.views.alert_lines import ATTENTION, finding, page_of, sections, title, with_pages
 from iobands.views.dashboard.series import heat_map, job_id, peer_map, picked, series_id
 from iobands.views.maintenance import in_short, page_about, title_of_maintenance
-from iobands.views.writing import counts, figure, percent, sparkline, state_text, time_text
+from iobands.views.writing import counts, percent, sparkline, state_text, time_text
 
 #: The version of the form of the data.
 _SCHEMA: Final = 1
