@@ -241,6 +241,16 @@ def test_the_command_that_is_printed_reports_the_one_that_was_named(
     assert at(root, "report", "1999-01-01T08:00")[0] == 3
 
 
+def test_what_else_changed_is_said_as_it_was_last_on_each_side(
+    tmp_path: Path, now: datetime
+) -> None:
+    # of 24 runs after it, the last 11 have another stripe size
+    root = site(tmp_path, now, since=10.5)
+    begin, end = (utc(now - timedelta(days=24, hours=each)) for each in (6, 1))
+    assert at(root, "begin", "--reason", "x", "--since", begin, "--until", end)[0] == 0
+    assert "\n- stripe\\_size: 1048576 → 4194304 (6 of 6 series)\n" in at(root, "report")[1]
+
+
 def test_a_window_that_repeats_does_not_take_the_place_of_an_upgrade(
     tmp_path: Path, now: datetime
 ) -> None:

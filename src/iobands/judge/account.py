@@ -40,6 +40,7 @@ from iobands.snapshot import (
     ShiftVerdict,
     Snapshot,
     day_and_time,
+    figure,
     in_utc,
 )
 
@@ -379,7 +380,7 @@ def _differing(frame: pl.DataFrame, is_after: Flags) -> Iterator[tuple[str, str,
         cells = frame[name].cast(pl.String).to_numpy()
         one, other = ({*map(str, cells[side][-10:])} for side in (~is_after, is_after))
         if one and other and not one & other and {"None"} not in (one, other):
-            yield name, _common(cells[~is_after]), _common(cells[is_after])
+            yield name, _common(cells[~is_after][-10:]), _common(cells[is_after][-10:])
     for name in _NUMBERS:
         numbers = frame[name].cast(pl.Float64).to_numpy()
         old, new = (each[np.isfinite(each)] for each in (numbers[~is_after], numbers[is_after]))
@@ -387,8 +388,8 @@ def _differing(frame: pl.DataFrame, is_after: Flags) -> Iterator[tuple[str, str,
             middle = float(np.median(new))
             margin = _MATTERS * float(np.median(np.abs(old)))
             if not old.min() - margin <= middle <= old.max() + margin:
-                low, high = f"{old.min():.3g}", f"{old.max():.3g}"
-                yield name, low if low == high else f"{low} to {high}", f"{middle:.3g}"
+                low, high = figure(old.min()), figure(old.max())
+                yield name, low if low == high else f"{low} to {high}", figure(middle)
 
 
 def _common(cells: Iterable[Any]) -> str:
