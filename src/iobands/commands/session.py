@@ -24,8 +24,8 @@ from iobands.model import OK, Ask, FileError, figure, worst
 from iobands.notify import deliver
 from iobands.notify.outbox import Outbox, Settings, read_settings
 from iobands.snapshot import Snapshot, State
-from iobands.views import asked_text, blocks, due_text, summary
-from iobands.views.digest import MAIL_WIDTH, performance
+from iobands.views import asked_text, blocks, due_text, output_width, summary
+from iobands.views.digest import performance
 
 _DAY: Final = timedelta(days=1)
 _T = TypeVar("_T")
@@ -157,8 +157,9 @@ def show_plan(options: cli.SiteOptions) -> None:
         for ask in _timed(options, judged)
         if ask.due is None or ask.due - now < _DAY
     ]
-    table = blocks([("NEXT (UTC)", "WHAT", "WHY"), *rows], MAIL_WIDTH, wrapped=(1, 2), indent="")
-    lines = [*chain(*table)] if rows else ["Nothing is measured again in the next 24 hours."]
+    rows.insert(0, ("NEXT (UTC)", "WHAT", "WHY"))
+    table = blocks(rows, output_width(), wrapped=(1, 2), indent="")
+    lines = [*chain(*table)] if rows[1:] else ["Nothing is measured again in the next 24 hours."]
     for place in places:
         own = measure.limits_of(read, place)
         spent = sum(e.node_hours for e in asked if e.check[0] == place and now - e.when < _DAY)

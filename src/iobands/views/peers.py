@@ -9,7 +9,15 @@ from itertools import chain
 from typing import Final
 
 from iobands.snapshot import NODE, TARGET, VARIABLE_UNITS, Peer, PeerState, Place, Snapshot
-from iobands.views.writing import GAP, MAIL_WIDTH, at_system, blocks, day_text, fitted, ratio_text
+from iobands.views.writing import (
+    GAP,
+    at_system,
+    blocks,
+    day_text,
+    fitted,
+    output_width,
+    ratio_text,
+)
 
 WORST_FIRST: Final = tuple(PeerState)
 _WIDE: Final = 1000  # so that no cell is wrapped
@@ -31,12 +39,13 @@ def peers_text(site: Snapshot, kind: str, *, every: bool = False) -> str:
     """Return the tables of all targets or of all nodes, and the next step for slow ones."""
     places = [each for each in site.places if each.kind == kind]
     places.sort(key=lambda each: not each.slow())
-    tables = [fitted(_place(each, site, every), MAIL_WIDTH) for each in places]
+    width = output_width()
+    tables = [fitted(_place(each, site, every, width), width) for each in places]
     none = f"No run of the last 200 days compares {_NOTHING[kind]}."
-    return "\n".join(tables) or fitted([none], MAIL_WIDTH)
+    return "\n".join(tables) or fitted([none], width)
 
 
-def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
+def _place(place: Place, site: Snapshot, every: bool, width: int) -> Iterator[str]:
     variables = sorted(place.found, key=list(VARIABLE_UNITS).index)
     peers = sorted(with_worst(place), key=lambda each: _badness(each[2]))
     called = at_system(place.name, place.system, site)
@@ -61,9 +70,9 @@ def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
             ]
         )
     table = [*chain(*blocks(rows, _WIDE))]
-    if max(map(len, table)) > MAIL_WIDTH:  # without intervals
+    if max(map(len, table)) > width:  # without intervals
         without = [[cell.partition(" (")[0] for cell in row] for row in rows]
-        table = [*chain(*blocks(without, _WIDE))]
+        table = [*chain(*blocks(without, width))]
     yield from table
     if len(peers) > len(shown):
         yield f"{GAP}and {len(peers) - len(shown)} more; list them with --all"
