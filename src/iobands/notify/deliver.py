@@ -75,7 +75,8 @@ def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> 
     failed: defaultdict[str, set[str]] = defaultdict(set)
     for entry in entries:
         topics = failed[entry.channel]
-        if entry.sent or entry.message.cause in topics or len(topics) >= _DOWN:
+        most = _DOWN if entry.channel in known else 1
+        if entry.sent or entry.message.cause in topics or len(topics) >= most:
             continue
         tried = replace(entry, attempts=entry.attempts + 1, error="")
         outbox.write(tried)
