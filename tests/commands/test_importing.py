@@ -43,6 +43,17 @@ def test_a_table_becomes_a_perflog_once(tmp_path: Path) -> None:
     assert perflog.read_text().splitlines() == written
 
 
+def test_where_no_row_can_be_used_nothing_was_imported(tmp_path: Path) -> None:
+    source, perflogs = tmp_path / "source", tmp_path / "perflogs"
+    source.mkdir()
+    (source / "results.csv").write_text(TABLE.replace("7.5", "-7.5"))
+    (tmp_path / "m.yaml").write_text(MAPPING)
+    status, said = call(source, "--mapping", tmp_path / "m.yaml", "--perflogs", perflogs)
+    assert "2 lines rejected" in " ".join(said.split())
+    assert said.endswith("IOBANDS UNKNOWN: no row could be used; see above\n")
+    assert (status, perflogs.exists()) == (3, False)
+
+
 @pytest.mark.needs("fewer capabilities")
 def test_what_cannot_be_read_is_named_and_unknown(tmp_path: Path) -> None:
     closed = tmp_path / "source" / "closed"

@@ -105,6 +105,8 @@ def import_(
     )
     if any(not each.line for each in found.rejected):
         raise cli.failure("some results could not be read; see above")
+    if found.rejected and not (found.written or found.known):
+        raise cli.failure("no row could be used; see above")
 
 
 #: Seconds that a push may take: ten years of a site take some minutes.
