@@ -167,6 +167,32 @@ def test_a_machine_without_a_scheduler_is_a_site_of_its_own(
     assert "No scheduler was found: the site is this machine alone, as 'local'." in said
 
 
+@pytest.mark.parametrize(("account", "todo"), [(None, "replace EDIT in"), ("z01", "check")])
+def test_what_is_left_to_do_in_a_new_site_file_is_said(
+    account: str | None, todo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parts = (Partition("standard", 128),)
+    found = Machine("login7", scheduler="slurm", partitions=parts, account=account)
+    monkeypatch.setattr(site_directory, "machine", lambda: found)
+    status, said = call("init", "site")
+    assert status == 0
+    assert said.endswith(f"Next: {todo} site/config/systems/login.py, then iobands cost\n")
+    text = (tmp_path / "site/config/systems/login.py").read_text("utf-8")
+    assert ("EDIT" in text) is (account is None)
+
+
+@pytest.mark.parametrize(("template", "files"), [("lumi", "{}/lumi.py"), ("puhti", "{}/_csc.py")])
+def test_what_is_left_to_do_in_a_template_is_said(
+    template: str, files: str, tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    said = " ".join(call("init", str(site), "--from", template)[1].split())
+    assert said.endswith(
+        f"Next: replace EDIT in {files.format(site / 'config/systems')}, then iobands cost"
+    )
+
+
 @pytest.mark.parametrize(("given", "name"), [(None, "login"), ("falcon", "falcon"), ("a/b", None)])
 def test_the_name_of_a_site_with_a_scheduler(
     given: str | None, name: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

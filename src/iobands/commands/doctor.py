@@ -265,12 +265,16 @@ def init(
             "Next: compare `iobands status` in both, change the schedule and then remove the "
             "clone's perflogs.",
         )
-    elif any(site_directory.EDIT in text for text in texts.values()):
-        cli.say(f"Next: replace {site_directory.EDIT} in config/systems, then iobands cost")
-    else:
+    elif site_directory.systems_among(paths) == [LOCAL]:
         if template == GENERIC:
             cli.say(f"No scheduler was found: the site is this machine alone, as {LOCAL!r}.")
         cli.say(f"Next: cd {directory} && iobands run")
+    else:
+        edit = site_directory.marked(texts)
+        todo = f"replace {site_directory.EDIT} in" if edit else "check"
+        files = edit or [path for path in paths if path.match("config/systems/*")]
+        where = " and ".join(str(directory / path) for path in files)
+        cli.say(f"Next: {todo} {where}, then iobands cost")
 
 
 def _name(given: str | None, template: str, found: site_directory.Machine) -> str:

@@ -24,6 +24,8 @@ from iobands.model import NO_ACCOUNTS, FileError, mounts, replace_file
 
 #: What a person has to replace; ReFrame does not start before.
 EDIT: Final = "EDIT"
+# What a site file says of itself.
+_MARKED: Final = f"marked {EDIT}"
 
 # The scheduler of ReFrame and its launcher, by the program that submits; the first found counts.
 _SCHEDULERS: Final = {
@@ -214,8 +216,8 @@ _SINGLE: Final = (
 )
 _SITE_FILE: Final = '''"""The site file of {name}, from what `iobands init` found on {host}.
 
-Replace what is marked EDIT, and check the rest. Contract 4 explains each entry, and this file
-has an example of each:
+Check what it says{edit}. Contract 4
+explains each entry, and this file has an example of each:
 {example}
 """
 
@@ -264,12 +266,14 @@ def new_site(name: str, template: str, found: Machine) -> dict[Path, str]:
         template = name = LOCAL
     if template == GENERIC:
         system, environments = site_of_machine(name, found)
+        said = [pformat(each, width=96, sort_dicts=False) for each in (system, environments)]
         text = _SITE_FILE.format(
             name=name,
+            edit=f", and replace what is {_MARKED}" if EDIT in "".join(said) else "",
             host=found.host,
             example=installed_suite() / _SYSTEMS / "example.py",
-            system=pformat(system, width=96, sort_dicts=False),
-            environments=pformat(environments, width=96, sort_dicts=False),
+            system=said[0],
+            environments=said[1],
         )
         texts = {_SYSTEMS / f"{name}.py": text}
     elif template in templates():
@@ -289,6 +293,11 @@ def texts_of_any(systems: Iterable[str]) -> dict[Path, str]:
 def systems_among(paths: Iterable[Path]) -> list[str]:
     """Return the names of the systems whose site files are among paths in a site's directory."""
     return sorted(path.stem for path in paths if path.match(f"{_SYSTEMS}/[!_]*.py"))
+
+
+def marked(texts: Mapping[Path, str]) -> list[Path]:
+    """Return the files in which a person has to replace something."""
+    return [path for path, text in texts.items() if EDIT in text.replace(_MARKED, "")]
 
 
 def _from_suite(template: str) -> dict[Path, str]:
