@@ -13,7 +13,7 @@ import pytest
 
 from iobands.snapshot import BeforeAfter, Ratio, Shift, ShiftVerdict
 from iobands.views import DocumentFormat, written
-from iobands.views.maintenance import account
+from iobands.views.maintenance import account, page_of_maintenance
 from tests.commands.calling import call
 from tests.factory import line, write_bands, write_perflog
 
@@ -241,6 +241,21 @@ def test_the_command_that_is_printed_reports_the_one_that_was_named(
     assert at(root, "report", "1999-01-01T08:00")[0] == 3
 
 
+def test_of_several_of_a_day_it_is_said_which_one_is_reported(
+    tmp_path: Path, now: datetime
+) -> None:
+    root, day = site(tmp_path, now), f"{now - timedelta(days=5):%Y-%m-%d}"
+    for hour in (8, 12):
+        span = ("--since", f"{day}T{hour:02}:00Z", "--until", f"{day}T{hour + 1:02}:00Z")
+        assert at(root, "begin", "--reason", f"at {hour}", *span)[0] == 0
+    status, said = at(root, "report", day)
+    assert status == 0
+    note = f"iobands: {day} names {day}T08:00 and {day}T12:00; this is the last one"
+    assert said.startswith((f"{note}\n# ", f"# Maintenance {day}T12:00 of here"))
+    assert note in said
+    assert " names " not in at(root, "report", f"{day}T08:00")[1] + at(root, "report")[1]
+
+
 def test_what_else_changed_is_said_as_it_was_last_on_each_side(
     tmp_path: Path, now: datetime
 ) -> None:
@@ -277,6 +292,14 @@ def test_the_dashboard_has_a_page_of_it(tmp_path: Path, now: datetime) -> None:
     text = page.read_text("utf-8")
     assert "Changed: disk slower" in text
     assert "<table>" in text
+    assert "made-up" not in text
+
+
+def test_the_page_of_a_made_up_site_says_that_it_is_made_up(now: datetime) -> None:
+    about = ("2026-04-04", "made-up-site", now, now, "Lustre 2.17", (), now, False)
+    page = page_of_maintenance(BeforeAfter(*about, (), ()))
+    assert "<title>Made up · Maintenance " in page
+    assert "<strong>A made-up site.</strong> Nothing on this page was measured." in page
 
 
 def test_of_one_file_system_it_proposes_what_leaves_the_others_alone(

@@ -19,7 +19,7 @@ from iobands.measure import measure as measure_session
 from iobands.model import LIMIT, MAINTENANCE, check_name
 from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, begun
 from iobands.source.action_log import append, deciding, read_log
-from iobands.views import blocks, output_width, plural, time_text
+from iobands.views import blocks, listed, output_width, plural, time_text
 
 maintenance = typer.Typer(
     rich_markup_mode=None,
@@ -201,6 +201,7 @@ def report_maintenance(
     known = maintenances_of(judged.snapshot)
     once = [each for each in known if not each.window.repeat] or known
     # the name of the only one of a day is the day
+    several = len({each.system for each in known}) > 1
     named = (e for e in known if e.name.startswith(wanted) or wanted.startswith(e.name))
     found = [*named] if wanted else once
     if not known:
@@ -211,6 +212,9 @@ def report_maintenance(
     if not found:
         names = ", ".join(each.name for each in known[-10:])
         raise cli.failure(f"no maintenance {wanted}; known: {names}")
+    if wanted and len(found) > 1:
+        names = listed([f"{each.name}{f' of {each.system}' * several}" for each in found])
+        cli.note(f"{wanted} names {names}; this is the last one")
     blocks = account(account_of_maintenance(judged, found[-1]), every=every)
     text = written(blocks, DocumentFormat.MARKDOWN)
     if output is None:

@@ -25,6 +25,7 @@ from iobands.views.writing import (
     day_text,
     due_text,
     fitted,
+    listed,
     nearest,
     no_samples,
     output_width,

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from iobands.snapshot import BeforeAfter, Shift, ShiftVerdict, path_part
+from iobands.snapshot import MADE_UP, BeforeAfter, Shift, ShiftVerdict, path_part
 from iobands.views import writing
 from iobands.views.writing import Block, Bullets, Commands, Heading, Paragraph, Table
 
@@ -71,6 +71,7 @@ def page_of_maintenance(of: BeforeAfter) -> str:
         "maintenance.html",
         title=f"{title_of_maintenance(of)} · I/O performance",
         system=of.system,
+        made_up=of.system == MADE_UP,
         content=writing.written(account(of), writing.DocumentFormat.HTML),
     )
 
