@@ -314,6 +314,21 @@ def test_words_that_mean_several_things_or_none(shared: Growing) -> None:
     assert shared.does(ACKNOWLEDGE, "writes").kind == ACKNOWLEDGE
 
 
+def test_an_open_alert_goes_before_one_that_is_over_and_has_just_this_name(
+    shared: Growing,
+) -> None:
+    site = shared.again()
+    over = Subject("disk", site.series, number=1)
+    lasting = Subject("disk writes", site.series[:2], degraded(site), number=2)
+
+    def chosen(kind: str, subjects: list[Subject]) -> list[Subject]:
+        return selected(subjects, "disk", Request(kind, "ada", "why"), every=False, log={})
+
+    assert chosen(ACKNOWLEDGE, [over, lasting]) == [lasting]
+    # where none is open, it is said of the one with this name that it is over
+    assert chosen(ACKNOWLEDGE, [over]) == [over]
+
+
 def test_all_is_each_series_with_the_words_although_an_alert_has_just_this_name(
     tmp_path: Path,
 ) -> None:

@@ -157,7 +157,10 @@ def selected(
         listed = "alerts --all" if words.isdecimal() else "status --all"
         known += f"; list all with: iobands {listed}"
         raise RequestError(f"no {what} {words!r}; open alerts: {known}")
-    able = [each for each in matching if _is_possible(each, request, log)] or matching
+    # an alert that is over hides no open one whose name begins with its own
+    others = [] if any(each.alert or not each.number for each in matching) else named
+    possible = ([e for e in some if _is_possible(e, request, log)] for some in (matching, others))
+    able = next(filter(None, possible), matching)
     newest = [each for each in able if each.called == able[0].called]
     able = [each for each in able if each.alert or not each.number] or newest
     shared = [each.alert for each in able if each.number]
