@@ -123,6 +123,15 @@ def test_a_page_agrees_until_something_in_it_changes(
     assert drift(edited, found, NOW) == ["fpp write on hdd: the page does not show 15.3"]
 
 
+def test_of_a_page_with_two_systems_the_tables_of_one_are_checked(
+    found: list[Recommended],
+) -> None:
+    both = page_of(found).replace('"system":"here"', '"system":"there"') + page_of(found)
+    assert drift(both, found, NOW, "here") == []
+    # without a system, a table of one that is gone is wrong
+    assert drift(both, found, NOW) == ["fpp write on hdd: no run measures this"]
+
+
 def test_a_figure_that_is_only_a_part_of_others_is_not_on_the_page(
     found: list[Recommended],
 ) -> None:

@@ -263,7 +263,7 @@ def table(
         text = check.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise cli.failure(f"{check}: {getattr(error, 'strerror', None) or error}") from None
-    problems = drift(text, [*chain(*by_system.values())], site.now)
+    problems = drift(text, [*chain(*by_system.values())], site.now, options.system)
     for problem in problems:
         cli.say(f"{check}: {problem}")
     if not problems:

@@ -206,8 +206,13 @@ def comment(recommended: Sequence[Recommended]) -> Comment:
     return Comment(f"iobands table {text}")
 
 
-def drift(text: str, recommended: Sequence[Recommended], now: datetime) -> list[str]:
-    """Return where a page differs from the runs, a line each; nothing if it agrees."""
+def drift(
+    text: str, recommended: Sequence[Recommended], now: datetime, only: str | None = None
+) -> list[str]:
+    """Return where a page differs from the runs, a line each; nothing if it agrees.
+
+    With `only`, tables of other systems are left out.
+    """
     shown = _COMMENT.sub("", text)
     shown += f"\n{unescape(_TAG.sub('', shown))}"  # as a browser shows it
     left = [(each.key.system, rate) for each in recommended for rate in each.rates]
@@ -220,7 +225,10 @@ def drift(text: str, recommended: Sequence[Recommended], now: datetime) -> list[
     try:
         comments = map(json.loads, _COMMENT.findall(text))
         # pages of an earlier version do not say of which system they are
-        every = [(data.get("system"), row) for data in comments for row in data["rates"]]
+        said_of = [(data.get("system"), data["rates"]) for data in comments]
+        every = [
+            (of, row) for of, rows in said_of if not only or of in {None, only} for row in rows
+        ]
         for system, said in every:
             of_it = (each for each in left if system in {None, each[0]})
             mine = next((each for each in of_it if _name(_said(each[1])) == _name(said)), None)
