@@ -58,6 +58,7 @@ def status(
     import pandas as pd  # noqa: PLC0415 (slow to load)
 
     from iobands.judge.site import read_site  # noqa: PLC0415
+    from iobands.model import SERIES_FIELDS  # noqa: PLC0415
 
     perflogs = Path(perflogs)
     config = Path(config) if config else perflogs.resolve().parent / "config"
@@ -88,4 +89,5 @@ def status(
         for member in alert.members or (None,)
     ]
     columns = ["severity", *_ALERT, "certainty", "label", "ratio", "baseline", "unit"]
-    return pd.DataFrame(states), pd.DataFrame(alerts, columns=columns)
+    own = ["label", *SERIES_FIELDS, "variable", "unit", "state", *_STATUS, "median"]
+    return pd.DataFrame(states, columns=own), pd.DataFrame(alerts, columns=columns)

@@ -49,6 +49,15 @@ def test_status(tmp_path: Path) -> None:
     assert alerts["baseline"].tolist()[0] == pytest.approx(1.5, rel=0.1)
 
 
+def test_without_samples_the_frames_have_their_columns(tmp_path: Path) -> None:
+    (tmp_path / "perflogs").mkdir()
+    nothing = iobands.status(tmp_path / "perflogs", now=NOW)
+    write_perflog(tmp_path / "perflogs", daily([1.5] * 30))
+    states, alerts = iobands.status(tmp_path / "perflogs", now=NOW)
+    assert [list(each.columns) for each in nothing] == [list(states.columns), list(alerts.columns)]
+    assert len(iobands.load(tmp_path / "perflogs", "there").columns) == len(READ)
+
+
 def test_status_by_bands_and_without_alerts(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.5] * 30))
     write_bands(tmp_path / "config" / "bands", variable="write_bw", file_system="disk")

@@ -17,7 +17,6 @@ from typing import Final
 
 import polars as pl
 
-from iobands.bands import Spans
 from iobands.model import (
     LATER_FIELDS,
     SERIES_FIELDS,
@@ -30,7 +29,7 @@ from iobands.model import (
     interval_of,
     overdue,
 )
-from iobands.snapshot import Finding, History, MissingRun, Obstacle, Times, is_constant
+from iobands.snapshot import Finding, History, MissingRun, Obstacle, Spans, Times, is_constant
 from iobands.source.samples import KEY, Samples
 
 #: Failures of checks without an interval are dropped if the checks did not run for this long.
