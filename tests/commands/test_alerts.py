@@ -169,6 +169,18 @@ def test_a_reason_is_needed(site: Path) -> None:
     assert not LOG.exists()
 
 
+def test_an_epoch_says_first_which_open_alerts_it_ends(site: Path) -> None:
+    said = " ".join(call("epoch", "upgrade", "--reason", "why", "--dry-run")[1].split())
+    names = "2 disk fpp write_bw, 1 disk fpp read_bw"
+    note = f"Open alerts that end, unless runs of the epoch alone show them: {names}."
+    assert note in said
+    assert said.index(note) < said.index("epochs:")
+    assert call("resolve", "2", "--force", "--reason", "why")[0] == 0
+    assert "alone show them: 1 disk fpp read_bw." in call(
+        "epoch", "upgrade", "--reason", "why", "--yes"
+    )[1].replace("\n", " ")
+
+
 def test_all_at_once_and_a_dry_run(site: Path) -> None:
     everything = ("acknowledge", "disk", "--reason", "r", "--all")
     found, said = call(*everything, "--dry-run")

@@ -280,6 +280,16 @@ def epoch(
                 f"The bands of epoch {old.name!r} no longer apply: they were learned from earlier "
                 "runs. To learn new ones: iobands calibrate."
             )
+    # a system may be known by its bands alone
+    has_runs = (options.perflogs_directory / named).is_dir()
+    if has_runs and (options.config is None or options.config.is_dir()):
+        alerts = site_of(replace(options, system=named)).alerts
+        ending = [f"{e.number} {e.subject}" for e in alerts if e.number and e.has_level]
+        if ending:
+            cli.say(
+                "Runs before the epoch no longer count. Open alerts that end, unless runs of the "
+                f"epoch alone show them: {', '.join(ending)}."
+            )
     _write(directory, [(named, found)], yes, dry_run)
 
 
