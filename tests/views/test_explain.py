@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.bands import Span
+from iobands.bands import Span, Window
 from iobands.model import slug
 from iobands.snapshot import (
     ACKNOWLEDGE,
@@ -490,3 +490,29 @@ def test_a_member_has_the_odds_of_its_alert(tmp_path: Path) -> None:
     shown = text(replace(found, alerts=(alert,)), "a fpp write_bw")
     assert "(odds 98 to 1)" in shown
     assert "96" not in shown.split("Moved at the same time")[1].split("Did not")[0]
+
+
+def test_a_maintenance_between_the_last_run_before_and_the_first_one_since_may_be_the_cause(
+    tmp_path: Path,
+) -> None:
+    found = site(tmp_path, "a fpp", "b fpp", factors={"a fpp": 0.6})
+    (alert,) = found.alerts
+    assert "Changed at the same time" not in text(found, "1")
+    first = alert.since
+
+    def window(days: float, reason: str, **more: object) -> Window:
+        begin = first - days * DAY
+        return Window(begin, begin + DAY / 4, reason, **more)
+
+    windows = (
+        window(40, "disks"),
+        window(0.5, "firmware"),
+        window(0.4, "network", file_systems=("b",)),
+        window(50.4, "backup", repeat="FREQ=DAILY"),
+        window(-5, "later"),
+    )
+    said = text(replace(found, maintenance={"here": windows}), "1")
+    name = f"{windows[1].begin:%Y-%m-%dT%H:%M}"
+    (line,) = said.partition("Changed at the same time\n")[2].partition("\n\n")[0].splitlines()
+    assert line == f"  maintenance: firmware: iobands maintenance report {name}"
+    assert "Next step: check what changed at the same time\n" in said

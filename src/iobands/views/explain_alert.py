@@ -109,6 +109,12 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
             stayed[name] = [each for each in known if each.key in other.keys]
         still = [f"{n}: {writing.some([s.label for s in a], most)}" for n, a in stayed.items() if a]
         still += _elsewhere(others, field, alert, most)
+    maybe = [
+        writing.odds_text(each, site.now)
+        for each in alert.candidates
+        if not alert.cause or each.kind != alert.cause.kind
+    ]
+    maybe += _maintenances(site, alert)
     is_open = alert.ended is None and not site.is_public
     is_now = is_open and not site.is_past  # nobody can act in the past
     return Account(
@@ -117,11 +123,7 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
         facts=[*_facts(site, alert)],
         happened=[*_happened(site, alert)],
         about=_about(site, alert),
-        maybe=[
-            writing.odds_text(each, site.now)
-            for each in alert.candidates
-            if not alert.cause or each.kind != alert.cause.kind
-        ],
+        maybe=maybe,
         moved=[
             f"{each.series.label}: {each.says}"
             for each in others
@@ -129,10 +131,28 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
         ],
         still=still,
         unmoved=unmoved,
-        advice=_advice(alert, field) if is_open else "",
+        advice=_advice(alert, field, maybe) if is_open else "",
         commands=[*_commands(site, alert)] if is_now and alert.number is not None else [],
         confirm=[*_confirm(site, alert)] if is_now else [],
     )
+
+
+def _maintenances(site: Snapshot, alert: Alert) -> Iterator[str]:
+    """Yield the maintenances after its last run before it may have begun, with their reports."""
+    low, high = alert.since_low, alert.since_high
+    if not (alert.members and low and high and alert.has_level) or site.is_public:
+        return
+    times, _ = alert.members[0].series.judged
+    before = times[times < snapshot.in_utc(low)][-1:]
+    since = snapshot.moment(before[0]) if len(before) else low
+    system = f" --system {alert.system}" if len(site.maintenance) > 1 else ""
+    for window in site.maintenance.get(alert.system, ()):
+        is_of = any(window.is_of(each.series.key.file_system) for each in alert.members)
+        # something of each day is between any two runs
+        for span in window.spans(high) if is_of and "DAILY" not in window.repeat else ():
+            if span.end >= since:
+                report = f"iobands maintenance report {span.begin:%Y-%m-%dT%H:%M}"
+                yield f"{span.why}: {report}{system}"
 
 
 def _about(site: Snapshot, alert: Alert) -> str:
@@ -296,13 +316,13 @@ def _actions(site: Snapshot, alert: Alert) -> Sequence[snapshot.Action]:
     return snapshot.in_force((own[place] for place in sorted(own)), site.now)
 
 
-def _advice(alert: Alert, field: str) -> str:
+def _advice(alert: Alert, field: str, maybe: Sequence[str]) -> str:
     if alert.peer and alert.peer.is_slow:
         return _PEER[alert.certainty is snapshot.Certainty.POSSIBLE]
     if alert.cause:
         named = _TARGETS.match(alert.cause.what)
         return _ANSWERS[alert.cause.kind].format(named[0] if named else "the targets")
-    return "check what changed at the same time" if alert.candidates else _WHERE.get(field, "")
+    return "check what changed at the same time" if maybe else _WHERE.get(field, "")
 
 
 def _commands(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
