@@ -132,6 +132,27 @@ def test_of_a_page_with_two_systems_the_tables_of_one_are_checked(
     assert drift(both, found, NOW) == ["fpp write on hdd: no run measures this"]
 
 
+def test_what_the_results_of_another_tool_do_not_say_is_not_made_up(tmp_path: Path) -> None:
+    unsaid = (
+        "environ",
+        "interface",
+        "file_system",
+        "medium",
+        "transport",
+        "hints",
+        "fsync",
+        "tool_version",
+    )
+    sizes = dict.fromkeys(("nodes", "gib"))
+    rows = daily(VALUES, tool="ior", tasks=64, **dict.fromkeys(unsaid), **sizes)
+    write_perflog(tmp_path / "perflogs", rows)
+    page = page_of(published(look(tmp_path).series, SiteFile(), []))
+    assert "\n- File systems: unknown (unknown)\n- MPI-IO hints: none\n" in page
+    assert "\nMeasured with: ior, 64 processes.\n" in page
+    assert "| fpp | unknown | write |" in page
+    assert "None" not in page
+
+
 def test_a_figure_that_is_only_a_part_of_others_is_not_on_the_page(
     found: list[Recommended],
 ) -> None:

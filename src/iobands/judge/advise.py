@@ -309,14 +309,19 @@ def published(
         places: defaultdict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
         for each in members:
             fields = each.history.newest
-            by_row[str(fields.get("medium")), each.key.variable].append(each)
+            by_row[_known(fields.get("medium")), each.key.variable].append(each)
             lines = tuple(commands(site_file, each.key, fields))
-            places[lines][str(each.key.file_system)] = None
+            places[lines][_known(each.key.file_system)] = None
         lines_of = {tuple(names): lines for lines, names in places.items() if lines}
         rates = tuple(_rates(name, each, holds) for each in by_row.values())
         of_newest = (newest.key, newest.history.newest)
         found.append(Recommended(*of_newest, lines_of, rates, is_asked))
     return sorted(found, key=lambda each: str(each.key.pattern))
+
+
+def _known(said: object) -> str:
+    """Return what a sample says; results of other tools may not say it."""
+    return str(said or "unknown")
 
 
 def _is_usable(series: Series) -> bool:
@@ -363,15 +368,15 @@ def _rates(name: str, members: Sequence[Series], holds: timedelta) -> Rates:
         times.append(of_runs[level][learned])
         values.append(rates[level][learned])
         if change:
-            changed.append(Changed(str(series.key.file_system), change))
+            changed.append(Changed(_known(series.key.file_system), change))
     all_times = np.concatenate(times)
     ordered = np.concatenate(values)[np.argsort(all_times, kind="stable")]
     correlation = correlation_of(ordered)
     one, first, last = members[0], moment(all_times.min()), moment(all_times.max())
-    caches = {str(e.key.file_system): e.history.newest.get("cache") or "unknown" for e in members}
+    caches = {_known(e.key.file_system): _known(e.history.newest.get("cache")) for e in members}
     return Rates(
         pattern=name,
-        medium=str(one.history.newest.get("medium")),
+        medium=_known(one.history.newest.get("medium")),
         file_systems=tuple(caches),
         variable=one.key.variable,
         unit=one.key.unit,

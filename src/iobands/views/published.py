@@ -68,6 +68,10 @@ _SHARED: Final = (
 _CAVEAT: Final = "compare the run time of your whole program, too"
 _USUAL: Final = "as usual"
 _MIB: Final = 2**20
+_FSYNC: Final[Mapping[object, str]] = {
+    "true": "writes end with fsync",
+    "false": "writes without fsync",
+}
 
 
 def rates_section(system: str, recommended: Sequence[Recommended], now: datetime) -> list[Block]:
@@ -113,8 +117,9 @@ def _direction(variable: str) -> str:
 
 def _scale(key: SeriesKey) -> str:
     """Return how large the runs of a series are, such as `2048 processes on 16 nodes`."""
-    tasks = f"{key.tasks or 0:g} process{'' if key.tasks == 1 else 'es'}"
-    return f"{tasks} on {plural(int(key.nodes or 0), 'node')}"
+    tasks = f"{key.tasks:g} process{'' if key.tasks == 1 else 'es'}" if key.tasks else ""
+    nodes = plural(int(key.nodes), "node") if key.nodes else ""
+    return " on ".join(filter(None, (tasks, nodes)))
 
 
 def _interval(interval: tuple[float, float] | None) -> str:
@@ -159,8 +164,9 @@ def _settings_section(each: Recommended) -> Iterator[Block]:
         lines.append(f"Stripe count: {'all targets' if is_all else f'{count:g}'}")
     if effect.stripe_size:
         lines.append(f"Stripe size: {effect.stripe_size / _MIB:g} MiB")
-    caveat = "" if key.transport == "default" else f" ({_CAVEAT})"
-    lines.append(f"MPI transport: {key.transport}{caveat}")
+    if key.transport:
+        caveat = "" if key.transport == "default" else f" ({_CAVEAT})"
+        lines.append(f"MPI transport: {key.transport}{caveat}")
     hints = effect.hints.replace(",", ", ") if effect.hints else "none"
     yield Bullets((*lines, f"MPI-IO hints: {hints}"))
     for names, commands in each.commands.items():
@@ -171,11 +177,11 @@ def _settings_section(each: Recommended) -> Iterator[Block]:
         yield Paragraph("The site recommends no settings; these are the best measured.")
     words = [
         f"{key.tool} {newest.get('tool_version') or ''}".strip(),
-        f"interface {key.interface}",
+        f"interface {key.interface}" if key.interface else "",
         _scale(key),
-        f"{figure(key.gib or 0)} GiB",
-        f"environment {key.environ}",
-        "writes end with fsync" if newest.get("fsync") == "true" else "writes without fsync",
+        f"{figure(key.gib)} GiB" if key.gib else "",
+        f"environment {key.environ}" if key.environ else "",
+        _FSYNC.get(newest.get("fsync"), ""),
     ]
     caches: dict[str, list[str]] = {}
     for rates in each.rates:
@@ -186,7 +192,7 @@ def _settings_section(each: Recommended) -> Iterator[Block]:
         where = [f"{cache} on {listed(names)}" for cache, names in caches.items()]
         said = ", ".join(where if len(where) > 1 else caches)
         words.append(f"page cache before reads: {said}")
-    yield Paragraph(f"Measured with: {', '.join(words)}.")
+    yield Paragraph(f"Measured with: {', '.join(filter(None, words))}.")
 
 
 # A later maximum may exceed the published one by this share. A quartile without an interval may
@@ -345,7 +351,8 @@ def _titled(advised: Iterable[Advised]) -> Iterator[tuple[str, Advised]]:
     for each in advised:
         key = each.best[0]
         size = f", a file of {figure(key.gib or 0)} GiB" if key.case else ""
-        title = f"{_pattern(key)}, {_direction(key.variable)}, {key.interface}, {_scale(key)}{size}"
+        about = (_pattern(key), _direction(key.variable), key.interface, f"{_scale(key)}{size}")
+        title = ", ".join(filter(None, about))
         alike.setdefault(title, []).append((replace(key, **free), each))
     for title, several in alike.items():
         words = snapshot.distinctions(key for key, _ in several)
