@@ -80,6 +80,20 @@ def told_with_causes(
     return stories
 
 
+def test_what_began_in_a_file_system_before_an_alert_was_raised_may_be_part_of_it() -> None:
+    # a slow slide: the onset in each series is uncertain by weeks
+    slide = [found("a1", 10, 24), found("a2", 22, 30), found("a3", 25, 33)]
+    first, second = folded(slide)
+    assert (first.names, second.names) == (["a1", "a2"], ["a3"])
+    # what all file systems share has to begin at the same time
+    assert len(folded([found("a1", 10, 24), found("b1", 22, 30)])) == 2
+    # and so has a target
+    target = PeerName("target", "here", "a", "OST 7")
+    traits = TRAITS | {"OST 7": {"file_system": "a"}}
+    slow = found("OST 7", 22, 30, source=target)
+    assert len(folded([found("a1", 10, 24), slow], traits=traits)) == 2
+
+
 def test_a_cause_is_told_once_and_then_only_if_it_is_another() -> None:
     drops = [found("a1+a2+a3", 10, 13), found("b1", 11, 15)]
     (story,) = told_with_causes(drops, (), 1000)

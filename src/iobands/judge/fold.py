@@ -130,10 +130,10 @@ class Story:
         """The members in the log."""
         return {name for each in self.known for name in each.names}
 
-    def is_near(self, found: Happening) -> bool:
-        """Return whether both may have begun at the same time."""
+    def is_near(self, found: Happening, until: datetime = LONG_AGO) -> bool:
+        """Return whether both may have begun at the same time, or that `until` a later time."""
         earliest = min(self.low, self.earliest)
-        return earliest <= found.high + NEAR and found.earliest <= self.high + NEAR
+        return earliest <= found.high + NEAR and found.earliest <= max(self.high + NEAR, until)
 
     def is_at(self, found: Happening) -> bool:
         """Return whether it was open when that was raised, and may be about it."""
@@ -339,14 +339,18 @@ def _fresh(found: Happening, here: Sequence[Story]) -> Happening:
 
 
 def _may_share(story: Story, found: Happening, traits: Mapping[str, Mapping[str, str]]) -> bool:
-    """Return whether both began together and have something in common; peers only with series."""
-    both_peers = isinstance(found.source, PeerName) and any(
-        isinstance(each.source, PeerName) for each in story.found
-    )
-    if both_peers or not story.is_near(found):
+    """Return whether both began together and have something in common; peers only with series.
+
+    When series of a file system become slower and slower, each is found to have fallen at another
+    time: what began before the alert was raised may be part of it.
+    """
+    is_peer = isinstance(found.source, PeerName)
+    if is_peer and any(isinstance(each.source, PeerName) for each in story.found):
         return False
     every = [traits.get(name, {}).items() for name in (*story.names, *found.names)]
-    return bool(set(every[0]).intersection(*every[1:]))
+    common = dict(set(every[0]).intersection(*every[1:]))
+    is_slow = "file_system" in common and not is_peer
+    return bool(common) and story.is_near(found, story.opened if is_slow else LONG_AGO)
 
 
 def _merged(stories: Sequence[Story], found: Happening) -> Story:
