@@ -20,6 +20,7 @@ from iobands.commands.judging import judgement_of, site_of
 from iobands.commands.status import log_news
 from iobands.snapshot import OPENED, REBASELINE, RESOLVE, Action
 from iobands.source.action_log import ALERT_LOG, append, log_path, read_alert_log, read_log
+from iobands.source.demo import write_demo
 from tests.commands.calling import call
 from tests.factory import NOW, daily, line, write_perflog
 from tests.sites import DAY, SiteFiles, levels
@@ -179,6 +180,19 @@ def test_an_epoch_says_first_which_open_alerts_it_ends(site: Path) -> None:
     assert "alone show them: 1 disk fpp read_bw." in call(
         "epoch", "upgrade", "--reason", "why", "--yes"
     )[1].replace("\n", " ")
+
+
+def test_an_alert_did_not_begin_after_it_was_raised_whatever_epoch_began_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_demo(tmp_path / "demo", datetime.now(timezone.utc))
+    monkeypatch.chdir(tmp_path / "demo")
+    assert call("acknowledge", "3", "--reason", "why")[0] == 0  # which logs when it was raised
+    day = f"{datetime.now(timezone.utc) - 2 * DAY:%Y-%m-%d}"
+    assert call("epoch", "new", "--reason", "why", "--since", day, "--yes")[0] == 0
+    (alert,) = (each for each in site_of(SiteOptions()).alerts if each.number == 3)
+    assert alert.subject == "OST 7 of fast"
+    assert alert.since <= alert.raised
 
 
 def test_all_at_once_and_a_dry_run(site: Path) -> None:

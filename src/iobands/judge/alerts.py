@@ -317,7 +317,10 @@ def _began(
     since = [turn.since for each in slides for turn in each.turns if turn.since]
     if since:
         return min(since), min(since), max(since)
-    return (lead.since, lead.low, lead.high) if lead else (story.low, story.low, story.high)
+    if lead and lead.since <= story.opened:
+        return lead.since, lead.low, lead.high
+    # of what is left of it since an epoch began, the log alone says when it began
+    return story.low, story.low, min(story.high, story.opened)
 
 
 def _reason(found: Flaky) -> str:
