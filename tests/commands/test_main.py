@@ -16,6 +16,7 @@ import pytest
 
 import iobands
 from iobands import __version__
+from iobands.source.demo import write_demo
 from tests.commands.calling import alike
 from tests.commands.small_site import unknown
 from tests.conftest import Command
@@ -246,6 +247,17 @@ def test_ascii_where_nothing_else_can_be_sent(good: Path, iobands: Command) -> N
     done = iobands("status", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.stdout.isascii()
     assert "(-80 %)" in done.stdout
+
+
+def test_every_command_writes_what_the_locale_has(tmp_path: Path, iobands: Command) -> None:
+    write_demo(tmp_path, datetime.now(timezone.utc))
+    for words in ("alerts", "targets", "explain 2", "explain 3", "advise", "table"):
+        done = iobands(*words.split(), PYTHONIOENCODING="latin-1")
+        assert done.returncode == 0, done.stderr
+        assert "?" not in done.stdout
+    said = iobands("explain", "2", PYTHONIOENCODING="latin-1").stdout
+    level, ratio = r"GiB/s, was [\d.]+ \(-\d\d %\)", r"0\.\d\d × \(0\.\d\d-0\.\d\d\)"
+    assert re.search(rf"  [1-8]+\|[1-8]+  [\d.]+ {level}  {ratio}", said)
 
 
 def test_report(good: Path, iobands: Command) -> None:

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from iobands.commands import cli
-from iobands.model import UNKNOWN, FileError, SessionError, __version__, mask_others
+from iobands.model import PLAIN, UNKNOWN, FileError, SessionError, __version__, mask_others
 
 #: By heading of the help: for each command its module, its function and its summary.
 COMMANDS: Final = {
@@ -175,7 +175,7 @@ class _Output(io.FileIO):
 
 
 def _survive_readers() -> None:
-    """Continue after `iobands ... | head`, and without the standard streams."""
+    """Continue after `iobands ... | head`, without the standard streams, and in any locale."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -183,8 +183,10 @@ def _survive_readers() -> None:
         elif stream is getattr(sys, f"__{name}__"):
             stream.flush()
             raw = io.BufferedWriter(_Output(stream.fileno(), "w", closefd=False))
-            text = io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=True)
-            setattr(sys, name, text)
+            stream = io.TextIOWrapper(raw, stream.encoding, line_buffering=True)
+            setattr(sys, name, stream)
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=PLAIN)
 
 
 def entry() -> NoReturn:

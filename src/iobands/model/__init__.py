@@ -6,6 +6,7 @@ ReFrame's process imports it under a site's own ReFrame: it needs only what ReFr
 from __future__ import annotations
 
 from iobands.model.documents import (
+    PLAIN,
     Document,
     Steps,
     figure,

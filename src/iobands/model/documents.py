@@ -7,6 +7,7 @@ out"). A value with `writeOnly` may be a secret, which no sentence has.
 
 from __future__ import annotations
 
+import codecs
 import re
 import reprlib
 import sys
@@ -227,6 +228,25 @@ def figure(value: float) -> str:
         return f"{exact.to_integral_value(ROUND_HALF_UP):.0f}"
     rounded = float(_THREE_DIGITS.plus(exact))
     return f"{rounded:.3g}" if abs(rounded) < hundred else f"{rounded:.0f}"
+
+
+#: The name by which a stream calls `_plain`: for characters that its encoding lacks.
+PLAIN: Final = "iobands-plain"
+_INSTEAD: Final = {
+    **{"–": "-", "−": "-", "…": "~", "×": "x", "→": "->", "│": "|", "³": "^3", "⁰": "0"},
+    **{block: str(level) for level, block in enumerate("▁▂▃▄▅▆▇█", 1)},
+}
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """Return the nearest plain characters in place of what cannot be encoded."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_INSTEAD.get(each, "?") for each in lacking), error.end
+
+
+codecs.register_error(PLAIN, _plain)
 
 
 def _problem(error: ValidationError, validator: Validator) -> tuple[list[str | int], str]:

@@ -32,6 +32,7 @@ from iobands.model import (
     MADE_UP,
     NODE,
     OK,
+    PLAIN,
     RATIO_UNIT,
     RUNNING,
     SCHEDULED,

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands.snapshot import (
+    PLAIN,
     RATIO_UNIT,
     Alert,
     Series,
@@ -36,7 +37,6 @@ from iobands.views.writing import GAP, MAIL_WIDTH, folded, summary, time_text
 #: How many lines the digest has by default.
 SCREEN: Final = 24
 _MOST: Final = {ATTENTION: 8, ACKNOWLEDGED: 3, INFORMATION: 4}
-_ASCII: Final = str.maketrans({"–": "-", "−": "-", "…": "~", "×": "x"})
 #: How severities, at the beginning of a line, and states, at its end, are coloured.
 _STYLES: Final = {
     "bold red": "degraded|incident|mode lost|sliding|unstable",
@@ -107,7 +107,7 @@ def digest_text(
     text = "\n".join(lines).rstrip() + "\n"  # a site without a row has an empty table
     if console.encoding.lower().replace("-", "") in {"utf8", "utf16", "utf32"}:
         return text
-    return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
+    return text.encode("ascii", PLAIN).decode("ascii")
 
 
 def _fit(sections: Sequence[_Section], room: int) -> bool:
