@@ -339,6 +339,7 @@ def test_what_is_imported_again_is_there_once(tmp_path: Path) -> None:
     source = write(tmp_path / "results", HEADER, *rows, place="x.csv")
     first, second = (convert(source, FieldMapping(), tmp_path / "perflogs") for _ in range(2))
     assert [(each.written, each.known) for each in (first, second)] == [(2, 0), (0, 2)]
+    assert [len(each.perflogs) for each in (first, second)] == [2, 0]
     assert len(read_perflogs(tmp_path / "perflogs").values) == 2
     # after a full disk
     torn = tmp_path / "perflogs" / "s" / "p" / "imported-x.log"

@@ -92,7 +92,7 @@ class FieldMapping:
 class Converted:
     """The numbers of rows written, already there and skipped, and the rejected lines.
 
-    `perflogs` are the files with the rows.
+    `perflogs` are the files to which rows were added.
     """
 
     perflogs: tuple[Path, ...]
@@ -151,9 +151,10 @@ def convert(source: Path, mapping: FieldMapping, perflogs: Path) -> Converted:
             rejected.append(Rejected(path, line, str(error)))
     for place, text, reason in _unreadable({place: [*lines] for place, lines in found.items()}):
         rejected.append(Rejected(*found[place].pop(text), reason))
-    written = sum(_append(perflogs / place, [*lines]) for place, lines in found.items())
+    added = {place: _append(perflogs / place, [*lines]) for place, lines in found.items()}
+    written = sum(added.values())
     return Converted(
-        tuple(perflogs / place for place, lines in found.items() if lines),
+        tuple(perflogs / place for place, rows in added.items() if rows),
         written,
         sum(map(len, found.values())) - written,
         passed_over,
