@@ -515,4 +515,6 @@ def test_a_maintenance_between_the_last_run_before_and_the_first_one_since_may_b
     name = f"{windows[1].begin:%Y-%m-%dT%H:%M}"
     (line,) = said.partition("Changed at the same time\n")[2].partition("\n\n")[0].splitlines()
     assert line == f"  maintenance: firmware: iobands maintenance report {name}"
+    of_one = text(replace(found, maintenance={"here": windows}, only="here"), "1")
+    assert f"maintenance report {name} --system here" in " ".join(of_one.split())
     assert "Next step: check what changed at the same time\n" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -145,14 +146,15 @@ def _maintenances(site: Snapshot, alert: Alert) -> Iterator[str]:
     times, _ = alert.members[0].series.judged
     before = times[times < snapshot.in_utc(low)][-1:]
     since = snapshot.moment(before[0]) if len(before) else low
-    system = f" --system {alert.system}" if len(site.maintenance) > 1 else ""
+    has_others = site.only or len(site.maintenance) > 1
+    system = f"--system {shlex.quote(alert.system)}" if has_others else ""
     for window in site.maintenance.get(alert.system, ()):
         is_of = any(window.is_of(each.series.key.file_system) for each in alert.members)
         # something of each day is between any two runs
         for span in window.spans(high) if is_of and "DAILY" not in window.repeat else ():
             if span.end >= since:
-                report = f"iobands maintenance report {span.begin:%Y-%m-%dT%H:%M}"
-                yield f"{span.why}: {report}{system}"
+                day = f"{span.begin:%Y-%m-%dT%H:%M}"
+                yield f"{span.why}: {writing.command_text('maintenance report', day, system)}"
 
 
 def _about(site: Snapshot, alert: Alert) -> str:
