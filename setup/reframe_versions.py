@@ -1,5 +1,7 @@
 """Run a small session of a wheel with each ReFrame of the tested range that pip can install.
 
+With the newest one, do it again with the lowest version of each package that setup.cfg allows.
+
 python setup/reframe_versions.py WHEEL [VERSION...]
 """
 
@@ -13,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -32,14 +35,26 @@ def main() -> None:
         call(sys.executable, "-m", "venv", Path(place, "venv"), cwd=place)
         for version in versions:
             try_version(version, given.wheel.resolve(), Path(place))
+        try_version(versions[-1], given.wheel.resolve(), Path(place), lowest())
     print(f"ReFrame: {', '.join(versions)}")
+
+
+def settings() -> configparser.ConfigParser:
+    """Return what setup.cfg says."""
+    found = configparser.ConfigParser()
+    found.read(ROOT / "setup.cfg")
+    return found
+
+
+def lowest() -> list[str]:
+    """Return what the core requires, each package at its lowest version."""
+    wanted = settings()["options"]["install_requires"].split()
+    return [re.sub(r">=([^,]+).*", r"==\1", each) for each in wanted]
 
 
 def known_versions() -> list[str]:
     """Return the versions in the range of setup.cfg, the oldest first."""
-    settings = configparser.ConfigParser()
-    settings.read(ROOT / "setup.cfg")
-    wanted = settings["options.extras_require"]["checks"].strip()
+    wanted = settings()["options.extras_require"]["checks"].strip()
     low, high = (
         [*map(int, bound.split("."))]
         for bound in re.fullmatch(r"reframe-hpc>=([\d.]+),<([\d.]+)", wanted).groups()
@@ -50,14 +65,14 @@ def known_versions() -> list[str]:
     return [".".join(map(str, each)) for each in numbers if low <= each < high]
 
 
-def try_version(version: str, wheel: Path, place: Path) -> None:
-    """Install a version, and measure this machine with it.
+def try_version(version: str, wheel: Path, place: Path, others: Sequence[str] = ()) -> None:
+    """Install a version, with `others`, and measure this machine with it.
 
     The session has to prove rates, and nothing of the suite may be left out.
     """
-    programs, site = place / "venv" / "bin", place / version
+    programs, site = place / "venv" / "bin", place / f"{version}-{len(others)}"
     pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    call(programs / "python", *pip, wheel, f"reframe-hpc=={version}", cwd=place)
+    call(programs / "python", *pip, wheel, f"reframe-hpc=={version}", *others, cwd=place)
     call(programs / "iobands", "init", site, "--from", "local", cwd=place)
     call(programs / "iobands", "run", "--tag", "smoke", cwd=site)
     said = json.loads(call(programs / "iobands", "status", "--format", "json", cwd=site))
@@ -67,7 +82,8 @@ def try_version(version: str, wheel: Path, place: Path) -> None:
         for path in (site / "perflogs").rglob("Benchio*.log")
         for row in path.read_text("utf-8").splitlines()[1:]
     ]
-    print(f"ReFrame {version}: {len(rows)} rates, exit status {said['exit_status']}", flush=True)
+    what = ", ".join([version, *others])
+    print(f"ReFrame {what}: {len(rows)} rates, exit status {said['exit_status']}", flush=True)
     is_it = rows and all(f"|{version}|" in row for row in rows)
     if said["exit_status"] or not is_it or "skipping" in log or "is not tested" in log:
         sys.exit(f"ReFrame {version}: not a whole session of it\n{log}")

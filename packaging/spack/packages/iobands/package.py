@@ -28,7 +28,7 @@ class Iobands(PythonPackage):
     depends_on("py-polars@1.39:1", type="run")
     depends_on("py-pyyaml@6.0:6", type="run")
     depends_on("py-python-dateutil@2.9:4", type="run")
-    depends_on("py-requests@2.31:2", type="run")
+    depends_on("py-requests@2.33:2", type="run")
     depends_on("py-rich@13:15", type="run")
     depends_on("py-tzdata@2024.1:", type="run")
     with when("+report"):
