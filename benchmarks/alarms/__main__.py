@@ -84,7 +84,7 @@ def with_section(directory: Path | None, heading: str, text: str, today: str) ->
 
 
 def _shuffled(found: Replay) -> Rate:
-    told = [
+    reported = [
         (each.file_system, each.variable, each.since.date(), each.until.date())
         for each in found.incidents
     ]
@@ -95,7 +95,7 @@ def _shuffled(found: Replay) -> Rate:
         for variable in ("write_bw", "read_bw")
         if any(name.endswith(variable.removesuffix("_bw")) for name in each.series)
     ]
-    return shuffled_incidents(found.transient, [*told, *marked], _SHUFFLED_YEARS, seed=1)
+    return shuffled_incidents(found.transient, [*reported, *marked], _SHUFFLED_YEARS, seed=1)
 
 
 def _peers(found: Replay, pool: Executor) -> str:

@@ -31,7 +31,7 @@ _NEW: Final = 0.4
 _FADES: Final = 2.0
 _COMMON: Final = 1 / 3
 _BAD: Final = 0.01
-#: The spreads of the series of a site, as of the real year, over that of a world.
+#: The spreads of the series of a site, as of the real year, over the spread of a world.
 _SPREADS: Final = (0.15, 0.3, 0.6, 1.0)
 _FILE_SYSTEMS: Final = 3
 

@@ -382,7 +382,7 @@ def test_alerts_of_two_systems_with_one_number_are_told_apart(two_systems: Path)
     assert status == 3
     assert "1 matches 2 names; give --system NAME:" in said
     assert "1 disk writes system=there\n" in said
-    # an answer to one is none to the other
+    # an answer to one does not answer the other
     status, said = call("acknowledge", "1", *why, *site)
     assert status == 3
     names = "1 disk writes system=here; 1 disk writes system=there"

@@ -319,7 +319,7 @@ def test_of_one_file_system_it_proposes_what_leaves_the_others_alone(
 
 
 def page_of(now: datetime, **levels: tuple[ShiftVerdict, float, float, float]) -> str:
-    """The page of a maintenance of 12 series, of which each group has a verdict and a ratio."""
+    """The page of a maintenance of 12 series, each group with a verdict and a ratio."""
 
     def shift(kind: str, name: str, outcome: ShiftVerdict, *ratio: float) -> Shift:
         members = {"series": 1}.get(kind, 12 if name == "all" else 6)

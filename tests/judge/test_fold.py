@@ -133,7 +133,7 @@ def events(stories: Sequence[Story]) -> list[tuple[int, int, str]]:
 def test_a_weekly_series_joins_if_it_may_have_fallen_between_its_runs(
     after: int, number: int
 ) -> None:
-    # the daily ones fell between the days 10 and 11, as far as can be told to a day, and the weekly
+    # the daily ones fell between the days 10 and 11, to a day, and the weekly
     # one after a run on the day `after`
     daily = replace(found("a1", 10, 13), high=FIRST + 11 * DAY)
     weekly = found("a2", after + 7, 30, after=FIRST + after * DAY)

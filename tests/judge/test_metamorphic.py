@@ -22,7 +22,7 @@ NIGHTS = st.lists(
 
 
 def rows(system: str, series: list[tuple[float, float]], seed: int) -> list[str]:
-    """Return 50 nights of writes to a disk, of which the last ones but five are low."""
+    """Return 50 nights of writes to a disk, low in the five before the last five."""
     random = np.random.default_rng(seed)
     lines = []
     for number, (ago, factor) in enumerate(series):

@@ -1,5 +1,5 @@
 /* fsync of a file that benchio writes for a process, and a read of it, take half a second more, and
-   1.5 seconds where it lies on target 2 of 4: that of each rank is its number modulo 4. A node has
+   1.5 seconds where it lies on target 2 of 4: the target of a rank is its number modulo 4. A node has
    three ranks. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -358,7 +358,7 @@ def test_a_session_of_other_checks_or_of_another_system_is_no_gap(tmp_path: Path
     write_perflog(tmp_path / "perflogs", rows)
     found = cells_of(look(tmp_path), tmp_path / "page")
     assert found["weekly"].strip() == "n       n" + 10 * " " + "."
-    # two systems by turns, one of which missed a night
+    # two systems by turns; one missed a night
     rows = runs("daily", [78, 54, 6], 1)
     write_perflog(tmp_path / "perflogs", rows)
     theirs = runs("other", [66, 42, 18], 1, "there")

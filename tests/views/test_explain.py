@@ -485,8 +485,8 @@ def test_the_newest_runs_are_listed_with_what_failed(tmp_path: Path) -> None:
 def test_a_member_has_the_odds_of_its_alert(tmp_path: Path) -> None:
     found = site(tmp_path, "a fpp", "a ssf", factors={"a fpp": 0.5, "a ssf": 0.7})
     (alert,) = found.alerts
-    told, today = (Cause(CauseKind.VERSION, "x 2, was 1", NOW, odds) for odds in (98.0, 96.0))
-    alert = replace(alert, cause=told, candidates=(today,))
+    logged, today = (Cause(CauseKind.VERSION, "x 2, was 1", NOW, odds) for odds in (98.0, 96.0))
+    alert = replace(alert, cause=logged, candidates=(today,))
     shown = text(replace(found, alerts=(alert,)), "a fpp write_bw")
     assert "(odds 98 to 1)" in shown
     assert "96" not in shown.split("Moved at the same time")[1].split("Did not")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -144,16 +145,17 @@ class Samples:
                 codes = _codes(frame[name])[order]
                 alike &= codes == np.repeat(codes[ends - 1], sizes)
         named = session_codes(frame["session"])[order]
+        of_system: defaultdict[str, list[SeriesKey]] = defaultdict(list)
+        for key in parts:
+            of_system[key.system].append(key)
         sessions: dict[SeriesKey, NDArray[np.int_]] = {}
-        # a system by itself, so that what is said of it does not depend on the runs of another
-        for system in {key.system: None for key in parts}:
-            own = {key: mine for key, mine in parts.items() if key.system == system}
-            of_system = sessions_of(
-                {key: times[mine] for key, mine in own.items()},
-                {key: named[mine] for key, mine in own.items()},
+        begin = 0  # no two systems share a number
+        for keys in of_system.values():  # so that none depends on the runs of another system
+            numbers = sessions_of(
+                {key: times[parts[key]] for key in keys}, {key: named[parts[key]] for key in keys}
             )
-            begin = 1 + max((each[-1] for each in sessions.values()), default=-1)
-            sessions |= {key: begin + each for key, each in of_system.items()}
+            sessions |= {key: begin + each for key, each in numbers.items()}
+            begin += 1 + max(each[-1] for each in numbers.values())
         newest = self.values.rows(order[ends - 1]).drop(TIME).to_dicts()
         found = {}
         for (key, mine), row in zip(parts.items(), newest, strict=True):

@@ -230,7 +230,7 @@ def drift(
     found: list[str] = []
     try:
         comments = map(json.loads, _COMMENT.findall(text))
-        # pages of an earlier version do not say of which system they are
+        # pages of an earlier version do not name their system
         said_of = [(data.get("system"), data["rates"]) for data in comments]
         every = [
             (of, row) for of, rows in said_of if not only or of in {None, only} for row in rows
