@@ -119,7 +119,7 @@ def report_to(
     site = judged.snapshot
     paths = {
         (system, name): path
-        for system in {each.key.system for each in site.series}
+        for system in site.systems
         for name, path in cli.site_files(systems)(system).paths.items()
     }
     users: list[Block] = []

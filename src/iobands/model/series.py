@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import Final
 
@@ -47,6 +47,14 @@ class SeriesKey:
     gib: float | None
     variable: str
     case: str | None = None
+
+    def __hash__(self) -> int:
+        """Return the hash, which is computed once: a key is looked up a hundred times."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(vars(self).values()))
 
     @property
     def unit(self) -> str:

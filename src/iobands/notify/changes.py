@@ -236,8 +236,7 @@ def _is_over(topic: Topic, site: Snapshot) -> bool:
 
     A superseded series is not in the snapshot, but its samples are.
     """
-    systems = {each.key.system for each in (*site.series, *site.retired)}
-    if topic.system and topic.system not in systems | {each.system for each in site.alerts}:
+    if topic.system and topic.system not in site.systems | {each.system for each in site.alerts}:
         return False
     named = {each for each in topic.members if not each.startswith((_NAME, _ALERT))}
     if named.isdisjoint(each.name for each in (*site.series, *site.retired)):
@@ -330,9 +329,9 @@ def _alert_of(event: Event, site: Snapshot) -> tuple[str, int | None]:
         return system, int(number)
     if system := event.topic.system or _system_of(event.alerts):
         return system, None
-    systems = {each.key.system for each in (*site.series, *site.retired)}
-    is_one = len(systems) == 1 and not any(alert.keys for alert in event.alerts)
-    return (systems.pop() if is_one else ""), None
+    if len(site.systems) == 1 and not any(alert.keys for alert in event.alerts):
+        return next(iter(site.systems)), None
+    return "", None
 
 
 def _headline(event: Event, own: Alert | None, site: Snapshot) -> str:

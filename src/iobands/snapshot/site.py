@@ -122,10 +122,15 @@ class Snapshot:
         """How many lines were rejected; `rejected` has the first of them one by one."""
         return sum(each.lines for each in self.rejected)
 
+    @cached_property
+    def systems(self) -> frozenset[str]:
+        """The systems of its series, retired ones included."""
+        return frozenset(each.key.system for each in (*self.series, *self.retired))
+
     @property
     def is_made_up(self) -> bool:
         """Whether it is the site of `iobands demo`, where nothing was measured."""
-        return any(each.key.system == model.MADE_UP for each in self.series)
+        return model.MADE_UP in self.systems
 
     def counts(self) -> dict[State, int]:
         """Return how many series are in each state that occurs, the worst first."""

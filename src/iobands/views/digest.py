@@ -291,6 +291,8 @@ def _of_usual(series: Series) -> float | None:
 
 def _interval(series: Series, known: dict[SeriesKey, Series]) -> Sequence[Series]:
     """Return both ends of the interval of a ratio, if they are of the same run and state."""
+    if series.key.unit != RATIO_UNIT:
+        return ()
     keys = [replace(series.key, variable=f"{series.key.variable}_{end}") for end in _ENDS]
     ends = [known[key] for key in keys if key in known]
     run = (series.status.when, series.status.state)

@@ -211,9 +211,10 @@ def command_text(command: str, name: str, *options: str) -> str:
 
 def at_system(said: str, system: str, site: Snapshot) -> str:
     """Return `said` with the system that it is about, if there are several and it names none."""
-    several = len({each.key.system for each in (*site.series, *site.retired)}) > 1
+    if len(site.systems) < 2 or not system:  # noqa: PLR2004
+        return said
     is_named = re.search(rf"\b(system=|on |maintenance of ){re.escape(system)}(?![^\s:])", said)
-    return f"{said} system={system}" if several and system and not is_named else said
+    return said if is_named else f"{said} system={system}"
 
 
 def view_options(site: Snapshot) -> str:
