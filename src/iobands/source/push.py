@@ -236,9 +236,11 @@ def late(perflogs: Path, settings: Path, now: datetime) -> str | None:
     except (FileError, OSError) as error:
         return f"yet: {error}"
     days = (now - pushed.when) // timedelta(days=1)
-    if not waits or days < 1:
+    if not waits or -1 <= days < 1:
         return None
-    return f"for {days} day{'s' * (days > 1)}: {pushed.failed or 'no push ended'}"
+    # a push under a clock that was ahead would otherwise be new until its time has come
+    since = f"for {days} day{'s' * (days > 1)}" if days > 0 else "since a push dated in the future"
+    return f"{since}: {pushed.failed or 'no push ended'}"
 
 
 def push_new(
