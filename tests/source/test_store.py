@@ -831,6 +831,15 @@ def test_old_months_are_forgotten_after_a_dry_run(store, site):
     assert store.systems() == []
 
 
+def test_what_was_forgotten_stays_away_from_the_next_push(store, site):
+    first = push(store)
+    store.forget("here", NOW + timedelta(days=40), dry_run=False)
+    with (site / "perflogs" / "here" / "local" / "BenchioFPP.log").open("a") as perflog:
+        perflog.write(line(perf_value="0.7", job_completion_time=NOW.isoformat()) + "\n")
+    push(store, first)
+    assert len(store.samples("here")[0]) == 1
+
+
 def test_the_logs_of_a_system_of_any_name_are_no_run_reports(store):
     old, none = datetime(2020, 1, 1, tzinfo=timezone.utc), pl.DataFrame(schema=SAMPLES)
     log = StoredDocument("perflogs/reports/alerts.jsonl", old, b"{}\n")

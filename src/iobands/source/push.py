@@ -308,14 +308,18 @@ def _refuse_lost(config: Path, removed: Sequence[str]) -> None:
 def _is_behind(store: Store, system: str, seen: Mapping[str, Seen]) -> bool:
     """Whether a store lost what was pushed: it was emptied, or restored from a backup.
 
-    Of the run reports the newest says enough.
+    Of the run reports the newest says enough. Without any, they were forgotten: that is no loss.
     """
-    reports = [name for name in seen if _is_report(name, system)]
+    reports = {name for name in seen if _is_report(name, system)}
     last = max((seen[name].at for name in reports), default=0)
     since = EVER + timedelta(microseconds=last)
     there = {each.path: each.digest for each in newest_of(store.documents(system, since))}
     empty = StoredDocument("", EVER, b"").digest  # as if it were removed
     looked_at = seen.keys() - {name for name in reports if seen[name].at < last}
+    if reports and reports.isdisjoint(there):
+        left = store.documents(system, EVER)
+        if not any(_is_report(each.path, system) for each in left):
+            looked_at -= reports
     return any(there.get(name, empty) != seen[name].digest for name in looked_at)
 
 
