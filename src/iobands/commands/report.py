@@ -28,18 +28,9 @@ from iobands.judge.advise import published_of
 from iobands.judge.site import JudgedSite
 from iobands.snapshot import COMPARABLE, HOLDS, BeforeAfter, value_of
 from iobands.snapshot import public as public_part
-from iobands.views import Block, DocumentFormat, no_samples, plural, written
+from iobands.views import Block, DocumentFormat, no_samples, plural, published, written
 from iobands.views.dashboard.overview import Cluster, about_cluster
 from iobands.views.dashboard.write import directory_of, write_clusters, write_dashboard
-from iobands.views.published import (
-    advice_lines,
-    advice_section,
-    comment,
-    comparison_lines,
-    drift,
-    rates_section,
-    users_section,
-)
 
 
 class ReportFormat(str, Enum):
@@ -130,7 +121,7 @@ def report_to(
         for (system, name), path in paths.items():
             paths[system, name] = path if system == model.MADE_UP else _mount_of(path, points)
         paths = {name: path for name, path in paths.items() if path}
-        users = users_section(site, [*chain(*found.values())], advised, paths)
+        users = published.users_section(site, [*chain(*found.values())], advised, paths)
     held = () if public else accounts_of(judged)
     console = Console(stderr=True)
     is_log = not console.is_terminal  # which has no use for a progress bar
@@ -203,10 +194,10 @@ def advise(
     if not advised and not cases:
         raise cli.failure(f"{source_of(options)}: no two series differ in only one setting")
     if form is None:
-        cli.say(*advice_lines(advised, cases))
+        cli.say(*published.advice_lines(advised, cases))
         return
     name = ", ".join(sorted({key.system for key in histories}))
-    cli.show(written(advice_section(name, advised, cases), form))
+    cli.show(written(published.advice_section(name, advised, cases), form))
 
 
 def compare(
@@ -225,7 +216,8 @@ def compare(
         raise cli.failure(f"{field}: cannot be compared; give one of {', '.join(COMPARABLE)}")
     every = samples_from(options).without(model.ACCEPTANCE).histories
     histories = {key: each.routine for key, each in every.items()}
-    if not (lines := comparison_lines([*compared(histories, field, against=against)], field)):
+    found = [*compared(histories, field, against=against)]
+    if not (lines := published.comparison_lines(found, field)):
         values = ", ".join(dict.fromkeys(value_of(key, field) for key in histories)) or "none"
         what = f"no two series differ in only {field}" + (f" from {against}" if against else "")
         raise cli.failure(f"{source_of(options)}: {what}; values there: {values}")
@@ -256,14 +248,14 @@ def table(
     if check is None:
         blocks: list[Block] = []
         for name, found in by_system.items():
-            blocks += [*rates_section(name, found, site.now), comment(found)]
+            blocks += [*published.rates_section(name, found, site.now), published.comment(found)]
         cli.show(written(blocks, form))
         return
     try:
         text = check.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise cli.failure(f"{check}: {getattr(error, 'strerror', None) or error}") from None
-    problems = drift(text, [*chain(*by_system.values())], site.now, options.system)
+    problems = published.drift(text, [*chain(*by_system.values())], site.now, options.system)
     for problem in problems:
         cli.say(f"{check}: {problem}")
     if not problems:

@@ -13,16 +13,7 @@ from typing import Final
 
 from iobands import snapshot
 from iobands.snapshot import Alert, AlertEvent, CauseKind, PeerName, Series, SeriesKey, Snapshot
-from iobands.views import writing
-from iobands.views.alert_lines import (
-    cause_text,
-    command_on,
-    could_move,
-    counted_members,
-    place_of,
-    sharing,
-    title,
-)
+from iobands.views import alert_lines, writing
 from iobands.views.explain_series import Related, Start, relations_of, section
 from iobands.views.peers import confirmation
 from iobands.views.writing import GAP, day_text, plural, ratio_text, time_text
@@ -91,7 +82,7 @@ class Account:
 
 def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Account:
     """Return an alert in words; `every` names all series, not only a few."""
-    field, alike = sharing(site, alert)
+    field, alike = alert_lines.sharing(site, alert)
     keys = {each.key for each in alike}
     others: list[Related] = []
     still: list[str] = []
@@ -100,7 +91,7 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
         low, high = alert.since_low or alert.since, alert.since_high or alert.since
         related = relations_of(site, alert.members[0].series, Start(alert.since, low, high))
         others = [each for each in related if each.series.key not in alert.keys]
-        others = [each for each in others if could_move(each.series, alert)]
+        others = [each for each in others if alert_lines.could_move(each.series, alert)]
         known = [each.series for each in others if not each.direction and each.series.key in keys]
         before, most = _before(site, alert), len(others) if every else writing.FEW_NAMES
         unmoved = [s for s in known if not any(s.key in other.keys for other in before)]
@@ -119,7 +110,7 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
     is_open = alert.ended is None and not site.is_public
     is_now = is_open and not site.is_past  # nobody can act in the past
     return Account(
-        title=title(alert, site),
+        title=alert_lines.title(alert, site),
         state=_state(site, alert),
         facts=[*_facts(site, alert)],
         happened=[*_happened(site, alert)],
@@ -161,7 +152,7 @@ def _about(site: Snapshot, alert: Alert) -> str:
     """Return the heading of its series, with their number."""
     if alert.peer:
         return f"Series that fell with it: {len(alert.members)}"
-    number = counted_members(alert, site).removesuffix(" series") or len(alert.members)
+    number = alert_lines.counted_members(alert, site).removesuffix(" series") or len(alert.members)
     moved = alert.has_level and not alert.reason
     return f"{'Series that moved' if moved else 'Its series'}: {number}"
 
@@ -219,7 +210,7 @@ def _state(site: Snapshot, alert: Alert) -> str:
 
 def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
     is_open = alert.ended is None
-    if cause := cause_text(alert, site):
+    if cause := alert_lines.cause_text(alert, site):
         yield f"Cause: {cause}"
     elif alert.peer:
         yield f"Cause: {alert.subject} {'is' if is_open and alert.peer.is_slow else 'was'} slow"
@@ -330,15 +321,15 @@ def _advice(alert: Alert, field: str, maybe: Sequence[str]) -> str:
 def _commands(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
     reason = "--reason TEXT"
     if not alert.is_quiet:
-        yield command_on(alert, site, "acknowledge", reason), "the cause is known"
+        yield alert_lines.command_on(alert, site, "acknowledge", reason), "the cause is known"
     if alert.severity is not snapshot.Severity.IMPROVED:
-        yield command_on(alert, site, "resolve", reason), "it is repaired"
+        yield alert_lines.command_on(alert, site, "resolve", reason), "it is repaired"
     if alert.has_level:
-        yield command_on(alert, site, "rebaseline", reason), "the new level is normal"
+        yield alert_lines.command_on(alert, site, "rebaseline", reason), "the new level is normal"
 
 
 def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
-    place = place_of(alert, site)
+    place = alert_lines.place_of(alert, site)
     if place and alert.peer:
         nodes = " --nodes" if place.kind == snapshot.NODE else ""
         yield f"All {place.name}: iobands targets{nodes} {writing.view_options(site)}".rstrip()
