@@ -14,16 +14,9 @@ from typing import Final
 
 import numpy as np
 
+from iobands.judge import conditions
 from iobands.judge.alerts import System, alerts_of, with_states
 from iobands.judge.causes import Records
-from iobands.judge.conditions import (
-    ledger_of,
-    of_failures,
-    of_forgotten,
-    of_preflight,
-    of_session,
-    of_the_day,
-)
 from iobands.judge.detect import Budget, Measured, Months, Prior, months_of, priors_of
 from iobands.judge.fold import Happening
 from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
@@ -158,7 +151,7 @@ def judge(
     alerts = ordered(
         [
             *changed,
-            *of_the_day(series, covered, unfit, budgets),
+            *conditions.of_the_day(series, covered, unfit, budgets),
             *_of_site(known, stage, series, stopped, clock),
             *of_unread(known.rejected),
             *(Alert(Severity.FAILED, about, reason=why) for about, why in attempts.problems),
@@ -169,7 +162,7 @@ def judge(
     snapshot = Snapshot(
         now=now,
         series=tuple(series),
-        ledger=ledger_of(numbered, series, acted),
+        ledger=conditions.ledger_of(numbered, series, acted),
         false_alarms_a_year=false_alarms,
         threshold=max(each.threshold for each in (*budgets.values(), Budget(false_alarms))),
         samples=known.samples.values,
@@ -218,14 +211,14 @@ def _of_site(
     partitions |= {(each.system, each.partition) for each in stopped}
     last, measured = known.last_session, stage.measured
     return [
-        *of_preflight(stopped, len(partitions) > 1),
-        *of_failures(stage.failed),
+        *conditions.of_preflight(stopped, len(partitions) > 1),
+        *conditions.of_failures(stage.failed),
         *(
             alert
             for name, log in known.logs.items()
-            for alert in of_forgotten(log.actions, name, known.now)
+            for alert in conditions.of_forgotten(log.actions, name, known.now)
         ),
-        *(of_session(last, stage.missed_schedule) if last else ()),
+        *(conditions.of_session(last, stage.missed_schedule) if last else ()),
         *([] if known.as_of else _of_clock(clock, stage.future, last, measured, known.now)),
     ]
 

@@ -53,20 +53,9 @@ from iobands.snapshot import (
     in_force,
     labels,
 )
+from iobands.source import missing_runs
 from iobands.source.action_log import Log
 from iobands.source.known import AHEAD, Known, Maintenance, why
-from iobands.source.missing_runs import (
-    FINE,
-    findings,
-    missed_schedule,
-    missing_in_perflogs,
-    missing_in_reports,
-    obstacles,
-    overdue_after,
-    runs_of_series,
-    sightings,
-    superseded,
-)
 
 # The reason for a sample of the future.
 _WRONG: Final = "a clock was wrong"
@@ -85,9 +74,9 @@ class Stage:
         self.known, now, histories, logs = known, known.now, known.histories, known.logs
         # a run that was made again need not give a sample
         missed = known.samples.missed.filter(~pl.col("purpose").is_in(ASKED))
-        missing = missing_in_perflogs(missed)
-        seen = sightings(known.samples)
-        self.past = frozenset(superseded(seen))
+        missing = missing_runs.missing_in_perflogs(missed)
+        seen = missing_runs.sightings(known.samples)
+        self.past = frozenset(missing_runs.superseded(seen))
         self.names = labels({*histories, *missing, *(key for key, _ in known.future)})
         dated = sorted(known.future, key=lambda each: (each[1], self.names[each[0]]))
         self.future = tuple(
@@ -107,7 +96,7 @@ class Stage:
         self.gone = frozenset(filter(self._is_retired, self.keys))
         runs = tuple(each for each in known.reports.runs if self._counts(each))
         self.reports = replace(known.reports, runs=runs)
-        self.runs = runs_of_series(self.keys, seen, runs)
+        self.runs = missing_runs.runs_of_series(self.keys, seen, runs)
 
     def _is_retired(self, key: SeriesKey) -> bool:
         """Return whether it is retired: by an action in force, and without a sample since."""
@@ -134,12 +123,12 @@ class Stage:
     @property
     def obstacles(self) -> tuple[Obstacle, ...]:
         """The obstacles that stand now."""
-        return obstacles(self.runs, self.reports.newest)
+        return missing_runs.obstacles(self.runs, self.reports.newest)
 
     @property
     def failed(self) -> tuple[Finding, ...]:
         """The checks without a series that failed in their newest run."""
-        return self._findings(lambda result: result not in FINE)
+        return self._findings(lambda result: result not in missing_runs.FINE)
 
     @property
     def skipped(self) -> tuple[Finding, ...]:
@@ -147,7 +136,7 @@ class Stage:
         return self._findings(lambda result: result == "skip")
 
     def _findings(self, wanted: Callable[[str], bool]) -> tuple[Finding, ...]:
-        return tuple(findings(self.runs[None], self.reports, wanted))
+        return tuple(missing_runs.findings(self.runs[None], self.reports, wanted))
 
     @property
     def missed_schedule(self) -> timedelta | None:
@@ -160,7 +149,7 @@ class Stage:
         rows = self.known.samples.values.select("purpose", TIME)
         routine = rows.filter(~pl.col("purpose").is_in(ASKED))
         began = max(began, routine.select(pl.col(TIME).max()).item() or LONG_AGO)
-        return missed_schedule(began, self.measured.values(), spans, now)
+        return missing_runs.missed_schedule(began, self.measured.values(), spans, now)
 
 
 def _is_left_out(when: datetime, actions: Iterable[Action]) -> bool:
@@ -231,7 +220,10 @@ def judged_series(
         spans = known.maintenance[key.system].of(key.file_system)
         bands = bands_after(known.bands[key.system], stage.standing[key]).leaving_out(spans)
         # of two runs at the same time max() takes the first, and reports have more details
-        missing = [*missing_in_reports(key, stage.runs.get(key, ())), *stage.missing.get(key, ())]
+        missing = [
+            *missing_runs.missing_in_reports(key, stage.runs.get(key, ())),
+            *stage.missing.get(key, ()),
+        ]
         missing = [each for each in missing if each.when not in spans]
         newest = max(missing, key=lambda miss: miss.when, default=None)
         status = _unjudged(history, newest.what if newest else "no sample")
@@ -348,7 +340,7 @@ def _missing(
     if miss and miss.when > newest:
         return miss.what
     on_demand = key.case is not None and not history.is_scheduled
-    overdue = None if on_demand else overdue_after(history)
+    overdue = None if on_demand else missing_runs.overdue_after(history)
     if overdue is not None and now - newest - spans.covered(newest, now) > overdue:
         return f"the newest sample is {(now - newest).days} days old"
     return None
