@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -26,13 +25,6 @@ from iobands.judge.requests import Request, RequestError, action_of, selected, s
 from iobands.snapshot import SeriesKey, Snapshot
 from iobands.source.action_log import append, deciding, log_path
 from iobands.views import command_on, no_samples, plural, some, time_text
-
-
-class Verdict(str, Enum):
-    """Whether a resolved alert was real, by a person's judgement."""
-
-    REAL = "real"
-    FALSE = "false"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,15 +69,16 @@ def resolve(
         str | None, "TIME", f"When it was repaired: {cli.WHEN}. [default: now]"
     ] = None,
     force: Annotated[bool, "Resolve it although the newest run is low."] = False,
-    verdict: Annotated[Verdict | None, "Whether the alert was real or false."] = None,
+    verdict: Annotated[
+        Literal["real", "false"] | None, "Whether the alert was real or false."
+    ] = None,
 ) -> None:
     """Resolve an alert: its cause was repaired, now or at TIME.
 
     The alert ends. Runs from the change until the repair no longer count for detection or bands.
     Later runs are judged by the same baseline, so the alert returns if the repair did not help.
     """
-    said = verdict.value if verdict else None
-    _act(snapshot.RESOLVE, options, series, since, force=force, verdict=said)
+    _act(snapshot.RESOLVE, options, series, since, force=force, verdict=verdict)
 
 
 def rebaseline(

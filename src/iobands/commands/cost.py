@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from enum import Enum
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -84,21 +83,12 @@ def cost(
     cli.say(*said)
 
 
-class Form(str, Enum):
-    """What is printed."""
-
-    CRON = "cron"
-    SYSTEMD = "systemd"
-    SCRON = "scron"
-    SCRIPT = "script"
-
-
 _REPORT = "Also write the dashboard to DIR. [default: dashboard, if iobands[report] is installed]"
 
 
 def schedule(
     form: Annotated[
-        Form,
+        Literal["cron", "systemd", "scron", "script"],
         cli.argument(
             "FORM",
             "Lines for `crontab -e` or Slurm's `scrontab -e`, units of systemd, or a script.",
@@ -127,7 +117,7 @@ def schedule(
     session calls. If this shell has the command `module`, a bash login shell runs the session, as
     jobs get `module` from there.
     """
-    if form is Form.SCRIPT:
+    if form == "script":
         cli.refuse("in a script", "every", "at", "jitter")
     else:
         cli.refuse("but for a script", "suspects")
@@ -157,15 +147,15 @@ def schedule(
         raise cli.failure(str(error)) from error
     if not suspects:
         _refuse_nothing(place, measure.Selection(tag, system))
-    if form is Form.SCRIPT:
+    if form == "script":
         cli.show(f"#!/bin/sh\n{(hourly if suspects else usual).shell()}")
         return
     for job in (hourly, usual) if tag == "daily" else (usual,):
         what = "every hour, what is in doubt" if job is hourly else f"the {tag} checks"
-        if form is Form.SYSTEMD:
+        if form == "systemd":
             cli.show(job.units())
             continue
-        lines = job.cron_line() if form is Form.CRON else job.scron_lines()
+        lines = job.cron_line() if form == "cron" else job.scron_lines()
         cli.show(f"# {job.name}: {what}\n{lines}")
 
 

@@ -6,9 +6,8 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from iobands.commands import cli
 from iobands.commands.judging import opened_store, samples_from, site_of
@@ -28,22 +27,15 @@ from iobands.source.store import StoreError, without_password
 from iobands.views import age_text, plural
 from iobands.views.openmetrics import history_metrics, state_metrics
 
-
-class ExportFormat(str, Enum):
-    """What `iobands export` writes."""
-
-    CSV = "csv"
-    JSON = "json"
-    PARQUET = "parquet"
-    OPENMETRICS = "openmetrics"
-
-
 _OUTPUT: Final = "File, replaced atomically; parquet: directory. [default: standard output]"
 
 
 def export(
     options: cli.StoredSiteOptions,
-    form: Annotated[ExportFormat, cli.option("--format", "Tables of samples, or metrics.")],
+    form: Annotated[
+        Literal["csv", "json", "parquet", "openmetrics"],
+        cli.option("--format", "Tables of samples, or metrics."),
+    ],
     output: Annotated[Path | None, "PATH", _OUTPUT] = None,
     history: Annotated[bool, "openmetrics: all values, with their times."] = False,
 ) -> None:
@@ -52,11 +44,11 @@ def export(
     Parquet has a file for each system and month. The metrics are for node_exporter's textfile
     collector; with --history, for `promtool tsdb create-blocks-from openmetrics`.
     """
-    if form is not ExportFormat.OPENMETRICS:
+    if form != "openmetrics":
         if history:
             raise cli.failure("--history needs --format openmetrics; tables always have all values")
-        cli.refuse(f"with --format {form.value}", "config", "false_alarms")
-    if form is ExportFormat.PARQUET:
+        cli.refuse(f"with --format {form}", "config", "false_alarms")
+    if form == "parquet":
         if output is None:
             raise cli.failure("--format parquet needs --output DIR")
         samples = samples_from(options)
@@ -65,10 +57,10 @@ def export(
         files = plural(len(written), "file")
         cli.say(f"{files} written below {output}; the others are unchanged")
         return
-    if form is ExportFormat.OPENMETRICS:
+    if form == "openmetrics":
         text = (history_metrics if history else state_metrics)(site_of(options))
     else:
-        text = (samples_csv if form is ExportFormat.CSV else samples_json)(samples_from(options))
+        text = (samples_csv if form == "csv" else samples_json)(samples_from(options))
     content = text.encode("utf-8", "replace")
     if output is None:
         sys.stdout.buffer.write(content)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
-from enum import Enum
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 import typer
@@ -33,15 +32,6 @@ from iobands.views.dashboard.overview import Cluster, about_cluster
 from iobands.views.dashboard.write import directory_of, write_clusters, write_dashboard
 
 
-class ReportFormat(str, Enum):
-    """What `iobands report` writes."""
-
-    HTML = "html"
-    SVG = "svg"
-    PNG = "png"
-    PDF = "pdf"
-
-
 def report(
     options: cli.PastSiteOptions,
     directory: Annotated[Path, cli.argument("DIR", "The directory for the dashboard.")],
@@ -49,8 +39,9 @@ def report(
         bool, "For users: settings and rates, without people, nodes, jobs and reasons."
     ] = False,
     output: Annotated[
-        ReportFormat, cli.option("--format", "The dashboard, or a figure of each series for print.")
-    ] = ReportFormat.HTML,
+        Literal["html", "svg", "png", "pdf"],
+        cli.option("--format", "The dashboard, or a figure of each series for print."),
+    ] = "html",
 ) -> None:
     """Write the dashboard to DIR: static files that need no server.
 
@@ -61,9 +52,9 @@ def report(
     shown = {"public": public, "past": options.as_of is not None}
     systems = options.config_of("systems")
     clusters, unwritten, now = [], [], datetime.now(timezone.utc)
-    is_page = output is ReportFormat.HTML
+    is_page = output == "html"
     if not is_page:
-        cli.refuse(f"with --format {output.value}", "public")
+        cli.refuse(f"with --format {output}", "public")
     for name, each in sites_in_store(options) if is_page else ():
         below, why = directory_of(name), ""
         try:
@@ -90,13 +81,13 @@ def report(
         return
     from iobands.views.figures import time_series  # noqa: PLC0415 (matplotlib is slow to load)
 
-    site, form = judged.snapshot, output.value
+    site = judged.snapshot
     drawn = [series for series in site.series if series.status.runs]
     with model.naming(directory):
         directory.mkdir(parents=True, exist_ok=True)
         for series in drawn:
-            path = directory / f"{series.name}.{form}"
-            model.replace_file(path, time_series([series], site.now, form))
+            path = directory / f"{series.name}.{output}"
+            model.replace_file(path, time_series([series], site.now, output))
     cli.say(f"Figures: {len(drawn)} in {directory.resolve()}")
 
 

@@ -6,9 +6,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 from rich.console import Console
@@ -25,19 +24,11 @@ from iobands.views import plural
 from iobands.views.digest import chosen, digest_text, explanation, name_of, plugin_line
 
 
-class StatusFormat(str, Enum):
-    """How `iobands status` prints."""
-
-    TEXT = "text"
-    JSON = "json"
-    PLUGIN = "plugin"
-
-
 def status(
     options: cli.PastSiteOptions,
     output: Annotated[
-        StatusFormat, cli.option("--format", "The output format.")
-    ] = StatusFormat.TEXT,
+        Literal["text", "json", "plugin"], cli.option("--format", "The output format.")
+    ] = "text",
     every: Annotated[
         bool, cli.option("--all", "Show every alert with its series, and every series.")
     ] = False,
@@ -49,18 +40,18 @@ def status(
     The exit status is 0 if all is well, 1 for an acknowledged drop, a flaky check or a directory
     left behind, 2 for a drop or an incident, and 3 if data are missing or a check failed.
     """
-    if output is not StatusFormat.TEXT:
-        cli.refuse(f"with --format {output.value}", "every", "rejected")
-    is_of_one = every or rejected or output is StatusFormat.JSON
+    if output != "text":
+        cli.refuse(f"with --format {output}", "every", "rejected")
+    is_of_one = every or rejected or output == "json"
     if clusters := [] if is_of_one else [*_in_short(options)]:
         # the ones with trouble first
         for _, text in sorted(clusters, key=lambda each: WORST_STATUS_FIRST.index(each[0])):
             cli.show(text)
         raise typer.Exit(worst(status for status, _ in clusters))
-    site = site_of(options, with_power=output is StatusFormat.JSON)
-    if output is StatusFormat.JSON:
+    site = site_of(options, with_power=output == "json")
+    if output == "json":
         cli.show(to_json(site, summary=views.summary(site)))
-    elif output is StatusFormat.PLUGIN:
+    elif output == "plugin":
         cli.show(plugin_line(site))
     else:
         print_digest(site, every=every, rejected=rejected)
