@@ -35,14 +35,21 @@ def test_a_late_session_stays_late(tmp_path: Path, purpose: str, late: bool) -> 
 
 
 @pytest.mark.parametrize(
-    ("purpose", "state"), [("suspect", State.HEALTHY), ("scheduled", State.NO_DATA)]
+    ("purpose", "result", "state"),
+    [
+        ("suspect", "fail", State.HEALTHY),
+        ("scheduled", "fail", State.NO_DATA),
+        ("scheduled", "abort", State.NO_DATA),
+        ("manual", "fail", State.NO_DATA),
+        ("manual", "abort", State.HEALTHY),
+    ],
 )
-def test_a_failure_of_a_run_that_was_asked_for_is_no_missing_sample(
-    tmp_path: Path, purpose: str, state: State
+def test_only_a_run_that_was_due_or_failed_is_a_missing_sample(
+    tmp_path: Path, purpose: str, result: str, state: State
 ) -> None:
     rows = daily([1.5, 1.52, 1.48] * 10, last=0.2, interval_days=1, purpose="scheduled")
     write_perflog(tmp_path / "perflogs", rows)
-    write_report(tmp_path / "perflogs", [case(purpose=purpose)], days=0.1)
+    write_report(tmp_path / "perflogs", [case(purpose=purpose, result=result)], days=0.1)
     (series,) = site(tmp_path).series
     assert series.status.state is state
 

@@ -32,6 +32,7 @@ from iobands.snapshot import (
     DISCARD,
     ENOUGH_RUNS,
     LONG_AGO,
+    MANUAL,
     NOTHING,
     REBASELINE,
     RESOLVE,
@@ -109,10 +110,11 @@ class Stage:
     def _counts(self, run: CheckRun) -> bool:
         """Return whether a run is outside maintenance, in which failures are expected.
 
-        Nor does a run that was made again make a sample missing.
+        Nor does a run that was made again make a sample missing, nor one by hand that was stopped.
         """
         spans = self.known.maintenance[run.system].of(run.fields.get("file_system"))
-        return run.purpose not in ASKED and run.when not in spans
+        stopped = run.purpose == MANUAL and run.result == "abort"
+        return not stopped and run.purpose not in ASKED and run.when not in spans
 
     @property
     def measured(self) -> dict[SeriesKey, History]:

@@ -30,6 +30,7 @@ from iobands.model import (
     FEWEST_PAIRS,
     FIELD_OF,
     MADE_UP,
+    MANUAL,
     NODE,
     OK,
     PLAIN,
