@@ -52,9 +52,9 @@ def canary(
         list[str] | None, cli.option("--file-system NAME", "Repeatable. [default: all]")
     ] = None,
     node: Annotated[
-        str | None, "Its name in the samples. [default: as Slurm or the host says]"
+        str | None, "NAME", "Its name in the samples. [default: as Slurm or the host says]"
     ] = None,
-    mib: Annotated[int, cli.option("--mib", "MiB to write at a time.", min=1)] = 32,
+    mib: Annotated[int, cli.option("--mib MIB", "MiB to write at a time.", min=1)] = 32,
     limit: Annotated[int, cli.option("--limit SECONDS", "Take at most this long.", min=10)] = 60,
     wait: Annotated[
         int, cli.option("--wait SECONDS", "Wait this long for a session to end.", min=0)

@@ -63,7 +63,9 @@ def _not_in_future(text: str | None) -> str | None:
     return text
 
 
-_SERIES: Final = "The name of a series or an alert in `iobands status`, or some of its words."
+_SERIES: Final = (
+    "The number of an alert, or words of the name of an alert or a series, as in `iobands status`."
+)
 _CONFIG: Final = (
     "The directory with bands, alerts, systems and notify.yaml. [default: config, here or of the "
     "site]"
@@ -90,8 +92,8 @@ RootOption = Annotated[Path | None, option("--site DIR", _ROOT)]
 SystemOption = Annotated[str | None, "NAME", "This system only. [default: all]"]
 OneSystemOption = Annotated[str | None, "NAME", "The system. [default: the only one that ran]"]
 AsSystemOption = Annotated[str | None, "NAME", "The system. [default: ReFrame detects it]"]
-TagOption = Annotated[str, "Select the checks with this tag."]
-FalseAlarmsOption = Annotated[float, option("--false-alarms NUMBER", _ALARMS, 0.001, 1e6)]
+TagOption = Annotated[str, "TAG", "Select the checks with this tag."]
+FalseAlarmsOption = Annotated[float, option("--false-alarms NUMBER", _ALARMS, 0.001, 1_000_000)]
 StoreOption = Annotated[str | None, "URL", "Read this store instead of the site's own files."]
 ByOption = Annotated[str | None, "NAME", "Your name. [default: your login name]"]
 VerboseOption = Annotated[bool, option("--verbose -v", "Show ReFrame's output.")]

@@ -104,7 +104,9 @@ def schedule(
     report: Annotated[str | None, "DIR", _REPORT] = None,
     notify: cli.NotifyOption = False,
     suspects: Annotated[bool, "With script: every hour, only what is in doubt."] = False,
-    account: Annotated[str | None, "What jobs are charged to. [default: IOBANDS_ACCOUNT]"] = None,
+    account: Annotated[
+        str | None, "NAME", "What jobs are charged to. [default: IOBANDS_ACCOUNT]"
+    ] = None,
     root: cli.RootOption = None,
 ) -> None:
     """Print what runs `iobands run` regularly: for cron, systemd, Slurm's scrontab, or a script.

@@ -40,7 +40,7 @@ MeasureOption = Annotated[bool, "Measure several times in a row, at once."]
 MostTimeOption = Annotated[
     str | None, cli.option("--time TIME", "With --measure: at most for this time. [default: 2h]")
 ]
-TagsOption = Annotated[str, "With --measure: the checks with this tag."]
+TagsOption = Annotated[str, "TAG", "With --measure: the checks with this tag."]
 
 
 @dataclass(frozen=True)

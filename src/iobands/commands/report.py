@@ -222,8 +222,9 @@ def table(
     ] = DocumentFormat.MARKDOWN,
     check: Annotated[Path | None, "FILE", "Report where a published page differs."] = None,
     holds: Annotated[
-        float, cli.option("--holds DAYS", "Days that a rate holds after its newest run.", 1, 1e6)
-    ] = HOLDS / timedelta(days=1),
+        float,
+        cli.option("--holds DAYS", "Days that a rate holds after its newest run.", 1, 1_000_000),
+    ] = HOLDS.days,
 ) -> None:
     """Print a section for a documentation page: settings, their commands, and expected rates.
 

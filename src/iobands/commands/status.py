@@ -86,7 +86,7 @@ def explain(
     figure: Annotated[Path | None, "FILE", "Also draw a figure, .svg or .png."] = None,
     every: Annotated[bool, cli.option("--all", "Name every series that did not move.")] = False,
     runs: Annotated[
-        int, cli.option("--runs NUMBER", "Also list the newest runs of the series.", 0, 1e6)
+        int, cli.option("--runs NUMBER", "Also list the newest runs of the series.", 0, 1_000_000)
     ] = 0,
 ) -> None:
     """Explain the state of a series or an alert: since when, how certain, what else moved.
