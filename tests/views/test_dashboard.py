@@ -390,15 +390,23 @@ def test_a_file_system_has_its_path_and_size(tmp_path: Path) -> None:
     assert [found[name] for name in wanted] == ["/mnt/disk", 2048, "posix", 12.5, 4]
 
 
-def test_the_interval_is_learned(tmp_path: Path) -> None:
-    for every in (1, 7):
-        rows = [
-            line(job_completion_time=(NOW - timedelta(days=every * n)).isoformat())
-            for n in range(9, -1, -1)
-        ]
-        write_perflog(tmp_path / "perflogs", rows)
-        write_dashboard(look(tmp_path), tmp_path / "page")
-        assert data_of(tmp_path / "page/data/site.js")["interval"] == every * 86_400
+@pytest.mark.parametrize(
+    ("apart", "declared", "days"),
+    [(1, None, 1), (7, None, 7), (1 / 48, None, 1), (1 / 24, 1 / 24, 1 / 24), (1 / 48, 7, 7)],
+)
+def test_the_interval_is_learned(
+    tmp_path: Path, apart: float, declared: float | None, days: float
+) -> None:
+    """Sessions in a row, such as of somebody who tries it out, are no schedule."""
+    more = {"purpose": "scheduled"} | ({"interval_days": declared} if declared else {})
+    rows = [
+        row
+        for n in range(9, -1, -1)
+        for row in of_session(f"session {n}", 24 * apart * n + 1, "fpp", **more)
+    ]
+    write_perflog(tmp_path / "perflogs", rows)
+    write_dashboard(look(tmp_path), tmp_path / "page")
+    assert data_of(tmp_path / "page/data/site.js")["interval"] == round(days * 86_400)
 
 
 def test_hostile_values_end_no_script(tmp_path: Path) -> None:

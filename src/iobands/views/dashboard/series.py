@@ -81,7 +81,9 @@ def heat_map(site: Snapshot) -> dict[str, object]:
     columns = of.columns.values()
     scheduled = [column for column in columns if column not in of.by_hand] or columns
     apart = np.diff(sorted(of.times[column] for column in scheduled))
-    interval = int(np.median(apart)) if len(apart) else _DAY
+    # sessions in a row, such as of somebody who tries it out, are no schedule
+    least = round(_DAY * min(map(_interval_days, shown), default=1))
+    interval = max(int(np.median(apart)), least) if len(apart) else least
     return {"sessions": of.times, "rows": rows, "interval": interval}
 
 
