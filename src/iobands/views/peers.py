@@ -48,7 +48,7 @@ def peers_text(site: Snapshot, kind: str, *, every: bool = False) -> str:
 def _place(place: Place, site: Snapshot, every: bool, width: int) -> Iterator[str]:
     variables = sorted(place.found, key=list(VARIABLE_UNITS).index)
     peers = sorted(with_worst(place), key=lambda each: _badness(each[2]))
-    called = at_system(place.name, place.system, site)
+    called = at_system(place.name[:1].upper() + place.name[1:], place.system, site)
     if not peers:
         yield f"{called}: no run since the epoch began compares them"
         return
