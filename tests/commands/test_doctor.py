@@ -142,6 +142,7 @@ def test_a_site_with_many_faults_has_a_line_for_each(site: Path, tmp_path: Path)
     perflogs = site / "perflogs" / "local"
     perflogs.mkdir(parents=True)
     perflogs.chmod(0o777)
+    (site / "builds").mkdir(mode=0o755)
     lock = '{"session": "x", "command": "iobands run", "user": "ada", "began": "2026-11-20", '
     lock += f'"processes": [{{"host": "{socket.gethostname()}", "boot": "gone", "pid": 4, '
     (site / "perflogs" / ".session.json").write_text(lock + '"started": 5}]}')
@@ -163,6 +164,7 @@ def test_a_site_with_many_faults_has_a_line_for_each(site: Path, tmp_path: Path)
         f"WARN file system disk: {tmp_path}/gone: not on this host make it",
         "WARN locks: the file system of the perflogs has no file locks",
         "all users may write there: chmod -R o-w",
+        f"WARN builds: {site / 'builds'}: others can enter it, so no build in it is used",
         "WARN session: killed: ",
         f"FAIL channel team: 127.0.0.1, port {port}: Connection refused",
         "FAIL channel chat: the variable NO_SUCH_VARIABLE is empty or not set",

@@ -80,6 +80,10 @@ def site_lines(site: Path) -> Iterator[Line]:
         said = str(error).replace("give --system NAME", "set RFM_SYSTEM=NAME")
         yield failed("site file", said, "" if is_of_reframe else "correct config/systems")
     yield from _perflogs(perflogs, system)
+    builds = site / "builds"  # such as after chmod -R, for people who only read
+    if builds.is_dir() and builds.stat().st_mode & 0o077:
+        said = f"{builds}: others can enter it, so no build in it is used"
+        yield warned("builds", said, f"every session builds, no canary runs: chmod 700 {builds}")
     if system:
         file = read_site_file(config / "systems", system)
         yield from _file_systems(file)

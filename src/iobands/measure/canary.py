@@ -67,7 +67,7 @@ def take_build(site: Path, place: tuple[str, str, str], program: Path) -> dict[s
     builds, pointer = site / "builds", _pointer(site, *place)
     about = builds.lstat()
     if (about.st_uid, about.st_mode) != (os.geteuid(), stat.S_IFDIR | 0o700):
-        raise SessionError(f"{builds} must be your own directory, of mode 0700")
+        raise SessionError(f"{builds} must be your own directory, of mode 0700: chmod 700 {builds}")
     key = read_small(pointer).decode("ascii", "replace")
     if not _KEY.fullmatch(key):
         raise SessionError(f"{pointer} is damaged; {_AGAIN}")
