@@ -249,6 +249,15 @@ def test_a_further_fall_of_an_open_alert_is_told_once_and_breaks_an_acknowledgem
     assert sent.of(after) == []
 
 
+def test_an_acknowledgement_that_was_undone_is_called_so(tmp_path: Path) -> None:
+    files, sent = SiteFiles(tmp_path).days(slow(0.6, file_system="a")), Sent()
+    (began,) = sent.of(files.read())
+    files.act("acknowledge", "1")
+    assert sent.of(files.read()) == []
+    files.act("undo", "1")
+    assert sent.of(files.read()) == [began.replace("began", "no longer acknowledged", 1)]
+
+
 def test_a_message_says_which_alert_of_which_site_and_why(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
     (alert,) = [each for each in site.alerts if each.number == 1]
