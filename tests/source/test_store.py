@@ -1145,13 +1145,16 @@ def test_hostile_text_in_any_cell_comes_back_as_it_was(store, tmp_path, monkeypa
     texts = [n for n, t in SAMPLES.items() if t == pl.Categorical() and n in COLUMNS.split("|")]
     places = {"system", "partition", "result", "perf_var", "perf_unit", "purpose", "fail_phase"}
     cells = {name: f"{hostile}{name}" for name in texts if name not in places}
-    rows = daily([1.5 + 0.01 * (n % 7) for n in range(30)], **cells)
-    write_perflog(Path("perflogs"), [*rows, "cut off"], system="here")
+    system = "no\u00a0break"
+    rows = daily([1.5 + 0.01 * (n % 7) for n in range(30)], system=system, **cells)
+    write_perflog(Path("perflogs"), [*rows, "cut off"], system=system)
     push(store)
     files = read_known(Path("perflogs"), Path("bands"), Path("alerts"), now=NOW)
     stored = read_stored(store, store.systems(), now=NOW)
     assert stored.samples.measured.equals(files.samples.measured)
     assert {hostile in str(stored.samples.measured[name][0]) for name in cells} == {True}
+    assert [each.reason for each in stored.rejected] == [each.reason for each in files.rejected]
+    assert stored.rejected
 
 
 class Gone(Exception):

@@ -304,8 +304,9 @@ def newest_of(documents: Iterable[StoredDocument]) -> Sequence[StoredDocument]:
 def _is_of(document: StoredDocument, system: str) -> bool:
     """Whether a document is one that a system may have: no cluster writes another's."""
     parts, name = PurePosixPath(document.path).parts, path_part(system)
-    if printable(document.path) != document.path:
-        return False  # nothing that a push names so
+    own = document.path.replace(system, "")  # a push names all but the system so that it prints
+    if printable(own) != own:
+        return False
     if document.path in {*SITE_WIDE, f"config/bands/{name}.yaml", f"config/alerts/{name}.jsonl"}:
         return True
     is_below = parts[:2] == ("perflogs", system) or parts[:3] == ("config", "bands", name)
