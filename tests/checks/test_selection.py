@@ -177,6 +177,14 @@ def test_a_setting_that_decides_what_is_measured_makes_a_case(tmp_path, settings
     assert {check: found[check] for check in cases} == cases
 
 
+def test_the_options_of_ior_are_words_between_commas(tmp_path):
+    site = copy_suite(tmp_path, "checks/tools/ior/check.py")
+    words = ("-n", "IorFPP.*api=posix", "-S", "IorFPP.ior_options=-g,--posix.odirect")
+    run = site.reframe("--system=local", "--describe", *words)
+    options = {(*each["ior_options"], each["case"]) for each in json.loads(run.stdout)}
+    assert options == {("-g", "--posix.odirect", "ior_options -g,--posix.odirect")}
+
+
 def test_what_makes_the_pattern_of_a_check_cannot_be_set(tmp_path):
     site = copy_suite(tmp_path, "checks/tools/ior/check.py")
     words = ("-S", "IorSSF.file_per_process=yes", "-S", "IorFPP.collective=yes")

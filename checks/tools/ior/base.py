@@ -6,6 +6,7 @@ A check states the pattern, the interface and the sizes; ior.sh has the launches
 import shlex
 from pathlib import Path
 
+import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, run_before, variable
 
 from ...base import site
@@ -49,8 +50,8 @@ class IorBase(IoBase, ProgramMixin):
     #: it run to its end.
     stonewall_seconds = variable(int, value=0)
 
-    #: Further options for every launch of IOR, as words for the shell.
-    ior_options = variable(list, value=[])
+    #: Further options for every launch of IOR, as words for the shell; -S separates them by commas.
+    ior_options = variable(typ.List[str], value=[])
 
     tool = program = "ior"
     tags = {"io", "ior"}
