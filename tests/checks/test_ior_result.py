@@ -138,6 +138,8 @@ def test_a_wrong_signature_is_complained_of(version):
 
 def test_an_end_without_a_word_is_no_verification():
     assert wrong_data("", "139") == "exit status 139"
+    said = "ERROR: cannot read from file, (ior.c:1694)\n"
+    assert wrong_data(said, "255") == "exit status 255: cannot read from file, (ior.c:1694)"
     assert wrong_data("", "") == "exit status "
 
 

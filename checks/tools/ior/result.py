@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...base import proof
+from ...base.failure import reason_in
 from ...base.proof import Phase, ResultError
 from ...base.speeds import RankTime
 
@@ -173,7 +174,8 @@ def wrong_data(said: str, status: str) -> str | None:
     found = _WRONG_DATA.search(said)
     if found:
         return found[0].removeprefix("WARNING: ").rstrip(" .").replace("Incorrect", "incorrect")
-    return None if status == "0" else f"exit status {status}"
+    why = reason_in(said)
+    return None if status == "0" else f"exit status {status}" + (f": {why}" if why else "")
 
 
 def complains(said: str) -> bool:
