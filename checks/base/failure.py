@@ -11,6 +11,8 @@ _REASONS = [
     re.compile(r"^((?:benchio|iobands):.*)", re.MULTILINE),
     # Slurm, where it names the cause.
     re.compile(r"\*\*\* ((?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+ DUE TO .*?) \*\*\*"),
+    # Open MPI's MPI-IO, which returns only that a call failed.
+    re.compile(r"(mca_f\w+: error in .*)"),
     # IOR and mdtest: 3.3 has `ior` in front, and 4.x warns of a failed write before it aborts. The
     # loader's complaint about a library of LD_PRELOAD ends no program.
     re.compile(r"^(?:ior )?ERROR: (?!ld\.so: )(.*)", re.MULTILINE),
@@ -30,6 +32,8 @@ _REASONS = [
         r"(?!Abort)\w+\(\d+\)\.*: *(.*)"
     ),
     re.compile(r"(It looks like MPI_INIT failed.*?) for some reason"),
+    # Open MPI, about a process that was killed, and not asked to end.
+    re.compile(r"(\w+ noticed that process rank .* exited on signal (?!15 ).*)\."),
     # Slurm: about the job, or about the program only, if one of its processes failed. A process
     # that was killed is the cause if it comes first; later ones did not end when asked to.
     re.compile(

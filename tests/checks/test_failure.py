@@ -102,6 +102,17 @@ with errorcode -1.
 """
 
 
+NOTICED = "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal"
+
+
+def test_a_process_that_was_killed_is_named_by_open_mpi():
+    said = "Primary job  terminated normally, but 1 process returned\na non-zero exit code.\n{}\n"
+    killed = f"{NOTICED} 9 (Killed)"
+    assert reason_in(said.format(f"{killed}.")) == killed
+    # as when the job is cancelled
+    assert reason_in(said.format(f"{NOTICED} 15 (Terminated).")) is None
+
+
 # What 3.3 and 4.0 print to standard output on a full file system, and MPI to standard error.
 @pytest.mark.parametrize(
     ("around", "said", "reason"),
@@ -120,6 +131,12 @@ with errorcode -1.
             "(aiori-MPIIO.c:459)",
         ),
         (
+            "with errorcode -1.\n"
+            "mca_fbtl_posix_pwritev: error in (p)write(v):No space left on device\n",
+            "ERROR: cannot write to file, (ior.c:1694)\n",
+            "mca_fbtl_posix_pwritev: error in (p)write(v):No space left on device",
+        ),
+        (
             ENDED_BY_MPI,
             "WARNING: Task 0, partial write(), 69632 of 200000 bytes at offset 0\n"
             "ior ERROR: write(17, 0x7f, 130368) failed, errno 28, No space left on device (a.c:5)",
@@ -131,7 +148,7 @@ with errorcode -1.
             "no sync method",
         ),
     ],
-    ids=["a write of 4.0", "MPI-IO of 4.0", "a write of 3.3", "a fault of mdtest"],
+    ids=["a write of 4.0", "MPI-IO of 4.0", "of Open MPI", "a write of 3.3", "a fault of mdtest"],
 )
 def test_ior_and_mdtest_say_why_before_mpi_ends_them(around, said, reason):
     assert reason_in(f"{around}\nWriting output to ior-write-1.json\n{said}") == reason
