@@ -53,7 +53,7 @@ def _value(kind: Any, said: Any) -> Any:  # noqa: ANN401
     inner, plain = get_args(kind), get_origin(kind) or kind
     if plain is UnionType:  # with None
         return None if said is None else _value(inner[0], said)
-    if isinstance(said, dict) and plain not in _PLAIN:
+    if isinstance(said, dict) and plain not in (tuple, *_PLAIN):
         if plain is Mapping:
             return {_value(inner[0], key): _value(inner[1], each) for key, each in said.items()}
         fields = _types_of(kind).items()
