@@ -106,7 +106,7 @@ def ask(method: str, url: str, kind: type[_Json], **options: Any) -> _Json:  # n
     said = call(method, url, **options)
     try:
         return msgspec.json.decode(said, type=kind)
-    except (ValueError, RecursionError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         problem = "the answer does not have the form of its API"
         raise SendError(f"{_host(url)}: {problem}: {said}") from None
 

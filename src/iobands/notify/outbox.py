@@ -243,6 +243,8 @@ class OutboxState(msgspec.Struct, frozen=True):
 _STATE: Final = "causes.json"
 _KEPT: Final = timedelta(days=90)
 _LOCK_SECONDS: Final = 60
+# before version 0.21 of msgspec, its errors are no ValueErrors
+_UNREADABLE: Final = (OSError, ValueError, RecursionError, msgspec.MsgspecError)
 
 
 @dataclass(frozen=True)
@@ -279,7 +281,7 @@ class Outbox:
             return msgspec.json.decode(model.read_small(path), type=OutboxState)
         except FileNotFoundError:
             return OutboxState((), ())
-        except (OSError, ValueError, RecursionError) as error:
+        except _UNREADABLE as error:
             remedy = "move it away, and open alerts are sent again"
             raise FileError(f"{path}: cannot be read ({error}); {remedy}") from error
 
@@ -301,7 +303,7 @@ class Outbox:
             try:
                 said = msgspec.json.decode(model.read_small(path), type=dict)
                 found.append(msgspec.convert({**said, "path": path}, Delivery))
-            except (OSError, ValueError, RecursionError) as error:
+            except _UNREADABLE as error:
                 why = getattr(error, "strerror", None) or error
                 problems.append(f"{path}: cannot be read: {why}")
         found.sort(key=lambda each: (each.message.when, each.message.id))
