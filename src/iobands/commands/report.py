@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import datetime, timedelta, timezone
 from itertools import chain
 from pathlib import Path
@@ -117,7 +118,8 @@ def report_to(
     console = Console(stderr=True)
     is_log = not console.is_terminal  # which has no use for a progress bar
     bar = Progress(console=console, transient=True, disable=is_log)
-    with model.naming(directory), bar:
+    # rich before 14.3 ends a bar that it never showed with an empty line
+    with model.naming(directory), nullcontext() if is_log else bar:
         task = bar.add_task("Writing the dashboard")
         replaced = write_dashboard(
             site,
