@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from iobands.commands.cli import find_root
+from iobands.measure.run_directories import STAGES
 from iobands.snapshot import Severity, State
 from tests.commands.calling import alike
 from tests.commands.fake_root import measured, states
 from tests.conftest import Command
 from tests.fault_table import Observed
+from tests.measure.test_prune import aged
 from tests.notify.servers import Web, web_server
 
 pytestmark = pytest.mark.machine
@@ -313,9 +315,14 @@ def test_a_broken_configuration_is_an_error(
 def test_reports_that_lie_elsewhere_are_an_error(root: Path, iobands: Command) -> None:
     path = root / "config" / "site.py"
     path.write_text(path.read_text().replace("perflogs/here/reports/", ""))
+    for day in range(10):
+        aged(root / "perflogs" / "here" / "reports" / f"run-report-{day}.json", day)
+    old = root / "stage" / "20250101T050000Z-7"
+    aged(aged(old / "rfm_job.out", STAGES + 1).parent, STAGES + 1)
     done = iobands("run", cwd=root)
     assert (done.returncode, done.stdout) == (3, "")
     assert "iobands-run.log" in done.stderr
+    assert not old.exists()
 
 
 def test_no_root(tmp_path: Path, iobands: Command) -> None:

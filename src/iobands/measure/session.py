@@ -148,12 +148,12 @@ def _recorded(
     except SessionError as error:
         _end(perflogs, begun, SessionOutcome(FAILED, problems=(str(error),)))
         raise
+    finally:
+        if not clock:
+            prune(at.root)
     if clock:
         outcome = replace(outcome, problems=(clock, *outcome.problems))
-    outcome = _end(perflogs, begun, outcome)
-    if not clock:
-        prune(at.root)
-    return begun, outcome
+    return begun, _end(perflogs, begun, outcome)
 
 
 def _end(perflogs: Path, begun: LastSession, outcome: SessionOutcome) -> SessionOutcome:
