@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from iobands.model import parse_time
 from iobands.snapshot import BeforeAfter, Ratio, Shift, ShiftVerdict
 from iobands.views import DocumentFormat, written
 from iobands.views.maintenance import account, page_of_maintenance
@@ -143,7 +144,7 @@ def test_begin_end_and_what_they_refuse(tmp_path: Path, now: datetime) -> None:
     log = (root / "config" / "alerts" / "here.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(each)["action"] for each in log] == ["begin maintenance", "end maintenance"]
     # a report in the same second has no fraction of it, and is of a maintenance that is over
-    assert datetime.fromisoformat(json.loads(log[1])["until"]).microsecond == 0
+    assert parse_time(json.loads(log[1])["until"]).microsecond == 0
     status, said = at(root, "report")
     assert "no run after it" in said
 
