@@ -176,6 +176,14 @@ def test_a_refused_message_holds_up_its_own_topic_and_a_server_that_is_down_is_t
     assert [each.json["id"] for each in web.asked[-2:]] == ["c1-0", "c1-1"]
 
 
+def test_messages_of_one_time_go_out_in_the_order_of_their_alerts(tmp_path: Path) -> None:
+    box = Outbox(tmp_path)
+    for name, number in (("a", 10), ("b", 9), ("c", None)):
+        message = replace(MESSAGE, id=name, alert=number)
+        box.write(outbox.Delivery(tmp_path / f"{name}.x.json", "x", message, 0, "", None))
+    assert [each.message.alert for each in box.entries()[0]] == [None, 9, 10]
+
+
 def test_who_can_be_reached_gets_a_mail_once_whoever_else_is_refused(
     site: Path, mails: Mails
 ) -> None:

@@ -297,7 +297,10 @@ class Outbox:
             self.write(replace(state, pending=()))
 
     def entries(self) -> tuple[list[Delivery], list[str]]:
-        """Return all messages in the order of time, and the unreadable files with reasons."""
+        """Return all messages in the order of time, and the unreadable files with reasons.
+
+        Those of one time are in the order of their alerts.
+        """
         found, problems = [], []
         for path in sorted(self.directory.glob("*.*.json")):
             try:
@@ -306,7 +309,7 @@ class Outbox:
             except _UNREADABLE as error:
                 why = getattr(error, "strerror", None) or error
                 problems.append(f"{path}: cannot be read: {why}")
-        found.sort(key=lambda each: (each.message.when, each.message.id))
+        found.sort(key=lambda each: (each.message.when, each.message.alert or 0, each.message.id))
         return found, problems
 
     def write(self, what: OutboxState | Delivery) -> None:
