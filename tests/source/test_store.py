@@ -831,6 +831,13 @@ def test_old_months_are_forgotten_after_a_dry_run(store, site):
     assert store.systems() == []
 
 
+def test_a_file_is_no_store(tmp_path):
+    (tmp_path / "file").touch()
+    said = r"file: a file; the store must be a directory$"
+    with pytest.raises(StoreError, match=said), open_store(str(tmp_path / "file"), new=True):
+        pass
+
+
 def test_what_was_forgotten_stays_away_from_the_next_push(store, site):
     first = push(store)
     store.forget("here", NOW + timedelta(days=40), dry_run=False)

@@ -97,6 +97,8 @@ class ObjectStore:
         with self._errors():
             if is_local and not new and not Path(url).is_dir():
                 raise nothing_there(self._url)
+            if is_local and Path(url).is_file():
+                raise StoreError(f"{self._url}: a file; the store must be a directory")
             self._files: Any = (
                 LocalStore(url, mkdir=True, automatic_cleanup=True) if is_local else from_url(url)
             )
