@@ -142,6 +142,9 @@ def _recorded(
     try:
         with _refusing(perflogs):
             outcome = _session(at, selection, holder.session, limit)
+        if clock:
+            outcome = replace(outcome, problems=(clock, *outcome.problems))
+        return begun, _end(perflogs, begun, outcome)
     except NothingSelectedError:
         lock.restore_record(perflogs, former)
         raise
@@ -151,9 +154,6 @@ def _recorded(
     finally:
         if not clock:
             prune(at.root)
-    if clock:
-        outcome = replace(outcome, problems=(clock, *outcome.problems))
-    return begun, _end(perflogs, begun, outcome)
 
 
 def _end(perflogs: Path, begun: LastSession, outcome: SessionOutcome) -> SessionOutcome:
