@@ -19,6 +19,7 @@ from iobands.snapshot import (
     CAUSED,
     FELL,
     RESOLVE,
+    TURNED,
     Alert,
     AlertEvent,
     CauseKind,
@@ -27,6 +28,7 @@ from iobands.snapshot import (
     Obstacle,
     Severity,
     Snapshot,
+    State,
 )
 from iobands.snapshot import Cause as FoundCause
 from iobands.views.digest import digest_text
@@ -256,6 +258,18 @@ def test_an_acknowledgement_that_was_undone_is_called_so(tmp_path: Path) -> None
     assert sent.of(files.read()) == []
     files.act("undo", "1")
     assert sent.of(files.read()) == [began.replace("began", "no longer acknowledged", 1)]
+
+
+def test_an_alert_that_turned_in_spite_of_an_acknowledgement_is_worse(tmp_path: Path) -> None:
+    files, sent = SiteFiles(tmp_path).days(slow(0.6, file_system="a")), Sent()
+    (began,) = sent.of(files.read())
+    files.act("acknowledge", "1")
+    site = files.read()
+    assert sent.of(site) == []
+    (alert,) = site.alerts
+    turned = AlertEvent(NOW + DAY, 1, TURNED, state=State.DEGRADED)
+    site = replace(site, alerts=(replace(alert, events=(*alert.events, turned)),))
+    assert sent.of(site) == [began.replace("began", "worse", 1)]
 
 
 def test_a_message_says_which_alert_of_which_site_and_why(tmp_path: Path) -> None:

@@ -64,14 +64,14 @@ class Event:
     """A change of a topic, to be sent; `alerts` are its current alerts, empty if it is over.
 
     `news` are the further falls of alerts, and what became known of causes, since the last message.
-    If a person took back what made it quiet, it is `loud_again`: nothing else became worse.
+    If the acknowledgement was `undone`, nothing else became worse.
     """
 
     kind: str
     topic: Topic
     alerts: tuple[Alert, ...] = ()
     news: tuple[AlertEvent, ...] = ()
-    loud_again: bool = False
+    undone: bool = False
 
     @property
     def id(self) -> str:
@@ -112,9 +112,10 @@ def changes(
                 after = replace(after, events=after.events + 1, severities=tuple(_heard(topic)))
                 news = _events(mine, snapshot.FELL)[topic.falls :]
                 news += [] if topic.found is None else _events(mine, snapshot.CAUSED)[topic.found :]
-                is_graver = _RANK[after.severity] < _RANK[topic.severity]
-                again = what == WORSE and topic.quiet and not (news or is_graver or mine[1:])
-                events.append(Event(what, after, tuple(mine), tuple(news), again))
+                is_known = any(each.acknowledgement for each in mine)
+                is_worse = is_known or _is_worse(replace(topic, quiet=False), after)
+                undone = topic.quiet and not is_worse
+                events.append(Event(what, after, tuple(mine), tuple(news), undone))
             topics.append(after)
         elif topic.id in merged or in_doubt or not _is_over(topic, site):
             topics.append(topic)
@@ -280,7 +281,7 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     system, number = _alert_of(event, site)
     alike = (each for each in (*event.alerts, *site.past) if each.system == system)
     own = next((each for each in alike if number and each.number == number), None)
-    word = "no longer acknowledged" if event.loud_again else event.kind
+    word = "no longer acknowledged" if event.undone else event.kind
     headline = _headline(event, own, site)
     if event.kind == ENDED:
         word, *said = _ending(topic, own, headline, site)
