@@ -200,6 +200,20 @@ def test_calibrating_begins_at_the_newest_rebaseline(files: SiteFiles) -> None:
     assert band.median == learned.band.median
 
 
+@pytest.mark.parametrize("variable", ["write_bw", "read_bw"])
+def test_a_rebaseline_takes_no_band_of_another_series(files: SiteFiles, variable: str) -> None:
+    values = levels((70, 1), (30, 0.5))
+    other = {"write_bw": "read_bw", "read_bw": "write_bw"}[variable]
+    steady = daily(levels((100, 1)), perf_var=other)
+    files.write([*daily(values[:70], last=30.25, perf_var=variable), *steady[:70]])
+    accept(files, NOW - 30 * DAY)
+    files.write([*daily(values, perf_var=variable), *steady])
+    files.act("rebaseline", f"disk fpp {variable}")
+    epoch = learn(files, part=variable).epoch
+    assert epoch is not None
+    assert sorted(band.match["variable"] for band in epoch.bands) == ["read_bw", "write_bw"]
+
+
 def test_epochs_by_hand_keep_the_bands_or_not(files: SiteFiles) -> None:
     files.write(daily(levels((80, 1))))
     accept(files)

@@ -89,7 +89,7 @@ def test_a_check_that_was_repeated_by_hand_is_asked_by_its_own_name(
     write_report(tmp_path / "perflogs", [run], days=0.2)
     known = read_known(tmp_path / "perflogs", tmp_path / "bands", tmp_path / "alerts", now=NOW)
     judged = judge(known, with_power=False)
-    (ask,) = repeats_of(judged.snapshot, NOW - timedelta(days=0.5), judged.runs)
+    (ask,) = repeats_of(judged.snapshot, NOW - timedelta(days=0.5), judged.known.reports.runs)
     # ReFrame makes the name of a repeat anew each time, so it would find no such check
     assert (ask.check, ask.node_hours) == (name, 2)
 
@@ -111,7 +111,9 @@ def test_what_a_person_has_resolved_is_planned_no_more(tmp_path: Path) -> None:
     files = SiteFiles(tmp_path).days(slow(0.8, since=4, file_system="a"))
     judged = files.judge()
     due = NOW - timedelta(hours=2)
-    asks = tuple(replace(ask, due=due) for ask in asks_of(judged.snapshot, judged.runs))
+    asks = tuple(
+        replace(ask, due=due) for ask in asks_of(judged.snapshot, judged.known.reports.runs)
+    )
     write_plan(files.perflogs, Plan(NOW, {}, asks), NOW)
     assert asks and files.read().planned == asks
     files.act(RESOLVE, "1", force=True)
@@ -125,7 +127,10 @@ def ask_kinds(root: Path, scheduler: str) -> list[tuple[str, str, str]]:
     write_report(root / "perflogs", [report], days=0.2)
     known = read_known(root / "perflogs", root / "bands", root / "alerts", now=NOW)
     judged = judge(known, with_power=False)
-    return [(ask.target, ask.node, ask.why) for ask in asks_of(judged.snapshot, judged.runs)]
+    return [
+        (ask.target, ask.node, ask.why)
+        for ask in asks_of(judged.snapshot, judged.known.reports.runs)
+    ]
 
 
 def night(day: float, **columns: object) -> str:

@@ -50,7 +50,7 @@ class Session:
 
         def judge() -> tuple[Ask, ...]:
             found = self._judge()
-            return repeats_of(found.snapshot, began, found.runs)
+            return repeats_of(found.snapshot, began, found.known.reports.runs)
 
         try:
             outcome = self._at_work(lambda at: measure.measure(at, selection, self.limit, judge))
@@ -147,7 +147,7 @@ def show_plan(options: cli.SiteOptions) -> None:
     """Print what would be measured again in the next 24 hours, and why; write nothing."""
     judged, now = judgement_of(options), datetime.now(timezone.utc)
     site = judged.snapshot
-    if not (places := sorted({each.place for each in asks_of(site, judged.runs)})):
+    if not (places := sorted({each.place for each in asks_of(site, judged.known.reports.runs)})):
         cli.say("Nothing is in doubt, so nothing is measured again.")
         return
     read = cli.site_files(options.config_of("systems"))
@@ -180,7 +180,7 @@ def _timed(options: cli.SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:
     read = cli.site_files(options.config_of("systems"))
     asked = measure.read_plan(options.perflogs_directory).asked
     limits: dict[Ask, measure.Limits] = {}
-    for ask in asks_of(site, judged.runs):
+    for ask in asks_of(site, judged.known.reports.runs):
         own, quiet = measure.limits_of(read, ask.place), []
         for window in site.maintenance.get(ask.system, ()):
             if window.is_of(ask.file_system):

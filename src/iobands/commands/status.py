@@ -248,7 +248,7 @@ def log_news(
         try:
             for system, events in judged.news.items():
                 if events:
-                    known = judged.logged.get(system, ())
+                    known = judged.known.alert_log.get(system, ())
                     append_events(options.perflogs_directory, system, events, known)
         except OutdatedError:
             judged = again()

@@ -87,8 +87,7 @@ def calibrate(
                 learned.append(_learn(series, judgement, since))
             except NoProposal as why:
                 left_out.append((series.label, str(why)))
-        bands = judgement.judged[mine[0].key].bands
-        epoch = _epoch(learned, bands, site.now) if learned else None
+        epoch = _epoch(learned, judgement.known.bands[system], site.now) if learned else None
         yield Calibration(system, tuple(learned), tuple(left_out), epoch)
 
 

@@ -30,7 +30,6 @@ from iobands.snapshot import (
     DAILY,
     Alert,
     AlertEvent,
-    CheckRun,
     FileSystem,
     FutureSample,
     History,
@@ -62,17 +61,15 @@ _SAMPLED: Final = 50
 
 @dataclass(frozen=True)
 class JudgedSite:
-    """The snapshot, and the basis of each of its series.
+    """The snapshot, the basis of each of its series, and what was known of the site.
 
-    `news` has, by system and in the order of time, the events of alerts that are not logged yet,
-    `logged` those that are. `runs` come from the newest run reports.
+    `news` has, by system and in the order of time, the events of alerts that are not logged yet.
     """
 
     snapshot: Snapshot
     judged: Mapping[SeriesKey, Judged]
     news: Mapping[str, Sequence[AlertEvent]]
-    logged: Mapping[str, Sequence[AlertEvent]]
-    runs: Sequence[CheckRun] = ()
+    known: Known
 
     @property
     def memory(self) -> dict[SeriesKey, Remembered]:
@@ -191,8 +188,7 @@ def judge(
     doubted = {slug(key) for key in snapshot.doubts}
     planned = tuple(e for e in known.planned if not e.series or doubted.intersection(e.series))
     snapshot = replace(snapshot, planned=planned)
-    news = _news(numbered, known.alert_log)
-    return JudgedSite(snapshot, judged, news, known.alert_log, known.reports.runs)
+    return JudgedSite(snapshot, judged, _news(numbered, known.alert_log), known)
 
 
 def _groups(histories: Mapping[SeriesKey, History]) -> tuple[Group, ...]:
