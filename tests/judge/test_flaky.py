@@ -186,17 +186,31 @@ def test_its_series_have_no_level_that_could_be_normal(tmp_path: Path) -> None:
         files.act("rebaseline", "1")
 
 
-def test_it_does_not_hide_the_drop_of_one_of_its_series(tmp_path: Path) -> None:
-    files = write(tmp_path, (3, 10, 17, 24, 31))
-    path = tmp_path / "perflogs" / "here" / "local" / "BenchioFPP.log"
+def change_level(root: Path, factor: float, days: float) -> None:
+    """Change the writes of `fs0` since some days ago."""
+    path = root / "perflogs" / "here" / "local" / "BenchioFPP.log"
     cells = [text.split("|") for text in path.read_text().splitlines()]
     names = {name: place for place, name in enumerate(cells[0])}
     for row in cells[1:]:
-        is_low = row[names["file_system"]] == "fs0" and row[names["perf_var"]] == "write_bw"
-        if is_low and row[0] > days_ago(12) and row[names["perf_value"]] != "null":
-            row[names["perf_value"]] = str(0.6 * float(row[names["perf_value"]]))
+        is_other = row[names["file_system"]] == "fs0" and row[names["perf_var"]] == "write_bw"
+        if is_other and row[0] > days_ago(days) and row[names["perf_value"]] != "null":
+            row[names["perf_value"]] = str(factor * float(row[names["perf_value"]]))
     path.write_text("".join(f"{'|'.join(row)}\n" for row in cells))
+
+
+def test_it_does_not_hide_the_drop_of_one_of_its_series(tmp_path: Path) -> None:
+    files = write(tmp_path, (3, 10, 17, 24, 31))
+    change_level(tmp_path, 0.6, 12)
     assert files.act("acknowledge", "fs0 fpp write_bw").direction == "down"
+
+
+@pytest.mark.parametrize("factor", [0.6, 1.4])
+def test_its_answer_is_not_about_a_change_that_began_before(tmp_path: Path, factor: float) -> None:
+    files = write(tmp_path, (3, 8, 13, 18, 23))
+    change_level(tmp_path, factor, 27)
+    (alert,) = flaky(files.read().alerts)
+    action = files.act("resolve", str(alert.number), force=True)
+    assert action.since == alert.since_low == NOW - 23.25 * DAY
 
 
 def test_it_can_be_acknowledged_and_stays_so(tmp_path: Path) -> None:

@@ -241,7 +241,9 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         return replace(action, since=alert.since_low, until=request.since or now)
     assert alert.since is not None and alert.since_low is not None
     changes = [each.series.status.change for each in members]
-    begin = min([alert.since_low, *(each.since_low for each in changes if each)])
+    # of a check that is flaky, another change of its series is another alert
+    own = [each for each in changes if each and each.direction == alert.direction]
+    begin = min([alert.since_low, *(each.since_low for each in own)])
     if request.since and request.since < begin:
         raise RequestError(f"{subject.title}: the change began later: {alert.since.isoformat()}")
     newest = max(each.status.when for each in subject.series if each.status.when)
