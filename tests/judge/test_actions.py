@@ -417,6 +417,16 @@ def test_an_alert_whose_series_are_retired_one_by_one_ends_as_retired(tmp_path: 
     assert entry.ending == "retired by jane: a is gone"
 
 
+def test_an_alert_that_fell_again_ends_with_the_last_series_of_a_system(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (25, 0.7), (20, 0.4)))
+    (alert,) = site.after(150).alerts
+    assert "fell" in [each.kind for each in alert.events]
+    site.does(RETIRE)
+    found = site.again()
+    assert found.alerts == ()
+    assert [(each.number, each.end) for each in found.past] == [(1, "retired")]
+
+
 def test_an_alert_keeps_its_name_when_a_member_is_retired(shared: Growing) -> None:
     shared.does(ACKNOWLEDGE, "1")
     shared.does(RETIRE, "disk ssf write_bw")

@@ -87,7 +87,8 @@ class System:
     def _ends(self) -> Times:
         """The end of each session of the system, in order."""
         histories = [each.history for each in self.series.values()]
-        found = np.zeros(max(each.sessions.max(initial=-1) for each in histories) + 1, "M8[ns]")
+        last = max((each.sessions.max(initial=-1) for each in histories), default=-1)
+        found = np.zeros(last + 1, "M8[ns]")
         for each in histories:
             np.maximum.at(found, each.sessions, each.times)
         return np.maximum.accumulate(found)
