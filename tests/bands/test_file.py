@@ -424,7 +424,9 @@ def test_a_band_is_found_as_by_asking_each(tmp_path: Path) -> None:
             text += f"      - match: {json.dumps(match)}\n        unit: GiB/s\n"
             text += "        lower_quartile: 1\n        median: 2\n        upper_quartile: 3\n"
         is_ambiguous = any(
-            len(one) == len(other) and all(one[k] == other[k] for k in one.keys() & other.keys())
+            len(one) == len(other)
+            and (one.get("case") is None) == (other.get("case") is None)
+            and all(one[k] == other[k] for k in one.keys() & other.keys())
             for one, other in combinations(matches, 2)
         )
         try:

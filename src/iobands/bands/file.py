@@ -228,13 +228,14 @@ def check_match(document: Document, steps: Steps, match: Mapping[str, object]) -
 def _refuse_ambiguity(bands: Sequence[Judgement], document: Document, steps: Steps) -> None:
     """Refuse two equally specific bands that can both apply to one series."""
     # grouped by the names that they match: few, even with a band for each of hundreds of series
-    kinds: defaultdict[tuple[int, str, frozenset[str]], list[int]] = defaultdict(list)
+    kinds: defaultdict[tuple[int, str, bool, frozenset[str]], list[int]] = defaultdict(list)
     for number, band in enumerate(bands):
-        kinds[len(band.wanted), band.unit, frozenset(band.wanted)].append(number)
+        is_of_case = band.wanted.get("case") is not None  # and else of no case
+        kinds[len(band.wanted), band.unit, is_of_case, frozenset(band.wanted)].append(number)
     for one, other in combinations_with_replacement(kinds, 2):
-        if one[:2] != other[:2]:
+        if one[:3] != other[:3]:
             continue
-        shared = sorted(one[2] & other[2])
+        shared = sorted(one[3] & other[3])
         known: dict[tuple[object, ...], int] = {}
         for number in kinds[one]:
             known.setdefault(tuple(bands[number].wanted[k] for k in shared), number)
