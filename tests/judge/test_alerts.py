@@ -275,6 +275,12 @@ def test_missing_samples_are_one_alert_for_a_file_system_and_a_reason(tmp_path: 
     assert {alert.exit_status for alert in site.alerts} == {3}
 
 
+def test_missing_samples_of_imported_series_without_a_file_system(tmp_path: Path) -> None:
+    rows = [r for n in range(2) for r in daily([1.5] * 9, file_system="null", pattern=f"p{n}")]
+    (alert,) = SiteFiles(tmp_path).write(rows).read(NOW + 9 * DAY).alerts
+    assert (alert.severity, alert.subject) == (Severity.NO_DATA, "2 series")
+
+
 def test_the_age_of_a_sample_is_the_one_of_the_headline(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).write(daily([1.5] * 30, last=3.9, interval_days=1)).read()
     assert [each.reason for each in site.alerts] == ["the newest sample is 3 days old"]

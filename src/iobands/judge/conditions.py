@@ -138,7 +138,8 @@ def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Itera
         if reason and each.key not in explained:
             found[each.key.system, each.key.file_system or "", reason].append(each)
     for (system, file_system, reason), alike in found.items():
-        subject = alike[0].label if len(alike) == 1 else f"{len(alike)} series of {file_system}"
+        several = f"{len(alike)} series" + (f" of {file_system}" if file_system else "")
+        subject = alike[0].label if len(alike) == 1 else several
         since = min((each.status.when for each in alike if each.status.when), default=None)
         members = tuple(Member(each) for each in alike)
         yield Alert(Severity.NO_DATA, subject, members, since, reason=reason, system=system)
