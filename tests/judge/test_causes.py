@@ -114,6 +114,14 @@ def test_what_often_changes_by_itself_is_not_named(tmp_path: Path) -> None:
     assert all(each.odds < 10 for each in alert.candidates)
 
 
+def test_of_values_that_were_as_frequent_before_the_newest_is_said(tmp_path: Path) -> None:
+    lines = rows(1, 0.6, {"job_nodelist": "n99"})
+    for place in range(RUNS - SLOW):
+        lines[place] = lines[place].replace("|vm|", f"|n{place % 20}|")
+    whats = {each.what for each in only(site(tmp_path, lines)).candidates}
+    assert whats == {f"nodes n99, was n{(RUNS - SLOW - 1) % 20}"}
+
+
 def test_of_two_changes_at_once_none_is_named(tmp_path: Path) -> None:
     since = {"suite_version": "0.2.0", "transport_in_effect": "tcp"}
     alert = only(site(tmp_path, rows(1, 0.5, since, {"transport_in_effect": "ucx"})))

@@ -7,6 +7,7 @@ of the same series. docs/decisions/0021 has the rule.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -331,7 +332,9 @@ class _Column:
         if self.sign:
             old, new = (figure(float(np.median(each.to_numpy()))) for each in parts)
         else:
-            old, new = (str(each.mode()[0]) for each in parts)
+            # of equally frequent values the newest; Series.mode() gives them in any order
+            counts = (Counter(reversed(each.to_list())).most_common(1) for each in parts)
+            old, new = (str(value) for ((value, _),) in counts)
         if self.kind is CauseKind.FULLNESS:
             is_target = self.name == "fullest_target_percent"
             what = sample["fullest_target"] if is_target else sample["file_system"]
