@@ -224,7 +224,7 @@ def _compared(site: Snapshot, series: Series, bands: Bands, held: Held) -> tuple
     """Return which samples of a series are before and after, and why one side has none."""
     history = series.history
     begin, end = in_utc(held.begin), in_utc(held.end)
-    purposes = site.samples["purpose"].cast(pl.String).to_numpy()[series.rows]
+    purposes = site.samples["purpose"][series.rows].cast(pl.String).to_numpy()
     usable = history.counted & ~np.isin(purposes, _BIASED) & ~left_out(history, bands)
     since, until = _epoch_of(series, bands, held)
     times = history.times
