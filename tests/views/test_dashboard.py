@@ -20,6 +20,7 @@ from iobands.commands.report import _mount_of, published_of
 from iobands.judge.site import read_site
 from iobands.model import Leftover
 from iobands.snapshot import Cause, CauseKind, Severity, Snapshot, public
+from iobands.snapshot.stored import to_json
 from iobands.views.dashboard.overview import headline, overview
 from iobands.views.dashboard.series import job_id, series_id
 from iobands.views.dashboard.write import write_dashboard
@@ -100,8 +101,15 @@ def test_public_has_no_run_that_is_pinned_to_a_node(tmp_path: Path) -> None:
     rows = daily(dropped(0.5), case="node nid007") + daily(healthy(), case="target 3")
     # an alert of the past too, in the ledger
     rows += daily([*dropped(0.5), *healthy(30, seed=2)], case="node nid008")
+    # one that runs at another scale since, and one of a wrong clock
+    rows += daily([1.5] * 2, last=9, case="node nid005")
+    rows += daily([1.5] * 2, nodes=8, case="node nid005")
+    rows += daily([1.5], last=-9, case="node nid006")
     write_perflog(tmp_path / "perflogs", rows)
     site = look(tmp_path)
+    assert "nid005" in site.superseded[0]
+    assert "nid006" in site.future[0].label
+    assert "nid00" not in to_json(public(site))
     write_dashboard(site, tmp_path / "private")
     assert {"nid007", "nid008"} <= set(re.findall("nid00[78]", everything_in(tmp_path / "private")))
     assert any("nid008" in each.subject for each in site.ledger.entries)

@@ -64,10 +64,10 @@ class Snapshot:
     `alerts` are the open ones, the worst first, `past` the ended ones, and `ledger` has both. An
     alert needs the evidence `threshold`, in nats (natural logarithms of a likelihood ratio), so
     that all series of a system together raise `false_alarms_a_year`; it is the largest of several
-    systems'. `skipped` are checks without a series that
-    were skipped for a reason, such as a program that is not installed. `superseded` names series
-    that are no longer expected, because their check now runs at another scale. `retired` are series
-    that a person retired, and `future` are samples dated in the future; neither is judged.
+    systems'. `skipped` are checks without a series that were skipped for a reason, such as a
+    program that is not installed. `superseded` names series that are no longer expected, because
+    their check now runs at another scale. `retired` are series that a person retired, and `future`
+    are samples dated in the future; neither is judged.
     `maintenance` has the windows of each system. `leftovers` are run directories that could not be
     removed. `places` have the targets and nodes that are compared with each other, and
     `peer_actions` the actions on them. `warnings` are about the bands files. `clock` says how far
@@ -226,8 +226,9 @@ _INSTEAD: Final[Mapping[type, Mapping[str, Any]]] = {
     MissingRun: {"what": ""},
     Series: {"actions": ()},
     Snapshot: {
-        **dict.fromkeys(("skipped", "rejected", "obstacles", "leftovers", "warnings"), ()),
-        "peer_actions": (),
+        # names of series, which may be pinned to a node, are in some of them
+        **dict.fromkeys(("skipped", "superseded", "future", "rejected", "obstacles"), ()),
+        **dict.fromkeys(("leftovers", "warnings", "peer_actions"), ()),
         "speeds": pl.DataFrame.clear,
         "clock": None,
         "unpushed": None,
