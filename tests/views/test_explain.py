@@ -284,6 +284,17 @@ def test_a_series_that_was_first_measured_later_did_not_stay(tmp_path: Path) -> 
     assert "b: none of 4 series went down" in said
 
 
+def test_a_series_does_not_explain_itself_by_one_that_was_first_measured_later(
+    tmp_path: Path,
+) -> None:
+    rows = daily(dropped(), file_system="a") + daily(dropped(seed=2), pattern="ssf")
+    rows += daily([1.5] * 10, file_system="a", pattern="serial")
+    write_perflog(tmp_path / "perflogs", rows)
+    found = look(tmp_path)
+    assert moved(found, "a fpp") == {"disk ssf write_bw": "down"}
+    assert "serial" not in text(found, "a fpp")
+
+
 def test_a_number_that_no_alert_has(tmp_path: Path, iobands: Command) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.0] * 30))
     done = iobands("explain", "99")

@@ -7,6 +7,7 @@ import math
 import re
 import shlex
 from collections.abc import Sequence
+from datetime import datetime
 from textwrap import shorten, wrap
 from typing import Final
 
@@ -173,15 +174,14 @@ def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
         each
         for each in site.series
         if each.key.system == alert.system and each.shares_causes and each.trait(field) == value
-        if each.key in alert.keys or could_move(each, alert)
+        if each.key in alert.keys or could_move(each, alert.since)
     )
     return field, tuple(alike)
 
 
-def could_move(series: Series, alert: Alert) -> bool:
-    """Return whether a series had a run before the change of an alert."""
-    history = series.history
-    return alert.since is None or (len(history) > 0 and history.first < alert.since)
+def could_move(series: Series, since: datetime | None) -> bool:
+    """Return whether a series had a run before a change."""
+    return since is None or (len(series.history) > 0 and series.history.first < since)
 
 
 def counted_members(alert: Alert, site: Snapshot) -> str:

@@ -91,7 +91,6 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
         low, high = alert.since_low or alert.since, alert.since_high or alert.since
         related = relations_of(site, alert.members[0].series, Start(alert.since, low, high))
         others = [each for each in related if each.series.key not in alert.keys]
-        others = [each for each in others if alert_lines.could_move(each.series, alert)]
         known = [each.series for each in others if not each.direction and each.series.key in keys]
         before, most = _before(site, alert), len(others) if every else writing.FEW_NAMES
         unmoved = [s for s in known if not any(s.key in other.keys for other in before)]

@@ -24,7 +24,7 @@ from iobands.snapshot import (
     figure,
 )
 from iobands.views import writing
-from iobands.views.alert_lines import command_on, details
+from iobands.views.alert_lines import command_on, could_move, details
 from iobands.views.notes import how_run, uneven
 from iobands.views.writing import day_text, listed, percent, plural, ratio_text, time_text
 
@@ -91,10 +91,14 @@ def start_of(series: Series) -> Start | None:
 
 
 def relations_of(site: Snapshot, series: Series, onset: Start | None) -> list[Related]:
-    """Return the other series of its system, first the ones that share the most with `series`."""
+    """Return the other series of its system, first the ones that share the most with `series`.
+
+    What was first measured after the onset is left out.
+    """
     found = []
     for other in site.series:
-        if other is not series and other.key.system == series.key.system:
+        is_other = other is not series and other.key.system == series.key.system
+        if is_other and could_move(other, onset and onset.since):
             values = ((name, series.trait(name), other.trait(name)) for name in _SHARED)
             shared = tuple(name for name, one, another in values if one and one == another)
             is_with_it = any(series.key in each.keys for each in _about(site, other))
