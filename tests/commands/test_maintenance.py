@@ -85,7 +85,7 @@ def test_a_loss_after_an_upgrade_is_said_with_what_changed_and_an_epoch(
     monkeypatch.setattr("iobands.views.maintenance._MOST_CLAIMS", 1)
     monkeypatch.setattr("iobands.views.maintenance._MOST_QUIET", 1)
     page, short = tmp_path / "page.md", at(root, "report")[1]
-    assert "5 more rows: iobands maintenance report --all." in short
+    assert f"5 more rows: iobands maintenance report {day} --all." in short
     assert at(root, "report", "--all")[1].count("\n|") == short.count("\n|") + 5
     monkeypatch.undo()
     assert at(root, "report", "--output", str(page))[0] == 0

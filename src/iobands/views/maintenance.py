@@ -141,7 +141,7 @@ def _rows(of: BeforeAfter, every: bool) -> Iterator[Block]:
     if (hidden := len(of.groups) + len(of.series) - len(shown)) > 0:
         found = Counter(each.outcome.value for each in of.series)
         counts = ", ".join(f"{number} {name}" for name, number in found.items())
-        more = f"{hidden} more rows: iobands maintenance report --all."
+        more = f"{hidden} more rows: iobands maintenance report {of.name} --all."
         yield Paragraph(f"{more} All series: {counts}.")
 
 
