@@ -146,7 +146,10 @@ def listed_targets(text: str) -> dict[int, Target]:
         if line.startswith("ID "):  # BeeGFS 8; its cells may have single blanks
             header = re.split(r"\s{2,}", line.strip())
         elif header and re.match(r"s:\d+ ", line):
-            cells = dict(zip(header, re.split(r"\s{2,}", line.strip()), strict=False))
+            values = re.split(r"\s{2,}", line.strip())
+            if len(values) < len(header):  # cut off by a timeout
+                continue
+            cells = dict(zip(header, values, strict=False))
             size, free = (cells.get(name, "-") for name in ("SPACE", "SPACE_FREE"))
             known = size.isdigit() and free.isdigit()
             found[int(cells["ID"][2:])] = Target(

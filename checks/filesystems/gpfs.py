@@ -61,7 +61,6 @@ class GpfsStriping(Striping):
         space = {
             each["nsdName"]: Space(int(each["diskSize"]), int(each["freeBlocks"]))
             for each in _rows(text, "mmdf:nsd")
-            if "freeBlocksPct" in each  # a line that a timeout cut off has no more
         }
         return {each["nsdName"]: space.get(each["nsdName"]) for each in disks if not _why_out(each)}
 
@@ -123,16 +122,19 @@ def file_layouts(text: str) -> list[Layout]:
 
 
 def _rows(text: str, kind: str) -> Iterator[dict[str, str]]:
-    """The rows of an output of -Y that begin with `kind`, by the names of its header."""
+    """The rows of an output of -Y that begin with `kind`, by the names of its header.
+
+    A row that a timeout has cut off is left out.
+    """
     names: list[str] = []
     for line in text.splitlines():
         # A field's own colons are encoded.
         fields = line.split(":")
         if ":".join(fields[:2]) != kind:
             continue
-        if fields[2] == "HEADER":
+        if "HEADER" in fields:
             names = fields
-        elif names:
+        elif 0 < len(names) <= len(fields):
             yield dict(zip(names, fields, strict=False))
 
 

@@ -125,3 +125,8 @@ def test_the_command_that_is_published():
 def test_layout_other_than_asked_is_refused(stage, asked, entries, message):
     with pytest.raises(StripingError, match=message):
         BEEGFS.in_effect(stage(*entries), asked)
+
+
+def test_a_line_that_a_timeout_cut_off_is_left_out():
+    assert BEEGFS.count_targets(EIGHT[: EIGHT.index("s:201")]) == Targets(active=1, inactive=1)
+    assert BEEGFS.count_targets(EIGHT[: EIGHT.index("Low")]) == Targets(active=1, inactive=1)

@@ -112,3 +112,10 @@ def test_the_state_of_the_node():
     assert judged("", "", arbitrating).unknown == ("disks",)
     # For root alone, as the space of a file system of another cluster: nothing was seen.
     assert judged("", "", "") is None
+
+
+def test_a_row_that_a_timeout_cut_off_is_left_out():
+    assert GPFS.count_targets(DISKS[: DISKS.index(":3:data")]) == Targets(active=1, inactive=0)
+    for end in range(len(SPACE)):
+        judged(DISKS, space=SPACE[:end], state=STATE[:end])
+        judged(DISKS[:end])
