@@ -4,5 +4,5 @@
 show_quota() {
     local source
     source=$(df --output=source "$file_system" | tail -n 1)
-    timeout 10 quota -v -w -p -u -g | grep -F " $source "
+    timeout 10 quota -v -w -p -u -g | awk -v source="$source" '$1 == source'
 }

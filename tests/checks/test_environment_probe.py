@@ -342,14 +342,14 @@ def test_the_quota_of_lustre(probed):
     assert probed.look({**settings, "max_quota_percent": 99}).wrong is None
 
 
-def test_the_quota_of_posix_is_that_of_the_device(probed, tmp_path_factory):
-    path = str(tmp_path_factory.mktemp("disk"))
-    source = subprocess.run(
-        ["df", "--output=source", path], capture_output=True, text=True, check=True
-    ).stdout.splitlines()[-1]
+# quota fills a name up to 15 letters, and a longer one begins the line.
+@pytest.mark.parametrize("source", ["/dev/ubdb", "server:/export/home"])
+def test_the_quota_of_posix_is_that_of_the_device(probed, tmp_path_factory, source):
+    path, df = str(tmp_path_factory.mktemp("disk")), shutil.which("df")
+    probed.stand_in("df", f'case "$*" in *source*) echo {source} ;; *) exec {df} "$@" ;; esac')
     # On XFS the group has nearly used what it may, and not on ext4.
     text = captured("quota -v -w -p -u -g", "quota-4.06.txt")[-1]
-    text = text.replace("/dev/ubdb", source)
+    text = text.replace("      /dev/ubdb", f"{source:>15}")
     probed.stand_in("quota", f"[ \"$*\" = '-v -w -p -u -g' ] && cat <<'END'\n{text}END\nexit 1")
     found = probed.look({"path": path})
     # 11800 of 12000 KiB
