@@ -150,26 +150,27 @@ def end_maintenance(
         raise cli.failure(f"--at {at}: in the future")
     actions = []
     for each in found:
-        start = each.window.begin
-        if when <= start:
+        # an older one, whose end somebody forgot, ended by itself long before --at
+        is_newest, start = each is found[-1], each.window.begin
+        last = when if at and is_newest else min(now, each.window.end)
+        if last <= start:
             remedy = "give a later --at" if at else "set the clock, or give --at"
             raise cli.failure(
-                f"{time_text(when)} UTC is before the maintenance began "
+                f"{time_text(last)} UTC is before the maintenance began "
                 f"({time_text(start)}); {remedy}"
             )
-        # so that it is over for who looks in this second
-        last = (when if at else min(when, each.window.end)).replace(microsecond=0)
+        last = last.replace(microsecond=0)  # so that it is over for who looks in this second
         action = each.action
         who = by or cli.login_name()
         actions.append(Action(END, now, who, action.reason, (), until=last, of=action.when))
         said = f"Maintenance of {name} from {time_text(start)} to {time_text(last)} UTC"
-        by_itself = each.is_forgotten(now) and not at
-        late = "; it had ended by itself: --at corrects this" if by_itself else ""
+        late = ""
+        if each.is_forgotten(now) and not (at and is_newest):
+            late = f"; it had ended by itself{': --at corrects this' * is_newest}"
         cli.say(f"{said}: {action.reason}{late}")
     cli.say(f"Logged in {append(options.config_of('alerts'), name, actions)}; commit this file.")
     if measure:
-        places = tuple(dict.fromkeys(p for each in found for p in each.window.file_systems))
-        judged = judgement_of(replace(options, system=name))
+        judged, places = judgement_of(replace(options, system=name)), found[-1].window.file_systems
         _measure(options, judged, places, tag, most, "after the end was logged")
     cli.say(_HOW_TO_REPORT.format(found[-1].window.begin.astimezone(timezone.utc)))
 
