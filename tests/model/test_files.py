@@ -6,10 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from iobands.model import replace_file
+from iobands.model import in_time, replace_file
 
 
 def test_a_file_that_cannot_be_replaced_is_named_by_its_own_name(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as raised:
         replace_file(tmp_path / "nowhere" / "file", b"content")
     assert raised.value.filename == f"{tmp_path}/nowhere/file"
+
+
+def test_work_that_panics_is_not_waited_for() -> None:
+    """As polars does, whose panic is no `Exception`."""
+
+    def work() -> None:
+        raise SystemExit("a panic")
+
+    with pytest.raises(RuntimeError, match="a panic"):
+        in_time(60, work, TimeoutError("late"))

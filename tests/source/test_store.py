@@ -992,6 +992,20 @@ def test_a_role_with_settings_of_its_own_reads_the_same(database, site):
         assert from_store(store) == from_files(site)
 
 
+@pytest.mark.parametrize("when", ["infinity", "-infinity", "200000-01-01", "0044-03-15 BC"])
+def test_a_time_that_somebody_wrote_into_the_database_is_in_nobodys_way(when, database, site):
+    with open_store(database, new=True) as store:
+        empty(store)
+        before = push(store)
+        edit = "UPDATE iobands.documents SET changed = $1::text::timestamptz WHERE path LIKE 'co%'"
+        store._do(edit, values=[when])
+        assert from_store(store) == from_files(site)
+        log = site / "config" / "alerts" / "here.jsonl"
+        log.write_text(log.read_text() * 2)
+        push(store, push(store, before))
+        assert from_store(store) == from_files(site)
+
+
 def test_a_server_that_never_answers_ends_a_push(monkeypatch):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

@@ -90,6 +90,8 @@ def in_time(seconds: float, work: Callable[[], _T], late: Exception) -> _T:
             answer.set_result(work())
         except Exception as error:
             answer.set_exception(error)
+        except BaseException as error:  # a panic of polars
+            answer.set_exception(RuntimeError(str(error)))
 
     Thread(target=run, daemon=True).start()
     if not wait([answer], seconds).done:

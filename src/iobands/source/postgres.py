@@ -50,6 +50,8 @@ _LOCKED: Final = "60s"
 _SERVER: Final = re.compile(r"(?:ERROR|FATAL): +(.+)")
 _TYPED: Final = {name: f'"{name}" {_TYPES[type(each)]}' for name, each in SAMPLES.items()}
 _IS_REPORT: Final = "path LIKE 'perflogs/%/reports/%'"
+#: When a document changed, or the nearest time that a push gives, as somebody may have edited it.
+_CHANGED: Final = "least(greatest({}changed, '1970-01-01'), '2200-01-01')"
 _COLUMNS: Final = ", ".join(f'"{name}"' for name in SAMPLES)
 _DOCUMENT: Final = {
     "system": pl.String(),
@@ -85,7 +87,8 @@ _ADD: Final = (
     "ORDER BY system, path, changed DESC, digest DESC "
     "ON CONFLICT (system, path) DO UPDATE SET changed = EXCLUDED.changed, "
     "digest = EXCLUDED.digest, content = EXCLUDED.content "
-    "WHERE (documents.changed, documents.digest) < (EXCLUDED.changed, EXCLUDED.digest)",
+    f"WHERE ({_CHANGED.format('documents.')}, documents.digest) < "
+    "(EXCLUDED.changed, EXCLUDED.digest)",
 )
 
 
@@ -193,8 +196,8 @@ class PostgresStore:
     ) -> Sequence[StoredDocument]:
         """Return the documents of a system; see `Store`."""
         rows = self._read(
-            "SELECT path, changed, content, digest FROM iobands.documents WHERE system = $1 "
-            "AND ($3 = '' OR path = $3) "
+            f"SELECT path, {_CHANGED.format('')}, content, digest FROM iobands.documents "
+            "WHERE system = $1 AND ($3 = '' OR path = $3) "
             f"AND (NOT {_IS_REPORT} OR changed >= $2)",
             system,
             reports_since,
