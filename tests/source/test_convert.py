@@ -368,3 +368,13 @@ def test_packed_results_are_read_and_pipes_are_not(tmp_path: Path) -> None:
         "cannot be read",
         "cannot be unpacked",
     ]
+
+
+def test_a_row_with_speeds_that_are_none_is_imported(tmp_path: Path) -> None:
+    rows = daily([2.0, 2.1], target_bandwidths="write_bw=0:x", node_speeds="write_bw=a:x")
+    write_perflog(tmp_path / "source", rows)
+    converted = convert(tmp_path / "source", FieldMapping(), tmp_path / "perflogs")
+    assert (converted.written, len(converted.rejected)) == (2, 4)
+    samples = read_perflogs(tmp_path / "perflogs")
+    assert samples.measured["perf_value"].to_list() == [2.0, 2.1]
+    assert len(samples.rejected) == 4

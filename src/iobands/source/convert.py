@@ -30,6 +30,7 @@ from iobands.model import (
     PERFLOG_HEADER,
     READ,
     SERIES_FIELDS,
+    SPEEDS,
     TIME,
     UNIT,
     VALUE,
@@ -150,7 +151,9 @@ def convert(source: Path, mapping: FieldMapping, perflogs: Path) -> Converted:
         except Unusable as error:
             rejected.append(Rejected(path, line, str(error)))
     for place, text, reason in _unreadable({place: [*lines] for place, lines in found.items()}):
-        rejected.append(Rejected(*found[place].pop(text), reason))
+        rejected.append(Rejected(*found[place][text], reason))
+        if reason.partition(":")[0] not in SPEEDS:  # without them the rest of a line counts
+            del found[place][text]
     added = {place: _append(perflogs / place, [*lines]) for place, lines in found.items()}
     written = sum(added.values())
     return Converted(
