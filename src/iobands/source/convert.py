@@ -242,7 +242,7 @@ def _unreadable(found: Mapping[Path, Sequence[str]]) -> Iterator[tuple[Path, str
 
 def _append(path: Path, lines: Sequence[str]) -> int:
     """Append the lines that a perflog lacks, under its header, and return their number."""
-    *before, torn = (path.read_text("utf-8") if path.exists() else "").split("\n")
+    *before, torn = (path.read_text("utf-8", "replace") if path.exists() else "").split("\n")
     if (before or torn) and before[:1] != [PERFLOG_HEADER]:
         raise FileExistsError(f"{path}: has other columns; remove it, and import it again")
     known = set(before)
