@@ -481,3 +481,11 @@ def test_a_sample_is_discarded(files: SiteFiles) -> None:
     assert files.read().alerts == ()
     with pytest.raises(RequestError, match=r"the nearest is at 2026-11-2\d"):
         files.act(DISCARD, at=Span(NOW, NOW))
+
+
+def test_a_system_with_runs_of_a_maintenance_alone_is_judged(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path)
+    write_bands(files.bands, (1.4, 1.5, 1.6))
+    site = files.write(daily([0.9, 0.9], purpose="maintenance")).read()
+    assert only(site).status.state is State.WATCH
+    assert [each.severity.value for each in site.alerts] == ["watch", "collapsed"]

@@ -308,7 +308,9 @@ def _months(
     systems, places = {}, {}
     for system, mine in series.items():
         routine = {key: each.routine for key, each in mine.items()}
-        since = months_of(each.times for each in routine.values())
+        # a maintenance may have the first runs of a system
+        counted = routine if any(map(len, routine.values())) else mine
+        since = months_of(each.times for each in counted.values())
         budgets, none = _budgets(routine, since, false_alarms), [Prior()] * len(since)
         systems[system] = Months(since, budgets, none)
         runs: defaultdict[str | None, list[Measured]] = defaultdict(list)
