@@ -134,6 +134,7 @@ contains
                      inner%always_syncs, inner%has_format]
             numbers = [int(inner%files, int64), inner%total_bytes]
             self%path = inner%path
+            self%path_bytes = inner%path_bytes
             self%first_path = inner%first_path
             self%hints_asked = inner%hints_asked
             self%settings = inner%settings
