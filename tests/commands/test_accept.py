@@ -153,6 +153,15 @@ def test_an_acceptance_goes_on_where_it_stopped(promised: Path) -> None:
     assert "1 run gave no rate" in report
 
 
+def test_what_a_check_never_measures_is_not_measured_until_the_limit(promised: Path) -> None:
+    line = "  - {name: reads, match: {pattern: fpp, file_system: promised, variable: read_bw}, "
+    other = f"{line}rate: 10, unit: GiB/s, runs: 8}}\n"
+    (promised / "contract.yaml").write_text(CONTRACT + other)
+    status, said = accept(promised, rates="10 10 10 10 10 10 10 10")
+    assert (status, "gave no rate: reads: no rate" in said) == (3, True), said
+    assert (promised / "rates").read_text().split() == ["10"] * 4
+
+
 def test_changed_results_are_taken_from_the_perflogs_again(promised: Path) -> None:
     accept(promised, rates="9 9")
     log = results(promised) / "perflogs" / "here" / "local" / "Promised.log"

@@ -87,7 +87,7 @@ class _Accepting:
     contract: Contract
     begun: Begun
     costs: Mapping[MeasuredBy, measure.Cost]
-    stuck: set[MeasuredBy] = field(default_factory=set)
+    stuck: set[str] = field(default_factory=set)  # lines by name: a run of their check gave no rate
 
     def run(self, seconds: float, dry_run: bool, verbose: bool) -> None:
         """Print the cost, measure what is missing, and end with the exit status."""
@@ -108,11 +108,14 @@ class _Accepting:
                 time.sleep(wait)
                 continue
             due = [by for by, when in missing.items() if when <= moment]
-            before = _runs_by_check(now)
+            before = now
             problems = self._measure(due, left, verbose)
             now = self._judged(write=True)
-            after = _runs_by_check(now)
-            self.stuck |= {by for by in due if before[by] == after[by]}
+            self.stuck |= {
+                line.line.name
+                for line, was in zip(now.lines, before.lines, strict=True)
+                if line.by in due and len(line.runs) == len(was.runs)
+            }
         self._end(now, problems)
 
     def _judged(self, *, write: bool) -> Acceptance:
@@ -131,7 +134,7 @@ class _Accepting:
         """Return the checks that have an undecided line, and from when on each may run."""
         found: dict[MeasuredBy, datetime] = {}
         for line in now.lines:
-            if line.runs_left and line.by not in self.stuck:
+            if line.runs_left and line.line.name not in self.stuck:
                 gap = timedelta(hours=line.line.promise.spacing_hours)
                 due = line.runs[-1][model.TIME] + gap if line.runs else self.begun.since
                 found[line.by] = min(due, found.get(line.by, due))
@@ -174,7 +177,7 @@ class _Accepting:
         stuck = [
             f"gave no rate: {line.line.name}: {line.failures[-1] if line.failures else 'no run'}"
             for line in now.lines
-            if line.by in self.stuck and line.runs_left
+            if line.line.name in self.stuck and line.runs_left
         ]
         if missing := self._missing(now):
             when = min(missing.values())
@@ -183,10 +186,6 @@ class _Accepting:
         said.append(f"Report: {self.directory / source.REPORT_NAME}")
         cli.say(*said, f"SHA-256: {source.hash_of(self.directory)}")
         raise typer.Exit(worst([_status_of(now), cli.problems([*problems, *stuck])]))
-
-
-def _runs_by_check(acceptance: Acceptance) -> Counter[MeasuredBy]:
-    return Counter(line.by for line in acceptance.lines for _ in line.runs)
 
 
 def _checked(directory: Path) -> int:
