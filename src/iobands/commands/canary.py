@@ -170,10 +170,9 @@ def _judged_one(
         run = node_canary.look(nest, name, mib, max(2, int(left - _BESIDE)))
         if not run.rates and run.at_most is None:
             found = run.status, run.why
+            same = {"partition": nest.partition, "environ": nest.environ, "file_system": name}
             if run.is_unstarted and any(
-                (row.get("environ"), row.get("file_system")) == (nest.environ, name)
-                for rows in peers.values()
-                for row in rows
+                same.items() <= row.items() for rows in peers.values() for row in rows
             ):
                 found = CRITICAL, f"{run.why}; it runs on peers"
             continue
