@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -16,7 +17,7 @@ from iobands.snapshot import Change, Changed, Ratio, Recommended
 from iobands.source.site_file import SiteFile
 from iobands.views.published import comment, drift, rates_section
 from iobands.views.writing import DocumentFormat, written
-from tests.factory import NOW, daily, write_perflog
+from tests.factory import NOW, daily, write_bands, write_perflog
 from tests.views.sites import look
 
 # 1 to 20 with no two neighbours alike, so that no run says anything about the next
@@ -64,6 +65,17 @@ def test_what_an_import_does_not_know_is_left_out(tmp_path: Path) -> None:
     found = published(look(tmp_path).series, SETTINGS, [])
     said = written(rates_section("archer2", found, NOW), DocumentFormat.MARKDOWN)
     assert "- Stripe count: all targets\n- MPI transport" in said
+
+
+def test_each_epoch_of_the_runs_is_named(tmp_path: Path) -> None:
+    rows = [*daily(VALUES, last=15, **LUSTRE), *daily(VALUES, **{**LUSTRE, "file_system": "m"})]
+    write_perflog(tmp_path / "perflogs", rows)
+    path = write_bands(tmp_path / "bands")
+    said = json.loads(path.read_text("utf-8"))
+    said["epochs"] += [{"name": "upgrade", "since": "2026-11-10", "source": "a test", "bands": []}]
+    path.write_text(json.dumps(said), "utf-8")
+    (each,) = published(look(tmp_path).series, SiteFile(), [])
+    assert each.rates[0].epoch == "first, upgrade"
 
 
 def test_a_few_runs_promise_nothing_and_each_cache_is_named(tmp_path: Path) -> None:

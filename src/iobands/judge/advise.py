@@ -391,7 +391,8 @@ def _rates(name: str, members: Sequence[Series], holds: timedelta) -> Rates:
         runs=len(ordered),
         first=first,
         last=last,
-        epoch=one.epoch.name if one.epoch else "",
+        # one that is not measured any more may be of an older epoch
+        epoch=", ".join(dict.fromkeys(each.epoch.name for each in members if each.epoch)),
         holds=min([last + holds, *(each.change.began for each in changed)]),
         changed=tuple(changed),
         caches=tuple(caches.values()),

@@ -151,10 +151,11 @@ class Changed:
 class Rates:
     """The rates of a pattern on a medium in one direction, which is the variable, in `unit`.
 
-    They come from comparable runs, from `first` to `last`: one epoch, one level, outliers included.
-    `intervals` has the 95 % interval of each quartile, None with too few runs. They are valid until
-    `holds`: the first of `changed`, else some time after the newest run. `caches` has the state of
-    the page cache before reads on each of `file_systems`.
+    They come from comparable runs, from `first` to `last`: on each file system one epoch and one
+    level, outliers included. `epoch` names all these epochs. `intervals` has the 95 % interval of
+    each quartile, None with too few runs. The rates are valid until `holds`: the first of
+    `changed`, else some time after the newest run. `caches` has the state of the page cache before
+    reads on each of `file_systems`.
     """
 
     pattern: str
