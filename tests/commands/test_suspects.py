@@ -271,6 +271,11 @@ def test_a_mistake_in_the_site_file_of_another_system_ends_no_session(
     assert "IOBANDS" in done.stdout.splitlines()[0]
     assert "there.py: SyntaxError: " in done.stderr
     assert purposes(root) == ["scheduled"]
+    # what is in doubt here is still measured again
+    allow(root, every="4h", repeat_after="0s")
+    rate(0.7)
+    iobands("run", cwd=root)
+    assert {each["system"] for each in plan_of(root)["asks"]} == {"here"}
 
 
 def test_a_check_that_is_gone(root: Path, rate: Callable[[float], None], iobands: Command) -> None:

@@ -96,12 +96,7 @@ class Session:
         judge = partial(judgement_of, options, with_power=self.dashboard is not None, keeps=True)
         memory = self.judged.memory if self.judged else None
         judged = checked(judge(memory=memory), partial(judge, memory={}))
-        now = datetime.now(timezone.utc)
-        planned: tuple[Ask, ...] = ()
-        try:
-            planned = _timed(options, judged)
-        except FileError as error:  # ReFrame took this system's site file, so it is another one's
-            cli.note(f"nothing is measured again: {error}")
+        now, planned = datetime.now(timezone.utc), _timed(options, judged)
         try:
             asked = measure.read_plan(perflogs).asked
             measure.write_plan(perflogs, measure.Plan(now, inputs, planned, asked), now)
@@ -175,19 +170,30 @@ def show_plan(options: cli.SiteOptions) -> None:
 
 
 def _timed(options: cli.SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:
-    """Return what is in doubt, with the times between which each may be measured."""
+    """Return what is in doubt, with the times between which each may be measured.
+
+    A site file that cannot be read costs only what is in doubt on its own system.
+    """
     site, now = judged.snapshot, datetime.now(timezone.utc)
     read = cli.site_files(options.config_of("systems"))
     asked = measure.read_plan(options.perflogs_directory).asked
     limits: dict[Ask, measure.Limits] = {}
+    unread: dict[str, None] = {}
     for ask in asks_of(site, judged.known.reports.runs):
-        own, quiet = measure.limits_of(read, ask.place), []
+        quiet = []
+        try:
+            own = measure.limits_of(read, ask.place)
+        except FileError as error:
+            unread[f"nothing of {ask.system} is measured again: {error}"] = None
+            continue
         for window in site.maintenance.get(ask.system, ()):
             if window.is_of(ask.file_system):
                 spans = (*window.spans(now)[-1:], window.following(now))
                 quiet += [(span.begin, span.end) for span in spans if span]
         if found := measure.timed(ask, asked, own, quiet, now):
             limits[found] = own
+    for why in unread:
+        cli.note(why)
     return tuple(measure.within_hours([*limits], asked, limits, now))
 
 
