@@ -246,6 +246,15 @@ def test_csv(source: Path) -> None:
     assert len(logs.samples.rows) == 3
 
 
+def test_csv_of_one_variable(source: Path) -> None:
+    write(source, "job_completion_time,perf_value", "2024-07-01T03:00:00,2.5", place="ior.csv")
+    logs = read(
+        source,
+        "fields: {system: s, partition: p, perf_var: write_bw, perf_unit: GiB/s}",
+    )
+    assert logs.fields("perf_var", "perf_value") == [("write_bw", 2.5)]
+
+
 def test_csv_without_a_column_that_is_needed(source: Path) -> None:
     write(source, "time,rate", "2017-02-14 17:29:40Z,1", place="x.csv")
     logs = read(source, CSV_OPTIONS)

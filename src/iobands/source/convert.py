@@ -174,7 +174,8 @@ def _row(said: Said, mapping: FieldMapping) -> Said | None:
     Raises:
         Unusable: its variable is not known.
     """
-    name, variable, is_missing = said["display_name"], said.get(VARIABLE), VALUE not in said
+    name, is_missing = said["display_name"], VALUE not in said
+    variable = str(said.get(VARIABLE) or mapping.fields.get(VARIABLE, ""))
     if not variable:
         return None
     ours: _Fields | None = {}
