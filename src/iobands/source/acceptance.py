@@ -148,39 +148,43 @@ def collect(perflogs: Path, directory: Path, begun: Begun) -> None:
     """Copy the lines and run reports of the acceptance from the perflogs of the site.
 
     Lines that were copied before stay, except of files that are not as the checksums say: somebody
-    has changed those.
+    has changed those. A line that is now in another perflog, as after logrotate, moves there.
 
     Raises:
         OSError: a file cannot be read or written.
     """
-    checks = {each.check for each in begun.lines}
+    checks, copies = {each.check for each in begun.lines}, directory / _PERFLOGS
     try:
         changed = changed_since(directory)
     except FileNotFoundError:
         changed = [*_digests(directory)]
 
-    def copy_of(path: Path) -> Path:
-        return directory / _PERFLOGS / path.relative_to(perflogs)
-
     def write(path: Path, content: bytes) -> None:
-        copy_of(path).parent.mkdir(parents=True, exist_ok=True)
-        replace_file(copy_of(path), content)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, content)
 
-    for path in perflog_files(perflogs, begun.system):
-        if path.suffix not in PACKED and path.parent.parent.parent == perflogs:
-            copy = copy_of(path)
-            is_trusted = copy.exists() and copy.relative_to(directory).as_posix() not in changed
-            sources = (copy, path) if is_trusted else (path,)
-            lines = dict.fromkeys(chain(*(_lines_of(each, begun, checks) for each in sources)))
-            if lines:
-                write(path, "".join(lines).encode())
+    found = {
+        copies / path.relative_to(perflogs): [*_lines_of(path, begun, checks)]
+        for path in perflog_files(perflogs, begun.system)
+        if path.suffix not in PACKED and path.parent.parent.parent == perflogs
+    }
+    there = {*chain(*found.values())}
+    for copy in perflog_files(copies):
+        if copy.relative_to(directory).as_posix() not in changed:
+            gone = [each for each in _lines_of(copy, begun, checks) if each not in there]
+            found[copy] = [*gone, *found.get(copy, ())]
+    for copy, lines in found.items():
+        if lines:
+            write(copy, "".join(dict.fromkeys(chain(*lines))).encode())
+        else:
+            copy.unlink(missing_ok=True)
     for path in report_files(perflogs, begun.system):
         if path.stat().st_mtime >= begun.since.timestamp() and _is_ours(path, checks):
-            write(path, read_small(path))
+            write(copies / path.relative_to(perflogs), read_small(path))
 
 
-def _lines_of(path: Path, begun: Begun, checks: Collection[str]) -> Iterator[str]:
-    """Yield the lines of an acceptance in a perflog, each after its header."""
+def _lines_of(path: Path, begun: Begun, checks: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the lines of an acceptance in a perflog, each with its header."""
     header, columns = "", list[str]()
     for line in io.StringIO(read_small(path, _LARGEST).decode(errors="replace"), newline="\n"):
         cells = line.rstrip("\n").split("|")
@@ -191,7 +195,7 @@ def _lines_of(path: Path, begun: Begun, checks: Collection[str]) -> Iterator[str
             if row.get("purpose") == ACCEPTANCE and row.get("display_name") in checks:
                 with suppress(ValueError):
                     if parse_time(row[TIME]) >= begun.since:
-                        yield from (header, line)
+                        yield header, line
 
 
 def _is_ours(path: Path, checks: Collection[str]) -> bool:

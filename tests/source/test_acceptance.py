@@ -1,0 +1,55 @@
+"""The copies of an acceptance have each of its lines once, wherever the site's perflogs go."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from iobands.bands.contract import MeasuredBy
+from iobands.source.acceptance import Begun, collect, seal
+from iobands.source.perflog import read_perflogs
+from tests.factory import COLUMNS, ROW, days_ago, line, write_perflog
+
+
+def renamed(log: Path) -> None:
+    log.rename(f"{log}.1")
+
+
+def packed(log: Path) -> None:
+    Path(f"{log}.1.gz").write_bytes(gzip.compress(log.read_bytes()))
+    log.unlink()
+
+
+def of_an_older_version(log: Path) -> None:
+    log.rename(f"{log}.h0")
+
+
+@pytest.mark.parametrize("rotate", [renamed, packed, of_an_older_version])
+def test_perflogs_may_be_rotated(rotate: Callable[[Path], None], tmp_path: Path) -> None:
+    by = MeasuredBy(ROW["display_name"], ROW["partition"], ROW["environ"])
+    begun = Begun(system="here", began=days_ago(9), contract="", version="1", lines=(by,))
+    directory = tmp_path / "acceptance"
+    directory.mkdir()
+
+    def rows(*days: int) -> list[str]:
+        return [line(purpose="acceptance", job_completion_time=days_ago(day)) for day in days]
+
+    def copied() -> int:
+        collect(tmp_path / "perflogs", directory, begun)
+        seal(directory)
+        samples = read_perflogs(directory / "perflogs")
+        assert samples.rejected == ()
+        return len(samples.values)
+
+    log = write_perflog(tmp_path / "perflogs", rows(5, 4))
+    assert copied() == copied() == 2
+    rotate(log)
+    assert copied() == 2
+    for later in [], rows(1):
+        write_perflog(tmp_path / "perflogs", later)
+        if rotate is of_an_older_version:
+            log.write_text("\n".join([f"new|{COLUMNS}", *(f"x|{row}" for row in later), ""]))
+        assert copied() == 2 + len(later)
