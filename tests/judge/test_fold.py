@@ -85,6 +85,7 @@ def test_what_began_in_a_file_system_before_an_alert_was_raised_may_be_part_of_i
     slide = [found("a1", 10, 24), found("a2", 22, 30), found("a3", 25, 33)]
     first, second = folded(slide)
     assert (first.names, second.names) == (["a1", "a2"], ["a3"])
+    assert "fell" not in [each.kind for each in first.events]  # no member fell again
     # what all file systems share has to begin at the same time
     assert len(folded([found("a1", 10, 24), found("b1", 22, 30)])) == 2
     # and so has a target

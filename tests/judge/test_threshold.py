@@ -8,21 +8,10 @@ import numpy as np
 import pytest
 
 from iobands.judge.detect.detector import follow
-from iobands.judge.detect.prior import DEGRADED, WATCH, runs_between_false_alarms, threshold_for
+from iobands.judge.detect.prior import DEGRADED, runs_between_false_alarms
 from iobands.judge.detection import _run_length, power
 from iobands.snapshot import DOWN
 from tests.judge.series import healthy
-
-
-def test_a_larger_site_has_a_higher_threshold_and_never_one_under_watch():
-    small, middle, large = (threshold_for(1, 365 * series) for series in (5, 50, 500))
-    assert large > middle > small
-    assert threshold_for(100, 365) == WATCH
-
-
-def test_the_budget_is_kept_by_the_formula():
-    threshold = threshold_for(2.0, 300 * 365)
-    assert 300 * 365 / runs_between_false_alarms(threshold) == pytest.approx(2.0)
 
 
 def test_power_parts_the_series_that_can_see_from_those_that_cannot():

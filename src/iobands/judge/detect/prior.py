@@ -16,11 +16,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from iobands.judge.detect.baseline import DEEP, FENCE, USUAL_CORRELATION, WATCH
+from iobands.judge.detect.baseline import DEEP, FENCE, USUAL_CORRELATION
 from iobands.judge.detect.spacing import NEW, Episode, Life, Spacing, episodes, new_of
 from iobands.snapshot.history import Array, Flags, Times
 
-#: The least evidence for an alert, in nats; `threshold_for` gives the one for a site.
+#: The least evidence for an alert, in nats; a lower one would make single runs an alarm.
 DEGRADED: Final = 9.0
 #: The evidence of a single run that is low, and of one that is far down.
 LOW: Final = 0.5
@@ -79,7 +79,8 @@ class Budget:
         The runs a year are an estimate that changes every day. Rounding keeps an alert from coming
         and going with it.
         """
-        exact = threshold_for(self.false_alarms_a_year, max(self.runs_a_year, 1.0))
+        runs = max(self.runs_a_year, 1.0) / self.false_alarms_a_year
+        exact = math.log(runs * DIVISOR) / SLOPE
         return max(DEGRADED, math.ceil(exact * _QUARTERS) / _QUARTERS)
 
     def years_to_false_alarm(self, score: float) -> float:
@@ -90,16 +91,6 @@ class Budget:
 def runs_between_false_alarms(threshold: float) -> float:
     """Return the mean number of runs of one healthy series to a false alarm at `threshold`."""
     return max(1.0, math.exp(min(SLOPE * threshold, _LARGEST_EXPONENT)) / DIVISOR)
-
-
-def threshold_for(false_alarms_a_year: float, runs_a_year: float) -> float:
-    """Return the threshold that keeps a whole system within its false alarms a year.
-
-    Both numbers are of all its series and groups together.
-    """
-    runs = runs_a_year / false_alarms_a_year
-    # a lower one would make single runs an alarm
-    return max(WATCH, math.log(max(runs * DIVISOR, 1.0)) / SLOPE)
 
 
 @dataclass(frozen=True)
