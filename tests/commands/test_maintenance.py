@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from datetime import datetime, timedelta, timezone
 from itertools import product
@@ -85,7 +86,7 @@ def test_a_loss_after_an_upgrade_is_said_with_what_changed_and_an_epoch(
     monkeypatch.setattr("iobands.views.maintenance._MOST_CLAIMS", 1)
     monkeypatch.setattr("iobands.views.maintenance._MOST_QUIET", 1)
     page, short = tmp_path / "page.md", at(root, "report")[1]
-    assert f"5 more rows: iobands maintenance report {day} --all." in short
+    assert f"5 more rows: iobands maintenance report {day} --system here --all." in short
     assert at(root, "report", "--all")[1].count("\n|") == short.count("\n|") + 5
     monkeypatch.undo()
     assert at(root, "report", "--output", str(page))[0] == 0
@@ -329,6 +330,31 @@ def test_of_one_file_system_it_proposes_what_leaves_the_others_alone(
     again = at(root, "report")[1]
     assert "disk slower" in again
     assert "Epochs that began with it: rebaseline" in again
+
+
+def test_of_some_file_systems_of_a_system_it_proposes_what_leaves_the_others_alone(
+    tmp_path: Path, now: datetime
+) -> None:
+    root, random, rows = site(tmp_path, now), np.random.default_rng(6), []
+    for ago in range(DAYS, -1, -1):
+        for name, system in product("abc", ("here", "there")):
+            value = (1.0 if ago < 8.5 and name < "c" else 2.0) * random.lognormal(0, 0.03)
+            of = {"file_system": name, "stripe_count_asked": -1, "perf_value": value}
+            of["job_completion_time"] = utc(now - timedelta(days=ago, minutes=10))
+            rows.append((system, line(system=system, **of)))
+    for system in ("here", "there"):
+        own = [row for name, row in rows if name == system]
+        write_perflog(root / "perflogs", own, system=system)
+    begin, end = (utc(now - timedelta(days=8.5, hours=each)) for each in (6, 0))
+    words = ("--reason", "OSTs", "--since", begin, "--until", end, "--system", "here")
+    assert at(root, "begin", *words, *("--file-systems", "a", "--file-systems", "b"))[0] == 0
+    said = at(root, "report")[1]
+    commands = [each for each in said.splitlines() if each.startswith("iobands rebaseline")]
+    assert len(commands) == 2
+    for name, command in zip("ab", commands, strict=True):
+        done = call(*shlex.split(command)[1:], "--site", str(root), "--dry-run")
+        assert re.findall("^(.*): would be", done[1], re.MULTILINE) == [f"{name} fpp write_bw"]
+        assert re.findall(r"(\w+)\.jsonl", done[1]) == ["here"]
 
 
 def page_of(now: datetime, **levels: tuple[ShiftVerdict, float, float, float]) -> str:

@@ -141,8 +141,8 @@ def _rows(of: BeforeAfter, every: bool) -> Iterator[Block]:
     if (hidden := len(of.groups) + len(of.series) - len(shown)) > 0:
         found = Counter(each.outcome.value for each in of.series)
         counts = ", ".join(f"{number} {name}" for name, number in found.items())
-        more = f"{hidden} more rows: iobands maintenance report {of.name} --all."
-        yield Paragraph(f"{more} All series: {counts}.")
+        command = f"iobands maintenance report {of.name} --system {of.system} --all"
+        yield Paragraph(f"{hidden} more rows: {command}. All series: {counts}.")
 
 
 def _row(each: Shift) -> tuple[str, ...]:
@@ -187,10 +187,11 @@ def _stories(of: BeforeAfter) -> Iterator[Block]:
 
 def _next(of: BeforeAfter) -> Iterator[Block]:
     claims, groups = _claims(of.series), _claims(_uniform(of))
+    system = f"--system {of.system}"  # others may have the same file systems
     if of.epochs:
         yield Paragraph(f"Epochs that began with it: {writing.listed(of.epochs)}.")
     elif of.is_open:
-        yield Commands(("iobands maintenance end --measure",))
+        yield Commands((f"iobands maintenance end --measure {system}",))
     elif groups or claims:
         yield Heading("If the new level is normal", 2)
         since = f"--since {of.end:%Y-%m-%dT%H:%M:%SZ}"
@@ -200,14 +201,18 @@ def _next(of: BeforeAfter) -> Iterator[Block]:
         if (is_whole or len(claims) > _WHOLE * len(of.series)) and not of.file_systems:
             yield Paragraph("Begin an epoch, so that later runs compare with the new level alone:")
             name = f"maintenance-{of.name.replace(':', '')}"
-            yield Commands((f"iobands epoch {name} {since} --system {of.system} {reason}",))
+            yield Commands((f"iobands epoch {name} {since} {system} {reason}",))
         else:
             yield Paragraph("Begin an epoch of these series, so that the rest goes on:")
+            rows = sites or claims or groups
+            every = "" if rows[0].kind == "series" else " --all"
+            # the group of all has no name that a series has, too
+            whole = {"all": of.file_systems}
+            names = dict.fromkeys(name for e in rows for name in whole.get(e.name, (e.name,)))
             yield Commands(
                 tuple(
-                    f"iobands rebaseline {shlex.quote(each.name)}"
-                    f"{'' if each.kind == 'series' else ' --all'} {since} {reason}"
-                    for each in (sites or claims or groups)[:_FEW]
+                    f"iobands rebaseline {shlex.quote(name)}{every} {since} {system} {reason}"
+                    for name in [*names][:_FEW]
                 )
             )
         yield Paragraph("If it is a loss, begin none: its alert stays until it is repaired.")
