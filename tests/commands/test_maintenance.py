@@ -249,6 +249,9 @@ def test_the_command_that_is_printed_reports_the_one_that_was_named(
         said = at(root, "begin", "--reason", reason, "--since", begin, "--until", end)[1]
         command = said.splitlines()[-1].partition(": iobands maintenance ")[2]
         assert f"\n{reason}. " in at(root, *command.split())[1]
+    # another system may have one of the same time
+    named = at(root, "begin", "--reason", "x", "--since", begin, "--until", end, "--system", "here")
+    assert named[1].endswith(" --system here\n")
     # the first of two of a day, as well
     earlier = f"{now - timedelta(days=5, hours=30):%Y-%m-%dT%H:%M}"
     assert "\ndisks. " in at(root, "report", earlier)[1]

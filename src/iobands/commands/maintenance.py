@@ -32,7 +32,6 @@ maintenance = typer.Typer(
 _MOST_RUNS: Final = 20
 _FEWEST_RUNS: Final = 3
 _MOST_TIME: Final = "2h"
-_HOW_TO_REPORT: Final = "What it changed: iobands maintenance report {:%Y-%m-%dT%H:%M}"
 #: The days after a maintenance for which `begin` says what will be visible.
 _AHEAD: Final = (0, 3, 7, 14)
 
@@ -108,7 +107,7 @@ def begin_maintenance(
     cli.say(f"It {verb} at {time_text(end)} UTC{how}")
     cli.say(f"Logged in {path}; commit this file.")
     if end <= now:
-        cli.say(_HOW_TO_REPORT.format(first.astimezone(timezone.utc)))
+        _say_how_to_report(options, first)
     else:
         _print_forecast(judged, places)
 
@@ -172,7 +171,7 @@ def end_maintenance(
     if measure:
         judged, places = judgement_of(replace(options, system=name)), found[-1].window.file_systems
         _measure(options, judged, places, tag, most, "after the end was logged")
-    cli.say(_HOW_TO_REPORT.format(found[-1].window.begin.astimezone(timezone.utc)))
+    _say_how_to_report(options, found[-1].window.begin)
 
 
 def report_maintenance(
@@ -233,6 +232,13 @@ def _system(options: cli.SiteOptions, measure: bool) -> str:
     if not measure:
         cli.refuse("without --measure", "most", "tag")
     return cli.system_of(options.system, options.perflogs_directory, options.config_of("bands"))
+
+
+def _say_how_to_report(options: cli.SiteOptions, begin: datetime) -> None:
+    # one of another system may have begun in the same minute
+    system = f" --system {options.system}" if options.system else ""
+    minute = f"{begin.astimezone(timezone.utc):%Y-%m-%dT%H:%M}"
+    cli.say(f"What it changed: iobands maintenance report {minute}{system}")
 
 
 def _logged(options: cli.SiteOptions, name: str) -> list[BegunMaintenance]:
