@@ -508,6 +508,16 @@ def test_a_cell_leads_to_a_run_of_its_session_not_to_the_one_before(
         expect(shown).to_contain_text("run 120 of 120")
 
 
+def test_the_session_with_which_an_alert_began_leads_to_it(opened: Open) -> None:
+    page = opened()
+    # its first run was ten minutes before the one that fell
+    page.evaluate("iobands.site.alerts[0].since += 600")
+    page.evaluate("iobands.showFront(document.getElementById('main'), {})")
+    row = page.locator("#recent .heat tbody tr").first
+    assert 'title="6 Nov 19:30: collapsed, alert 1 ' in row.inner_html()
+    assert 'title="5 Nov 19:30: collapsed, alert 1 ' not in row.inner_html()
+
+
 def test_a_series_that_is_gone(opened: Open) -> None:
     main = opened("#/series/0000000000").locator("main")
     expect(main).to_contain_text("No series has this name")

@@ -40,15 +40,15 @@
       .filter(Boolean).join(" ");
   }
 
-  // The alert that a row belongs to on a day.
-  const alertOf = ({ series }, time) => [...iobands.site.alerts, ...iobands.site.over].find((alert) => alert.page
-    && alert.since <= time && time < (alert.ended ?? Infinity) && alert.series.some((id) => series.includes(id)));
+  // The alert that a row belongs to in a session, which lasts until the next one.
+  const alertOf = ({ series }, time, next) => [...iobands.site.alerts, ...iobands.site.over].find((alert) => alert.page
+    && alert.since < next && time < (alert.ended ?? Infinity) && alert.series.some((id) => series.includes(id)));
 
   function cellOf(row, name, column, time) {
     const cell = row.cells[column];
     if (cell === " ") return element("td");
     const id = row.series[row.which ? row.which[column] : 0];
-    const alert = cell === "c" ? alertOf(row, time) : null;
+    const alert = cell === "c" ? alertOf(row, time, iobands.site.sessions[column + 1] ?? Infinity) : null;
     const says = `${iobands.minute(time)}: ${CELLS[cell]}${alert ? `, alert ${alert.subject}` : ""}`;
     return element("td", {},
       element("a", {
