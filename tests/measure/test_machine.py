@@ -2,9 +2,11 @@
 
 import os
 from pathlib import Path
+from threading import Event
 
 import pytest
 
+from iobands.measure import site_directory
 from iobands.measure.site_directory import (
     EDIT,
     FoundFileSystem,
@@ -57,6 +59,13 @@ def test_shared_file_systems_and_where_the_user_can_write(tmp_path: Path) -> Non
 def test_two_mounts_of_one_name_stay_apart() -> None:
     found = file_systems_of([("/a/data", "nfs"), ("/b/data", "nfs")], os.environ)
     assert [each.name for each in found] == ["data", "data-2"]
+
+
+def test_a_file_system_that_hangs_is_left_to_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site_directory, "_SECONDS", 0.1)
+    monkeypatch.setattr(os, "access", lambda *_: Event().wait())
+    (found,) = file_systems_of([("/work", "lustre")], {"USER": "ada"})
+    assert found.path == f"/work/{EDIT}"
 
 
 def test_a_machine_becomes_a_site_file() -> None:

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from iobands.measure.processes import called
 from iobands.measure.reframe import installed_suite
-from iobands.model import NO_ACCOUNTS, FileError, mounts, replace_file
+from iobands.model import NO_ACCOUNTS, FileError, in_time, mounts, replace_file
 
 #: What a person has to replace; ReFrame does not start before.
 EDIT: Final = "EDIT"
@@ -141,10 +141,15 @@ def file_systems_of(
 
 
 def _writable(point: Path, user: str | None) -> str:
-    """Return the user's directory on a file system, else one for a person to name."""
+    """Return the user's directory on a file system, else one for a person to name.
+
+    So it does of a file system that hangs.
+    """
     own = [point / user, point / "users" / user, point / "scratch" / user] if user else []
     found = (each for each in (*own, point) if os.access(each, os.W_OK | os.X_OK))
-    return str(next(found, point / EDIT))
+    with suppress(TimeoutError):
+        return str(in_time(_SECONDS, lambda: next(found, point / EDIT), TimeoutError()))
+    return str(point / EDIT)
 
 
 def site_of_machine(name: str, found: Machine) -> tuple[dict[str, Any], list[dict[str, Any]]]:
