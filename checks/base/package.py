@@ -38,6 +38,7 @@ from iobands.model import (
     figure,
     paired_ratio,
     path_part,
+    seconds_of,
 )
 
 #: The directory of the site that is measured.
@@ -85,6 +86,7 @@ __all__ = [
     "paired_ratio",
     "path_part",
     "read_notes",
+    "seconds_of",
     "settle",
     "suite_version",
     "sweep",

@@ -3,8 +3,9 @@
 Pure functions of a check's fields and a partition's `extras` (contract 4), independent of ReFrame.
 """
 
-import re
 from collections.abc import Mapping
+
+from .package import seconds_of
 
 FULL = "full"
 
@@ -68,13 +69,8 @@ def tags_of_case(check: Mapping, extras: Mapping) -> set[str]:
 def interval_days(tags: set[str], extras: Mapping) -> float | None:
     """The shortest interval in days that the site declares for one of `tags`; None without one."""
     declared = extras.get("schedule", {})
-    found = [declared[tag] for tag in tags if tag in declared]
-    return min((_seconds(each) for each in found), default=0) / 86400 or None
-
-
-def _seconds(duration: str) -> int:
-    units = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-    return sum(int(n) * units[unit] for n, unit in re.findall(r"(\d+)([dhms])", duration))
+    found = [seconds_of(declared[tag]) for tag in tags if tag in declared]
+    return min(found, default=0) / 86400 or None
 
 
 def matches(check: Mapping, entry: Mapping, extras: Mapping) -> bool:
