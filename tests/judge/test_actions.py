@@ -54,6 +54,15 @@ def test_an_acknowledged_drop_is_a_warning_and_stays(falling: Growing) -> None:
     assert falling.after(135).exit_status == 1
 
 
+def test_an_answer_to_several_series_has_the_median_of_their_levels(tmp_path: Path) -> None:
+    falls = {name: levels((105, 1), (15, by)) for name, by in (("a", 0.5), ("b", 0.7), ("c", 0.8))}
+    site = Growing(tmp_path, **falls)
+    assert degraded(site.after(120)).ratio == pytest.approx(0.7, rel=0.05)
+    assert site.does(ACKNOWLEDGE, "1").ratio == pytest.approx(0.7, rel=0.05)
+    site.does(UNDO, "1")
+    assert site.does(ACKNOWLEDGE, "c fpp write_bw").ratio == pytest.approx(0.8, rel=0.05)
+
+
 def test_a_drop_after_a_recovery_is_another_one(tmp_path: Path) -> None:
     site = Growing(tmp_path, disk=levels((105, 1), (15, 0.7), (25, 1), (15, 0.7)))
     site.after(120)

@@ -232,8 +232,8 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
             "--force. If the cause is known, use `iobands acknowledge`; if the level stays, "
             "`iobands rebaseline`"
         )
-    level = peer.ratio if peer else members[0].ratio if members else None
-    ratio = round(level.value, 4) if level and math.isfinite(level.value) else None
+    level = peer.ratio.value if peer else replace(alert, members=tuple(members)).ratio
+    ratio = round(level, 4) if level and math.isfinite(level) else None
     action = replace(action, direction=alert.direction, verdict=request.verdict, ratio=ratio)
     if request.kind == REBASELINE:
         return replace(action, since=request.since or alert.since)
