@@ -180,6 +180,13 @@ def test_a_time_is_the_end_of_the_newest_and_of_no_older_one(tmp_path: Path, now
     assert ends == [old + timedelta(hours=12), end]
 
 
+def test_a_snapshot_directory_is_no_system(tmp_path: Path, now: datetime) -> None:
+    root = site(tmp_path, now)
+    (root / "perflogs" / ".snapshot").mkdir()
+    status, said = at(root, "begin", "--reason", "OSTs")
+    assert (status, said.startswith("Maintenance of here began")) == (0, True), said
+
+
 def test_odd_sites(tmp_path: Path, now: datetime) -> None:
     assert at(tmp_path, "report")[0] == 3
     root = site(tmp_path / "one", now)

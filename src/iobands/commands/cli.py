@@ -381,8 +381,9 @@ def past_time(text: str) -> datetime:
 
 def system_of(wanted: str | None, perflogs: Path, bands: Path) -> str:
     """Return the chosen system, or end with a message that lists the known ones."""
-    ran = [path.name for path in perflogs.glob("*") if path.is_dir()]
-    learned = [path.stem for path in bands.glob("*") if path.is_dir() or path.suffix == ".yaml"]
+    # a file server may show a `.snapshot` anywhere
+    ran = [path.name for path in perflogs.glob("[!.]*") if path.is_dir()]
+    learned = [path.stem for path in bands.glob("[!.]*") if path.is_dir() or path.suffix == ".yaml"]
     known = sorted({*ran, *learned})
     # The repository ships bands of other sites as examples.
     meant = [wanted] if wanted else ran or known
