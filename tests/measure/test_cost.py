@@ -53,6 +53,24 @@ def test_the_weekly_checks_cost_their_volume_once_a_week(
     assert said("--tag", "weekly", "--every", "1") == said("--tag", "full")
 
 
+def test_only_a_partition_that_measures_again_costs_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config" / "systems").mkdir(parents=True)
+    partitions = [
+        {"name": name, "extras": {"filesystems": {}, "suspects": {"per_day": most}}}
+        for name, most in (("cpu", 1), ("gpu", 0))
+    ]
+    text = f'system = {{"name": "here", "partitions": {partitions}}}\n'
+    (tmp_path / "config" / "systems" / "here.py").write_text(text)
+    monkeypatch.setattr("iobands.measure.describe", lambda *_: [FPP])
+    said = " ".join(call("cost", "--site", str(tmp_path))[1].split())
+    # each takes 8 node hours a day, and a tenth more on one of them
+    assert " 16 5840 " in said
+    assert "up to 10 % more runs, 292 node hours a year" in said
+    assert "Repeats on here:gpu: off" in said
+
+
 def cost(name: str, priority: int, gib: float = 1024, hours: float = 1) -> Cost:
     return Cost(name, "here:cpu", "disk", priority, gib, hours)
 

@@ -70,8 +70,8 @@ def cost(
     said = [*chain(*blocks(rows, output_width(), right=range(1, len(_HEADINGS)), indent=""))]
     said += ["", "Upper bounds: volume × repeats; nodes × time limit (h: node hours)."]
     limits = {place: measure.limits_of(read, place) for place in places}
-    if any(own.allow for own in limits.values()):
-        more = f"{100 * _REPEATED:.0f} % more runs, {figure(_REPEATED * hours * runs)}"
+    if allowing := [each.node_hours for each in costs if limits[each.partition].allow]:
+        more = f"{100 * _REPEATED:.0f} % more runs, {figure(_REPEATED * sum(allowing) * runs)}"
         said.append(
             f"What is in doubt is measured again: on a healthy site up to {more} node hours a year."
         )
