@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from iobands.judge.detect.chart import onset_interval
 from iobands.judge.detect.detector import follow
+from iobands.judge.detect.spacing import Spacing
 from iobands.snapshot import Ratio, level_ratio
 from tests.judge.series import levels
 
@@ -109,6 +110,15 @@ def test_a_second_loss_under_a_drop_that_was_found_late_is_a_fall_too():
     change = chart.changes[0]
     assert change.raised - change.onset > 30 and change.raised < 350
     assert [abs(fall.onset - 350) <= 1 for fall in change.falls] == [True]
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_low_runs_of_one_hour_are_no_fall_before_the_next_day_either(seed: int):
+    hours = np.append(np.arange(150) * 24.0, 150 * 24 + np.arange(6) * 0.2)
+    values = levels((120, 1), (30, 0.7), (6, 0.5), seed=seed, spread=0.08)
+    change = follow(values, spacing=Spacing(hours, np.zeros(len(hours), bool))).open_change
+    assert change is not None
+    assert change.falls == ()
 
 
 def test_a_drop_that_keeps_its_level_falls_no_further():

@@ -130,9 +130,10 @@ class Spacing:
         return cls(hours, asked)
 
     def between(self, first: int, stop: int) -> Spacing:
-        """Return the spacing of some of the runs; their usual gap is still known."""
+        """Return the spacing of some of the runs; what was known of those before still holds."""
         found = Spacing(self.hours[first:stop], self.asked[first:stop])
         found.__dict__["usual"] = self.usual[first:stop]
+        found.__dict__["close"] = np.append(False, self.close[first + 1 : stop])
         return found
 
     @cached_property
