@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -119,6 +120,15 @@ def test_what_has_recovered_is_no_change():
     assert past.delay == past.raised - past.onset + 1
     assert past.ended is not None
     assert BEGUN + 30 <= past.ended <= BEGUN + 45
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_has_recovered_is_not_found_again_from_the_same_sessions(seed: int):
+    values = site(375, 8, seed=seed)
+    values[BEGUN : BEGUN + 15] *= 0.87
+    drops = group_changes(members(values), MONTHS)
+    assert drops != ()
+    assert all(before.ended <= drop.onset for before, drop in pairwise(drops))
 
 
 def test_a_second_drop_after_a_recovery_is_found():

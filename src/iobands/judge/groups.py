@@ -249,6 +249,9 @@ def group_changes(
             back -= np.minimum(np.minimum.accumulate(back), 0.0)
             recovered = np.flatnonzero(back >= _RECOVERY)
             at = raised + 1 + int(recovered[0]) if recovered.size else len(sessions)
+            if recovered.size:
+                group.forget(at)
+                statistic = group.statistic()
             evidence = np.maximum(increments[onset:at, design].sum(axis=0), then).tolist()
             took_part = sorted(chosen.tolist(), key=lambda place: -then[place])
             found.append(
@@ -317,6 +320,10 @@ class _Evidence:
         known = np.searchsorted(np.sort(begins), places, "right")
         numbers, number_of = np.unique(known, return_inverse=True)
         self._ways = _ways(numbers, size)[number_of]
+
+    def forget(self, until: int) -> None:
+        """Let no session before `until` count for a drop again, as that one is over."""
+        self._totals[:until], self._raises[:until] = self._totals[until], self._raises[until]
 
     def over(self, onsets: slice, newest: slice) -> Array:
         """Return what the sessions from `onsets` to `newest` add up to; each is a range of them.
