@@ -31,7 +31,7 @@ BIN := $(VENV)/bin
 DASHBOARD := dashboard
 
 FORTRAN_SOURCES = $(wildcard src/benchio/*/*.f90 src/benchio/*/*.F90)
-SHELL_SCRIPTS := setup/system-packages .ci/run tests/programs/cmake $(shell find checks -name '*.sh')
+SHELL_SCRIPTS := setup/system-packages .ci/run tests/programs/cmake $(shell find checks src -name '*.sh')
 
 export PYTHON
 
