@@ -325,9 +325,8 @@ def test_byte_order_mark_and_quoted_times(tmp_path: Path) -> None:
 FIGURES = st.lists(st.floats(1e-3, 1e6), min_size=3, max_size=3).map(sorted)
 
 
-def band_of(quartiles: list[float], floor: float | None = None) -> Band:
+def band_of(quartiles: list[float]) -> Band:
     low, median, high = quartiles
-    computed = low * (low / high) ** 1.5
     return Band(
         match={},
         unit="GiB/s",
@@ -335,7 +334,7 @@ def band_of(quartiles: list[float], floor: float | None = None) -> Band:
         median=median,
         upper_quartile=high,
         maximum=None,
-        floor=floor or computed,
+        floor=low * (low / high) ** 1.5,
         runs=None,
         epoch="e",
         source="s",

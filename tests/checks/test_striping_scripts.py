@@ -309,11 +309,11 @@ def test_no_target_of_a_pool_of_beegfs_is_in_service(node):
     assert (done.returncode, "how many are online cannot be seen here" in done.stderr) == (1, True)
 
 
-def gpfs_on(node, file="replicated"):
+def gpfs_on(node):
     node.stand_in(
         "df", "case $1 in --output=source) echo Device; echo work ;; *) echo T; echo gpfs ;; esac"
     )
-    captured_file = captures.captured(f"mmlsattr -L {file}", "spectrum-scale-documented.txt")[0]
+    captured_file = captures.captured("mmlsattr -L replicated", "spectrum-scale-documented.txt")[0]
     node.stand_in("mmlsattr", f'for file in "${{@:2}}"; do {answer(captured_file)}\ndone')
     disks = captures.captured("mmlsdisk work -Y", "spectrum-scale-documented.txt")[0]
     node.stand_in("mmlsdisk", answer(disks))

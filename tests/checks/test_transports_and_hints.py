@@ -100,10 +100,6 @@ def fabrics(tmp_path_factory):
     return run, rows, reasons, observed
 
 
-def _preset(display_name):
-    return display_name.partition("%hints=")[2].split()[0]
-
-
 def test_a_preset_is_run_where_it_has_an_effect(fabrics):
     run, rows, *_ = fabrics
     expected = [(preset, name) for preset, names in GENERATED.items() for name in names]

@@ -37,7 +37,6 @@ class Call:
     launcher: str = "mpirun"
 
 
-Injector = Callable[[Path, Benchio], contextlib.AbstractContextManager[Call]]
 ROWS = []
 
 

@@ -155,7 +155,7 @@ def test_trouble_lasts_as_its_life_says():
     assert life.lasts(48, 0.1) == pytest.approx(0.0055)  # a tenth goes on to the next day
 
 
-def pairs_of(second: float, number: int, hours: float = 1e-4) -> list[Measured]:
+def pairs_of(second: float, number: int) -> list[Measured]:
     """Return series with a run one standard deviation down, and `second` as far so soon after it.
 
     The runs around them have the level 0 and quartiles at 0.6745 below and above it. The second
@@ -164,7 +164,7 @@ def pairs_of(second: float, number: int, hours: float = 1e-4) -> list[Measured]:
     days = np.arange(60)
     daily = 0.6745 * np.resize([-1.0, 1.0, 0.0], 60)
     daily[40] = -1.0
-    at_hours = np.insert(24.0 * days, 41, 24.0 * 40 + hours)
+    at_hours = np.insert(24.0 * days, 41, 24.0 * 40 + 1e-4)
     values = 0.05 * np.insert(daily, 41, -second)
     return [Measured(at(at_hours), values, np.arange(61) == 41)] * number
 

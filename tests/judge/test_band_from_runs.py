@@ -14,8 +14,8 @@ from iobands.judge.calibrate import NoProposal, propose
 from iobands.judge.detect.baseline import ranks
 
 
-def lognormal(runs: int, seed: int = 0, spread: float = 0.2) -> np.ndarray:
-    return np.exp(np.random.default_rng(seed).normal(0, spread, runs))
+def lognormal(runs: int, seed: int = 0) -> np.ndarray:
+    return np.exp(np.random.default_rng(seed).normal(0, 0.2, runs))
 
 
 def below(count: int, runs: int, share: float) -> float:

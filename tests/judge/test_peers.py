@@ -503,9 +503,9 @@ def test_a_target_that_others_keep_busy_now_and_then_is_not_slow_because_all_els
     assert not site.ledger.entries
 
 
-def differing(days, spread=0.1, slow=None, since=0, level=0.8, first=None, seed=5):
+def differing(days, spread=0.1, slow=None, since=0, level=0.8, first=None):
     """Lines of 24 targets that differ when healthy; target `slow` changes `since` days ago."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(5)
     own = np.exp(random.normal(0, spread, 24))
     if first is not None:
         own[slow] = first

@@ -14,9 +14,10 @@ SEED = 23
 RANKS = 3
 
 
-def make_table(benchio, lines, name="layout.txt"):
+def make_table(benchio, lines):
     """A table, and its files, empty."""
-    (benchio.cwd / name).write_text("# path stripe_size target ...\n\n" + "\n".join(lines) + "\n")
+    text = "\n".join(["# path stripe_size target ...", "", *lines, ""])
+    (benchio.cwd / "layout.txt").write_text(text)
     paths = [benchio.cwd / line.split()[0] for line in lines]
     for path in paths:
         path.parent.mkdir(exist_ok=True)

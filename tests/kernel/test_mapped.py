@@ -11,10 +11,10 @@ SEED = 12
 RANKS = 3
 
 
-def owner(place: int, ranks: int = RANKS) -> int:
+def owner(place: int) -> int:
     """The rank whose record lies at this place, in records from the start of the file."""
-    segment, slot = divmod(place, ranks)
-    return (slot - (int(values([segment], 0)[0]) >> 32)) % ranks
+    segment, slot = divmod(place, RANKS)
+    return (slot - (int(values([segment], 0)[0]) >> 32)) % RANKS
 
 
 def file_of(benchio, layer):

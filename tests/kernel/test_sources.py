@@ -9,8 +9,6 @@ from tests.kernel.conftest import SOURCES
 # From the lowest to the highest.
 FOLDERS = ("core", "io", "patterns", "layers", "run", "app")
 FILES = sorted(path for folder in FOLDERS for path in (SOURCES / folder).glob("*.[fF]90"))
-# Functions, which return no status.
-FUNCTIONS = {"MPI_Wtime", "MPI_Wtick"}
 
 
 def statements(path):

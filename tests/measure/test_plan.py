@@ -43,10 +43,8 @@ def asked(*ago: float, cost: float = 8.0, ask: Ask = ASK) -> list[Asked]:
     return [Asked(hours(-each), ask.identity, cost) for each in ago]
 
 
-def due(
-    past: list[Asked], limits: Limits | None = None, quiet: tuple = (), ask: Ask = ASK
-) -> datetime | None:
-    found = timed(ask, past, limits or Limits(), quiet, NOW)
+def due(past: list[Asked], limits: Limits | None = None, ask: Ask = ASK) -> datetime | None:
+    found = timed(ask, past, limits or Limits(), (), NOW)
     return found and found.due
 
 
