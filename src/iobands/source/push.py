@@ -563,8 +563,9 @@ def _rejected_document(perflogs: Path, system: str, rejected: Sequence[Rejected]
             replace(
                 each,
                 path=Path(_name(each.path, root)),
-                # it may name a file
-                reason=each.reason.replace(f"{root}/", "").encode(errors="replace").decode(),
+                reason=each.reason.replace(f"repeats {root}/", "repeats ")
+                .encode(errors="replace")
+                .decode(),
             )
         )
         for each in rejected
