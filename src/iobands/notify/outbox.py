@@ -293,8 +293,7 @@ class Outbox:
                 path = self.directory / f"{message.id}.{channel}.json"
                 if not path.exists():
                     self.write(Delivery(path, channel, message, 0, "", None))
-        if state.pending:
-            self.write(replace(state, pending=()))
+        self.write(replace(state, pending=()))
 
     def entries(self) -> tuple[list[Delivery], list[str]]:
         """Return all messages in the order of time, and the unreadable files with reasons.

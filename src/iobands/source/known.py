@@ -120,8 +120,7 @@ def read_known(
         samples = samples.until(now)
     later = samples.values.filter(samples.values[TIME] > now + AHEAD).select(*KEY, TIME)
     future = tuple((SeriesKey(*key), when) for *key, when in later.iter_rows())
-    if future or len(samples.missed):
-        samples = samples.until(now + AHEAD)
+    samples = samples.until(now + AHEAD)
     histories = samples.histories
     recent = recent_of(histories.values())
     until = now if as_of else now + AHEAD
