@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iobands.model import READ
+from iobands.source import perflog
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import Samples
 from tests.factory import COLUMNS, ROW, daily, line, write_perflog
@@ -275,6 +276,24 @@ def test_a_copy_of_a_file_counts_once_and_is_told(tmp_path: Path) -> None:
     logs = read_perflogs(tmp_path)
     assert (len(logs.measured), len(logs.missed)) == (2, 1)
     assert rejections(tmp_path) == [f"{copy}:{n}: repeats {path}:{n}" for n in (2, 3, 4)]
+
+
+@pytest.mark.parametrize("is_truncated", [True, False])
+def test_no_line_is_missed_while_a_perflog_is_rotated(
+    is_truncated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_perflog(tmp_path, daily([2.0], pattern="ssf"), "A.log")
+    log, real, old = write_perflog(tmp_path, daily([1.0] * 9), "B.log"), perflog._read, []
+
+    def read(*given: object) -> object:
+        if not old:
+            old.append(log.with_name("B.log.1"))
+            old[0].write_bytes(log.read_bytes()) if is_truncated else log.rename(old[0])
+            write_perflog(tmp_path, [], "B.log")
+        return real(*given)
+
+    monkeypatch.setattr(perflog, "_read", read)
+    assert len(read_perflogs(tmp_path).values) == 10
 
 
 def test_runs_that_differ_in_anything_are_two(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from iobands.source.lines import FILE, LINE, LONGEST, ROWS, SAID, Layout, alike
 from iobands.source.samples import Samples, speeds_of
 
 _BLOCK: Final = 2**23  # bytes that are read at once
+_TRIES: Final = 3  # while files are rotated
 _NO_HEADER: Final = "no header line before it"
 _BAD_HEADER: Final = "under a header that cannot be used"
 # Perflogs, the ones that ReFrame sets aside when the columns change, and the ones of logrotate.
@@ -124,7 +125,7 @@ def parse_perflogs(
     `*.log-20261122.gz`, ... of logrotate) are read too. A file or directory that cannot be read
     is rejected as unread. What was kept of a perflog is not parsed again; `keeps` keeps the rest.
     With `after` only the lines are returned that follow what is reached. Of rejected lines, `most`
-    are listed with their reasons.
+    are listed with their reasons. If perflogs are rotated meanwhile, all are read again.
 
     Raises:
         FileNotFoundError: there is no such directory. Bad content of a perflog never raises.
@@ -134,6 +135,31 @@ def parse_perflogs(
             f"{directory}: there are no perflogs; measure first with `iobands run`, or "
             "give their directory with --perflogs"
         )
+    for _ in range(_TRIES):
+        there = _inodes(directory, system)
+        parsed = _parse(directory, system, keeps=keeps, after=after, most=most)
+        if _inodes(directory, system) == there:
+            break
+    return parsed
+
+
+def _inodes(directory: Path, system: str | None) -> dict[Path, int]:
+    """Return the perflogs, and by which each is known after it was rotated."""
+    found = {}
+    for path in perflog_files(directory, system):
+        with suppress(OSError):
+            found[path] = path.stat().st_ino
+    return found
+
+
+def _parse(
+    directory: Path,
+    system: str | None,
+    *,
+    keeps: bool,
+    after: Mapping[Path, Reach] | None,
+    most: int,
+) -> Parsed:
     unread: list[Rejected] = []
     paths = perflog_files(directory, system, unread)
     if after is None:
