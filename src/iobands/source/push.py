@@ -409,6 +409,8 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
     if (parsed := _added(perflogs, names, former, before)) is None:
         parsed = parse_perflogs(perflogs)
         rejected = parsed.samples().rejected
+        if parsed.paths != [*names]:
+            former = {}  # one was rotated meanwhile, so it has other lines now
     new = _table(parsed, root, {path: each.reached.lines for path, each in former.items()})
     cursors = {_name(parsed.paths[n], root): _cursor(parsed, n) for n in parsed.reached}
     identity = perflogs / Path(SITE).name
