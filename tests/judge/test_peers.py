@@ -295,6 +295,8 @@ def test_what_people_do_about_a_slow_target(tmp_path):
     (shown,) = overview(public(site), {}, past=False)["alerts"]
     assert (shown["says"][0], shown["says"][-1]) == ("0.49 × the others", "acknowledged")
     files.act("undo", "OST 7 of work", now=NOW + timedelta(minutes=1))
+    with pytest.raises(RequestError, match="OST 7 of work: the change began later"):
+        files.act("resolve", "OST 7 of work", since=NOW - timedelta(days=30))
     files.act("resolve", "OST 7 of work", now=NOW + timedelta(minutes=2))
     later = NOW + timedelta(minutes=3)
     assert files.read(later).alerts == ()

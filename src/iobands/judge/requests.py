@@ -237,19 +237,16 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     action = replace(action, direction=alert.direction, verdict=request.verdict, ratio=ratio)
     if request.kind == REBASELINE:
         return replace(action, since=request.since or alert.since)
-    if peer:
-        return replace(action, since=alert.since_low, until=request.since or now)
     assert alert.since is not None and alert.since_low is not None
-    changes = [each.series.status.change for each in members]
+    changes = [each.series.status.change for each in members if not peer]
     # of a check that is flaky, another change of its series is another alert
     own = [each for each in changes if each and each.direction == alert.direction]
     begin = min([alert.since_low, *(each.since_low for each in own)])
     if request.since and request.since < begin:
         raise RequestError(f"{subject.title}: the change began later: {alert.since.isoformat()}")
-    newest = max(each.status.when for each in subject.series if each.status.when)
     # All samples so far belong to the alert, also ones dated by a clock that is ahead of ours.
-    until = request.since or max(now, newest + _NEXT)
-    return replace(action, since=begin, until=until)
+    newest = (each.status.when + _NEXT for each in subject.series if each.status.when)
+    return replace(action, since=begin, until=request.since or max([now, *newest]))
 
 
 def _why_not(subject: Subject, request: Request, last: Action | None) -> str:
