@@ -208,6 +208,16 @@ def test_odd_sites(tmp_path: Path, now: datetime) -> None:
     assert "is in the future and does not count yet" in said
 
 
+def test_series_without_a_file_system_are_only_together(tmp_path: Path, now: datetime) -> None:
+    root = site(tmp_path, now, 0.8)
+    perflog = root / "perflogs" / "here" / "local" / "BenchioFPP.log"
+    perflog.write_text(perflog.read_text().replace("|disk|", "|null|"))
+    past(root, now)
+    report = at(root, "report")[1]
+    assert "Changed: everything slower" in report
+    assert "None" not in report
+
+
 def test_a_series_on_one_side_only_is_named(tmp_path: Path, now: datetime) -> None:
     root = site(tmp_path, now)
     rows = [

@@ -339,9 +339,9 @@ def _groups(sides: Sequence[_Side]) -> Iterator[tuple[str, str, list[_Side]]]:
     found: defaultdict[tuple[str, str], list[_Side]] = defaultdict(list)
     for each in sides:
         key = each.series.key
-        where = str(key.file_system)
-        of_part = (("part", f"{where} {part}") for part in (key.pattern, key.variable))
-        for kind, name in (("site", "all"), ("site", where), *of_part):
+        parts = (f"{key.file_system} {part}" for part in (key.pattern, key.variable) if part)
+        names = [("site", key.file_system), *(("part", part) for part in parts)]
+        for kind, name in (("site", "all"), *(names if key.file_system else ())):
             found[kind, name].append(each)
     kept: dict[frozenset[SeriesKey], tuple[str, str, list[_Side]]] = {}
     # a site with one file system is called by it
