@@ -12,6 +12,7 @@ from iobands.judge.calibrate import calibrate
 from iobands.judge.requests import Request, RequestError, Subject, selected, subjects_of
 from iobands.snapshot import (
     ACKNOWLEDGE,
+    DISCARD,
     REBASELINE,
     RESOLVE,
     RETIRE,
@@ -455,3 +456,17 @@ def test_an_undo_of_an_alert_takes_back_no_answer_to_another_one(tmp_path: Path)
     with pytest.raises(RequestError, match="2 a writes: there is nothing to undo"):
         files.act("undo", "2")
     assert files.act("undo", "1").of == NOW - 20 * DAY
+
+
+def test_the_newest_samples_of_an_alert_are_discarded_if_they_are_of_one_session(
+    tmp_path: Path,
+) -> None:
+    values = {"disk": levels((105, 1), (15, 0.6)), "disk2": levels((105, 1), (15, 0.6), seed=2)}
+    site = Growing(tmp_path, **values)
+    assert len(site.after(120).alerts[0].members) == 2
+    action = site.does(DISCARD, "1")
+    assert action.since == action.until == site.again().series[0].history.last
+    site.values["disk2"] = values["disk2"][:-3]
+    site.after(120)
+    with pytest.raises(RequestError, match="disk fpp write_bw has more than one sample since"):
+        site.does(DISCARD, "1")

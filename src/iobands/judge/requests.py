@@ -293,6 +293,9 @@ def _discarded(
             near = min(found, key=lambda when: abs(when - span.begin)).isoformat()
             at = span.begin.isoformat()
             raise RequestError(f"{label} has no sample at {at}; the nearest is at {near}")
+        if not request.at and sum(when in span for when in found) > 1:
+            why = f"{label} has more than one sample since the newest of another; give --at TIME"
+            raise RequestError(f"{subject.title}: {why}")
     return span
 
 
