@@ -123,7 +123,7 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
     notes = []
     others = int(history.passed.sum() - passed.sum())
     if others:
-        notes.append(f"left out: {others} runs of another version, fsync or epoch, or resolved")
+        notes.append(f"runs of another version, fsync or epoch, or resolved, left out: {others}")
     stale = bool(others) and _is_stale(in_force, detection, bands)
     if in_force is not None and in_force.state == FROZEN and not stale:
         raise NoProposal("frozen; start anew with `iobands rebaseline` or `iobands epoch`")
@@ -134,7 +134,7 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
     if since is not None:
         usable &= detection.times >= in_utc(since)
     if hidden := int(np.count_nonzero(passed & ~usable)):
-        notes.append(f"left out: {hidden} runs of earlier levels and alerts")
+        notes.append(f"runs of earlier levels and alerts left out: {hidden}")
     found = propose(detection.basis.values[usable])
     match = {name: value for name, value in series.key.fields().items() if name != "system"}
     band = replace(found.band, match=match, unit=series.key.unit)
@@ -213,7 +213,7 @@ def propose(values: Array) -> Proposal:
     top = upper * (upper / lower) ** _UPPER_OUTER_FENCE
     beyond = int(np.count_nonzero(kept > top))
     if beyond:
-        notes.append(f"left out of the maximum: {beyond} runs far above the others")
+        notes.append(f"runs far above the others left out of the maximum: {beyond}")
     maximum, floor = float(kept[kept <= top].max()), log_fence(lower, upper, len(kept))
     lower, median, upper, maximum, floor = map(_rounded, (lower, median, upper, maximum, floor))
     correlation = correlation_of(window)
