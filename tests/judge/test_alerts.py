@@ -285,6 +285,9 @@ def test_the_age_of_a_sample_is_the_one_of_the_headline(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).write(daily([1.5] * 30, last=3.9, interval_days=1)).read()
     assert [each.reason for each in site.alerts] == ["the newest sample is 3 days old"]
     assert "newest run 3 days ago" in summary(site)
+    often = daily([1.5] * 30, last=1.9, interval_days=0.25)
+    (alert,) = SiteFiles(tmp_path).write(often).read().alerts
+    assert alert.reason == "the newest sample is 1 day old"
 
 
 def test_a_series_that_has_degraded_and_is_not_measured_is_not_silent(tmp_path: Path) -> None:

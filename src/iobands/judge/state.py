@@ -344,7 +344,8 @@ def _missing(
     on_demand = key.case is not None and not history.is_scheduled
     overdue = None if on_demand else missing_runs.overdue_after(history)
     if overdue is not None and now - newest - spans.covered(newest, now) > overdue:
-        return f"the newest sample is {(now - newest).days} days old"
+        days = (now - newest).days
+        return f"the newest sample is {days} day{'' if days == 1 else 's'} old"
     return None
 
 
