@@ -19,6 +19,7 @@ from iobands.snapshot import (
     FELL,
     GREW,
     OPENED,
+    RESOLVE,
     Alert,
     AlertEvent,
     Ask,
@@ -300,6 +301,13 @@ def test_a_number_that_no_alert_has(tmp_path: Path, iobands: Command) -> None:
     done = iobands("explain", "99")
     assert done.returncode == 3
     assert "no alert has the number 99; list all with: iobands alerts --all" in done.stderr
+
+
+def test_a_drop_that_somebody_resolved_moved_at_the_same_time(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(0.6, since=20, file_system="a"))
+    files.act(RESOLVE, "a fpp ofi write_bw", force=True, reason="a cable")
+    said = flat(files.read(), "a fpp ucx write_bw")
+    assert re.search(r"a fpp ofi write_bw: down, 0\.\d+ ×; resolved .* by jane: a cable", said)
 
 
 def test_who_did_what_about_an_alert_stands_among_its_events(tmp_path: Path) -> None:
