@@ -157,7 +157,7 @@ def picture(frame: Frame, times: Times, values: Array, levels: _Levels = (None, 
     Without a level since, the one before goes on.
     """
     shown = (times >= frame.low) & (times <= frame.high) & np.isfinite(values)
-    each = max(1, int(shown.sum()) // _MOST + 1)
+    each = int(shown.sum()) // _MOST + 1
     drawn = times[shown][::-each], values[shown][::-each]
     known = [level for level in levels if level is not None]
     top = _TOP * max([*values[shown].tolist(), *known], default=1.0) or 1.0
