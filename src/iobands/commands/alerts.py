@@ -193,9 +193,10 @@ def _act(
                 alert, count = subject.alert, len(subject.series)
                 # a slow target or node is its alert, whatever fell with it
                 if kind == snapshot.ACKNOWLEDGE and alert and count and alert.members[count:]:
+                    command = command_on(alert, site, kind, "--reason TEXT")
                     cli.say(
                         f"Alert {alert.number}, {alert.subject}, stays until most of its series "
-                        f"are acknowledged; all at once: {command_on(alert, site, kind)}"
+                        f"are acknowledged; all at once: {command}"
                     )
         if written:
             _recorded(options)  # what the answer ended is over before anything joins it
