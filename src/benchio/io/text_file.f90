@@ -72,7 +72,6 @@ contains
       class(line_file_t), intent(inout) :: self
       character(len=*), intent(in) :: path
       type(error_t), allocatable, intent(out) :: error
-
       integer(c_int) :: before
 
       before = shim_is_regular(path//c_null_char)

@@ -51,7 +51,7 @@ contains
       res = -1_int64
       open (newunit=unit, file="/proc/self/io", action="read", status="old", iostat=status)
       if (status /= 0) return
-      do while (status == 0)
+      do
          read (unit, "(a)", iostat=status) line
          if (status /= 0) exit
          if (line(:6) /= merge("wchar:", "rchar:", writing)) cycle

@@ -194,7 +194,7 @@ contains
    subroutine guard_files(self)
       class(backend_t), intent(in) :: self
 
-      if (allocated(self%path)) call shim_guard(self%path//c_null_char, guard_removes)
+      call shim_guard(self%path//c_null_char, guard_removes)
    end subroutine guard_files
 
    !> Removes old files and tests, before the phase, that new ones can be created.

@@ -122,9 +122,7 @@ contains
             end if
             call team%agree(error)
             if (.not. allocated(error)) call layer%prepare_files(error)
-            if (.not. allocated(error) .and. allocated(layer%path)) then
-               call check_limit(layer%path, layer%path_bytes, error)
-            end if
+            if (.not. allocated(error)) call check_limit(layer%path, layer%path_bytes, error)
             if (team%rank == 0 .and. self%repeat == 1 .and. &
                 .not. (allocated(error) .or. has_table)) then
                call check_room(self%directory, layer%total_bytes, error)
