@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from iobands.measure import LOG
 from iobands.measure.lock import read_last_session
 from iobands.measure.perflogs import reconcile
 from iobands.measure.run_reports import report_files
@@ -209,3 +210,12 @@ def test_what_infrastructure_spoilt_is_run_once_more_and_a_low_rate_is_not(
         "disk fpp write_bw": 2,
         "low fpp write_bw": 1,
     }
+
+
+def test_a_log_that_cannot_be_written_costs_no_session(root: Path, iobands: Command) -> None:
+    log = root / "perflogs" / LOG
+    log.parent.mkdir(exist_ok=True)
+    log.symlink_to("/dev/full")
+    done = iobands("run", "--", "-n", "Good", cwd=root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(by_label(root)["disk fpp write_bw"].history.values) == 1

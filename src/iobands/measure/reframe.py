@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -261,7 +261,7 @@ def run_checks(
 
     Raises:
         SessionError: there is no ReFrame.
-        OSError: it cannot be started, or the log cannot be written.
+        OSError: it cannot be started, or the log cannot be opened.
     """
     command = [*reframe_command(at.root), "-r", "--exec-policy=serial", *selection.arguments()]
     command += arguments
@@ -300,14 +300,14 @@ def _run(command: Sequence[str], at: Workplace, limit: float, **environment: str
     options = {**_options(at.root, **environment), "start_new_session": True}
     pipe, into = subprocess.PIPE, subprocess.STDOUT
     with (
-        (at.perflogs / LOG).open("a", encoding="utf-8") as kept,
+        (at.perflogs / LOG).open("ab", buffering=0) as kept,
         subprocess.Popen(command, stdout=pipe, stderr=into, **options) as child,
         _ended_orderly(child, limit) as asked,
     ):
         for coloured in child.stdout or ():
             line = _COLOURS.sub("", coloured)
-            kept.write(line)
-            kept.flush()
+            with suppress(OSError):  # the samples may still be recorded
+                kept.write(line.encode())
             lines.append(line.strip())
             at.listener.line(line.rstrip("\n"))
             if step := _PROGRESS.search(line):
