@@ -185,6 +185,7 @@ def test_a_folded_command_is_the_same_command() -> None:
 
 def test_a_column_continues_below_itself() -> None:
     long = "a" * 60
+    assert folded("degraded since 18 Nov", 17) == ["degraded since", "  18 Nov"]
     rows = [("CHECK", "WRITE"), (f"{long} two three", "1 GiB/s")]
     assert [*blocks(rows, 76, right=(1,), indent="")] == [
         [f"{'CHECK':64}    WRITE"],

@@ -123,7 +123,7 @@ def violations(page: Page, **options: object) -> list[str]:
 
 def test_the_front_page_says_what_is_wrong_since_when_and_how_sure(opened: Open) -> None:
     page = opened()
-    first = page.locator("#needs-attention li").first.inner_text()
+    first = page.locator("#needs-attention li").first.inner_text().replace("\u00a0", " ")
     assert "slow fpp writes" in first
     assert "since 6 Nov" in first
     assert "certain" in first
@@ -232,7 +232,7 @@ def test_hover_keys_and_zoom_of_a_series(opened: Open, site: Snapshot) -> None:
     expect(page.locator("[aria-live]")).to_contain_text("In view: 120 runs")
     assert "detects −20 %" not in page.locator("main").inner_text()  # technical terms are folded
     page.locator("summary", has_text="How it is judged").click()
-    text = page.locator("main").inner_text()
+    text = page.locator("main").inner_text().replace("\u00a0", " ")
     assert "Change: " in text
     assert "detects −20 % in about" in text
     expect(page.locator(".title", has_text="load per node")).to_have_count(1)
@@ -325,6 +325,61 @@ def test_no_page_violates_wcag_or_is_wider_than_a_phone(opened: Open, site: Snap
         assert violations(page, runOnly=["color-contrast"]) == []
         page.set_viewport_size(DESKTOP)
         assert page.evaluate("document.documentElement.scrollWidth") <= DESKTOP["width"]
+
+
+#: Numbers whose unit, and days whose month, is in the next line.
+BROKEN = r"""() => {
+  const found = [];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    for (const each of texts.currentNode.data.matchAll(/\d\s(%|×|GiB|[A-Z][a-z]{2}\b)/g)) {
+      const range = document.createRange();
+      range.setStart(texts.currentNode, each.index);
+      range.setEnd(texts.currentNode, each.index + each[0].length);
+      if (new Set([...range.getClientRects()].map((box) => box.top)).size > 1) found.push(each[0]);
+    }
+  }
+  return found;
+}"""
+
+
+def test_a_number_and_its_unit_are_in_one_line(opened: Open, site: Snapshot) -> None:
+    page = opened()
+    front, slow = page.url, id_of(site, "slow", "ofi", "write_bw")
+    for place in (front, f"{front}#/series/{slow}", front.replace("index", "alerts/here-1")):
+        page.goto(place)
+        page.wait_for_selector("#about, #series h2, h2#series")
+        for width in range(320, 480, 10):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate(BROKEN) == []
+
+
+def test_without_scripts_no_file_is_blamed(opened: Open) -> None:
+    page = opened()
+    window = page.context.browser.new_context(java_script_enabled=False)
+    without = window.new_page()
+    without.goto(page.url)
+    expect(without.locator("main")).to_contain_text("is missing or damaged")
+    expect(without.locator("main > p")).to_be_hidden()
+    window.close()
+
+
+def test_no_long_name_makes_a_page_wider(opened: Open, tmp_path: Path) -> None:
+    long = "n" * 120
+    names = dict.fromkeys(("system", "file_system", "pattern", "medium"), long)
+    write_perflog(tmp_path / "perflogs", daily(dropped(0.6), **names), system=long)
+    page, site = opened(), look(tmp_path)
+    other = Path(page.url.removeprefix("file://")).with_name("long")
+    write_dashboard(site, other)
+    found = [about_cluster(f"{number}{long}", "../", site) for number in range(2)]
+    write_clusters(other / "all", found, NOW)
+    (alert,) = (other / "alerts").iterdir()
+    for path in (other / "index.html", other / "all" / "index.html", alert):
+        page.goto(path.as_uri())
+        page.wait_for_selector("h2")
+        for width in (320, 390, 1280):
+            page.set_viewport_size({"width": width, "height": 844})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_the_page_of_an_alert_needs_no_script_and_fits(opened: Open) -> None:

@@ -354,7 +354,7 @@ _LEAST: Final = 12
 # The text behind a heading and two blanks continues under itself.
 _HEADED: Final = re.compile(r" *(?:\S+ )*\S+ {2,}(?=\S)| {8,}")
 _COMMAND: Final = re.compile(r"(|.*?: |\s*)((?:iobands|reframe) .+)")
-_UNIT: Final = re.compile(r"(?<=\d) (?=[×%]|[KMGT]iB|1/s)")
+_UNIT: Final = re.compile(r"(?<=\d) (?=[×%]|[KMGT]iB|1/s|[A-Z][a-z]{2}\b)")
 _PATH: Final = re.compile(r"/\S*/")
 _HEADED_PATH: Final = re.compile(r"^\S+( +)(?=/\S*/)")
 _NO_BREAK: Final = "\u00a0"
@@ -402,7 +402,7 @@ def folded(line: str, width: int) -> list[str]:
 
 
 def _wrapped(text: str, width: int, hang: str) -> list[str]:
-    """Return wrapped text; a number stays with its unit, and a path in one line.
+    """Return wrapped text; a number stays with its unit, a day with its month, a path in one line.
 
     A path that follows the first word stays beside it: `grep` is to find both.
     """
@@ -569,6 +569,7 @@ def _environment(escapes: bool) -> Environment:
         markdown=markdown_text,
         rst=lambda text: printable(text).translate(_RST),
         printable=printable,
+        glued=lambda text: _UNIT.sub(_NO_BREAK, printable(text)),  # as in text.js
         underline=lambda heading: _UNDERLINES[heading.level - 1] * len(printable(heading.text)),
         csv=lambda row: _csv_line([printable(cell).translate(_RST) for cell in row]),
     )

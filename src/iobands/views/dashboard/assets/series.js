@@ -229,7 +229,7 @@
     function changed(from, to) {
       view = [from, to];
       const runs = inView(history, from, to);
-      says.textContent = sentence(runs, series.unit);
+      says.textContent = iobands.glued(sentence(runs, series.unit));
       const { over, scales } = plots[0];
       side.replaceChildren(...distribution(runs, scales.y.max));
       const bars = side.querySelector("svg");

@@ -1,6 +1,9 @@
 // Elements and texts. Input from a log becomes text, never markup.
 "use strict";
 
+// A number stays with its unit, and a day with its month.
+iobands.glued = (text) => text.replace(/(\d) (?=[×%]|[KMGT]iB|1\/s|[A-Z][a-z]{2}\b)/g, "$1\u00a0");
+
 iobands.element = function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -8,7 +11,9 @@ iobands.element = function element(name, attributes = {}, ...children) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else made.setAttribute(key, value === true ? "" : value);
   }
-  made.append(...children.flat(Infinity).filter((child) => child || child === 0));
+  const isCommand = name === "code" || name === "pre"; // which a reader may paste
+  made.append(...children.flat(Infinity).filter((child) => child || child === 0)
+    .map((child) => (typeof child === "string" && !isCommand ? iobands.glued(child) : child)));
   return made;
 };
 
