@@ -166,6 +166,7 @@ def test_folding_breaks_no_word(width: int) -> None:
     # what is said of a heading is below what is said of it, and a number stays with its unit
     assert all(line.startswith(" " * 13) for line in lines[1:])
     assert not any(line.endswith(("52.6", "−45", "0.53")) for line in lines)
+    assert folded("degraded since 18 Nov", 17) == ["degraded since", "  18 Nov"]
 
 
 def test_a_folded_command_is_the_same_command() -> None:
@@ -185,7 +186,6 @@ def test_a_folded_command_is_the_same_command() -> None:
 
 def test_a_column_continues_below_itself() -> None:
     long = "a" * 60
-    assert folded("degraded since 18 Nov", 17) == ["degraded since", "  18 Nov"]
     rows = [("CHECK", "WRITE"), (f"{long} two three", "1 GiB/s")]
     assert [*blocks(rows, 76, right=(1,), indent="")] == [
         [f"{'CHECK':64}    WRITE"],

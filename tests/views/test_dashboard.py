@@ -258,6 +258,7 @@ def test_runs_keep_their_order_and_digits(tmp_path: Path) -> None:
     assert times.count(86_400) == 797  # the first of each part is absolute
     assert "jobid" not in parts[0][0]["columns"]
     assert parts[2][0]["columns"]["jobid"] == "7"
+    assert [table["columns"]["fullness_percent"] for (table,) in parts] == [12.5] * 3
 
 
 def test_numbers_of_any_size_and_unknown_ones_are_kept(tmp_path: Path) -> None:

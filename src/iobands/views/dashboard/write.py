@@ -254,6 +254,7 @@ _COLUMNS: Final = (
 _OF_RUN: Final = (model.TIME, "jobid")
 _ABOUT: Final = ("job_nodelist", "attempt", *_EVIDENCE)
 _NONE: Final = pl.Series(dtype=pl.Null)
+_DIGITS: Final = 3  # of a covariate
 
 _Table = dict[str, object]
 
@@ -292,8 +293,8 @@ def _parts_of(
         first, second = frame[model.TIME].search_sorted(begins)
         for name, mine, digits, columns in (
             ("earlier", slice(first), (3, 2), [*_EVIDENCE]),
-            (before, slice(first, second), (6, 3), _COLUMNS),
-            (newest, slice(second, None), (6, 3), _COLUMNS),
+            (before, slice(first, second), (6, _DIGITS), _COLUMNS),
+            (newest, slice(second, None), (6, _DIGITS), _COLUMNS),
         ):
             if len(part := frame[mine]):
                 of_part = {name: each[mine] for name, each in values.items()}
@@ -321,7 +322,9 @@ def _table(
         if name in _NUMBERS:
             largest = float(column.abs().drop_nulls().to_numpy().max())
             size = math.floor(math.log10(largest or 1))
-            column = column.round(max(0, digits[1] - 1 - size))
+            # what is the same in all runs takes no room, and is to be the same in all parts
+            shown = _DIGITS if is_constant(column) else digits[1]
+            column = column.round(max(0, shown - 1 - size))
         columns[name] = column[0] if is_constant(column) else column.to_list()
     times = frame[model.TIME].dt.epoch("s")
     rates = {name: each.round_sig_figs(digits[0]).to_list() for name, each in values.items()}
