@@ -10,6 +10,7 @@ import stat
 import zlib
 from dataclasses import replace
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from iobands.views.dashboard.write import write_dashboard
 from iobands.views.explain_series import facts, moved
 from iobands.views.notes import unevenly_placed
 from iobands.views.published import rates_section, users_section
-from iobands.views.writing import Bullets, Table, day_text, percent, ratio_text
+from iobands.views.writing import Bullets, Heading, Table, day_text, percent, ratio_text
 from tests.factory import (
     NOW,
     case,
@@ -572,6 +573,21 @@ def test_users_see_rates_settings_commands_and_advice(tmp_path: Path) -> None:
     shown = data_of(tmp_path / "page/data/site.js")["users"]
     assert [kind for kind, _ in shown][:3] == ["Heading", "Paragraph", "Table"]
     assert "node-of" not in everything_in(tmp_path / "page")
+
+
+def test_users_of_several_systems_read_which_one_it_is(tmp_path: Path) -> None:
+    for system, level in (("one", 3.0), ("two", 1.5)):
+        rows = daily(healthy(level=level), system=system)
+        write_perflog(tmp_path / "perflogs", rows, system=system)
+    site = public(look(tmp_path))
+    found, advised = published_of(site, tmp_path)
+    paths = {("one", "disk"): "/a", ("two", "disk"): "/b", ("two", "x"): "/x"}
+    blocks = users_section(site, [*chain(*found.values())], advised, paths)
+    (rates,) = (each for each in blocks if isinstance(each, Table))
+    assert [row[1] for row in rates.rows] == ["disk (one)", "disk (two)"]
+    assert Bullets(("disk (one): /a", "disk (two): /b")) in blocks
+    settings = [each.text for each in blocks if isinstance(each, Heading) and each.level == 3]
+    assert settings == ["File per process (FPP) (one)", "File per process (FPP) (two)"]
 
 
 def test_a_public_path_is_a_mount_point() -> None:

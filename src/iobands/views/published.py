@@ -150,9 +150,9 @@ def _row(rates: Rates) -> tuple[str, ...]:
     )
 
 
-def _settings_section(each: Recommended) -> Iterator[Block]:
+def _settings_section(each: Recommended, at: str = "") -> Iterator[Block]:
     key, newest, effect = each.key, each.newest, snapshot.in_effect(each.newest)
-    yield Heading(_name_of(each), 3)
+    yield Heading(f"{_name_of(each)}{at}", 3)
     media: dict[str, list[str]] = {}
     for rates in each.rates:
         media.setdefault(rates.medium, []).extend(rates.file_systems)
@@ -461,8 +461,9 @@ def users_section(
     `paths` has the paths of the file systems of each system, as users know them.
     """
     today = {each.key: _today(site, each) for each in site.series}
+    of = {each: f" ({each})" if len(site.systems) > 1 else "" for each in site.systems}
     rows = [
-        _row_of_today(_name_of(one), series, today[series.key])
+        _row_of_today(_name_of(one), series, of[series.key.system], today[series.key])
         for one in recommended
         for series in site.series
         if series.status.value is not None
@@ -471,8 +472,12 @@ def users_section(
     ]
     if not rows:
         return []
-    named = {each.key.file_system for each in site.series}
-    where = tuple(f"{name}: {path}" for (_, name), path in paths.items() if name in named)
+    named = {(each.key.system, each.key.file_system) for each in site.series}
+    where = tuple(
+        f"{name}{of[system]}: {path}"
+        for (system, name), path in paths.items()
+        if (system, name) in named
+    )
     lines = tuple(line for each in _titled(advised) for line in _advice_to_users(*each, today))
     return [
         Heading("Rates to expect", 2),
@@ -480,16 +485,16 @@ def users_section(
         Table(_TODAY, tuple(rows)),
         *([Heading("Where", 2), Bullets(where)] if where else ()),
         Heading("Settings and the commands that set them", 2),
-        *(block for each in recommended for block in _settings_section(each)),
+        *(block for each in recommended for block in _settings_section(each, of[each.key.system])),
         *([Heading("Advice", 2), Bullets(lines)] if lines else ()),
     ]
 
 
-def _row_of_today(name: str, series: snapshot.Series, today: str) -> tuple[str, ...]:
+def _row_of_today(name: str, series: snapshot.Series, where: str, today: str) -> tuple[str, ...]:
     key, band, value = series.key, series.status.band, series.status.value
     return (
         name,
-        str(key.file_system),
+        f"{key.file_system}{where}",
         _direction(key.variable),
         f"{_interval((band.lower_quartile, band.upper_quartile))} {key.symbol}" if band else "–",
         f"{figure(value or 0)} {key.symbol}",
