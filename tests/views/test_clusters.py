@@ -15,8 +15,9 @@ from iobands.snapshot import public
 from iobands.source.demo import write_demo
 from iobands.views.dashboard.overview import Cluster, about_cluster, clusters_page
 from iobands.views.dashboard.series import series_id
+from iobands.views.dashboard.write import write_clusters, write_dashboard
 from tests.factory import NOW, case, daily, write_perflog, write_report
-from tests.views.sites import look
+from tests.views.sites import dropped, look
 
 
 def rows_of(page: str) -> list[list[str]]:
@@ -101,3 +102,14 @@ def test_what_is_acknowledged_needs_no_attention(
         NOW,
     )
     assert f"<h1>{headline}</h1>" in page
+
+
+def test_nothing_of_a_single_site_that_was_there_is_left(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily(dropped(0.6), job_nodelist="node-of-kim"))
+    site, page = look(tmp_path), tmp_path / "page"
+    write_dashboard(site, page)
+    write_dashboard(site, page / "one")
+    assert [*page.glob("alerts/*")]
+    write_clusters(page, [about_cluster("one", "one/", site)] * 2, NOW)
+    assert not [each for name in ("alerts", "data") for each in (page / name).rglob("*")]
+    assert [*page.glob("one/alerts/*")]

@@ -104,9 +104,7 @@ def write_dashboard(
             with model.opened_below(directory, PurePath(name).parts[:-1], _ENTERED) as parent:
                 replaced += model.replace_file(path, content, mode=_READABLE, directory=parent)
             made.add(path)
-        for name in _OURS:
-            with model.opened_below(directory, [name], _ENTERED) as below:
-                _remove_others(directory / name, below, made)
+        _remove_others(directory, made)
     return replaced
 
 
@@ -116,7 +114,7 @@ def write_clusters(
     """Write the page of several sites, whose dashboards are below `directory`; return the page.
 
     `past` means that they are shown as they were at an earlier time, so the page's age does not
-    count.
+    count. What is left of the dashboard of a single site in `directory` itself is removed.
 
     Raises:
         OSError: the directory cannot be written, or is not a dashboard.
@@ -129,6 +127,7 @@ def write_clusters(
     with _alone(directory), model.opened_below(directory, (), _ENTERED) as parent:
         for name, content in contents.items():
             model.replace_file(directory / name, content, mode=_READABLE, directory=parent)
+        _remove_others(directory, set())  # of a single site that was here
     return directory / _PAGE
 
 
@@ -170,7 +169,15 @@ def _alone(directory: Path) -> Iterator[None]:
         yield
 
 
-def _remove_others(path: Path, data: int, made: set[Path]) -> None:
+def _remove_others(directory: Path, made: set[Path]) -> None:
+    """Remove our files below the directories that have them, unless they are in `made`."""
+    for name in _OURS:
+        if (directory / name).is_dir():
+            with model.opened_below(directory, [name], _ENTERED) as below:
+                _remove_below(directory / name, below, made)
+
+
+def _remove_below(path: Path, data: int, made: set[Path]) -> None:
     """Remove our files that are not in `made`; `data` is open at `path`."""
     for where, _, names, parent in os.fwalk(dir_fd=data, topdown=False):
         for name in names:
