@@ -61,6 +61,10 @@ def test_explore_draws_a_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "image/png" in kinds(outputs[-1])
 
 
+def test_explore_needs_no_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("explore.ipynb", tmp_path, monkeypatch)[-1] == []
+
+
 def test_archer2_draws_own_runs_over_the_published_bands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
