@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import matplotlib as mpl
+
 from iobands.bands import Epoch
 from iobands.bands.file import write_epoch
 from iobands.model import slug
@@ -29,6 +31,13 @@ def test_a_series_and_a_shared_alert(tmp_path: Path) -> None:
     assert "a fpp write_bw: degraded" in both
     assert "a ssf write_bw: degraded" in both
     assert f"Alert {alert.number} a writes: degraded" in both
+
+
+def test_a_matplotlibrc_changes_neither_times_nor_text(tmp_path: Path) -> None:
+    found = site(tmp_path, "a fpp", factors={})
+    plain = evidence(found, found.series[0])
+    with mpl.rc_context({"timezone": "Pacific/Auckland", "text.usetex": True}):
+        assert evidence(found, found.series[0]) == plain
 
 
 def test_the_label_of_a_late_change_is_left_of_its_line(tmp_path: Path) -> None:

@@ -158,9 +158,9 @@ def _draw_values(axes: Axes, series: Series, now: datetime) -> None:
         ylabel=f"{series.key.variable} in {series.key.symbol}",
     )
     _draw_changes(axes, evidence.changes if evidence else (), last)
-    locator = AutoDateLocator(minticks=3, maxticks=9)
+    locator = AutoDateLocator("UTC", minticks=3, maxticks=9)
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, "UTC"))
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.7, zorder=0)
     _title(axes, series.label, series.status.state.value)
 
