@@ -21,8 +21,9 @@ from benchmarks.alarms.worlds import (
     spread_doubled,
     with_outliers,
 )
+from iobands.judge.detect.baseline import WATCH
 from iobands.judge.detect.detector import follow
-from iobands.judge.detect.prior import WATCH, Budget, Measured, Month, Prior, priors_of
+from iobands.judge.detect.prior import Budget, Measured, Month, Prior, priors_of
 from iobands.snapshot import DOWN, UP
 
 
