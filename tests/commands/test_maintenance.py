@@ -236,7 +236,9 @@ def test_of_two_file_systems_only_the_slower_one_is_said_to_have_changed(
 ) -> None:
     root, random, rows = site(tmp_path, now), np.random.default_rng(6), []
     for ago in range(DAYS, -1, -1):
-        for name, pattern in product(("a", "b"), ("fpp", "ssf")):
+        for name, pattern in product(("a", "b"), ("fpp", "ssf", "serial")):
+            if (name, pattern) == ("a", "serial") or (pattern == "serial" and ago > 11):
+                continue
             level = 1.0 if ago < 8.5 and name == "a" else 2.0
             value = level * np.exp(0.03 * random.standard_normal())
             when = utc(now - timedelta(days=ago, minutes=10))
@@ -250,6 +252,7 @@ def test_of_two_file_systems_only_the_slower_one_is_said_to_have_changed(
     assert "\nChanged: a slower (−50 %, −5" in said
     assert "everything" not in said
     assert "iobands epoch" not in said
+    assert "\n- runs on too few days before it: b serial write\\_bw\n" in said
     (command,) = [each for each in said.splitlines() if each.startswith("iobands rebaseline")]
     assert command.startswith("iobands rebaseline a --all --since ")
     done = call(*shlex.split(command)[1:], "--site", str(root), "--dry-run")

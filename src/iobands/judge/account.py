@@ -194,7 +194,7 @@ def _upcoming(judged: JudgedSite, places: Sequence[str]) -> list[_Side]:
 def _sides(
     judged: JudgedSite, held: Held, *, both: bool = True
 ) -> tuple[list[_Side], list[tuple[str, str]]]:
-    """Return the series with runs on both sides, and why others have none."""
+    """Return the series with enough runs to compare, and why others have too few."""
     sides, left = [], []
     for each in judged.judged.values():
         series, history = each.series, each.series.history
@@ -216,6 +216,9 @@ def _sides(
             share=months[-1].prior.new if months else Unit.share,
             margin=_OF_A_SERIES,
         )
+        if unit.usual is None:
+            left.append((series.label, "runs on too few days before it"))
+            continue
         sides.append(_Side(series, unit, history.sessions[places], places))
     return sides, left
 
