@@ -67,6 +67,16 @@ def test_what_an_import_does_not_know_is_left_out(tmp_path: Path) -> None:
     assert "- Stripe count: all targets\n- MPI transport" in said
 
 
+def test_what_differs_between_file_systems_is_said_of_each(tmp_path: Path) -> None:
+    other = {**LUSTRE, "file_system": "m", "stripe_size": 4 * 2**20, "hints_in_effect": "cb=2"}
+    write_perflog(tmp_path / "perflogs", [*daily(VALUES, **LUSTRE), *daily(VALUES, **other)])
+    found = published(look(tmp_path).series, SETTINGS, [])
+    said = written(rates_section("here", found, NOW), DocumentFormat.MARKDOWN)
+    assert "\n- Stripe size: 1 MiB on disk, 4 MiB on m\n" in said
+    assert "\n- MPI-IO hints: none on disk, cb=2 on m\n" in said
+    assert "\nMeasured with: benchio 1.0, interface" in said
+
+
 def test_each_epoch_of_the_runs_is_named(tmp_path: Path) -> None:
     rows = [*daily(VALUES, last=15, **LUSTRE), *daily(VALUES, **{**LUSTRE, "file_system": "m"})]
     write_perflog(tmp_path / "perflogs", rows)

@@ -304,18 +304,21 @@ def published(
     found = []
     for settings, members in groups.items():
         name = " ".join([str(members[0].key.pattern), *words[one_of[settings]]])
-        newest = max(members, key=lambda each: each.history.last)
+        newest: dict[str, History] = {}
         by_row: defaultdict[tuple[str, str], list[Series]] = defaultdict(list)
         places: defaultdict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
         for each in members:
             fields = each.history.newest
+            where = _known(each.key.file_system)
             by_row[_known(fields.get("medium")), each.key.variable].append(each)
             lines = tuple(commands(site_file, each.key, fields))
-            places[lines][_known(each.key.file_system)] = None
+            places[lines][where] = None
+            histories = newest.get(where, each.history), each.history
+            newest[where] = max(histories, key=lambda each: each.last)
         lines_of = {tuple(names): lines for lines, names in places.items() if lines}
         rates = tuple(_rates(name, each, holds) for each in by_row.values())
-        of_newest = (newest.key, newest.history.newest)
-        found.append(Recommended(*of_newest, lines_of, rates, is_asked))
+        samples = {where: each.newest for where, each in newest.items()}
+        found.append(Recommended(members[0].key, samples, lines_of, rates, is_asked))
     return sorted(found, key=lambda each: str(each.key.pattern))
 
 

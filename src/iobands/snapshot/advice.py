@@ -178,12 +178,13 @@ class Rates:
 class Recommended:
     """Settings of a pattern, the commands that set them, and the conditions of the measurement.
 
-    `newest` has the fields of the newest sample. `commands` are by file systems. `is_asked` means
-    that the site file recommends the settings; otherwise they are the best measured.
+    `newest` has the fields of the newest sample of each file system. `commands` are by file
+    systems. `is_asked` means that the site file recommends the settings; otherwise they are the
+    best measured.
     """
 
     key: SeriesKey
-    newest: Mapping[str, Any]
+    newest: Mapping[str, Mapping[str, Any]]
     commands: Mapping[tuple[str, ...], tuple[str, ...]]
     rates: tuple[Rates, ...]
     is_asked: bool

@@ -150,8 +150,17 @@ def _row(rates: Rates) -> tuple[str, ...]:
     )
 
 
+def _of_each(said: Mapping[str, str]) -> str:
+    """Return what is said of each file system; once if it is the same of all."""
+    alike: dict[str, list[str]] = {}
+    for where, text in said.items():
+        alike.setdefault(text.strip(), []).append(where)
+    return ", ".join(f"{t} on {listed(n)}" if len(alike) > 1 else t for t, n in alike.items() if t)
+
+
 def _settings_section(each: Recommended, at: str = "") -> Iterator[Block]:
-    key, newest, effect = each.key, each.newest, snapshot.in_effect(each.newest)
+    key, newest = each.key, each.newest
+    effects = {where: snapshot.in_effect(fields) for where, fields in newest.items()}
     yield Heading(f"{_name_of(each)}{at}", 3)
     media: dict[str, list[str]] = {}
     for rates in each.rates:
@@ -162,13 +171,14 @@ def _settings_section(each: Recommended, at: str = "") -> Iterator[Block]:
         count = key.stripe_count_asked
         is_all = count == snapshot.ALL_TARGETS
         lines.append(f"Stripe count: {'all targets' if is_all else f'{count:g}'}")
-    if effect.stripe_size:
-        lines.append(f"Stripe size: {effect.stripe_size / _MIB:g} MiB")
+    sizes = {w: f"{of.stripe_size / _MIB:g} MiB" for w, of in effects.items() if of.stripe_size}
+    if sizes:
+        lines.append(f"Stripe size: {_of_each(sizes)}")
     if key.transport:
         caveat = "" if key.transport == "default" else f" ({_CAVEAT})"
         lines.append(f"MPI transport: {key.transport}{caveat}")
-    hints = effect.hints.replace(",", ", ") if effect.hints else "none"
-    yield Bullets((*lines, f"MPI-IO hints: {hints}"))
+    hints = {w: of.hints.replace(",", ", ") if of.hints else "none" for w, of in effects.items()}
+    yield Bullets((*lines, f"MPI-IO hints: {_of_each(hints)}"))
     for names, commands in each.commands.items():
         if len(each.commands) > 1:
             yield Paragraph(f"On {listed(names)}:")
@@ -176,22 +186,19 @@ def _settings_section(each: Recommended, at: str = "") -> Iterator[Block]:
     if not each.is_asked:
         yield Paragraph("The site recommends no settings; these are the best measured.")
     words = [
-        f"{key.tool} {newest.get('tool_version') or ''}".strip(),
+        _of_each({w: f"{key.tool} {of.get('tool_version') or ''}" for w, of in newest.items()}),
         f"interface {key.interface}" if key.interface else "",
         _scale(key),
         f"{figure(key.gib)} GiB" if key.gib else "",
         f"environment {key.environ}" if key.environ else "",
-        _FSYNC.get(newest.get("fsync"), ""),
+        _of_each({w: _FSYNC.get(of.get("fsync"), "") for w, of in newest.items()}),
     ]
-    caches: dict[str, list[str]] = {}
+    caches: dict[str, str] = {}
     for rates in each.rates:
         if rates.variable.startswith("read"):
-            for name, cache in zip(rates.file_systems, rates.caches, strict=False):
-                caches.setdefault(cache, []).append(name)
+            caches |= zip(rates.file_systems, rates.caches, strict=False)
     if caches:
-        where = [f"{cache} on {listed(names)}" for cache, names in caches.items()]
-        said = ", ".join(where if len(where) > 1 else caches)
-        words.append(f"page cache before reads: {said}")
+        words.append(f"page cache before reads: {_of_each(caches)}")
     yield Paragraph(f"Measured with: {', '.join(filter(None, words))}.")
 
 
