@@ -100,11 +100,14 @@ def report_to(
     The site files are in `systems`.
     """
     site = judged.snapshot
-    paths = {
-        (system, name): path
-        for system in site.systems
-        for name, path in cli.site_files(systems)(system).paths.items()
-    }
+    paths: dict[tuple[str, str], str] = {}
+    for system in site.systems:
+        try:
+            own = cli.site_files(systems)(system).paths
+        except model.FileError as error:  # which costs its file systems their paths, and no more
+            cli.note(str(error))
+            continue
+        paths |= {(system, name): path for name, path in own.items()}
     users: list[Block] = []
     if public:
         site = public_part(site)
