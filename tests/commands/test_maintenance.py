@@ -168,16 +168,25 @@ def test_a_forgotten_end_is_an_alert_and_silences_nothing(tmp_path: Path, now: d
     assert datetime.fromisoformat(windows["here"][0]["end"]) == begin + timedelta(hours=14)
 
 
-def test_a_time_is_the_end_of_the_newest_and_of_no_older_one(tmp_path: Path, now: datetime) -> None:
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_time_is_the_end_of_the_newest_and_of_no_older_one(
+    is_open: bool, tmp_path: Path, now: datetime
+) -> None:
     root = site(tmp_path, now)
     old, new, end = now - timedelta(days=3), now - timedelta(hours=5), now - timedelta(hours=1)
     assert at(root, "begin", "--reason", "OSTs", "--since", utc(old))[0] == 0
-    assert at(root, "begin", "--reason", "net", "--since", utc(new))[0] == 0
+    until = () if is_open else ("--until", utc(now - timedelta(hours=3)))
+    assert at(root, "begin", "--reason", "net", "--since", utc(new), *until)[0] == 0
     status, said = at(root, "end", "--at", utc(end))
     assert (status, "had ended by itself Maintenance of" in " ".join(said.split())) == (0, True)
     windows = json.loads(call("status", "--site", str(root), "--format", "json")[1])["maintenance"]
     ends = [datetime.fromisoformat(each["end"]) for each in windows["here"]]
     assert ends == [old + timedelta(hours=12), end]
+    # an older one can be corrected later
+    assert at(root, "end", "--at", utc(old + timedelta(hours=13)))[0] == 0
+    windows = json.loads(call("status", "--site", str(root), "--format", "json")[1])["maintenance"]
+    ends = [datetime.fromisoformat(each["end"]) for each in windows["here"]]
+    assert ends == [old + timedelta(hours=13), end]
 
 
 def test_a_snapshot_directory_is_no_system(tmp_path: Path, now: datetime) -> None:

@@ -131,27 +131,33 @@ def end_maintenance(
 ) -> None:
     """End the open maintenance: samples are judged again from now on.
 
-    One that ended by itself is ended too, and counts until then; --at corrects when the newest one
-    ended. With --measure the checks run several times in a row, as they did before.
+    One that ended by itself is ended too, and counts until then; if none is open, --at corrects the
+    end of the newest one that began before TIME. With --measure the checks run several times in a
+    row, as they did before.
     """
     name, now = _system(options, measure), datetime.now(timezone.utc)
-    logged = _logged(options, name)
+    when = cli.time_of(at, "--at") if at else now
+    if when > now:
+        raise cli.failure(f"--at {at}: in the future")
+
+    def order(each: BegunMaintenance) -> tuple[bool, bool, datetime]:
+        return each.is_open(now), each.window.begin < when, each.window.begin
+
+    logged = sorted(_logged(options, name), key=order)  # --at is about the last one
     found = [each for each in logged if each.is_open(now) or each.is_forgotten(now)]
-    found = found or (logged[-1:] if at else [])
+    if at and logged and logged[-1] not in found:
+        found.append(logged[-1])
     if not found:
         newest = ""
         if logged:
             ended = f"{time_text(logged[-1].window.end)} UTC"
             newest = f"; the newest ended at {ended}; if that is wrong, correct it with --at TIME"
         raise cli.failure(f"no maintenance of {name} is open{newest}")
-    when = cli.time_of(at, "--at") if at else now
-    if when > now:
-        raise cli.failure(f"--at {at}: in the future")
     actions = []
     for each in found:
-        # an older one, whose end somebody forgot, ended by itself long before --at
-        is_newest, start = each is found[-1], each.window.begin
-        last = when if at and is_newest else min(now, each.window.end)
+        # another one, whose end somebody forgot, ended by itself
+        is_last, start = each is found[-1], each.window.begin
+        last = when if at and is_last else min(now, each.window.end)
         if last <= start:
             remedy = "give a later --at" if at else "set the clock, or give --at"
             raise cli.failure(
@@ -164,8 +170,8 @@ def end_maintenance(
         actions.append(Action(END, now, who, action.reason, (), until=last, of=action.when))
         said = f"Maintenance of {name} from {time_text(start)} to {time_text(last)} UTC"
         late = ""
-        if each.is_forgotten(now) and not (at and is_newest):
-            late = f"; it had ended by itself{': --at corrects this' * is_newest}"
+        if each.is_forgotten(now) and not (at and is_last):
+            late = f"; it had ended by itself{': --at corrects this' * is_last}"
         cli.say(f"{said}: {action.reason}{late}")
     cli.say(f"Logged in {append(options.config_of('alerts'), name, actions)}; commit this file.")
     if measure:
