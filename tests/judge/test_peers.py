@@ -717,3 +717,18 @@ def test_how_long_chance_keeps_a_target_busy_is_learned(lasting, hours):
     )
     chance = np.exp(-4 / hours)
     assert slow.score - before.score == pytest.approx(-np.log(chance), abs=0.3)
+
+
+def test_a_target_that_is_slow_now_and_then_has_been_slow_since_it_was_named():
+    values = np.random.default_rng(2).normal(0, 0.04, (150, 8))
+    values[60:66, 3] -= 0.5
+    values[68::3, 3] -= 0.5  # one day of three: its alert neither ends nor gets surer
+    values -= np.median(values, axis=1)[:, None]
+    times = np.datetime64("2026-01-01", "ns") + np.arange(150) * np.timedelta64(1, "D")
+    speeds_of = Speeds(
+        tuple("01234567"), times, values, np.isfinite(values), np.zeros(150, dtype=bool)
+    )
+    peer = compare_peers(speeds_of, np.full(150, 9.0))[3]
+    ((raised, end),) = peer.alarms
+    assert end is None
+    assert raised - timedelta(days=5) < peer.since < raised

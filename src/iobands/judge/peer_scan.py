@@ -331,7 +331,8 @@ class _Scan:
         """Raise alarms, and end them. Sessions without a speed neither end nor keep one."""
         seen = self._shown[session]
         step = np.where(seen | ~self.is_slow, step, 0.0)
-        self._onsets = np.where((self._evidence == 0) & (step > 0), session, self._onsets)
+        begins = (self._evidence == 0) & (step > 0) & ~self.is_slow
+        self._onsets = np.where(begins, session, self._onsets)
         self._evidence = np.maximum(self._evidence + step, 0.0)
         alarms = ~self.is_slow & (self._evidence.max(0) >= threshold)
         self.is_slow |= alarms
