@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -242,7 +243,7 @@ def _system(options: cli.SiteOptions, measure: bool) -> str:
 
 def _say_how_to_report(options: cli.SiteOptions, begin: datetime) -> None:
     # one of another system may have begun in the same minute
-    system = f" --system {options.system}" if options.system else ""
+    system = f" --system {shlex.quote(options.system)}" if options.system else ""
     minute = f"{begin.astimezone(timezone.utc):%Y-%m-%dT%H:%M}"
     cli.say(f"What it changed: iobands maintenance report {minute}{system}")
 

@@ -141,7 +141,7 @@ def _rows(of: BeforeAfter, every: bool) -> Iterator[Block]:
     if (hidden := len(of.groups) + len(of.series) - len(shown)) > 0:
         found = Counter(each.outcome.value for each in of.series)
         counts = ", ".join(f"{number} {name}" for name, number in found.items())
-        command = f"iobands maintenance report {of.name} --system {of.system} --all"
+        command = f"iobands maintenance report {of.name} --system {shlex.quote(of.system)} --all"
         yield Paragraph(f"{hidden} more rows: {command}. All series: {counts}.")
 
 
@@ -187,7 +187,7 @@ def _stories(of: BeforeAfter) -> Iterator[Block]:
 
 def _next(of: BeforeAfter) -> Iterator[Block]:
     claims, groups = _claims(of.series), _claims(_uniform(of))
-    system = f"--system {of.system}"  # others may have the same file systems
+    system = f"--system {shlex.quote(of.system)}"  # others may have the same file systems
     if of.epochs:
         yield Paragraph(f"Epochs that began with it: {writing.listed(of.epochs)}.")
     elif of.is_open:
