@@ -849,6 +849,19 @@ def test_old_months_are_forgotten_after_a_dry_run(store, site):
     assert store.systems() == []
 
 
+def test_a_file_at_which_polars_panics_is_rejected(site, monkeypatch):
+    def panic(*_given, **_options):
+        raise pl.exceptions.PanicException("assertion failed")
+
+    with directory() as url, open_store(url, new=True) as store:
+        push(store)
+        monkeypatch.setattr(pl, "read_parquet", panic)
+        rows, rejected = store.samples("here")
+        assert len(rows) == 0
+        assert all("not a file of samples: assertion failed" in str(each) for each in rejected)
+        assert store.forget("here", NOW, dry_run=True) == 0
+
+
 def test_a_file_is_no_store(tmp_path):
     (tmp_path / "file").touch()
     said = r"file: a file; the store must be a directory$"

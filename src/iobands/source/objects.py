@@ -60,6 +60,8 @@ _MONTH: Final = re.compile(
 )
 #: Where a library looks for credentials last: at a machine in a cloud.
 _ASKS: Final = re.compile("/latest/api/token|/computeMetadata/|/metadata/identity/")
+#: What a file that is not Parquet raises; a panic is no `Exception`, and would end a page of sites.
+_NOT_PARQUET: Final = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _T = TypeVar("_T")
 
 
@@ -259,14 +261,14 @@ class ObjectStore:
             raise _Damaged("does not match its name: it was edited or cut off")
         try:
             return typed(pl.read_parquet(content))
-        except pl.exceptions.PolarsError as error:
+        except _NOT_PARQUET as error:
             raise _Damaged(f"not a file of samples: {error}".splitlines()[0]) from None
 
     def _height(self, path: str) -> int:
         """Return how many rows a file has, 0 if it is damaged."""
         try:
             return pl.read_parquet(self._get(path), columns=[TIME]).height
-        except pl.exceptions.PolarsError:
+        except _NOT_PARQUET:
             return 0
 
     def _list(self, prefix: str) -> dict[str, str]:
