@@ -90,6 +90,21 @@ def test_one_bad_day_of_several_sessions_is_no_incident(marks: str, raised: list
     assert days == [place // 4 for place in raised]
 
 
+def test_later_runs_move_no_incident_of_a_site_that_measures_each_hour() -> None:
+    hours = np.arange(24 * 12)
+    times = FIRST + hours * np.timedelta64(1, "h")
+    low = (hours > 24 * 4) & (hours < 24 * 6)
+
+    def known(upto: int) -> tuple[Incident, ...]:
+        one = TransientRuns(times[:upto], np.where(low, 0.4, 1.0)[:upto], low[:upto])
+        return incidents_of(dict.fromkeys(KEYS, one), moment(times[upto - 1]))
+
+    (last,) = known(len(hours))
+    assert last.closed
+    over = int(np.flatnonzero(times > np.datetime64(last.closed.replace(tzinfo=None)))[0])
+    assert all(known(upto) == (last,) for upto in range(over, len(hours)))
+
+
 def test_what_an_incident_says() -> None:
     found = runs("-xx-----", "-xx-----", "--------")
     found[KEYS[1]].ratios[1:3] = 0.2, 0.3

@@ -160,13 +160,20 @@ def session_codes(column: pl.Series) -> NDArray[np.int64]:
     return column.to_physical().cast(pl.Int64).fill_null(UNNAMED).to_numpy()
 
 
+# The hour with the fewest runs has at most this share of those of a usual one, or none is quiet.
+_QUIET: Final = 0.25
+
+
 def days_of(times: Times) -> NDArray[np.int_]:
     """Return the day of each of `times`, in UTC and of any order, as whole numbers.
 
-    It begins at the hour with the fewest runs, so that no night of runs is cut in two.
+    It begins at the hour with the fewest runs, so that no night of runs is cut in two. Where runs
+    are made around the clock, later ones would make another hour of it, and it begins at midnight.
     """
     hours = times.astype("datetime64[h]").astype(np.int64)
-    return (hours - np.argmin(np.bincount(hours % 24, minlength=24))) // 24
+    runs = np.bincount(hours % 24, minlength=24)
+    is_quiet = runs.min() <= _QUIET * runs.mean()
+    return (hours - (runs.argmin() if is_quiet else 0)) // 24
 
 
 def sessions_of(
