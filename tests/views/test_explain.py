@@ -377,8 +377,12 @@ def test_a_public_page_names_no_node_as_a_cause(tmp_path: Path) -> None:
         cause = Cause(kind, "a few words", NOW, 20.0)
         event = AlertEvent(NOW, 1, CAUSED, cause=cause)
         known = replace(alert, cause=cause, candidates=(cause,), events=(event,))
-        shown = to_json(public(replace(found, alerts=(known,))))
-        assert ("a few words" in shown) == is_shown
+        shown = public(replace(found, alerts=(known,)))
+        assert ("a few words" in to_json(shown)) == is_shown
+        said = explanation(shown, shown.alerts[0])
+        assert ("cause: a few words" in said) == ("Cause: a few words" in said) == is_shown
+        assert "unknown" not in said
+        assert "not certain" not in said
 
 
 def test_a_trend_has_a_line_at_the_onset(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield f"Cause: {cause}"
     elif alert.peer:
         yield f"Cause: {alert.subject} {'is' if is_open and alert.peer.is_slow else 'was'} slow"
-    elif alert.number is not None and alert.has_level:
+    elif alert.number is not None and alert.has_level and not site.is_public:  # or it is private
         yield "Cause: unknown"
     if alert.reason:
         yield f"Why: {alert.reason}"
@@ -249,6 +249,8 @@ def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
         if each.kind in (snapshot.OPENED, snapshot.RENAMED):
             day = each.when.date()
             named[day] = replace(named.get(day, each), subject=each.subject)
+        elif each.kind == snapshot.CAUSED and not each.cause and site.is_public:
+            continue  # it may be private
         elif each.kind != snapshot.GREW:
             texts.append((each.when, _event(each, site)))
         else:
