@@ -42,7 +42,7 @@ def accept(
     results: Annotated[
         Path | None,
         "DIR",
-        "The directory of the results. [default: acceptances/FILE in the site's]",
+        "The directory of the results. [default: acceptances/FILE in the site's directory]",
     ] = None,
     root: cli.RootOption = None,
     limit: Annotated[str, "TIME", "Begin no run after this time, such as 90m or 4h."] = "12h",

@@ -112,7 +112,11 @@ def retire(options: ActionOptions, series: cli.SeriesArgument) -> None:
 def discard(
     options: ActionOptions,
     series: cli.SeriesArgument,
-    at: Annotated[str | None, "TIME", "Day, minute or second. [default: the newest sample]"] = None,
+    at: Annotated[
+        str | None,
+        "TIME",
+        "A day (UTC), or a minute or second with its offset. [default: the newest sample]",
+    ] = None,
 ) -> None:
     """Discard samples of a series, such as those with a wrong time or from a manual test.
 

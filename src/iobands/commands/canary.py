@@ -41,7 +41,9 @@ _BESIDE = 4.0  # seconds for what is beside the program, and to end one that han
 
 def canary(
     root: cli.RootOption = None,
-    system: cli.AsSystemOption = None,
+    system: Annotated[
+        str | None, "NAME", "The system. [default: the only one with a benchio]"
+    ] = None,
     partition: Annotated[
         str | None, "NAME", "Where it runs. [default: the first with a benchio]"
     ] = None,
