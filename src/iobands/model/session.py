@@ -73,10 +73,6 @@ class Leftover:
     is_closed: bool = False
 
 
-#: A due time further ahead than the longest interval was written by a clock that was wrong.
-_FARTHEST: Final = timedelta(days=8)
-
-
 @dataclass(frozen=True)
 class Ask:
     """A check of one partition and environment that is measured again, for a `purpose`.
@@ -118,9 +114,7 @@ class Ask:
 
     def is_due(self, now: datetime) -> bool:
         """Whether it is time to measure it."""
-        if self.due is None or (self.until is not None and self.until <= now):
-            return False
-        return self.due <= now or self.due - now > _FARTHEST
+        return self.due is not None and self.due <= now and (not self.until or self.until > now)
 
 
 #: Exit statuses of a monitoring plug-in.
