@@ -234,3 +234,10 @@ def test_a_limit_that_is_no_duration_is_named(said: object) -> None:
     site = SimpleNamespace(partitions={"local": {"suspects": {"every": said}}})
     with pytest.raises(FileError, match=r"config/systems/here\.py: suspects of local: "):
         limits_of(lambda _system: site, "here:local")
+
+
+def test_a_limit_beyond_all_dates_is_not_due() -> None:
+    site = SimpleNamespace(partitions={"local": {"suspects": {"every": "9999999d"}}})
+    found = due([], limits_of(lambda _system: site, "here:local"))
+    assert found is not None
+    assert found > hours(24 * 365)

@@ -25,6 +25,7 @@ PLAN_NAME: Final = "plan.json"
 _SCHEMA: Final = 2
 _MOST_HOURS: Final = 1e9
 _DAY: Final = timedelta(days=1)
+_LONGEST: Final = 87_600.0  # hours: after more than these ten years there may be no date
 #: How far a time may be ahead before the clock counts as set back.
 _CLOCK_OFF: Final = timedelta(minutes=15)
 #: Parts of `config/` whose change may change what is asked.
@@ -90,7 +91,10 @@ def limits_of(read_site_file: ReadSiteFile, place: str) -> Limits:
     named = {"repeat" if key == "repeat_after" else key: value for key, value in said.items()}
     known = {each.name: named[each.name] for each in fields(Limits) if each.name in named}
     try:
-        hours = {name: seconds_of(known[name]) / 3600 for name in {"every", "repeat"} & {*known}}
+        hours = {
+            name: min(seconds_of(known[name]) / 3600, _LONGEST)
+            for name in {"every", "repeat"} & {*known}
+        }
     except (ValueError, TypeError) as error:
         raise FileError(f"config/systems/{system}.py: suspects of {name}: {error}") from error
     return Limits(**{**known, **hours})
