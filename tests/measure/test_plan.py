@@ -165,22 +165,37 @@ def said(directory: Path) -> dict:
         ("measured", None),
         ("series", [1]),
         ("series", None),
-        ("check", "two\nlines"),
         ("check", None),
         ("node_hours", "NaN"),
         ("node_hours", float("nan")),
         ("node_hours", -1),
         ("node_hours", 10**400),
-        ("target", "two\nlines"),
         ("node", None),
-        ("other", 1),
     ],
 )
 def test_a_hostile_plan_calls_for_another(tmp_path: Path, field: str, value: object) -> None:
     plan = said(tmp_path)
     plan["asks"][0][field] = value
     (tmp_path / PLAN_NAME).write_text(json.dumps(plan))
-    assert read_plan(tmp_path).calls(tmp_path, NOW)
+    found = read_plan(tmp_path)
+    assert (found.calls(tmp_path, NOW), found.asks, found.asked) == (True, (), ())
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "read"),
+    [
+        ("check", "two\nlines", {"check": "two lines"}),
+        ("target", "two\nlines", {"target": "two lines"}),
+        ("other", 1, {}),
+    ],
+)
+def test_what_is_odd_in_a_plan_is_read(
+    tmp_path: Path, field: str, value: object, read: dict[str, str]
+) -> None:
+    plan = said(tmp_path)
+    plan["asks"][0][field] = value
+    (tmp_path / PLAN_NAME).write_text(json.dumps(plan))
+    assert read_plan(tmp_path).asks == (replace(ASK, due=NOW, **read),)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +207,8 @@ def test_a_hostile_account_calls_for_another_plan(
     plan = said(tmp_path)
     plan["asked"][0][field] = value
     (tmp_path / PLAN_NAME).write_text(json.dumps(plan))
-    assert read_plan(tmp_path).calls(tmp_path, NOW)
+    found = read_plan(tmp_path)
+    assert (found.calls(tmp_path, NOW), found.asks, found.asked) == (True, (), ())
 
 
 @pytest.mark.parametrize(
