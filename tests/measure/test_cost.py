@@ -99,9 +99,6 @@ def test_a_damaged_reservation_is_none(tmp_path: Path, spent: str) -> None:
     (tmp_path / BUDGET_NAME).write_text(
         f'{{"day": "2026-11-22", "spent": {{"here:cpu": {spent}}}}}'
     )
-    assert (
-        reserve(
-            tmp_path, [cost("daily", 1)], {"here:cpu": {"written_tib": 1, "node_hours": 1}}, TODAY
-        )
-        == []
-    )
+    daily, budgets = cost("daily", 1), {"here:cpu": {"node_hours": 1}}
+    assert reserve(tmp_path, [daily], budgets, TODAY) == []
+    assert reserve(tmp_path, [daily], budgets, TODAY) == [daily]
