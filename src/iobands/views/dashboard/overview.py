@@ -19,8 +19,6 @@ from iobands.views.dashboard.series import heat_map, job_id, peer_map, picked, s
 from iobands.views.maintenance import in_short, page_about, title_of_maintenance
 from iobands.views.writing import counts, percent, sparkline, state_text, time_text
 
-#: The version of the form of the data.
-_SCHEMA: Final = 1
 _LATELY: Final = 30
 _RECENT: Final = 20
 _MOST_REJECTED: Final = 100
@@ -43,7 +41,6 @@ def overview(
     last = site.last_session
     pages = {each.identity: page_of(each) for each in with_pages(site)}
     found = {
-        "schema": _SCHEMA,
         "version": snapshot.__version__,
         "made": site.now,
         "past": past,
@@ -177,7 +174,7 @@ def _series(series: Series, site: Snapshot) -> dict[str, object]:
         "fields": {name: snapshot.value_of(key, name) for name in fields},
         **picked(key, "variable"),
         "unit": key.symbol,
-        **picked(status, "state", "verdict", "runs", "when"),
+        **picked(status, "state", "verdict", "when"),
         "effect": series.in_effect.brief(),
         "says": state_text(status, quiet),
         "quiet": quiet,
@@ -199,7 +196,6 @@ _FOR_USERS: Final = {
     snapshot.CRITICAL: "slower than usual",
     snapshot.UNKNOWN: "not known",
 }
-_CLASSES: Final = ("ok", "warning", "critical", "unknown")  # of a page's style, by exit status
 
 
 class Rate(NamedTuple):
@@ -243,7 +239,7 @@ class Cluster:
     @property
     def style(self) -> str:
         """The class of its state in the page's style."""
-        return "calibrating" if self.young else _CLASSES[self.exit_status]
+        return "calibrating" if self.young else writing.WORDS[self.exit_status].lower()
 
     @property
     def needs_attention(self) -> bool:

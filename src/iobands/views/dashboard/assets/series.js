@@ -44,9 +44,9 @@
 
   function sentence({ times, values }, unit) {
     if (!values.length) return "No run in view.";
-    const [low, middle, high] = iobands.quartiles(values).map(figure);
+    const [least, low, middle, high, most] = iobands.quantiles(values, [0, 0.25, 0.5, 0.75, 1]).map(figure);
     return `In view: ${plural(values.length, "run")} from ${iobands.day(times[0])} to ${iobands.day(times.at(-1))}; median ${middle} `
-      + `${unit}, half from ${low} to ${high}, all from ${figure(Math.min(...values))} to ${figure(Math.max(...values))}.`;
+      + `${unit}, half from ${low} to ${high}, all from ${least} to ${most}.`;
   }
 
   // On the axis of the chart, from 0 to `top`.
@@ -149,8 +149,7 @@
     const compared = iobands.neighbours(series);
     const oneDay = 86400;
     const month = 30 * oneDay;
-    const day = (seconds) => iobands.isoDay(seconds);
-    const span = (from, to) => `${series.id}@${day(from)}..${day(to)}`;
+    const span = (from, to) => `${series.id}@${iobands.isoDay(from)}..${iobands.isoDay(to)}`;
     const last = series.when;
     return element("p", {},
       others.length ? ["From the same jobs: ", others.flatMap((each, place) => [place ? ", " : "", iobands.link(each.id, each.variable)]), ". "] : "",

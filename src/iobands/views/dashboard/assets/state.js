@@ -37,7 +37,7 @@
       ...(site.made_up ? [element("p", { class: "banner" },
         element("strong", {}, "A made-up site. "), "Nothing on these pages was measured.")] : []),
       element("p", { class: "summary" }, iobands.tag(word, nameOf(word)), " ", text),
-      element("p", { class: "note" }, site.public || site.counts.endsWith(text) ? "" : `${site.counts}; `, site.newest === null ? "" : `newest run ${iobands.duration(Math.max(0, now - site.newest))} ago; `,
+      element("p", { class: "note" }, site.public || site.counts.endsWith(text) ? "" : `${site.counts}; `, site.newest === null ? "" : `newest run ${iobands.duration(now - site.newest)} ago; `,
         `${session}${iobands.minute(site.made)} UTC, ${when}; all times are UTC`),
     );
   };

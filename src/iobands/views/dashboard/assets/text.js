@@ -32,7 +32,6 @@ iobands.element = function element(name, attributes = {}, ...children) {
       element("span", { "aria-hidden": "true" }, `${iobands.marks[word] ?? "●"} `), text);
 
   iobands.figure = (value) => {
-    if (value === null || value === undefined) return "–";
     if (Math.abs(value) >= 100 && Math.abs(value) < 1e4) return value.toFixed(0);
     return String(Number(value.toPrecision(3)));
   };
@@ -48,7 +47,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
   iobands.nameOf = (column) => NAMES[column] ?? column.replace(/_percent$/, " in %").replaceAll("_", " ");
 
   iobands.plural = (count, noun) =>
-    `${count} ${count === 1 || noun.endsWith("s") ? noun : `${noun}s`.replace(/([^aeiou])ys$/, "$1ies")}`;
+    `${count} ${count === 1 || noun.endsWith("s") ? noun : `${noun}s`}`;
 
   const iso = (seconds) => new Date(1000 * seconds).toISOString();
   const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
