@@ -40,6 +40,7 @@ from tests.factory import (
     write_report,
     write_session,
 )
+from tests.judge.test_peers import with_targets
 from tests.sites import SiteFiles, slow
 from tests.views.sites import dropped, everything, healthy, look
 
@@ -588,6 +589,18 @@ def test_users_of_several_systems_read_which_one_it_is(tmp_path: Path) -> None:
     assert Bullets(("disk (one): /a", "disk (two): /b")) in blocks
     settings = [each.text for each in blocks if isinstance(each, Heading) and each.level == 3]
     assert settings == ["File per process (FPP) (one)", "File per process (FPP) (two)"]
+
+
+def test_targets_of_several_systems_name_theirs(tmp_path: Path) -> None:
+    rows = with_targets(8, targets=4)
+    for system in ("one", "two"):
+        of_it = [row.replace("|here|", f"|{system}|") for row in rows]
+        write_perflog(tmp_path / "perflogs", of_it, system=system)
+    places = overview(look(tmp_path), {}, past=False)["places"]
+    assert [each["name"] for each in places] == [
+        "OSTs of work system=one",
+        "OSTs of work system=two",
+    ]
 
 
 def test_a_public_path_is_a_mount_point() -> None:

@@ -77,7 +77,10 @@ def overview(
         "users": [[type(each).__name__, each._asdict()] for each in users],
         **heat_map(site),
         "enough": snapshot.ENOUGH_RUNS,
-        "places": [peer_map(each) for each in site.places],
+        "places": [
+            {**peer_map(each), "name": writing.at_system(each.name, each.system, site)}
+            for each in site.places
+        ],
         "file_systems": _file_systems(site, paths),
         "comparable": {name: list(follows) for name, follows in snapshot.COMPARABLE.items()},
         "series": [_series(each, site) for each in site.series],

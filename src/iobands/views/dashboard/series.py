@@ -180,7 +180,7 @@ def peer_map(place: Place) -> dict[str, object]:
                 cells[column] = min(share, share if cells[column] is None else cells[column])
     rows = sorted(with_worst(place), key=lambda each: WORST_FIRST.index(each[2].state))
     return {
-        **picked(place, "name", "noun"),
+        "noun": place.noun,
         "sessions": [snapshot.moment(time) for time in every[firsts]],
         "rows": [
             {
