@@ -68,6 +68,21 @@ def test_runs_of_one_evening_say_little_more_than_one():
     assert twenty < one
 
 
+@pytest.mark.parametrize("apart", [1.0, 6.0, 12.0])
+def test_where_runs_are_made_all_day_long_a_day_has_24_hours(apart):
+    hours = apart * np.arange(-30 * 24 // apart, 5 * 24 // apart)
+    is_after = hours >= 0
+    random = np.random.default_rng(1)
+    # what lasts for a day, and what is new in each run
+    lasting = random.standard_normal(35)[(hours // 24).astype(int)]
+    new = random.standard_normal(len(hours))
+    logs = 0.05 * (math.sqrt(0.6) * lasting + math.sqrt(0.4) * new) - 0.3 * is_after
+    unit = Unit(hours, logs, is_after)
+    assert [days for _, days in unit.counts] == [30, 5]
+    assert unit.usual.spread == pytest.approx(0.05, rel=0.2)  # of a run, not of its day's median
+    assert ruled(a=unit)["a"].outcome is ShiftVerdict.SLOWER
+
+
 def test_what_is_new_in_each_run_is_known_of_the_file_system():
     days = [replace(daily(healthy(40, seed=n), []), share=0.2) for n in range(4)]
     assert Usual.of(days[0]).new == pytest.approx(0.2)

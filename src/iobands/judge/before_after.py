@@ -90,8 +90,15 @@ class Unit:
 
 
 def _days(hours: Array) -> Array:
-    """Return the hour of the first run of each day: runs within 12 hours are of one."""
-    return hours[np.diff(hours, prepend=-np.inf) > DAY / 2]
+    """Return the hour of the first run of each day."""
+    return hours[_begins(hours)]
+
+
+def _begins(hours: Array) -> Flags:
+    """Return which runs begin a day: after 12 hours without a run, or 24 after the first."""
+    apart = np.diff(hours, prepend=-np.inf) > DAY / 2
+    first = hours[np.maximum.accumulate(np.where(apart, np.arange(len(hours)), 0))]
+    return np.asarray(apart | (np.diff((hours - first) // DAY, prepend=0.0) > 0))
 
 
 def _levels(hours: Array, logs: Array) -> tuple[Array, float, int]:
@@ -99,7 +106,7 @@ def _levels(hours: Array, logs: Array) -> tuple[Array, float, int]:
 
     Also the degrees of freedom of these squares.
     """
-    of_day = np.cumsum(np.diff(hours, prepend=-np.inf) > DAY / 2) - 1
+    of_day = np.cumsum(_begins(hours)) - 1
     ordered = logs[np.lexsort((logs, of_day))]
     counts = np.bincount(of_day)
     first = np.cumsum(counts) - counts
@@ -135,8 +142,10 @@ class Usual:
         level = float(np.median(days))
         residuals = days - level
         rough = max(1.4826 * float(np.median(np.abs(residuals))), _LEAST_SPREAD)
-        drawn = np.clip(residuals, -_CLIP * rough, _CLIP * rough)
-        spread = max(float(np.sqrt(np.mean(drawn**2))), _LEAST_SPREAD)
+        drawn = np.clip(logs - level, -_CLIP * rough, _CLIP * rough)
+        of_day = np.cumsum(_begins(hours)) - 1
+        each = np.bincount(of_day, drawn**2) / np.bincount(of_day)
+        spread = max(float(np.sqrt(np.mean(each))), _LEAST_SPREAD)
         own = correlation_of(np.exp(residuals))
         shared = (number * own + _ASSUMED_RUNS * correlation) / (number + _ASSUMED_RUNS)
         if unit.is_after.any():
