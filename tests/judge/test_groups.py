@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from iobands.judge.detect.detector import follow
 from iobands.judge.detect.prior import Month, Prior
@@ -225,3 +226,14 @@ def test_rank_correlation_is_the_mean_of_all_pairs() -> None:
     columns = np.array([[1.0, 0.2, 40.0], [2.0, 0.1, 30.0], [3.0, 0.4, 20.0], [9.0, 0.3, 10.0]])
     # by 1 - 6 * sum(d**2) / (n * (n**2 - 1)): 0.6, -1 and -0.6
     assert rank_correlation(columns) == pytest.approx(-1 / 3)
+
+
+def test_equal_values_share_a_rank_as_scipy_s_do() -> None:
+    random = np.random.default_rng(1)
+    values = np.round(random.normal(size=(60, 4)) + random.normal(size=(60, 1)))
+    expected = (stats.spearmanr(values).statistic.sum() - 4) / 12
+    assert rank_correlation(values) == pytest.approx(expected)
+    # steady series: nearly all of their values are equal, and they have nothing in common
+    steady = np.where(random.random((120, 6)) < 0.9, 1.0, random.random((120, 6)))
+    assert abs(rank_correlation(steady)) < 0.1
+    assert rank_correlation(np.ones((30, 3))) == 0

@@ -437,13 +437,20 @@ def _correlations(residuals: Array, sessions: Iterable[int]) -> Iterator[tuple[f
 def rank_correlation(values: Array) -> float:
     """Return the mean of Spearman's rank correlations of all pairs of columns.
 
-    All ranks have one variance, so that what their sums have beyond it is what the columns share.
+    Equal values share a rank, and a column of equal values correlates with no other. All ranks are
+    given one variance, so that what their sums have beyond it is what the columns share.
     """
     size, columns = values.shape
-    ranks = np.argsort(np.argsort(values, axis=0), axis=0) - (size - 1) / 2
-    of_one = size * (size**2 - 1) / 12
-    of_sums = float((ranks.sum(axis=1) ** 2).sum())
-    return (of_sums / of_one - columns) / (columns * (columns - 1))
+    pairs = [(each, np.sort(each)) for each in values.T]
+    below, until = (
+        np.array([ordered.searchsorted(each, side) for each, ordered in pairs])
+        for side in ("left", "right")
+    )
+    ranks = (below + until - size) / 2
+    of_one, squares = size * (size**2 - 1) / 12, (ranks**2).sum(axis=1)
+    ranks *= np.sqrt(of_one / np.maximum(squares, 1.0))[:, None]
+    of_sums = float((ranks.sum(axis=0) ** 2).sum())
+    return (of_sums / of_one - np.count_nonzero(squares)) / (columns * (columns - 1))
 
 
 def _ratio(residuals: Array, onset: int) -> Ratio:
