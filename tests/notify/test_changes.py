@@ -391,6 +391,20 @@ def test_who_hears_of_an_incident_hears_how_it_ends(tmp_path: Path, wanted: froz
     ]
 
 
+def test_a_judgement_that_another_one_overtook_is_no_news(tmp_path: Path) -> None:
+    """A session notified of an alert after `notify` had judged, and before it sent."""
+    site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
+    settings = Settings((Channel("team", "mail", {}, NOTIFIED),), severities=NOTIFIED)
+    state = structs.replace(news(site, settings, OutboxState((), ())), pending=())
+    before = replace(site, alerts=(), now=site.now - timedelta(minutes=1))
+    assert news(before, settings, state) == state
+    after = news(replace(before, now=site.now + timedelta(days=1)), settings, state)
+    assert {message.kind for message, _ in after.pending} == {"recovered"}
+    # a clock that was ahead is put right
+    state = structs.replace(state, judged=site.now + timedelta(days=400))
+    assert news(site, settings, state).judged == site.now
+
+
 def test_what_becomes_known_of_a_cause_is_told_once(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
     (alert,) = [each for each in site.alerts if each.number == 1]

@@ -10,7 +10,7 @@ import socket
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any, Final
 
@@ -40,17 +40,24 @@ _SECONDS: Final = 300
 _MOST: Final = 500  # characters of a server's answer
 # A channel that fails for this many topics is down; one message may be refused for its content.
 _DOWN: Final = 3
+# No judgement takes so long. A clock that was set back by more says nothing of what came first.
+_OVERTAKEN: Final = timedelta(hours=1)
 
 
 def news(site: Snapshot, settings: Settings, state: OutboxState) -> OutboxState:
-    """Return the topics now, and the messages about what has changed since `state`."""
+    """Return the topics now, and the messages about what has changed since `state`.
+
+    If another call judged the site later than this one and was faster, nothing has changed.
+    """
+    if state.judged and timedelta(0) < state.judged - site.now < _OVERTAKEN:
+        return state
     topics, events = changes(state.causes, site, settings.severities)
     pending = list(state.pending)
     for event in events:
         heard = {event.topic.severity, *event.topic.severities}
         if names := tuple(each.name for each in settings.channels if heard & each.severities):
             pending.append((message_of(event, site, settings.page), names))
-    return OutboxState(tuple(topics), tuple(pending))
+    return OutboxState(tuple(topics), tuple(pending), judged=site.now)
 
 
 def test(settings: Settings, now: datetime) -> Iterator[tuple[str, str]]:

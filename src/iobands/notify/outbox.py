@@ -233,11 +233,15 @@ class Delivery(_Written, frozen=True):
 
 
 class OutboxState(msgspec.Struct, frozen=True):
-    """The open topics, and messages with channels that have no file yet."""
+    """The open topics, and messages with channels that have no file yet.
+
+    `judged` is the time of the judgement that the topics come from.
+    """
 
     causes: tuple[Topic, ...]
     pending: tuple[tuple[Message, tuple[_Name, ...]], ...]
     schema: int = 1
+    judged: datetime | None = None
 
 
 _STATE: Final = "causes.json"
