@@ -144,7 +144,7 @@ def parse_perflogs(
 
 
 def _inodes(directory: Path, system: str | None) -> dict[Path, int]:
-    """Return the perflogs, and by which each is known after it was rotated."""
+    """Return the inode of each perflog: it shows that one was rotated."""
     found = {}
     for path in perflog_files(directory, system):
         with suppress(OSError):
