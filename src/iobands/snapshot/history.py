@@ -161,7 +161,7 @@ def session_codes(column: pl.Series) -> NDArray[np.int64]:
 
 
 # The hour with the fewest runs has at most this share of those of a usual one, or none is quiet.
-_QUIET: Final = 0.25
+_QUIET: Final = 0.5
 
 
 def days_of(times: Times) -> NDArray[np.int_]:
