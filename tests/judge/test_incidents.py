@@ -47,6 +47,7 @@ def days(*rows: str) -> list[tuple[int, int, int, bool]]:
         (("--x-----", "--x-----"), []),  # one bad session of three
         (("--xx----", "--xx----"), [(2, 3, 3, False)]),
         (("--x-x---", "--x-x---"), [(2, 4, 4, False)]),
+        (("xx------", "xx------"), [(0, 2, 1, False)]),  # before there are three days
         (("--xx-x--", "--xx-x--"), [(2, 3, 5, True)]),  # two good sessions are too few
         (("--xx--x---", "--xx--x---"), [(2, 3, 6, False)]),
         (("------xx", "------xx"), [(6, 7, 7, True)]),

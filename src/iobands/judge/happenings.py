@@ -235,7 +235,7 @@ def _spans(
         recent = bad[window] & (days[window] > days[place] - _WEEK)
         if begun is None and recent.sum() >= _BAD:
             begun, raised = window.start + int(np.argmax(recent)), place
-        last = place if bad[place] else last
+        last = max([last, *(window.start + np.flatnonzero(bad[window]))])
     if begun is not None:
         yield days[begun], days[raised], days[last], None
 
@@ -373,7 +373,7 @@ def _flaky_spans(check: _Check, months: Months, rates: NDArray[np.float64]) -> I
             last = later[-1]
         over = last + SESSIONS
         end = check.times[over] if over < len(check.times) else None
-        until = min(over, len(check.times) - 1) if end is None else last
+        until = len(check.times) - 1 if end is None else last
         begin = max(0, until + 1 - SESSIONS)
         # failures in a row and of bad days count here, too, as people count them
         failures = check.times[begin : until + 1][shown[begin : until + 1]]
