@@ -244,6 +244,16 @@ def test_low_runs_whose_repeats_are_healthy_again_are_a_transient():
     assert not detected(np.append(values, 150), np.append(hours, hours[-1] + 1)).transients
 
 
+def test_a_transient_is_not_forgotten_when_an_improvement_is_adopted():
+    values, hours = daily_then(0.25, [24, 26, 28])
+    values = np.concatenate((values, [150], 1.5 * levels((50, 1), seed=2, spread=0.05)))
+    hours = np.concatenate((hours, [hours[-1] + 1], 24.0 * np.arange(201, 251)))
+    found = detected(values, hours)
+    assert [each.end for each in found.changes] == ["adopted"]
+    (transient,) = found.transients
+    assert transient == detected(values[:204], hours[:204]).transients[0]
+
+
 def test_series_that_share_what_is_measured_again_count_once_a_day():
     values, hours = daily_then(0.25, [24, 28, 32, 48])
     again, daily = detected(values, hours), detected(*daily_then(0.25, [24, 48]))

@@ -124,14 +124,15 @@ class Detection:
         spacing, found = self.basis.spacing, []
         for begin in np.flatnonzero(np.diff(spacing.close.astype(int)) == 1).tolist():
             runs = np.flatnonzero(spacing.begun == begin)
-            says = self.chart.by_itself(runs)
+            baseline = self.chart.baseline_at(begin)
+            says = self.chart.by_itself(runs, baseline)
             is_low = (says >= LOW) & ~self.in_drop[runs]
             low = runs[is_low]
             over = runs[(says < 0) & (runs > low[0])] if low.size else low
             if not (over.size and spacing.asked[over[0]] and says[is_low].max() >= FAR_DOWN):
                 continue
             low = low[low < over[0]]
-            level = np.median(self.chart.logarithms[low]) - np.median(self.chart.baseline.level())
+            level = np.median(self.chart.logarithms[low]) - np.median(baseline.level())
             since, until = (moment(self.times[place]) for place in (low[0], over[0]))
             ratio, seen = float(np.exp(level)), int(over[0] - low[0]) + 1
             found.append(Transient(since, until, ratio, len(low), seen))

@@ -86,12 +86,20 @@ class Chart:
                 levels[first if np.isfinite(levels).any() else 0 :] = baseline.middle
         return self.logarithms - levels
 
-    def by_itself(self, runs: slice | NDArray[np.int_]) -> Array:
-        """Return how much each of `runs` says for a drop by itself, in nats."""
-        logarithms = self.logarithms[runs]
-        if self.baseline.scores is None:
+    def baseline_at(self, run: int) -> Baseline:
+        """Return what judged a run; before anything could, the first that can."""
+        able = [each for each in self.baselines if each[1].can_judge] or [*self.baselines]
+        return next((each for first, each in reversed(able) if first <= run), able[0][1])
+
+    def by_itself(self, runs: slice | NDArray[np.int_], baseline: Baseline | None = None) -> Array:
+        """Return how much each of `runs` says for a drop by itself, in nats.
+
+        It is judged by the newest baseline unless one is given.
+        """
+        logarithms, scores = self.logarithms[runs], (baseline or self.baseline).scores
+        if scores is None:
             return np.zeros(len(logarithms))
-        return self.baseline.scores.scores(logarithms)[:, SIDES[DOWN]].max(axis=1)
+        return scores.scores(logarithms)[:, SIDES[DOWN]].max(axis=1)
 
     @property
     def open_change(self) -> ChangePoint | None:
