@@ -252,28 +252,32 @@ def benchio(kernel_build, tmp_path) -> Benchio:
 
 
 @pytest.fixture
-def says(request, tmp_path) -> Callable[[Run], None]:
+def says(request, tmp_path) -> Iterator[Callable[[Run], None]]:
     """Holds the messages and notes of runs against those that a golden file has of this test.
 
     `…` stands for the test's directory, HOST for the machine, and N for the rank that speaks.
     """
     golden = request.path.with_name("golden") / f"{request.path.stem}.json"
+    stored = json.loads(golden.read_text(encoding="utf-8")) if golden.exists() else {}
     said: list[str] = []
+    runs: list[Run] = []
 
     def hold(done: Run) -> None:
+        runs.append(done)
         for message in [*done.messages, *done.notes]:
             text = message.replace(str(tmp_path), "…").replace(os.uname().nodename, "HOST")
             text = re.sub(r"(?<=^rank )\d+(?= on )|\d+(?= bytes free)", "N", text)
             # The compiler's run-time library has the reason.
             said.append(re.sub(r"(?<= cannot be read: ).*", "…", text))
-        stored = json.loads(golden.read_text(encoding="utf-8")) if golden.exists() else {}
         if request.config.getoption("--store-golden"):
             stored[request.node.name] = said
             text = json.dumps(stored, indent=1, sort_keys=True, ensure_ascii=False)
             golden.write_text(f"{text}\n", encoding="utf-8")
         assert said == stored[request.node.name][: len(said)]
 
-    return hold
+    yield hold
+    if runs:
+        assert said == stored[request.node.name]
 
 
 @contextlib.contextmanager
