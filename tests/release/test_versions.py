@@ -30,10 +30,16 @@ def test_a_release_leaves_the_version_of_benchio() -> None:
 
 def test_the_recipes_have_the_ranges_of_setup_cfg() -> None:
     recipe = (ROOT / "packaging/spack/packages/iobands/package.py").read_text("utf-8")
-    wanted = (ROOT / "setup.cfg").read_text("utf-8").partition("install_requires =")[2]
-    for line in wanted.partition("[options.package_data]")[0].split():
-        name, least = re.match(r"([\w-]+)>=([\d.]+)", line).groups()
-        assert f"py-{name.lower()}@{least}" in recipe, line
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf-8")
+    report = config["options.extras_require"]["report"]
+    for line in (config["options"]["install_requires"] + report).split():
+        name, least, below = re.fullmatch(r"([\w-]+)>=([\d.]+)(?:,<([\d.]+))?", line).groups()
+        # Spack's ranges include their end, with all that it begins
+        head, last = re.fullmatch(r"(.*?)(\d*)", below or "").groups()
+        end = f"{head}{int(last) - 1}" if last else ""
+        found = re.findall(rf'"py-{name.lower()}@([^"]+)"', recipe)
+        assert set(found) == {f"{least}:{end}"}, line
 
 
 def test_the_tested_reframe_is_the_same_everywhere() -> None:

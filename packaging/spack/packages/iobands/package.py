@@ -18,7 +18,7 @@ class Iobands(PythonPackage):
     depends_on("python@3.10:", type=("build", "run"))
     depends_on("py-setuptools@64:", type="build")
     # the man pages are written from the commands; it is needed to run, too
-    depends_on("py-typer@0.19:0", type=("build", "run"))
+    depends_on("py-typer@0.19:0.28", type=("build", "run"))
 
     depends_on("reframe@4.10", type="run")
     depends_on("py-filelock@3.12:4", type="run")
