@@ -409,6 +409,7 @@ def test_what_joined_one_alert_as_another_closed_does_not_reopen_that() -> None:
             31,
             id="fell again as the older one turned",
         ),
+        pytest.param([found("a2", 0, 4), found("a1", 4, 5)], 5, id="joined a slide"),
     ],
 )
 def test_of_two_alerts_with_a_name_each_finds_its_own(every: list[Happening], day: int) -> None:

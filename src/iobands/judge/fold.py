@@ -186,7 +186,8 @@ class Story:
 
     def join(self, found: Happening) -> None:
         """Add a happening with its names; members among them may have fallen again."""
-        again = tuple(name for name in found.names if name in self.joined)
+        # one that joined with it, as the log says when it is told again, did not fall again
+        again = tuple(n for n in found.names if self.joined.get(n, _FOR_EVER) < found.raised)
         known = any(each.kind == FELL and each.when == found.raised for each in self.events)
         if self.found and again and not known and not self.is_near(found) and found.certain:
             self.record(found.raised, FELL, names=again)
