@@ -224,6 +224,7 @@ def test_what_was_there_is_not_touched(tmp_path: Path) -> None:
 
 def test_times_are_written_in_utc_and_may_be_read_in_any_offset() -> None:
     action = parse(line(when="2026-11-20T10:12:00+01:00"))
+    assert f"{action.when:%H:%M}" == "09:12"  # as it is shown
     assert action.when == datetime(2026, 11, 20, 9, 12, tzinfo=timezone.utc)
     assert json.loads(ACTION_LOG.line(action)) == GOOD
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
-from datetime import datetime
+from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Generic, TypeVar
@@ -57,8 +57,12 @@ def _series(value: Any) -> tuple[Mapping[str, object], ...]:  # noqa: ANN401
     return tuple(value)
 
 
+def _moment(value: Any) -> datetime:  # noqa: ANN401
+    return parse_time(value).astimezone(timezone.utc)  # as it is shown
+
+
 def _cause(value: Any) -> Cause:  # noqa: ANN401
-    cause = convert({**value, "since": parse_time(value["since"])}, Cause)
+    cause = convert({**value, "since": _moment(value["since"])}, Cause)
     if cause.odds <= 0:
         raise ValueError
     return cause
@@ -67,7 +71,7 @@ def _cause(value: Any) -> Cause:  # noqa: ANN401
 _TEXT: Final = _of(str, "a text")
 _ALERT: Final = _of(Annotated[int, Meta(gt=0, lt=10**9)], "the number of an alert")
 _VALUES: Final[Mapping[str, _Value]] = {
-    **dict.fromkeys(("when", "since", "until", "of"), (parse_time, "a time with a UTC offset")),
+    **dict.fromkeys(("when", "since", "until", "of"), (_moment, "a time with a UTC offset")),
     **dict.fromkeys(("who", "reason", "ticket", "owner", "subject", "end"), _TEXT),
     **dict.fromkeys(("target", "node"), _TEXT),
     **dict.fromkeys(("alert", "number", "into"), _ALERT),
