@@ -23,7 +23,7 @@ import polars as pl
 import pytest
 
 from iobands.judge.site import judge
-from iobands.model import FileError
+from iobands.model import TIME, FileError
 from iobands.snapshot.stored import to_json
 from iobands.source import push as push_of
 from iobands.source.kept import Reach
@@ -281,21 +281,26 @@ def test_whatever_happens_to_perflogs_only_new_lines_are_read_where_that_suffice
                 assert from_store(store, now) == from_files(site, now), number
 
 
-def test_a_perflog_that_is_rotated_during_a_push_loses_no_line(site, monkeypatch):
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_perflog_that_is_rotated_during_a_push_loses_no_line(is_full, site, monkeypatch):
     log = site / "perflogs" / "here" / "local" / "BenchioFPP.log"
     header, real = log.read_text().splitlines()[0], push_of._added
+    if is_full:  # so that the names stay the same, and the oldest lines go
+        old = line(job_completion_time=(NOW - timedelta(days=300)).isoformat())
+        Path(f"{log}.1").write_text(f"{header}\n{old}\n")
 
     def added(*given):
-        if not log.with_name("BenchioFPP.log.1").exists():
-            log.rename(f"{log}.1")
-            log.write_text(f"{header}\n{line(job_completion_time=NOW.isoformat())}\n")
+        monkeypatch.setattr(push_of, "_added", real)
+        log.rename(f"{log}.1")
+        log.write_text(f"{header}\n{line(job_completion_time=NOW.isoformat())}\n")
         return real(*given)
 
     with directory() as url, open_store(url, new=True) as store:
         before = push(store)
         monkeypatch.setattr(push_of, "_added", added)
         push(store, push(store, before))
-        assert from_store(store) == from_files(site)
+        assert NOW in store.samples("here")[0][TIME].to_list()
+        assert is_full or from_store(store) == from_files(site)
 
 
 def test_a_store_that_was_emptied_or_restored_from_a_backup_is_filled_again(store, site):

@@ -136,14 +136,14 @@ def parse_perflogs(
             "give their directory with --perflogs"
         )
     for _ in range(_TRIES):
-        there = _inodes(directory, system)
+        there = inodes(directory, system)
         parsed = _parse(directory, system, keeps=keeps, after=after, most=most)
-        if _inodes(directory, system) == there:
+        if inodes(directory, system) == there:
             break
     return parsed
 
 
-def _inodes(directory: Path, system: str | None) -> dict[Path, int]:
+def inodes(directory: Path, system: str | None = None) -> dict[Path, int]:
     """Return the inode of each perflog: it shows that one was rotated."""
     found = {}
     for path in perflog_files(directory, system):

@@ -42,7 +42,7 @@ from iobands.model import (
 )
 from iobands.source.kept import Reach, checksum
 from iobands.source.lines import FILE, LINE
-from iobands.source.perflog import Parsed, parse_perflogs, perflog_files
+from iobands.source.perflog import Parsed, inodes, parse_perflogs, perflog_files
 from iobands.source.store import (
     EVER,
     REJECTED,
@@ -401,15 +401,16 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
         FileNotFoundError: there are no perflogs.
         OSError: a file cannot be read.
     """
-    root = perflogs.parent
+    root, there = perflogs.parent, inodes(perflogs)
     names = {path: _name(path, root) for path in perflog_files(perflogs)}
     found = ((path, _former(path, name, before)) for path, name in names.items())
     former = {path: each for path, each in found if each}
     rejected: Sequence[Rejected] | None = None
-    if (parsed := _added(perflogs, names, former, before)) is None:
+    parsed = _added(perflogs, names, former, before)
+    if parsed is None or inodes(perflogs) != there:
         parsed = parse_perflogs(perflogs)
         rejected = parsed.samples().rejected
-        if parsed.paths != [*names]:
+        if inodes(perflogs) != there:
             former = {}  # one was rotated meanwhile, so it has other lines now
     new = _table(parsed, root, {path: each.reached.lines for path, each in former.items()})
     cursors = {_name(parsed.paths[n], root): _cursor(parsed, n) for n in parsed.reached}
