@@ -17,6 +17,7 @@ from statistics import NormalDist
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iobands.judge.detect import DAY, FADES, NEW, correlation_of
 from iobands.snapshot import MARGIN, Array, Flags, Ratio, ShiftVerdict
@@ -101,12 +102,17 @@ def _begins(hours: Array) -> Flags:
     return np.asarray(apart | (np.diff((hours - first) // DAY, prepend=0.0) > 0))
 
 
+def _day_of(hours: Array) -> NDArray[np.int_]:
+    """Return the number of the day of each run."""
+    return np.cumsum(_begins(hours)) - 1
+
+
 def _levels(hours: Array, logs: Array) -> tuple[Array, float, int]:
     """Return the median of each day, and the squares of the runs around their day's mean.
 
     Also the degrees of freedom of these squares.
     """
-    of_day = np.cumsum(_begins(hours)) - 1
+    of_day = _day_of(hours)
     ordered = logs[np.lexsort((logs, of_day))]
     counts = np.bincount(of_day)
     first = np.cumsum(counts) - counts
@@ -143,7 +149,7 @@ class Usual:
         residuals = days - level
         rough = max(1.4826 * float(np.median(np.abs(residuals))), _LEAST_SPREAD)
         drawn = np.clip(logs - level, -_CLIP * rough, _CLIP * rough)
-        of_day = np.cumsum(_begins(hours)) - 1
+        of_day = _day_of(hours)
         each = np.bincount(of_day, drawn**2) / np.bincount(of_day)
         spread = max(float(np.sqrt(np.mean(each))), _LEAST_SPREAD)
         own = correlation_of(np.exp(residuals))

@@ -186,7 +186,7 @@ class Story:
 
     def join(self, found: Happening) -> None:
         """Add a happening with its names; members among them may have fallen again."""
-        # one that joined with it, as the log says when it is told again, did not fall again
+        # a member whose joining is already logged at that moment did not fall again
         again = tuple(n for n in found.names if self.joined.get(n, _FOR_EVER) < found.raised)
         known = any(each.kind == FELL and each.when == found.raised for each in self.events)
         if self.found and again and not known and not self.is_near(found) and found.certain:
