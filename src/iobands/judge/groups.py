@@ -251,7 +251,8 @@ def group_changes(
             at = raised + 1 + int(recovered[0]) if recovered.size else len(sessions)
             if recovered.size:
                 group.forget(at)
-                statistic = group.statistic()
+                changed = slice(at, at + _LAGS[-1])  # later ones look no further back
+                statistic[changed] = group.statistic(changed.start, changed.stop)
             evidence = np.maximum(increments[onset:at, design].sum(axis=0), then).tolist()
             took_part = sorted(chosen.tolist(), key=lambda place: -then[place])
             found.append(
@@ -335,19 +336,23 @@ class _Evidence:
         found[np.broadcast_to(own[:, None], found.shape)] = 0.0
         return found
 
-    def statistic(self) -> Array:
-        """Return the statistic after each session, of shape (sessions,), 0 if it raises nothing."""
-        size = len(self.increments)
-        found = np.zeros(size)
+    def statistic(self, first: int = 0, stop: int | None = None) -> Array:
+        """Return the statistic after each session from `first` to before `stop`, or to the last.
+
+        It is 0 if it raises nothing.
+        """
+        stop = len(self.increments) if stop is None else min(stop, len(self.increments))
+        found = np.zeros(stop - first)
         discount, ways = self.discounts.min(axis=1), self._ways[:, _SEVERAL - 1 :].min(axis=1)
-        for lag in (each for each in _LAGS if each <= size):
-            ends = slice(lag - 1, size)
-            since = self.over(slice(0, size + 1 - lag), ends)
+        for lag in (each for each in _LAGS if each <= stop):
+            begin = max(lag - 1, first)
+            ends = slice(begin, stop)
+            since = self.over(slice(begin + 1 - lag, stop + 1 - lag), ends)
             # no choice of series adds up to more than all that speak for the drop
             most = np.maximum(since, 0.0).sum(axis=-1).max(axis=1) / discount[ends] - ways[ends]
             near = np.flatnonzero(most >= self.thresholds[ends])
-            places = near + lag - 1
-            best = self._scan(since[near], places).max(axis=1, initial=0.0)
+            best = self._scan(since[near], near + begin).max(axis=1, initial=0.0)
+            places = near + begin - first
             found[places] = np.maximum(found[places], best)
         return found
 
@@ -441,12 +446,14 @@ def rank_correlation(values: Array) -> float:
     given one variance, so that what their sums have beyond it is what the columns share.
     """
     size, columns = values.shape
-    pairs = [(each, np.sort(each)) for each in values.T]
-    below, until = (
-        np.array([ordered.searchsorted(each, side) for each, ordered in pairs])
-        for side in ("left", "right")
-    )
-    ranks = (below + until - size) / 2
+    order, places = np.argsort(values.T, axis=1), np.arange(size)
+    ordered = np.take_along_axis(values.T, order, axis=1)
+    begins = np.diff(ordered, prepend=-np.inf) != 0
+    ends = np.append(begins[:, 1:], np.full((columns, 1), True), axis=1)
+    first = np.maximum.accumulate(np.where(begins, places, 0), axis=1)
+    last = np.minimum.accumulate(np.where(ends, places, size)[:, ::-1], axis=1)[:, ::-1]
+    ranks = np.empty((columns, size))
+    np.put_along_axis(ranks, order, (first + last + 1 - size) / 2, axis=1)
     of_one, squares = size * (size**2 - 1) / 12, (ranks**2).sum(axis=1)
     ranks *= np.sqrt(of_one / np.maximum(squares, 1.0))[:, None]
     of_sums = float((ranks.sum(axis=0) ** 2).sum())
