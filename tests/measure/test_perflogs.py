@@ -125,3 +125,24 @@ def test_a_file_that_vanishes_is_not_open_to_all(
     gone = tmp_path / "gone"
     monkeypatch.setattr(Path, "glob", lambda _self, _pattern: [gone])
     assert open_to_all(tmp_path) == []
+
+
+def test_only_what_the_perflog_lacks_is_lost_on_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A month of reports is looked at; what they have in common with the perflog is recorded."""
+    reports = [tmp_path / f"report-{day}.json" for day in (20, 21)]
+    for day, report in enumerate(reports, 20):
+        case = {
+            **{"system": "here", "partition": "p", "name": "A", "display_name": "A", "jobid": day},
+            "job_completion_time": f"2026-11-{day}T01:29:12+00:00",
+            "perfvalues": {"here:p:write_bw": [1.5, 0, None, None, "GiB/s"]},
+        }
+        runs = [{"testcases": [case]}]
+        report.write_text(json.dumps({"session_info": {"time_end_unix": 1}, "runs": runs}))
+    perflogs = tmp_path / "perflogs"
+    assert len(reconcile(reports[:1], perflogs)[0]) == 1
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(full))
+    lost = f"{perflogs}/here/p/A.log: A write_bw 1.5 GiB/s could not be recorded: {full.strerror}"
+    assert reconcile(reports, perflogs) == ([], [lost])

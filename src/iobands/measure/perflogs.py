@@ -154,12 +154,15 @@ def reconcile(reports: Iterable[Path], perflogs: Path) -> tuple[list[str], list[
     notes: list[str] = []
     lost: list[str] = []
     for path, samples in wanted.items():
+        if not (missing := _missing(path, samples)):
+            continue
+        names = [*map(_name, missing)]
         try:
-            if added := _append(path, samples):
-                notes.append(f"{_first(added)}: missing in its perflog, written from the report")
+            _append(path, missing)
+            notes.append(f"{_first(names)}: missing in its perflog, written from the report")
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
-            lost += [f"{path}: {_name(cells)} could not be recorded: {why}" for cells in samples]
+            lost += [f"{path}: {name} could not be recorded: {why}" for name in names]
     return notes, lost
 
 
@@ -194,34 +197,36 @@ def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
             yield path.with_name(f"{names[-1]}.log"), line
 
 
-def _append(path: Path, samples: Sequence[_Cells]) -> list[str]:
-    """Append the lines of the samples that the perflog lacks, and return their names."""
+def _missing(path: Path, samples: Iterable[_Cells]) -> list[_Cells]:
+    """Return the samples that neither the perflog nor what it was rotated to has."""
+    there: set[tuple[str, ...]] = set()
+    for each in {*path.parent.glob(f"{path.stem}*"), *path.parent.glob(f"*/{path.stem}*")}:
+        # what cannot be read of one is missing for readers too
+        with suppress(OSError, EOFError, zlib.error, lzma.LZMAError):
+            if each.is_file():
+                with _OPEN.get(each.suffix, Path.open)(each, "rb") as stream:
+                    _read(stream, there)
+    return [cells for cells in samples if _identity(cells) not in there]
+
+
+def _append(path: Path, samples: Sequence[_Cells]) -> None:
+    """Append the lines of samples to a perflog."""
     if path.exists() and not path.is_file():
         raise ValueError("is not a regular file")
     path.parent.mkdir(parents=True, exist_ok=True)
-    there: set[tuple[str, ...]] = set()
-    others = {*path.parent.glob(f"{path.stem}*"), *path.parent.glob(f"*/{path.stem}*")}
-    for rotated in others - {path}:
-        # what cannot be read of one is missing for readers too
-        with suppress(OSError, EOFError, zlib.error, lzma.LZMAError):
-            if rotated.is_file():
-                with _OPEN.get(rotated.suffix, Path.open)(rotated, "rb") as packed:
-                    _read(packed, there)
     with path.open("ab+") as stream:
         stream.seek(0)
-        columns, is_whole = _read(stream, there)
+        columns, is_whole = _read(stream, set())
         new = "" if is_whole else "\n"
         if not stream.tell():
             columns = [field.name for field in FIELDS]
             new = "|".join(columns) + "\n"
         if not {*_IDENTITY} <= {*columns}:
             raise ValueError("has other columns")
-        if missing := [cells for cells in samples if _identity(cells) not in there]:
-            rows = ("|".join(cells.get(name, "null") for name in columns) for cells in missing)
-            stream.write((new + "".join(f"{row}\n" for row in rows)).encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-    return [_name(cells) for cells in missing]
+        rows = ("|".join(cells.get(name, "null") for name in columns) for cells in samples)
+        stream.write((new + "".join(f"{row}\n" for row in rows)).encode())
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def _read(stream: IO[bytes], there: set[tuple[str, ...]]) -> tuple[list[str], bool]:
