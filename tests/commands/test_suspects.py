@@ -374,6 +374,20 @@ def test_a_session_that_is_interrupted_before_its_repeats_is_complete(
     assert plan_of(root)["asked"] == []
 
 
+def test_a_plan_that_cannot_be_written_costs_no_digest(
+    root: Path, rate: Callable[[float], None], iobands: Command
+) -> None:
+    """As on a disk that is full when the repeats begin."""
+    rate(0.7)
+    (root / "perflogs" / "plan.json").mkdir()
+    done = iobands("run", cwd=root)
+    assert "varying fpp" in done.stdout
+    assert "IOBANDS UNKNOWN: not measured again: " in done.stderr
+    assert purposes(root) == ["scheduled"]
+    record = json.loads((root / "perflogs" / "last-session.json").read_text())
+    assert (record["how"], "not measured again" in record["reason"]) == ("completed", True)
+
+
 def test_a_repeat_that_waits_longer_than_the_interval_is_submitted_once(
     root: Path, rate: Callable[[float], None], iobands: Command
 ) -> None:

@@ -343,7 +343,6 @@ def test_notes_of_jobs(root, data):
         (programs / name).chmod(0o700)
     valid = b"slurm 12 rfm_EnvProbe\nslurm 13 rfm_EnvMpi\n"
     (perflogs / processes.JOBS_NAME).write_bytes(data.draw(damaged(valid)))
-    processes._jobs_named.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", str(programs), prepend=":")
         said = processes.cancel_jobs(perflogs)

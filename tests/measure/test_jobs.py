@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Callable
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from iobands.measure import SESSION_ENV, processes
+from iobands.measure import SESSION_ENV, Listener, Workplace, lock_path, processes, session
+from iobands.measure.documents import write_document
 from iobands.measure.processes import (
     JOBS_NAME,
     await_end,
@@ -18,6 +22,9 @@ from iobands.measure.processes import (
     has_ended,
     note_job,
 )
+from iobands.measure.reframe import Ended
+from iobands.measure.session import close_session, end_rest, open_session
+from iobands.model import COMPLETED, SUSPECT, Ask
 from tests.fault_table import Observed
 
 Program = Callable[[str, str], None]
@@ -31,7 +38,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     directory = tmp_path / "bin"
     directory.mkdir()
     monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
-    for cached in (cluster_of, has_ended, processes._jobs_named):
+    for cached in (cluster_of, has_ended):
         cached.cache_clear()
 
     def make(name: str, script: str) -> None:
@@ -69,6 +76,51 @@ def test_jobs_of_a_killed_session_are_cancelled(
     ]
     assert (tmp_path / "scancel").read_text() == "-- 12\n-- 14\n"
     assert cancel_jobs(tmp_path) == []
+
+
+def test_jobs_of_one_name_are_cancelled_again(tmp_path: Path, program: Program) -> None:
+    """The session that ends the jobs of a killed one may itself have to end jobs later."""
+    program("scancel", "")
+    for job in (12, 13):
+        program("squeue", f"echo {job}")
+        (tmp_path / JOBS_NAME).write_text(f"slurm {job} rfm_EnvProbe\n")
+        assert cancel_jobs(tmp_path) == [f"its jobs were cancelled: {job}"]
+
+
+def test_a_session_that_lost_its_lock_leaves_jobs_of_the_next_one(
+    tmp_path: Path, program: Program
+) -> None:
+    """As after a suspended machine or a server that was away for hours."""
+    program("scancel", "")
+    program("squeue", "echo 12")
+    holder, _ = open_session(tmp_path, "iobands run")
+    (tmp_path / JOBS_NAME).write_text("slurm 12 rfm_EnvProbe\n")
+    write_document(lock_path(tmp_path), asdict(replace(holder, session="the next one")))
+    assert end_rest(tmp_path, holder.session) == []
+    close_session(tmp_path, holder.session)
+    assert (tmp_path / JOBS_NAME).exists()
+    assert not (tmp_path / "scancel").exists()
+
+
+def test_jobs_of_a_reframe_that_was_killed_between_sessions_are_cancelled(
+    tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a node that has no memory left: nobody had asked it to end."""
+    program("scancel", "")
+    program("squeue", "echo 12")
+    now, perflogs = datetime.now(timezone.utc), tmp_path / "perflogs"
+
+    def killed(*_: object) -> Ended:
+        (perflogs / JOBS_NAME).write_text("slurm 12 rfm_Good\n")
+        return Ended(-9, COMPLETED, 1, (), "", (), ())
+
+    monkeypatch.setattr(session, "run_checks", killed)
+    listener = Listener(line=lambda _: None, step=lambda _: None)
+    at = Workplace(tmp_path, lambda _: SimpleNamespace(partitions={}), listener)
+    place, why, since = ("here", "p", "e", "Good", None), (SUSPECT, ""), now - timedelta(days=1)
+    again = session.measure_again(at, lambda: [Ask(*place, *why, ("a",), since)], 60)
+    assert again is not None
+    assert "its jobs were cancelled: 12" in again.notes
 
 
 HOSTILE = [

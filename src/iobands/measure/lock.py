@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Final
 
 from iobands.measure.documents import decoded, encoded, read_object, write_document
-from iobands.measure.processes import Process
+from iobands.measure.processes import Process, forget_jobs
 from iobands.model import (
     FAILED,
     KILLED,
@@ -249,10 +249,11 @@ def join(perflogs: Path, holder: Holder) -> None:
 
 
 def release(perflogs: Path, session: str) -> None:
-    """Give the lock back, if `session` still holds it."""
+    """Forget the jobs of `session` and give the lock back, if it still holds it."""
     with suppress(SessionError, FileNotFoundError):
         holder = read_holder(perflogs)
         if holder and holder.session == session:
+            forget_jobs(perflogs)
             lock_path(perflogs).unlink()
 
 

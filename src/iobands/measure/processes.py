@@ -317,7 +317,6 @@ def _is_of_session(words: Sequence[str]) -> bool:
     return bool(re.fullmatch(_SCHEDULERS[words[0]].jobid, words[1]) and _OURS.fullmatch(words[2]))
 
 
-@cache
 def _jobs_named(scheduler: str, name: str) -> frozenset[str] | None:
     """Return this user's jobs of that name, None if the scheduler does not list them."""
     known = _SCHEDULERS[scheduler]

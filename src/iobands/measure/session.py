@@ -17,7 +17,7 @@ from pathlib import Path
 
 from iobands.measure import lock, plan
 from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, require_room
-from iobands.measure.processes import cancel_jobs, end_session, forget_jobs
+from iobands.measure.processes import cancel_jobs, end_session
 from iobands.measure.reframe import (
     LOG,
     WRONG_ARGUMENT,
@@ -96,8 +96,6 @@ def measure(
         asks = judge()
         if asks and outcome.how == COMPLETED and selection.purpose == SCHEDULED:
             again = _ask_again(at, asks, holder.session, end - time.monotonic())
-            if again.how != COMPLETED:
-                end_rest(perflogs, holder.session)
             number = {"again": len(again.measured)} if again.measured else {}
             outcome = replace(
                 outcome,
@@ -180,13 +178,12 @@ def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome |
         with _refusing(perflogs), _opened(perflogs, lock.SUSPECTS) as (holder, notes):
             _require_clock(perflogs)
             again = _ask_again(at, judge(), holder.session, limit)
-            ended = end_rest(perflogs, holder.session, waited=again.how == COMPLETED)
             if again.measured or again.notes or again.problems:
                 clean_up(at.root, None, at.read_site_file, notes)
                 judge()
     except lock.BusyError:
         return None
-    return replace(again, notes=(*notes, *ended, *again.notes))
+    return replace(again, notes=(*notes, *again.notes))
 
 
 def _require_clock(perflogs: Path) -> None:
@@ -328,9 +325,14 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
     for selection, own in _selections(chosen):
         if how != COMPLETED:
             break
-        plan.note_asked(perflogs, {ask: limits[ask] for ask in own}, datetime.now(timezone.utc))
-        ended = run_checks(at, selection, [], session, end - time.monotonic())
+        try:
+            plan.note_asked(perflogs, {ask: limits[ask] for ask in own}, datetime.now(timezone.utc))
+            ended = run_checks(at, selection, [], session, end - time.monotonic())
+        except OSError as error:  # a full disk costs no digest of what was measured before
+            problems.append(f"not measured again: {error.filename}: {error.strerror}")
+            break
         how = ended.how
+        notes += end_rest(perflogs, session, waited=ended.was_complete)
         reports += ended.reports
         problems += [f"not loaded: {each}" for each in ended.not_loaded]
         if how == COMPLETED and not ended.reports and ended.cases is not None:
@@ -399,15 +401,20 @@ def open_session(perflogs: Path, command: str) -> tuple[lock.Holder, list[str]]:
 def close_session(perflogs: Path, session: str) -> None:
     """End a session, and release its lock."""
     _stop_beating.pop(session)()
-    forget_jobs(perflogs)
     lock.release(perflogs, session)
 
 
 def end_rest(perflogs: Path, session: str, *, waited: bool = False) -> list[str]:
-    """End the processes of a session, and its jobs if ReFrame has not `waited`; return notes."""
+    """End the processes of a session, and its jobs if ReFrame has not `waited`; return notes.
+
+    If this process has lost the lock, as after it was suspended, the noted jobs are another's.
+    """
     number, left = end_session(session)
     notes = [f"it left {number} processes running; they were ended"] if number else []
     if left:
         pids = ", ".join(str(process.pid) for process in left)
         notes.append(f"could not be killed; probably blocked on a hung file system: pid {pids}")
+    with suppress(SessionError):
+        holder = lock.read_holder(perflogs)
+        waited |= holder is not None and holder.session not in _stop_beating
     return notes if waited else [*notes, *cancel_jobs(perflogs)]
