@@ -206,6 +206,17 @@ def test_what_is_kept_of_a_judgement_changes_nothing(change: str, tmp_path: Path
     assert used == {"a run that came late": 7, "a band": 4, "other values": 0}.get(change, 8)
 
 
+def test_a_system_with_a_band_is_remembered(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(file_system="a"))
+    write_bands(files.bands, file_system="b")
+    judged = files.judge()
+    write_memory(files.perflogs, judged.memory)
+    memory = read_memory(files.perflogs)
+    assert memory.keys() == judged.memory.keys()
+    for key, each in judged.judged.items():
+        assert each.detection.basis.settled(memory[key]) is not None
+
+
 @pytest.mark.parametrize(
     "damage", ["cut off", "another version", "a byte", "a pipe", "an object", "gone"]
 )

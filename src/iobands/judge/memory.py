@@ -96,6 +96,6 @@ def _of_array(value: object) -> tuple[str, Sequence[int], bytes]:
 
 def _restored(type_: Any, value: Any) -> object:  # noqa: ANN401 (as msgspec calls it)
     if isinstance(value, dict):  # the one protocol among the types
-        return msgspec.convert(value, Band, dec_hook=_restored)
+        return msgspec.convert(value, Band)
     kind, shape, content = value
     return np.frombuffer(content, kind).reshape(shape)

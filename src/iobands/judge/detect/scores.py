@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +133,7 @@ def _shifts() -> Array:
 SHIFTS: Final = _shifts()
 
 
+@runtime_checkable  # msgspec asks for it, which reads the judge's memory
 class Quartiles(Protocol):
     """The figures of a published band, in the unit of the series."""
 
