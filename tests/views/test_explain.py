@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -161,6 +162,20 @@ def test_a_shared_alert_has_its_members_and_who_did_not_move(tmp_path: Path) -> 
     assert "1 series: a fpn write_bw" in still
     assert "b: none of 3 series went down" in still
     assert "4.11" not in members  # nor is it the cause: a series that stayed has it, too
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_every_command_of_an_explanation_can_be_pasted(tmp_path: Path, width: int) -> None:
+    found = site(tmp_path, *NAMES, factors={"a fpp": 0.5, "a ssf": 0.6})
+    found = replace(found, only="a-system-with-a-long-name")
+    for wanted in ("a writes", "a fpp write_bw"):
+        lines = explanation(found, only(found, wanted), width).replace(" \\\n", "").splitlines()
+        commands = [line.partition("iobands ")[2] for line in lines if "iobands " in line]
+        assert len(commands) == (3 if wanted == "a writes" else 2)
+        for each in commands:
+            _, *words = shlex.split(each)
+            assert words[:3] == ["1", "--system", "a-system-with-a-long-name"]
+            assert words[3:] in ([], ["--reason", "TEXT"])
 
 
 def test_rank_power_the_past_and_the_newest_sample(tmp_path: Path) -> None:

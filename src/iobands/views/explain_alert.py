@@ -181,9 +181,7 @@ def of_alert(site: Snapshot, alert: Alert, *, every: bool = False) -> Iterator[s
     if story.advice:
         yield from ("", f"Next step: {story.advice}")
     if story.commands:
-        yield from ("", "What to type next")
-        width = max(len(command) for command, _ in story.commands)
-        yield from (f"  {command:{width}}  {what}" for command, what in story.commands)
+        yield from section("What to type next", (f"{what}: {c}" for c, what in story.commands))
     yield from ("", *story.confirm) if story.confirm else ()
 
 

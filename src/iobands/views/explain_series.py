@@ -286,7 +286,7 @@ def _alert(site: Snapshot, alert: Alert) -> str:
     """Return the alert: in full if several series share it, else what no other line shows."""
     if len(alert.members) > 1:
         text = ", ".join([alert.severity.value, *filter(None, details(alert, site))])
-        return f"{alert.subject}: {text}; {command_on(alert, site, 'explain')}"
+        return f"{alert.subject}: {text}; see: {command_on(alert, site, 'explain')}"
     certainty = alert.certainty.value if alert.certainty else ""
     known = writing.acknowledgement_text(alert)
     return ", ".join(filter(None, [alert.severity.value, alert.reason, certainty, known]))
