@@ -147,6 +147,15 @@ def test_a_narrow_terminal_breaks_no_name(tmp_path: Path) -> None:
     assert f"  degraded  1 {names[0]}" in lines
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_command_at_the_end_of_a_reason_can_be_pasted(site: Snapshot, width: int) -> None:
+    remedy = "iobands maintenance end --system a-system-with-a-long-name"
+    why = f"jane did not end it (new firmware); runs since then are judged: {remedy}"
+    alert = Alert(Severity.FAILED, "maintenance", since=NOW, reason=why)
+    said = text(replace(site, alerts=(alert,)), width).replace(" \\\n", "")
+    assert re.search(r" +".join(remedy.split()) + "$", said, re.M)
+
+
 def test_an_acknowledgement_that_is_over_is_below_its_alert(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily(healthy(100)))
     site = look(tmp_path)

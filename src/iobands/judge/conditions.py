@@ -6,6 +6,7 @@ The ledger has open and past alerts, how each ended, and the site's own precisio
 from __future__ import annotations
 
 import math
+import shlex
 import statistics
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -99,7 +100,7 @@ def of_forgotten(actions: Iterable[Action], system: str, now: datetime) -> Itera
             reason = (
                 f"{each.action.who} did not end it ({each.action.reason}); it ended by itself on "
                 f"{day_and_time(each.window.end)} UTC, and runs since then are judged: "
-                f"iobands maintenance end --system {system}"
+                f"iobands maintenance end --system {shlex.quote(system)}"
             )
             about, since = f"maintenance of {system}", each.window.begin
             yield Alert(Severity.FAILED, about, since=since, reason=reason, system=system)

@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from datetime import datetime
-from textwrap import shorten, wrap
+from textwrap import shorten
 from typing import Final
 
 from iobands import snapshot
@@ -254,7 +254,7 @@ def _add_reason(lines: list[str], reason: str, start: int, width: int, *, cut: b
     is_behind = len(lines[-1]) < start < width
     indent = " " * (start if is_behind else len(GAP) * 3)
     room = width - len(indent)
-    texts = wrap(reason, room, break_on_hyphens=False) or [""]
+    texts = [text.removeprefix(GAP) for text in folded(reason, room)]
     if is_cut := cut and len(texts) > 1:
         texts = [shorten(reason, room, placeholder="…")]
     if is_behind:
