@@ -175,6 +175,7 @@ def test_public_pages_have_nobody_and_no_command(tmp_path: Path) -> None:
     assert [each for each in hidden if each not in private] == ["iobands acknowledge"]
     assert [each for each in hidden if each in shown] == []
     assert "a writes" in shown
+    assert "acknowledged at 01:30</li>" in shown
     assert shown.count("<svg") == private.count("<svg")
 
 

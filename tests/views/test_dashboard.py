@@ -544,12 +544,15 @@ def test_alerts_of_one_number_in_two_systems_lead_to_their_own_pages(tmp_path: P
     assert pages == ["alerts/here-1.html", "alerts/there-1.html"]
 
 
+HINTS = "cb_config_list=node-of-jim:1,node-of-joe:1,cb_nodes=2"
+
+
 def test_users_see_rates_settings_commands_and_advice(tmp_path: Path) -> None:
     rows = []
     for seed, (name, level) in enumerate((("quick", 3.0), ("slow", 1.5), ("fallen", 6.0))):
         values = healthy(seed=seed, level=level)
         values[-9:] = [each * (0.4 if name == "fallen" else 1.0) for each in values[-9:]]
-        rows += daily(values, file_system=name, hints_in_effect="cb_config_list=node-of-joe:1")
+        rows += daily(values, file_system=name, hints_in_effect=HINTS)
     write_perflog(tmp_path / "perflogs", rows)
     site = public(look(tmp_path))
     recommended, advised = published_of(site, tmp_path)

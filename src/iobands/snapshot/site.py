@@ -206,7 +206,7 @@ _PRIVATE_CAUSES: Final = (CauseKind.NODE, CauseKind.NODES, CauseKind.HINTS, Caus
 def _public_sample(sample: Mapping[str, object]) -> dict[str, object]:
     shown = {name: None if name in _PRIVATE else each for name, each in sample.items()}
     if isinstance(hints := sample.get("hints_in_effect"), str):
-        shown["hints_in_effect"] = re.sub(r"=[^,]*", "", hints)  # without their values
+        shown["hints_in_effect"] = re.sub(r"=.*?(?=,\w+=|$)", "", hints)  # without their values
     return shown
 
 

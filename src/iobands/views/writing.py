@@ -267,7 +267,8 @@ def action_text(action: snapshot.Action, *, dated: bool = True) -> str:
         span = f" (from {_date_text(action.since)} on)"
     when = time_text(action.when) if dated else f"at {action.when:%H:%M}"
     done = "undone" if action.kind == snapshot.UNDO else f"{action.kind.removesuffix('e')}ed"
-    return f"{done} {when} by {action.who}: {action.reason}{span}"
+    by = f" by {action.who}: {action.reason}" if action.who else ""  # else it is for the public
+    return f"{done} {when}{by}{span}"
 
 
 def acknowledgement_text(alert: Alert) -> str:
