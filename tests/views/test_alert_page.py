@@ -102,7 +102,7 @@ def test_a_picture_has_the_levels_before_and_since_and_the_onset() -> None:
     )  # fmt: skip
     of_runs = times(*range(20))
     since = of_runs[10].astype("datetime64[us]").item().replace(tzinfo=NOW.tzinfo)
-    window = frame_of(replace(alert, since=since), of_runs)
+    window = frame_of(replace(alert, since=since), [of_runs])
     svg = picture(window, of_runs, np.array([10.0] * 10 + [5.0] * 10), (10.0, 5.0))
     # 300 wide for 19 days, so 158 to the onset; 92 high for 11.5, so 12 and 52 down
     assert '<path class="onset" d="M158 0V92"/>' in svg
@@ -112,11 +112,27 @@ def test_a_picture_has_the_levels_before_and_since_and_the_onset() -> None:
     assert "M300 52h0" in svg
 
 
+def test_the_newest_run_of_each_series_is_drawn_and_behind_its_link(tmp_path: Path) -> None:
+    rows = []
+    for seconds, pattern in enumerate(("fpp", "ssf", "fpn")):
+        last = 0.25 - 0.0101 * seconds  # a quarter of an hour after the one before
+        values = [2.0] * 40 + [1.0] * 20
+        rows += daily(values, last=last, pattern=pattern)
+    write_perflog(tmp_path / "perflogs", rows)
+    site = look(tmp_path)
+    (page,) = pages(site).values()
+    assert [svg.count("h0") for svg in re.findall("<svg.*?</svg>", page)] == [60] * 3
+    ends = re.findall(r"to=(\d{4}-\d\d-\d\dT\d\d:\d\d)", page)
+    newest = max(each.history.last for each in site.series)
+    assert newest.second > 0
+    assert all(f"{newest:%Y-%m-%dT%H:%M:%S}" < f"{end}:00" for end in ends)
+
+
 def test_ten_years_of_an_open_alert_are_a_small_picture() -> None:
     alert = Alert(Severity.DEGRADED, "a", since=NOW, number=1, system="here")
     of_runs = times(*range(3650))
     since = of_runs[100].astype("datetime64[us]").item().replace(tzinfo=NOW.tzinfo)
-    svg = picture(frame_of(replace(alert, since=since), of_runs), of_runs, np.ones(3650))
+    svg = picture(frame_of(replace(alert, since=since), [of_runs]), of_runs, np.ones(3650))
     assert 180 <= svg.count("h0") <= 240
     assert len(svg) < 4000
 

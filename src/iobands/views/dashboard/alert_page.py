@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -72,7 +72,7 @@ def _page(site: Snapshot, alert: Alert) -> str:
     every, place = [each.series.history.times for each in alert.members], place_of(alert, site)
     if place and not every:  # a slow target may have slowed down no series
         every = [each.times for each in place.speeds.values()]
-    frame = frame_of(alert, max(every, key=len, default=np.empty(0, "datetime64[ns]")))
+    frame = frame_of(alert, every)
     return rendered(
         "alert.html",
         story=story,
@@ -108,7 +108,8 @@ def _of_other(series: Series, frame: Frame) -> _Picture:
 
 
 def _of_series(series: Series, frame: Frame, says: str, levels: _Levels) -> _Picture:
-    low, high = (f"{snapshot.moment(each):%Y-%m-%dT%H:%M}" for each in (frame.low, frame.high))
+    ends = (frame.low, frame.high + np.timedelta64(1, "m"))  # else it may lack the last run
+    low, high = (f"{snapshot.moment(each):%Y-%m-%dT%H:%M}" for each in ends)
     address = f"../index.html#/series/{series_id(series.key)}?from={low}&to={high}"
     svg = picture(frame, *frame.shown(series.history), levels)
     return _Picture(series.label, says, svg, address)
@@ -132,15 +133,18 @@ def _speeds(site: Snapshot, alert: Alert, frame: Frame) -> Iterator[_Picture]:
             yield _Picture(f"{place.name_of(name)}, {variable}", says, svg)
 
 
-def frame_of(alert: Alert, times: Times) -> Frame:
-    """Return the frame around the onset and the end of an alert, by the times of its runs."""
+def frame_of(alert: Alert, every: Sequence[Times]) -> Frame:
+    """Return the frame around the onset and the end of an alert, by the times of all its runs."""
+    times = max(every, key=len, default=np.empty(0, "datetime64[ns]"))
     since = snapshot.in_utc(alert.since or alert.events[0].when)
     start, end = int(np.searchsorted(times, since)), len(times)
     if alert.ended:
         after = int(np.searchsorted(times, snapshot.in_utc(alert.ended))) + _AFTER
         end = min(end, after, start + _LEAST)
     low = times[max(0, start - _BEFORE)] if len(times) else since
-    high = max(times[max(0, end - 1)] if len(times) else since, since + np.timedelta64(1, "D"))
+    # of the newest session, the other series have their runs a little later
+    newest = [each[-1] for each in every if len(each)] if end == len(times) else [times[end - 1]]
+    high = max([*newest, since + np.timedelta64(1, "D")])
     return Frame(
         min(low, since),
         high,
