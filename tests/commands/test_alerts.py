@@ -98,7 +98,7 @@ def test_a_person_deals_with_an_alert(site: Path) -> None:
     reason = ("--reason", "ticket  4711,\nrebuilds")
     done, said = call("acknowledge", "disk", "write_bw", *reason)
     assert done == 0
-    assert said.endswith("\nTo withdraw it: iobands undo disk write_bw --reason TEXT\n")
+    assert said.endswith("\nTo withdraw it: iobands undo 2 --reason TEXT\n")
     assert status() == 1
     repaired = ("--reason", "rebuilt", "--by", "joe", "--force")
     assert call("resolve", "disk", "write_bw", *repaired)[0] == 0

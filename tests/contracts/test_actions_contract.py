@@ -29,7 +29,7 @@ def test_what_the_log_says():
     assert (resolve.verdict, acknowledge.verdict) == ("real", None)
     assert (rebaseline.since, rebaseline.until, rebaseline.who) == (utc(20), None, "jané")
     assert undo.of == rebaseline.when == utc(23, 8, 0, 0, 250_000)
-    assert in_force(DONE, NOW) == (acknowledge, resolve)
+    assert in_force(DONE) == (acknowledge, resolve)
 
 
 def test_what_version_2_added():

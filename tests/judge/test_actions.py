@@ -328,13 +328,16 @@ def test_an_open_alert_goes_before_one_that_is_over_and_has_just_this_name(
     shared: Growing,
 ) -> None:
     site = shared.again()
-    over = Subject("disk", site.series, number=1)
-    lasting = Subject("disk writes", site.series[:2], degraded(site), number=2)
+    over = Subject("disk", site.series, number=9)
+    lasting = Subject("disk writes", site.series[:2], degraded(site), number=1)
 
     def chosen(kind: str, subjects: list[Subject]) -> list[Subject]:
-        return selected(subjects, "disk", Request(kind, "ada", "why"), every=False, log={})
+        log = shared.again().actions
+        return selected(subjects, "disk", Request(kind, "ada", "why"), every=False, log=log)
 
     assert chosen(ACKNOWLEDGE, [over, lasting]) == [lasting]
+    shared.does(ACKNOWLEDGE, "disk writes")
+    assert chosen(UNDO, [over, lasting]) == [lasting]
     # where none is open, it is said of the one with this name that it is over
     assert chosen(ACKNOWLEDGE, [over]) == [over]
 

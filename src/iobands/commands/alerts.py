@@ -208,7 +208,9 @@ def _act(
         cli.say(f"Logged in {path}; commit this file.")
     if written and kind != snapshot.UNDO:
         system = ["--system", options.system] if options.system else []
-        named = shlex.join([*words, *["--all"] * options.every, *system])
+        # an alert by its number, as others may have its name
+        one = chosen[0].number if len({each.called for each in chosen}) == 1 else None
+        named = shlex.join([*([str(one)] if one else words), *["--all"] * options.every, *system])
         cli.say(f"To withdraw it: iobands undo {named} --reason TEXT")
     if options.dry_run:
         cli.say("Dry run: nothing was written.")

@@ -197,7 +197,7 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         why = "all its series are retired or superseded; a retired one can be named"
         raise RequestError(f"{subject.title}: {why}")
     action = _about(subject, request, every, now)
-    last = last_action(subject, log, now)
+    last = last_action(subject, log)
     if request.kind == UNDO:
         if last is None:
             raise RequestError(f"{subject.title}: there is nothing to undo")
@@ -303,12 +303,12 @@ def _says(said: Action | Request) -> tuple[str | None, ...]:
     return said.reason, said.ticket, said.owner
 
 
-def last_action(subject: Subject, log: _Log, now: datetime) -> Action | None:
+def last_action(subject: Subject, log: _Log) -> Action | None:
     """Return the newest action in force on all series of `subject`, or None.
 
     If the alert has a number, answers to other alerts do not count.
     """
-    of_each = [in_force(log.get(key, ()), now) for key in subject.keys]
+    of_each = [in_force(log.get(key, ())) for key in subject.keys]
     mine = [each for actions in of_each for each in actions if each.alert == subject.number]
     if subject.number and mine:
         return max(mine, key=lambda action: action.when)
@@ -331,10 +331,8 @@ def _words(subject: Subject) -> set[str]:
 
 def _is_possible(subject: Subject, request: Request, log: _Log) -> bool:
     if request.kind == UNDO:
-        known = [each for key in subject.keys for each in log.get(key, ())]
-        undone = {each.of for each in known}
-        mine = [e for e in known if e.alert == subject.number and e.when not in undone]
-        return any(each.kind != UNDO for each in mine) if subject.follows else bool(known)
+        last = last_action(subject, log)
+        return last is not None and not (subject.follows and last.alert != subject.number)
     if subject.follows:
         # series that are fast again have the level that they had
         members = subject.alert.members if subject.alert and request.kind == REBASELINE else ()

@@ -154,7 +154,7 @@ def judge(
             *(Alert(Severity.FAILED, about, reason=why) for about, why in attempts.problems),
         ]
     )
-    on_peers = (in_force(each, now) for each in peer_actions.values())
+    on_peers = (in_force(each) for each in peer_actions.values())
     acted = [*stage.standing.values(), *on_peers]
     snapshot = Snapshot(
         now=now,
@@ -251,7 +251,7 @@ def _systems(
             {slug(each.key): each for each in series if each.key.system == name},
             {slug(key): key for key in stage.gone if key.system == name},
             [each for each in places if each.system == name],
-            in_force(known.logs[name].actions, known.now) if name in known.logs else (),
+            in_force(known.logs[name].actions) if name in known.logs else (),
             budgets.get(name, Budget(false_alarms)),
             false_alarms,
             records,

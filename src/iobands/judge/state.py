@@ -72,7 +72,7 @@ class Stage:
 
     def __init__(self, known: Known) -> None:
         """Set aside what is not judged."""
-        self.known, now, histories, logs = known, known.now, known.histories, known.logs
+        self.known, histories, logs = known, known.histories, known.logs
         # a run that was made again need not give a sample
         missed = known.samples.missed.filter(~pl.col("purpose").is_in(ASKED))
         missing = missing_runs.missing_in_perflogs(missed)
@@ -83,7 +83,7 @@ class Stage:
         self.future = tuple(
             FutureSample(key, self.names[key], when)
             for key, when in dated
-            if not _is_left_out(when, in_force(logs[key.system].of(key), now))
+            if not _is_left_out(when, in_force(logs[key.system].of(key)))
         )
         only_in_future = {
             each.key: [MissingRun(each.when, f"its sample is dated {each.when:%Y-%m-%d}: {_WRONG}")]
@@ -93,7 +93,7 @@ class Stage:
         self.missing: Mapping[SeriesKey, Sequence[MissingRun]] = {**only_in_future, **missing}
         self.keys = sorted({*histories, *self.missing} - self.past, key=SeriesKey.sort_key)
         self.actions = {key: logs[key.system].of(key) for key in self.keys}
-        self.standing = {key: in_force(each, now) for key, each in self.actions.items()}
+        self.standing = {key: in_force(each) for key, each in self.actions.items()}
         self.gone = frozenset(filter(self._is_retired, self.keys))
         runs = tuple(each for each in known.reports.runs if self._counts(each))
         self.reports = replace(known.reports, runs=runs)
@@ -178,7 +178,7 @@ def spans_of_peers(
     if begin := bands_of[system].compares_since(now):
         every = (*every, Span(LONG_AGO, begin - just_before, "before the epoch"))
     found: list[tuple[Spans, str | None]] = [(Spans(every), None)]
-    for action in in_force(logs[system].actions, now):
+    for action in in_force(logs[system].actions):
         peer, since, until = getattr(action, kind), action.since, action.until
         if not peer or not since or not action.names(PeerName(kind, system, where, peer)):
             continue

@@ -187,7 +187,6 @@ from iobands.snapshot.series import (
     begun,
     in_effect,
     in_force,
-    is_future,
     may_share,
 )
 from iobands.snapshot.site import CLOCK, CLOCK_OFF, FileSystem, FutureSample, Snapshot, public

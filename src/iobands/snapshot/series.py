@@ -85,20 +85,13 @@ def _fields(key: SeriesKey) -> dict[str, object]:
     return {name: canonical(value) for name, value in key.fields().items()}
 
 
-def is_future(action: Action, now: datetime) -> bool:
-    """Return whether `action` is further ahead of `now` than clocks may differ."""
-    return action.when > now + CLOCKS
-
-
-def in_force(actions: Iterable[Action], now: datetime) -> tuple[Action, ...]:
-    """Return the actions, in the order of the log, that were not undone and are not in the future.
+def in_force(actions: Iterable[Action]) -> tuple[Action, ...]:
+    """Return the actions, in the order of the log, that were not undone.
 
     An undo withdraws only earlier lines, so an action repeated in the same second counts.
     """
     found: list[Action] = []
     for action in actions:
-        if is_future(action, now):
-            continue
         if action.kind == UNDO:
             found = [each for each in found if each.when != action.of]
         else:

@@ -305,7 +305,7 @@ def _actions(site: Snapshot, alert: Alert) -> Sequence[snapshot.Action]:
     }
     if known:
         own[known.when, known.kind] = known
-    return snapshot.in_force((own[place] for place in sorted(own)), site.now)
+    return snapshot.in_force(own[place] for place in sorted(own))
 
 
 def _advice(alert: Alert, field: str, maybe: Sequence[str]) -> str:

@@ -132,7 +132,7 @@ def _moved(
                 what, size = change.direction, f", {ratio_text(change.size)}"
             says = f"{what} since {day_text(change.began, site.now)}{until}{size}{same}"
             return Related(other, shared, change.direction, says, has_change=True)
-    for action in reversed(snapshot.in_force(other.actions, site.now)):
+    for action in reversed(snapshot.in_force(other.actions)):
         is_end = action.kind in {snapshot.RESOLVE, snapshot.REBASELINE}
         if is_end and action.direction and action.since and low <= action.since <= high:
             ratio = f", {action.ratio:.2f} ×" if action.ratio else ""
