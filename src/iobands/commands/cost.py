@@ -96,7 +96,9 @@ def schedule(
     ],
     tag: cli.TagOption = "daily",
     every: Annotated[Every | None, "How often. [default: week for weekly, else day]"] = None,
-    at: Annotated[str, "HH:MM", "Local time."] = "05:00",
+    at: Annotated[
+        str | None, "HH:MM", "Local time. [default: 17:00 for weekly, else 05:00]"
+    ] = None,
     jitter: Annotated[
         int, cli.option("--jitter MINUTES", "Start at most this much later.", min=0, max=720)
     ] = 30,
@@ -126,6 +128,7 @@ def schedule(
     if suspects:
         cli.refuse("with --suspects", "tag", "system")
     place = cli.root_of(root)
+    at = at or ("17:00" if tag == "weekly" else "05:00")  # when a daily session is over
     if (clock := re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", at)) is None:
         raise cli.failure(f"--at {at}: not a time of day; write 05:00")
     time = int(clock[1]), int(clock[2])
@@ -140,10 +143,12 @@ def schedule(
     elif not cli.missing_of_report():
         report = "dashboard"
     writing, notifying = ["--report", report] if report else [], ["--notify"] if notify else []
+    # before Slurm ends the job, which leaves no time to end in order
+    notifying += ["--limit", "11h30m"] if form == "scron" else []
     of_system = ["--system", system] if system else []
     often = every or (Every.WEEK if tag == "weekly" else Every.DAY)
     try:
-        usual = new(tag, [*writing, *of_system, *notifying], every=often)
+        usual = new(tag, [*writing, *of_system, *notifying], every=often, system=system)
         hourly = new(None, [*writing, *notifying], every=Every.HOUR)
     except ValueError as error:
         raise cli.failure(str(error)) from error

@@ -119,16 +119,17 @@ def new_job(
     clock: tuple[int, int],
     jitter: int,
     account: str | None,
+    system: str | None = None,
 ) -> Job:
     """Return the job that runs the checks with `tag`, at up to `jitter` minutes after `clock`.
 
-    Without a tag, it measures what is in doubt. The delay is derived from host, directory and tag,
-    and so is the same each night.
+    Without a tag, it measures what is in doubt. The delay is derived from host, directory, tag and
+    `system`, and so is the same each night.
 
     Raises:
         ValueError: no line should run this; the message says why.
     """
-    name = tag or "suspects"
+    name = f"{tag or 'suspects'} {system or ''}".strip()
     selection = ("--tag", tag) if tag else ("--suspects",)
     arguments = (_program(), "run", *selection, *options)
     settings = {name: os.environ.get(name, "") for name in _SETTINGS}
