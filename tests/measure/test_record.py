@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from iobands.judge.conditions import of_session
+from iobands.measure import Listener, Selection, Workplace, session
 from iobands.measure.lock import (
     RECORD_NAME,
     acquire,
@@ -149,3 +151,22 @@ def test_an_end_that_could_not_be_recorded_is_no_kill(tmp_path: Path) -> None:
     assert (last.how, last.ended) == (FAILED, None)
     assert last.reason is not None
     assert last.reason.startswith("its end could not be recorded")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(KeyboardInterrupt(), ("interrupted", "by Ctrl-C")), (ValueError("odd"), ("failed", "odd"))],
+)
+def test_a_session_that_ends_before_reframe_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, said: tuple[str, str]
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(session.plan, "over_budget", fails)
+    listener = Listener(line=lambda _: None, step=lambda _: None)
+    at = Workplace(tmp_path, lambda _: SimpleNamespace(partitions={}), listener)
+    with pytest.raises(type(error)):
+        session.measure(at, Selection("daily"), 60)
+    last = read(tmp_path / "perflogs")
+    assert (last.how, last.reason) == said

@@ -146,8 +146,9 @@ def _recorded(
     except NothingSelectedError:
         lock.restore_record(perflogs, former)
         raise
-    except SessionError as error:
-        _end(perflogs, begun, SessionOutcome(FAILED, problems=(str(error),)))
+    except BaseException as error:  # also Ctrl-C before ReFrame runs and after it
+        how = FAILED if isinstance(error, Exception) else INTERRUPTED
+        _end(perflogs, begun, SessionOutcome(how, problems=(str(error) or "by Ctrl-C",)))
         raise
     finally:
         if not clock:
