@@ -197,3 +197,9 @@ def test_a_column_continues_below_itself() -> None:
         ["CHECK", "      WRITE"],
         ["one two three four five", "      1 GiB/s"],
     ]
+    # also one behind other columns
+    rows = [("AT", "CHANGE", "SUBJECT"), ("18 Nov", "−31 %", "one two three four five")]
+    assert [*blocks(rows, 29, wrapped=(2,), indent="")] == [
+        ["AT  CHANGE", "      SUBJECT"],
+        ["18 Nov  −31 %", "      one two three four five"],
+    ]

@@ -438,9 +438,10 @@ def blocks(
     is_broken = over > 0 or widths[name] < max(len(row[name]) for row in table)
     words = [len(word) for row in table for word in row[name].split()]
     breaks_word = any(widths[name] < each <= width / 2 for each in words)
-    if name <= 1 and is_broken and (width < _NARROW or breaks_word):
+    if is_broken and (width < _NARROW or breaks_word):
+        end = name + (name <= 1)
         for each in table:
-            head, rest = (GAP.join(filter(None, e)) for e in (each[: name + 1], each[name + 1 :]))
+            head, rest = (GAP.join(filter(None, e)) for e in (each[:end], each[end:]))
             below = folded(f"{GAP * 3}{rest}", width) if rest else []
             yield [*folded(f"{indent}{head}", width), *below]
         return
