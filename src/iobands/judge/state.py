@@ -288,7 +288,7 @@ def _status(
         why = f"its newest sample is not judged: {out}"
     if band is None:
         state = State.CALIBRATING
-        why = f"{learned_from.sum()} of {ENOUGH_RUNS} runs"
+        why = f"{learned_from.sum()} of {ENOUGH_RUNS + 1} runs"
     # A series that has degraded stays so while samples are missing.
     if missing and not (change and change.is_drop):
         state = State.NO_DATA
