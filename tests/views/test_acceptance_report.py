@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
+from iobands.bands.contract import (
+    AcceptedLine,
+    ContractLine,
+    Decision,
+    MeasuredBy,
+    Outcome,
+    Promise,
+)
 from iobands.views import acceptance
+
+
+def test_a_job_that_was_not_recorded_is_not_called_none() -> None:
+    line = ContractLine("reads", {"variable": "read_bw"}, Promise(1.5, "GiB/s", 5))
+    decision = Decision(Outcome.UNDECIDED, 1, 1.0, (0.5,), 3.0, -3.0)
+    when = datetime(2026, 11, 20, 1, 30, tzinfo=timezone.utc)
+    run = {"job_completion_time": when, "perf_value": 1.5, "jobid": None}
+    by = MeasuredBy("BenchioFPP", "local", "builtin")
+    said = "\n".join(acceptance._of_line(AcceptedLine(line, by, decision, (run,)), None))
+    row = "| 2026-11-20 01:30:00 | not recorded | not recorded | 1.5 | +0.50 |"
+    assert row in said
 
 
 def test_what_some_runs_did_not_record_has_no_unit() -> None:

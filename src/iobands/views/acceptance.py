@@ -127,8 +127,8 @@ def _of_line(accepted: AcceptedLine, drawn: str | None) -> Iterator[str]:
             [
                 (
                     f"{run[TIME]:%Y-%m-%d %H:%M:%S}",
-                    str(run.get("jobid")),
-                    str(run.get("job_nodelist")),
+                    str(run.get("jobid") or _NOT_SAID),
+                    str(run.get("job_nodelist") or _NOT_SAID),
                     f"{run[VALUE]:.5g}",
                     f"{evidence:+.2f}",
                 )
