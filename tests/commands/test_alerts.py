@@ -120,6 +120,11 @@ def test_the_same_twice_is_logged_once(site: Path) -> None:
     for reason in ("r", "r", "ticket 5"):
         assert call("acknowledge", "disk fpp write_bw", "--reason", reason)[0] == 0
     assert [each.reason for each in logged()] == ["r", "ticket 5"]
+    # who takes care of it, and its ticket, stay until somebody names others
+    for said in (("--owner", "io", "--ticket", "t/1"), (), ("--owner", "hw")):
+        assert call("acknowledge", "disk fpp write_bw", "--reason", "r", *said)[0] == 0
+    known = [(each.owner, each.ticket) for each in logged()[2:]]
+    assert known == [("io", "t/1"), ("hw", "t/1")]
     assert call("resolve", "disk fpp write_bw", "--reason", "r", "--force")[0] == 0
     assert call("resolve", "disk fpp write_bw", "--reason", "r", "--force")[0] == 3
 
@@ -387,6 +392,9 @@ def test_alerts_of_two_systems_with_one_number_are_told_apart(two_systems: Path)
     assert status == 3
     names = "1 disk writes system=here; 1 disk writes system=there"
     assert f"'1' matches {names}; name one, or give --system or --all" in said
+    status, said = call("acknowledge", "disk fpp", *why, *site)
+    names = "disk fpp system=here write_bw; disk fpp system=there write_bw"
+    assert f"'disk fpp' matches {names}; name one" in said
     status, said = call("acknowledge", "1", *why, "--system", "there", *site)
     assert status == 0
     assert "To withdraw it: iobands undo 1 --system there --reason TEXT" in said

@@ -168,7 +168,10 @@ def selected(
     titles = [*dict.fromkeys(each.called for each in able)]
     if len(titles) > 1 and not every:
         several = len({system for system, _ in titles}) > 1
-        names = "; ".join(f"{t} system={s}" if several else t for s, t in titles[:_NAMED])
+        names = "; ".join(
+            f"{t} system={s}" if several and f" system={s} " not in t else t
+            for s, t in titles[:_NAMED]
+        )
         more = f"; and {len(titles) - _NAMED} more" if len(titles) > _NAMED else ""
         system = "--system or " if several else ""
         raise RequestError(f"{words!r} matches {names}{more}; name one, or give {system}--all")
@@ -220,10 +223,12 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     if request.kind == REBASELINE and alert.severity is Severity.FLAKY and not request.since:
         why = "is about failed runs and not about a level; acknowledge or resolve it"
         raise RequestError(f"{subject.title} {why}")
-    known = alert.acknowledgement
-    same = known is not None and alert.is_quiet and _says(known.action) == _says(request)
-    if request.kind == ACKNOWLEDGE and same:
-        return None
+    if request.kind == ACKNOWLEDGE and (known := alert.acknowledgement):
+        before = known.action  # its owner and its ticket stay, unless others are given
+        owner, ticket = action.owner or before.owner, action.ticket or before.ticket
+        action = replace(action, owner=owner, ticket=ticket)
+        if alert.is_quiet and _says(before) == _says(action):
+            return None
     peer = alert.peer if subject.peer else None
     members = [each for each in alert.members if peer or each.series in subject.series]
     if request.kind == RESOLVE and not request.force and (low := _still_low(members)):
@@ -299,7 +304,7 @@ def _discarded(
     return span
 
 
-def _says(said: Action | Request) -> tuple[str | None, ...]:
+def _says(said: Action) -> tuple[str | None, ...]:
     return said.reason, said.ticket, said.owner
 
 
