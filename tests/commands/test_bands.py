@@ -112,6 +112,21 @@ def test_the_system_must_be_named_where_several_ran(site: Path) -> None:
     assert files() == ["there/new.yaml"]
 
 
+def test_a_system_that_has_only_a_site_file_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = ("epoch", "before", "--reason", "new disks", "--yes")
+    done, said = call(*given, "--system", "here")
+    assert (done, list(tmp_path.iterdir())) == (3, [])
+    assert "no system here; known systems: none; run it in the directory of a site" in said
+    (tmp_path / "config/systems").mkdir(parents=True)
+    (tmp_path / "config/systems/here.py").touch()
+    assert call(*given, "--system", "her")[0] == 3
+    assert call(*given)[0] == 0
+    assert files() == ["here/before.yaml"]
+
+
 def test_a_system_that_has_only_learned_bands_is_known(site: Path) -> None:
     assert call("epoch", "one", "--reason", "r", "--yes")[0] == 0
     elsewhere = ("--perflogs", "nowhere", "--since", "2026-01-02", "--yes")

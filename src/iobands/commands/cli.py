@@ -384,14 +384,15 @@ def system_of(wanted: str | None, perflogs: Path, bands: Path) -> str:
     # a file server may show a `.snapshot` anywhere
     ran = [path.name for path in perflogs.glob("[!.]*") if path.is_dir()]
     learned = [path.stem for path in bands.glob("[!.]*") if path.is_dir() or path.suffix == ".yaml"]
-    known = sorted({*ran, *learned})
-    # The repository ships bands of other sites as examples.
+    described = [path.stem for path in (bands.parent / "systems").glob("[!._]*.py")]
+    known = sorted({*ran, *learned, *described})
+    # The repository ships bands and site files of other sites as examples.
     meant = [wanted] if wanted else ran or known
-    if len(meant) != 1:
-        raise failure(f"give --system NAME; known systems: {', '.join(known) or 'none'}")
-    if ran and meant[0] not in known:
-        raise failure(f"there is no system {wanted}; known systems: {', '.join(known)}")
-    return meant[0]
+    if len(meant) == 1 and meant[0] in known:
+        return meant[0]
+    names = ", ".join(known) or "none; run it in the directory of a site"
+    said = f"there is no system {wanted}" if wanted else "give --system NAME"
+    raise failure(f"{said}; known systems: {names}")
 
 
 def login_name() -> str:
