@@ -122,6 +122,11 @@ def _refuse_unknown(systems: list[dict], left_out: list[str]) -> None:
     raise SystemExit(f"ERROR: {left_out[0] if left_out else f'{none}; {remedy}'}")
 
 
+def _in_english(partition: dict) -> dict:
+    """The partition with jobs whose messages and decimal points are those that checks read."""
+    return {**partition, "env_vars": [["LC_ALL", "C"], *partition.get("env_vars", [])]}
+
+
 def _begin_session(perflogs: Path, system: str) -> str:
     """Begin the session before anything is measured, and return its identifier."""
     try:
@@ -172,7 +177,8 @@ def _site_configuration() -> dict:
                 continue
             # ReFrame would name config/site.py instead
             raise SystemExit(f"ERROR: {said}") from None
-        systems.append({**results.directories(), **site.system})
+        partitions = [_in_english(each) for each in site.system["partitions"]]
+        systems.append({**results.directories(), **site.system, "partitions": partitions})
         environments.extend(
             {**environment, "target_systems": [site.system["name"]]}
             for environment in site.environments

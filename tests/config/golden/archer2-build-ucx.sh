@@ -9,6 +9,7 @@ _onerror()
 
 trap _onerror ERR
 
+export LC_ALL=C
 export OMP_NUM_THREADS=1
 module load PrgEnv-gnu craype-network-ucx cray-mpich-ucx
 source ./kept.sh

@@ -14,6 +14,7 @@
 #SBATCH --distribution=block:block
 #SBATCH --signal=TERM@60
 #SBATCH --no-requeue
+export LC_ALL=C
 export OMP_NUM_THREADS=1
 module load PrgEnv-gnu
 export MPICH_ENV_DISPLAY=1

@@ -14,6 +14,7 @@
 #SBATCH --distribution=block:block
 #SBATCH --signal=TERM@60
 #SBATCH --no-requeue
+export LC_ALL=C
 export OMP_NUM_THREADS=1
 module load PrgEnv-gnu craype-network-ucx cray-mpich-ucx
 export MPICH_MPIIO_HINTS_DISPLAY=1

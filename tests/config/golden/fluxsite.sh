@@ -1,4 +1,5 @@
 #!/bin/bash
+export LC_ALL=C
 #flux: --nodes=4
 #flux: --nslots=256
 #flux: --exclusive

@@ -11,6 +11,7 @@
 #BSUB -R "span[ptile=64]"
 #BSUB -wa TERM -wt 1
 #BSUB -x
+export LC_ALL=C
 trap 'exit 140' USR2
 source ./job.sh || exit 1
 file_system=/scratch/io

@@ -9,6 +9,7 @@
 #PBS -q R7
 #PBS -l place=scatter:exclhost
 cd ROOT/stage/pbsprosite/batch/mpi/BenchioFPP_HASH
+export LC_ALL=C
 source ./job.sh || exit 1
 file_system=/scratch/io
 make_run_directory

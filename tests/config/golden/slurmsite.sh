@@ -13,6 +13,7 @@
 #SBATCH --reservation=R7
 #SBATCH --signal=TERM@60
 #SBATCH --no-requeue
+export LC_ALL=C
 source ./job.sh || exit 1
 file_system=/scratch/io
 make_run_directory
