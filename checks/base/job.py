@@ -20,12 +20,20 @@ _APPEARS_SECONDS = 90
 
 
 def when_submitted(job: Job, action: Callable[[], None]) -> None:
-    """Call `action` when the job has its ID; a hook after `run` comes only after it has ended."""
+    """Call `action` when the job has its ID; a hook after `run` comes only after it has ended.
+
+    If it fails, as on a full disk, the job is cancelled: ReFrame would not wait for it, and it
+    would write beside the next one.
+    """
     submit = job.submit
 
     def submit_and_act() -> None:
         submit()
-        action()
+        try:
+            action()
+        except OSError:
+            job.cancel()
+            raise
 
     job.submit = submit_and_act
 

@@ -1,5 +1,6 @@
 """What a job script says of its run directory, run by bash: room for its files, and its end."""
 
+import errno
 import os
 import shutil
 import signal
@@ -7,9 +8,11 @@ import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from checks.base.job import when_submitted
 from iobands.measure.processes import Process
 from iobands.measure.run_directories import new_note, read_leftovers, sweep
 from tests.faults.test_runs_that_end_early import wait_until
@@ -196,3 +199,18 @@ def test_without_dev_fd_the_directory_is_there_until_the_end(tmp_path):
     )
     assert (done.stdout, done.stderr) == ("run\n", "")
     assert not directory.exists()
+
+
+def test_a_job_that_cannot_be_noted_is_cancelled():
+    said = []
+    job = SimpleNamespace(
+        submit=lambda: said.append("submitted"), cancel=lambda: said.append("cancelled")
+    )
+
+    def write_a_note():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    when_submitted(job, write_a_note)
+    with pytest.raises(OSError, match="No space left"):
+        job.submit()
+    assert said == ["submitted", "cancelled"]
