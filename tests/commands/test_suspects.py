@@ -145,8 +145,9 @@ def test_a_run_by_hand_is_not_repeated(
     assert purposes(root) == ["manual"]
     # nor by a site that wants none
     allow(root, repeat_after="0m")
-    iobands("run", cwd=root)
+    done = iobands("run", cwd=root)
     assert purposes(root) == ["manual", "scheduled"]
+    assert "not repeated" not in done.stderr
 
 
 def test_a_loss_is_followed_until_it_is_certain_and_until_it_is_over(

@@ -310,7 +310,8 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
     except FileError as error:
         return SessionOutcome(problems=(str(error),))
     chosen = plan.allowed(asks, plan.read_plan(perflogs).asked, limits, now)
-    left = ", ".join(dict.fromkeys(ask.check for ask in asks if ask not in chosen))
+    wanted = (ask for ask in asks if limits[ask].allow and limits[ask].repeat)
+    left = ", ".join(dict.fromkeys(ask.check for ask in wanted if ask not in chosen))
     why = "not repeated, as `suspects` in the site file allows no more today"
     notes = [f"{why}: {left}"] if left else []
     begin = max((ask.measured + timedelta(hours=limits[ask].repeat) for ask in chosen), default=now)
