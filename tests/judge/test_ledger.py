@@ -178,6 +178,21 @@ def test_what_a_person_ended_keeps_its_size_and_says_who_did(
     assert entry.ratio == pytest.approx(0.6, rel=0.05)
 
 
+def test_a_series_that_fell_with_an_alert_and_stays_low_moves_no_past_alert(
+    tmp_path: Path,
+) -> None:
+    def factor(series: Mapping[str, str], day: int) -> float:
+        if series["pattern"] == "fpp":
+            return 0.5 if 24 <= day < 30 else 1.0
+        return 1.0 if day >= 30 else 0.84 if day >= 24 else 0.93
+
+    two = EIGHT[0], EIGHT[2]
+    files = SiteFiles(tmp_path).days(factor, seed=9, days=90, series=two)
+    then, now = (files.read(NOW - days * DAY, as_of=True).past[0] for days in (20, 0))
+    assert len(then.members) == 2
+    assert [each.ratio for each in then.members] == [each.ratio for each in now.members]
+
+
 @pytest.mark.parametrize("how", ["an epoch", "a maintenance"])
 def test_an_alert_that_recovered_keeps_its_end_and_its_size(tmp_path: Path, how: str) -> None:
     files = SiteFiles(tmp_path).days(slow(0.7, since=50, until=30, file_system="a"))

@@ -14,6 +14,7 @@ from iobands.judge.requests import RequestError
 from iobands.notify.changes import changes, message_of
 from iobands.snapshot import PeerState, Speeds, in_force, public
 from iobands.snapshot.stored import to_json
+from iobands.source.action_log import append_events
 from iobands.views.dashboard.overview import overview
 from iobands.views.dashboard.series import peer_map
 from iobands.views.digest import digest_text, explanation
@@ -666,6 +667,25 @@ def test_a_pinned_run_says_nothing_without_another_one_beside_it(tmp_path):
     for number, lines in enumerate((alone, other, none)):
         _, peers = found(SiteFiles(tmp_path / str(number)).write(lines).read())
         assert peers["7"].score == pytest.approx(np.log(0.9 / 0.02))
+
+
+def test_a_target_that_is_drained_before_the_next_night_was_slow_until_then(tmp_path):
+    lines = with_targets(40, 7, since=5)[:-3]
+    lines += [each for hours in (74, 70, 66, 60) for each in beside({7: 0.5, 3: 1.0}, hours)]
+    drained = [re.sub(r",7:[\d.]+", ",27:1", text) for text in with_targets(3)]
+    (entry,) = SiteFiles(tmp_path).write([*lines, *drained]).read().ledger.entries
+    assert (entry.end, entry.ended) == ("no longer used", entry.raised)
+
+
+def test_a_target_that_is_no_longer_compared_keeps_the_end_of_its_alert(tmp_path):
+    lines = [*with_targets(54, 1, since=30)[:34], *with_targets(20, 1, since=20, targets=2)]
+    files, ends = SiteFiles(tmp_path).write(lines), set()
+    for days in (16, 8, 0):
+        judged = files.judge(NOW - timedelta(days=days), as_of=True)
+        append_events(files.perflogs, "here", judged.news["here"])
+        (past,) = judged.snapshot.past
+        ends.add((past.end, past.ended))
+    assert len(ends) == 1
 
 
 def test_runs_soon_after_a_low_one_say_the_same_again(tmp_path):

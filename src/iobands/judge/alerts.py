@@ -219,6 +219,8 @@ def _of_story(system: System, story: Story) -> Alert:
     """Return an alert as it is now, or as it was when it ended."""
     is_open = story.closed is None
     parts = [each for each in story.found if each.over is None or not is_open]
+    if story.closed:  # what still lasts says no more of it
+        parts = [replace(e, over=min(e.over or story.closed, story.closed)) for e in parts]
     # what shows most is said of each member: its own change, then what it has in common
     parts.sort(key=lambda each: _TELLING.index(type(each.source)))
     over = {e.names[0]: e.over for e in story.found if isinstance(e.source, Change) and e.over}
@@ -273,7 +275,7 @@ def _of_story(system: System, story: Story) -> Alert:
         system=system.name,
         shared=_shared(system, story, series),
         events=tuple(story.events),
-        ended=story.closed and max(lasted, default=story.closed),
+        ended=story.closed and min(max(lasted, default=story.closed), story.closed),
         end=end,
     )
     return _with_peer(system, alert, peers[0]) if peers else alert

@@ -156,7 +156,8 @@ def _of_place(place: Place) -> Iterator[Happening]:
         for peer in found.values():
             for (raised, ended), (low, since) in zip(peer.alarms, peer.began, strict=True):
                 is_slow = ended is None and peer.state is PeerState.SLOW
-                over = None if is_slow else ended or peer.last
+                # a pinned run that raised it is no use of the peer
+                over = None if is_slow else ended or max(raised, peer.last)
                 yield Happening(
                     source,
                     DOWN,
