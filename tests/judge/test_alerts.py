@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.judge.conditions import certainty
+from iobands.judge.conditions import certainty, of_the_day
 from iobands.judge.detect.prior import Budget
 from iobands.judge.groups import GroupDrop
 from iobands.judge.happenings import happenings_of
@@ -27,6 +27,7 @@ from iobands.snapshot import (
     State,
     ordered,
 )
+from iobands.snapshot.history import Transient
 from iobands.views import summary
 from iobands.views.alert_lines import counted_members
 from iobands.views.explain_series import of_series
@@ -325,6 +326,21 @@ def test_a_few_collapsed_runs_are_alerts_of_their_own_and_many_are_one(tmp_path:
     assert ratios == pytest.approx([value / 1.5 for value in (0.1, 0.2, 0.25, 0.3)])
     assert found["disk writes"].since == NOW - 0.25 * DAY
     assert site.exit_status == 0
+
+
+def test_low_runs_that_are_over_again_keep_their_own_levels(tmp_path: Path) -> None:
+    low = {"fpp": 0.4, "fpn": 0.2, "ssf": 0.3, "serial": 0.5}
+    rows = [row for pattern in low for row in daily(levels((30, 1.0)), pattern=pattern)]
+    series = []
+    for each in SiteFiles(tmp_path).write(rows).read().series:
+        since, until = NOW - 0.3 * DAY, NOW - 0.2 * DAY
+        over = (Transient(since, until, low[str(each.key.pattern)], low=1, runs=2),)
+        evidence = replace(each.status.evidence, transients=over)
+        series.append(replace(each, status=replace(each.status, evidence=evidence)))
+    (alert,) = of_the_day(series, frozenset(), frozenset(), {})
+    said = {m.series.key.pattern: m.ratio.value for m in alert.members if m.ratio}
+    assert said == low
+    assert [*said] == ["fpn", "ssf", "fpp", "serial"]
 
 
 def test_a_level_that_has_fallen_is_no_collapse_too(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import shlex
 import statistics
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -148,21 +147,20 @@ def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Itera
 
 def _transients(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:
     """Yield low runs that were over by the newest run, or within a day before it."""
-    last = {}
+    last, low = {}, []
     for each in series:
         evidence, newest = each.status.evidence, each.status.when
         if evidence and evidence.transients and newest and each.key not in alerted:
             found = evidence.transients[-1]
             if newest - found.until < timedelta(days=1):
                 last[each.key] = found
-    for members in _together(Member(each) for each in series if each.key in last):
+                low.append(Member(each, Ratio(found.ratio, found.ratio, found.ratio)))
+    for members in _together(low):
         over = [last[each.series.key] for each in members]
         longest = max(over, key=lambda each: each.until - each.since)
-        ratio = Ratio(longest.ratio, longest.ratio, longest.ratio)
-        low = tuple(replace(each, ratio=ratio) for each in members)
         subject = subject_of([each.series for each in members], series)
         reason = f"over again: {longest}"
-        yield Alert(Severity.COLLAPSED, subject, low, longest.since, reason=reason)
+        yield Alert(Severity.COLLAPSED, subject, members, longest.since, reason=reason)
 
 
 def _collapsed(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:
