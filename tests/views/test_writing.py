@@ -41,6 +41,8 @@ def test_ratios() -> None:
     assert ratio_text(Ratio(0.714, 0.66, 0.772)) == "0.71 × (0.66–0.77)"
     assert ratio_text(Ratio(0.714, 0.0, math.inf)) == "0.71 ×"
     assert ratio_text(Ratio(math.nan, 0.0, math.inf)) == "not known yet"
+    assert ratio_text(Ratio(0.00123, 0.0009, 0.14)) == "0.00123 × (0.0009–0.14)"
+    assert ratio_text(Ratio(1000.43, 933.4, 1067.4)) == "1000 × (933–1067)"
     assert (percent(0.15), percent(1.6), percent(1.0)) == ("−85 %", "+60 %", "+0 %")
 
 

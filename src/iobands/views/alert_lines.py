@@ -101,8 +101,8 @@ def _speed(peer: snapshot.SlowPeer) -> str:
     worst = next((name for name, each in peer.ratios.items() if each == peer.ratio), "")
     own = peer.own.get(worst, 1.0)
     if abs(math.log(own)) < _ALIKE:
-        return f"{peer.ratio.value:.2f} × the others"
-    return f"{peer.ratio.value / own:.2f} × its level"
+        return f"{writing.times(peer.ratio.value)} × the others"
+    return f"{writing.times(peer.ratio.value / own)} × its level"
 
 
 def place_of(alert: Alert, site: Snapshot) -> Place | None:

@@ -97,14 +97,15 @@ def digest_text(
         by_urgency = [*alerts[:1], *notes, *alerts[1:], table]
         if every or rejected or _fit(by_urgency, SCREEN - len(lines)):
             break
-    ordered = sorted((*alerts, table, *notes), key=lambda each: bool(each.rows) and not each.shown)
+    found = (*alerts, *[table] * bool(rows), *notes)
+    ordered = sorted(found, key=lambda each: bool(each.rows) and not each.shown)
     lines += [line for each in ordered for line in each.lines()]
     if terminal:
         with console.capture() as capture:
             for line in _styled(lines):
                 console.print(line, soft_wrap=True)
         lines = capture.get().splitlines()
-    text = "\n".join(lines).rstrip() + "\n"  # a site without a row has an empty table
+    text = "\n".join(lines) + "\n"
     if console.encoding.lower().replace("-", "") in {"utf8", "utf16", "utf32"}:
         return text
     return text.encode("ascii", PLAIN).decode("ascii")

@@ -394,7 +394,7 @@ def _past(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact]:
     over = [each for each in site.incidents if series.key in each.ratios and not each.is_open]
     for each in over[-_MOST_INCIDENTS:]:
         since, until = (day_text(time, site.now) for time in (each.since, each.until))
-        ratio = f"{each.ratios[series.key]:.2f} × the band of this series"
+        ratio = f"{writing.times(each.ratios[series.key])} × the band of this series"
         yield "Incident", f"{each.name} from {since} to {until}: {ratio}"
 
 

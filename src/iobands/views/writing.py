@@ -82,8 +82,13 @@ def ratio_text(ratio: snapshot.Ratio) -> str:
     if not math.isfinite(ratio.value):
         return "not known yet"
     known = 0 < ratio.low < ratio.high < math.inf
-    interval = f" ({ratio.low:.2f}–{ratio.high:.2f})" if known else ""
-    return f"{ratio.value:.2f} ×{interval}"
+    interval = f" ({times(ratio.low)}–{times(ratio.high)})" if known else ""
+    return f"{times(ratio.value)} ×{interval}"
+
+
+def times(ratio: float) -> str:
+    """Return a ratio with two decimals, or with three digits if these say too little."""
+    return f"{ratio:.2f}" if 0.1 <= ratio < 10 else figure(ratio)  # noqa: PLR2004
 
 
 def level_text(member: Member, *, short: bool = False, is_over: bool = False) -> str:
