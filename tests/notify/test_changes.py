@@ -74,6 +74,16 @@ def test_one_message_for_a_cause_however_many_series(tmp_path: Path) -> None:
     assert sent.causes == []
 
 
+def test_what_a_message_about_missing_samples_says(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(1.0), series=EIGHT[:4]).read(NOW + 4 * DAY)
+    topics, events = changes([], replace(site, only="here"), NOTIFIED)
+    (message,) = [message_of(each, replace(site, only="here"), "") for each in events]
+    assert "iobands explain 'a fpp ofi write_bw' --system here\n" in message.text
+    healthy = SiteFiles(tmp_path).days(slow(1.0), series=EIGHT[:4]).read()
+    (message,) = [message_of(each, healthy, "") for each in changes(topics, healthy, NOTIFIED)[1]]
+    assert message.text.startswith("4 series of a: no longer no data; known since 21 Nov\n")
+
+
 def test_from_a_drop_to_its_repair(tmp_path: Path) -> None:
     values = levels((105, 1), (15, 0.8), (20, 0.4), (30, 1))
     site, sent = Growing(tmp_path, disk=values), Sent()
@@ -512,7 +522,7 @@ def test_a_suspicion_that_became_an_alert_has_not_recovered(tmp_path: Path) -> N
         "replaced: watch disk fpp write_bw",
         "began: degraded 1 disk fpp write_bw",
     )
-    assert texts[1] == "disk fpp write_bw goes on as degraded 1 disk fpp write_bw"
+    assert texts[1] == "disk fpp write_bw: now degraded 1 disk fpp write_bw"
 
 
 def test_an_alert_that_became_part_of_another_has_not_recovered(tmp_path: Path) -> None:
@@ -525,7 +535,7 @@ def test_an_alert_that_became_part_of_another_has_not_recovered(tmp_path: Path) 
     over = message_of(event, merged, "")
     assert over.title == "replaced: degraded 2 a fpp ofi write_bw"
     assert over.text.startswith(
-        "2 a fpp ofi write_bw goes on as degraded 1 a writes (4 of 4 series); known since\n"
+        "2 a fpp ofi write_bw: now degraded 1 a writes (4 of 4 series); known since"
     )
 
 

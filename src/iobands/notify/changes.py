@@ -290,7 +290,8 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         # of samples that are missing, a series says more than the alert
         step = views.command_on(first, site, "explain")
         if first.reason:
-            step = views.command_text("explain", first.members[0].series.label)
+            label, options = first.members[0].series.label, views.view_options(site)
+            step = views.command_text("explain", label, options)
         lines += ["", f"Next step: {step}"]
         if not first.reason:
             known = views.command_on(first, site, "acknowledge", "--reason TEXT")
@@ -382,11 +383,11 @@ def _ending(topic: Topic, own: Alert | None, name: str, site: Snapshot) -> Itera
         after = [f"{e.severity.value} {views.named(e, site)}" for e in graver if keys & e.keys]
     if after and not end:
         yield "replaced"
-        yield printable(f"{name} goes on as {'; '.join(after)}; {since}")
+        yield printable(f"{name}: now {'; '.join(after)}; {since}")
     else:
         is_retired = not keys and any(each.name in topic.members for each in site.retired)
         yield end or ("retired" if is_retired else ENDED)
-        yield f"{name} is no longer {topic.severity}; {since}"
+        yield f"{name}: no longer {topic.severity}; {since}"
     for entry in site.ledger.entries:
         if own and entry.identity == own.identity:
             yield printable(f"How it ended: {entry.ending}")

@@ -36,6 +36,7 @@ from iobands.views.writing import (
     some,
     summary,
     time_text,
+    view_options,
     worst_member,
     written,
 )
