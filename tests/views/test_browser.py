@@ -23,7 +23,7 @@ from iobands.views.writing import figure
 from tests.factory import NOW, daily, write_perflog, write_session
 from tests.judge.test_peers import with_targets
 from tests.sites import SiteFiles, slow
-from tests.views.sites import dropped, healthy, look
+from tests.views.sites import RUNS, dropped, healthy, look
 
 pytestmark = [pytest.mark.machine, pytest.mark.xdist_group("browser")]
 
@@ -512,6 +512,24 @@ def test_a_copy_that_lacks_a_file_says_so(opened: Open, site: Snapshot, tmp_path
     page.reload()
     expect(page.locator("main")).to_contain_text("a file of the dashboard is missing or damaged")
     page.close()
+
+
+def test_what_a_killed_report_has_not_described_yet_is_not_shown(
+    opened: Open, tmp_path: Path
+) -> None:
+    write_perflog(tmp_path / "perflogs", daily(healthy()))
+    page = opened()
+    other = Path(page.url.removeprefix("file://")).with_name("killed")
+    site = look(tmp_path)
+    write_dashboard(site, other)
+    job = other / "data" / job_id(site.series[0].key)
+    about = (job / "series.js").read_bytes()
+    write_perflog(tmp_path / "perflogs", daily(healthy(RUNS + 1)))
+    write_dashboard(look(tmp_path), other)
+    (job / "series.js").write_bytes(about)  # a run's values come before its verdict
+    page.goto(f"{(other / 'index.html').as_uri()}#/series/{series_id(site.series[0].key)}")
+    expect(page.locator(".run")).to_contain_text(f"run {RUNS} of {RUNS}")
+    expect(page.locator("main [role=alert]")).to_have_count(0)
 
 
 def test_the_table_of_a_maintenance_scrolls_on_a_phone(opened: Open, tmp_path: Path) -> None:

@@ -76,7 +76,10 @@ const iobands = {
         parts.forEach((tables) => addTables(runs, tables, series.variable));
         runs.columns = about.columns.filter((name) => runs.columns.has(name));
         const details = about.series.find((each) => each.id === id);
-        return { series, ...runs, ...details, verdicts: [...details.verdicts].map((cell) => iobands.cells[cell]) };
+        const verdicts = [...details.verdicts].map((cell) => iobands.cells[cell]);
+        // a killed report leaves runs without their verdicts
+        [runs.times, runs.values, runs.cells].forEach((each) => each.splice(verdicts.length));
+        return { series, ...runs, ...details, verdicts };
       })());
     }
     return histories.get(id);
