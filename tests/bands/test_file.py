@@ -250,6 +250,7 @@ WRONG = {
     "runs zero": ("runs: 40", "runs: 0", ["band 2", "runs is 0", "from 1"]),
     "runs fraction": ("runs: 40", "runs: 40.5", ["band 2", "runs is 40.5", "whole"]),
     "key twice": ("median: 150", "median: 150\n        median: 151", ["line 12", "'median'"]),
+    "key that is no text": ("median: 150", "median: 150\n        no: 1", ["line 12", "key 'no'"]),
     "syntax": ("median: 150", "median: [150", ["line 12"]),
     "tab": ("        median: 150", "\tmedian: 150", ["line 11"]),
     "a tag": ("median: 150", "median: !!python/object:os.system 1", ["line 11", "tag"]),

@@ -112,11 +112,7 @@ def _line(document: Document, number: int) -> ContractLine:
     given = {name: rule[f"{name}_percent"] / 100 for name in _PERCENT if f"{name}_percent" in rule}
     for name in _DURATIONS:
         if name in rule:
-            try:
-                given[f"{name}_hours"] = seconds_of(rule[name]) / 3600
-            except ValueError as error:
-                where = [*steps, name] if name in said else [name]
-                raise document.error(where, f"is {rule[name]!r}, {error}") from None
+            given[f"{name}_hours"] = seconds_of(rule[name]) / 3600
     if "quantile" in said:
         given["quantile"] = float(said["quantile"])
     promise = Promise(float(said["rate"]), unit, said["runs"], **given)

@@ -357,20 +357,22 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_SafeLoader):  # type: ignore[misc]
-    """A safe loader that refuses a key given twice, where YAML quietly takes the last one."""
+    """A safe loader that refuses keys that YAML quietly changes.
+
+    Of a key given twice it takes the last one, and `no` and `1` are no texts.
+    """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Hashable] = set()
+        seen: set[str] = set()
         for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":
+            key, kind = key_node.value, key_node.tag.removeprefix("tag:yaml.org,2002:")
+            if kind == "merge":
                 continue
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, Hashable):
-                if key in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"the key {key!r} is given twice", key_node.start_mark
-                    )
-                seen.add(key)
+            if kind != "str" or key in seen:
+                why = f"{key!r} is given twice" if kind == "str" else f"{shown(key)} needs quotes"
+                mark = key_node.start_mark
+                raise yaml.constructor.ConstructorError(None, None, f"the key {why}", mark)
+            seen.add(key)
         return cast(dict[Hashable, Any], super().construct_mapping(node, deep))
 
 

@@ -73,7 +73,7 @@ _LATEST: Final = datetime(2200, 1, 1, tzinfo=timezone.utc).timestamp()
 _MOST_DAMAGED: Final = 2**16  # bytes of a run report that no reader can use
 
 _SETTINGS: Final[dict[str, Any]] = {
-    "description": "the store of the site",
+    "description": "`url: …`, a directory or a URL",
     "type": "object",
     "additionalProperties": False,
     "required": ["url"],
