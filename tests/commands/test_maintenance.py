@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone, tzinfo
 from itertools import product
 from pathlib import Path
 
@@ -148,6 +148,28 @@ def test_begin_end_and_what_they_refuse(tmp_path: Path, now: datetime) -> None:
     assert parse_time(json.loads(log[1])["until"]).microsecond == 0
     status, said = at(root, "report")
     assert "no run after it" in said
+
+
+def test_measuring_before_it_is_over_before_its_end(
+    tmp_path: Path, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = site(tmp_path, now)
+    given = ("begin", "--reason", "disks", "--measure")
+    status, said = at(root, *given, "--since", utc(now - timedelta(hours=1)))
+    assert (status, "--since: without --measure" in said) == (3, True)
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime.now(tz) + timedelta(hours=2)
+
+    def measured(*_given: object) -> None:
+        monkeypatch.setattr("iobands.commands.maintenance.datetime", Later)
+
+    monkeypatch.setattr("iobands.commands.maintenance._measure", measured)
+    status, said = at(root, *given, "--until", utc(now + timedelta(hours=1)))
+    assert (status, "UTC is before the maintenance begins" in said) == (3, True)
+    assert not (root / "config/alerts/here.jsonl").exists()
 
 
 def test_a_forgotten_end_is_an_alert_and_silences_nothing(tmp_path: Path, now: datetime) -> None:

@@ -78,8 +78,9 @@ def begin_maintenance(
     last = cli.time_of(until, "--until") if until else None
     if first > now:
         raise cli.failure("--since: in the future; declare it as maintenance in the bands file")
-    if last and last <= first:
-        raise cli.failure(f"--until {until}: is before the maintenance begins")
+    if since and measure:
+        raise cli.failure("--since: without --measure, whose runs would be in the maintenance")
+    _refuse_end(last, first)
     who, words = by or cli.login_name(), " ".join(reason.split())
     _refuse_if_open(_logged(options, name))
     judged = judgement_of(only)
@@ -91,8 +92,8 @@ def begin_maintenance(
     if measure:
         _measure(options, judged, places, tag, most, "and no maintenance began")
         judged = judgement_of(only, memory=judged.memory)
-        now = datetime.now(timezone.utc)
-        first = first if since else now
+        now = first = datetime.now(timezone.utc)
+        _refuse_end(last, first)
     matches = tuple({"file_system": each} for each in places)
     first = first.replace(microsecond=0)  # so that it has begun for who looks in this second
     action = Action(BEGIN, now, who, words, matches, since=first, until=last)
@@ -111,6 +112,11 @@ def begin_maintenance(
         _say_how_to_report(options, first)
     else:
         _print_forecast(judged, places)
+
+
+def _refuse_end(last: datetime | None, first: datetime) -> None:
+    if last and last <= first:
+        raise cli.failure(f"--until: {time_text(last)} UTC is before the maintenance begins")
 
 
 def _refuse_if_open(maintenances: Iterable[BegunMaintenance]) -> None:
