@@ -21,7 +21,7 @@ def describe(program: Path, places: list[Place]) -> dict[str, str]:
     """Return the facts of the machine and the programs, by name."""
     pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     facts = {
-        "Processor": f"{_processor()}, {os.cpu_count()} cores",
+        "Processor": f"{processor()}, {os.cpu_count()} cores",
         "Memory": f"{pages * page / GIB:.1f} GiB",
         "Kernel": f"{platform.system()} {platform.release()}",
     }
@@ -70,7 +70,8 @@ def file_system(directory: Path) -> str:
     return " ".join(mounts.strip().splitlines()[-1].split())
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Return the name of the processor."""
     names = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return names[1].strip() if names else platform.machine()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from typing import Annotated, Final
 import typer
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from benchmarks.machine import processor
 from benchmarks.reading.perflogs import write_perflogs
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
@@ -91,7 +91,7 @@ def main(
 def facts(before: float) -> dict[str, str]:
     """Return what is worth knowing of the machine; `before` is its load before the start."""
     return {
-        "Processor": f"{_processor()}, {os.cpu_count()} cores",
+        "Processor": f"{processor()}, {os.cpu_count()} cores",
         "Kernel": f"{platform.system()} {platform.release()}",
         "Python": platform.python_version(),
         **{name: version(name) for name in ("polars", "numpy")},
@@ -146,11 +146,6 @@ def cost(command: Sequence[str], tries: int) -> Cost:
         processors.append(used.ru_utime + used.ru_stime)
         peaks.append(used.ru_maxrss / 1024)
     return Cost(median(walls), median(processors), max(peaks))
-
-
-def _processor() -> str:
-    names = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    return names[1].strip() if names else platform.machine()
 
 
 if __name__ == "__main__":
