@@ -42,6 +42,13 @@ def test_the_recipes_have_the_ranges_of_setup_cfg() -> None:
         assert set(found) == {f"{least}:{end}"}, line
 
 
+@pytest.mark.parametrize("name", ["benchio", "iobands"])
+def test_a_recipe_declares_each_dependency_by_itself(name: str) -> None:
+    # `spack audit packages` refuses depends_on("one ^other")
+    recipe = (ROOT / f"packaging/spack/packages/{name}/package.py").read_text("utf-8")
+    assert not re.findall(r"depends_on\(.*\^.*\)", recipe)
+
+
 def test_the_tested_reframe_is_the_same_everywhere() -> None:
     wanted = (ROOT / "setup.cfg").read_text("utf-8")
     low, high = re.search(r"reframe-hpc>=(4\.\d+),<(4\.\d+)", wanted).groups()

@@ -27,7 +27,7 @@ class Benchio(CMakePackage):
     depends_on("cmake@3.20:", type="build")
     depends_on("mpi")
     depends_on("hdf5+mpi+fortran", when="+hdf5")
-    depends_on("netcdf-fortran ^netcdf-c+mpi", when="+netcdf")
+    depends_on("netcdf-c+mpi", when="+netcdf")
     depends_on("parallel-netcdf+fortran", when="+pnetcdf")
     depends_on("adios2+mpi+fortran", when="+adios2")
 
