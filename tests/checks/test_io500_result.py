@@ -51,6 +51,12 @@ def test_another_number_of_processes_is_told():
     assert unproven(read_result(TEXT), 4, limited=True) == ["processes requested: 4, in effect: 2"]
 
 
+@pytest.mark.parametrize("rate", ["0.000000", "-1.0", "nan", "inf"])
+def test_a_rate_that_cannot_be_is_told(rate):
+    wrong = re.sub(r"(\[find\][^[]*?score += )\S+", rf"\g<1>{rate}", TEXT)
+    assert unproven(read_result(wrong), 2, limited=True) == [f"find is {float(rate)}"]
+
+
 @pytest.mark.parametrize("end", ["[SCORE]", "[mdtest-hard-read]"])
 def test_a_run_that_did_not_end_has_no_result(end):
     with pytest.raises(ResultError, match="not the result of a complete run"):

@@ -70,6 +70,8 @@ def unproven(found: Result, processes: int, limited: bool) -> list[str]:
         if not (limited and _OF_A_LIMIT.search(reason))
     ]
     problems += [
-        f"{variable} is {value}" for variable, value in found.values.items() if not value > 0
+        f"{variable} is {value}"
+        for variable, value in found.values.items()
+        if not 0 < value < float("inf")
     ]
     return problems
