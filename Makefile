@@ -203,4 +203,4 @@ $(VENV)-bench/.installed: setup.cfg
 	@touch $@
 
 clean:
-	rm -rf -- $(VENV) $(VENV)-bench $(DASHBOARD) demo build dist stage output
+	rm -rf -- $(VENV) $(VENV)-bench $(DASHBOARD) demo build builds dist stage output
