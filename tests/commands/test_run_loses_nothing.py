@@ -212,6 +212,41 @@ def test_what_infrastructure_spoilt_is_run_once_more_and_a_low_rate_is_not(
     }
 
 
+PROBED = """\
+import os
+import reframe as rfm
+from reframe.core.builtins import *
+from reframe.core.exceptions import SanityError
+from trivial import Base
+
+
+class Probe(rfm.RunOnlyRegressionTest):
+    executable = "true"
+
+    @sanity_function
+    def is_fit(self):
+        if os.environ["IOBANDS_ATTEMPT"] == "1":
+            raise SanityError("JOB 7 ON n1 CANCELLED AT 05:30 DUE TO NODE FAILURE")
+        return True
+
+
+@rfm.simple_test
+class Probed(Base):
+    tags = {"probed"}
+    probe = fixture(Probe, scope="partition")
+    executable_opts = ["write 1.0"]
+"""
+
+
+def test_a_preflight_that_infrastructure_spoilt_costs_no_night(
+    root: Path, iobands: Command
+) -> None:
+    (root / "checks" / "probed.py").write_text(PROBED)
+    done = iobands("run", "--tag", "probed", cwd=root)
+    assert (done.returncode, done.stderr.count("DUE TO NODE FAILURE")) == (0, 1)
+    assert len(by_label(root)["disk fpp write_bw"].history.values) == 1
+
+
 def test_a_log_that_cannot_be_written_costs_no_session(root: Path, iobands: Command) -> None:
     log = root / "perflogs" / LOG
     log.parent.mkdir(exist_ok=True)

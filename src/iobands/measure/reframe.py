@@ -363,14 +363,23 @@ def _timer(seconds: float, call: Callable[[], None]) -> threading.Timer:
 
 
 def _spoilt(report: Path) -> dict[str, str]:
-    """Return the cases of `report` that infrastructure spoilt, the reason by ReFrame's hash."""
+    """Return the cases of `report` that infrastructure spoilt, the reason by ReFrame's hash.
+
+    If it spoilt a fixture, they include all cases that a failed one kept from running.
+    """
     try:
-        return {
+        cases = load_report(report).cases
+        found = {
             case["hashcode"]: " ".join(str(case["fail_reason"]).split())
-            for case in load_report(report).cases
-            if case["result"] == "fail" and case["fail_phase"] in _PHASES and not case["fixture"]
+            for case in cases
+            if case["result"] == "fail" and case["fail_phase"] in _PHASES
             if all(figures[0] is None for figures in (case.get("perfvalues") or {}).values())
             if _SPOILT.search(str(case["fail_reason"]))
         }
+        fixtures = [found.pop(each["hashcode"], None) for each in cases if each["fixture"]]
+        for why in filter(None, fixtures):
+            stopped = (case for case in cases if case["result"] == "fail_deps")
+            found |= {case["hashcode"]: why for case in stopped if not case["fixture"]}
+        return found
     except (Unusable, KeyError, TypeError, IndexError):
         return {}

@@ -244,7 +244,8 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
     if ended.repeated:
         counts["repeated"] = len(ended.repeated)
     again = "run again because the infrastructure failed"
-    notes = [*ended.untested, *(f"{again}: {why}" for why in ended.repeated.values())]
+    reasons = dict.fromkeys(ended.repeated.values())
+    notes = [*ended.untested, *(f"{again}: {why}" for why in reasons)]
     notes += end_rest(perflogs, session, waited=ended.was_complete)
     names = ", ".join(cost.name for cost in cut)
     left_out = [f"left out because of the daily budget in the site file: {names}"] if cut else []
