@@ -113,3 +113,20 @@ def test_nothing_of_a_single_site_that_was_there_is_left(tmp_path: Path) -> None
     write_clusters(page, [about_cluster("one", "one/", site)] * 2, NOW)
     assert not [each for name in ("alerts", "data") for each in (page / name).rglob("*")]
     assert [*page.glob("one/alerts/*")]
+
+
+def test_no_dashboard_of_a_site_that_left_the_page_is_left(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily(dropped(0.6), job_nodelist="node-of-kim"))
+    site, page = look(tmp_path), tmp_path / "page"
+    for name in ("one", "a two", "others"):
+        write_dashboard(site, page / name)
+    two = about_cluster("a two", "a%20two/", site)
+    write_clusters(page, [about_cluster("one", "one/", site), two], NOW)
+    unread = Cluster("a two", "", UNKNOWN, "cannot be read", "unknown", (), {})
+    write_clusters(page, [unread, unread], NOW)
+    assert not [*(page / "one").glob("data/*"), *(page / "one").glob("alerts/*")]
+    assert [*(page / "a two").glob("data/*")]  # it may be read the next time
+    write_clusters(page, [two, two], NOW)
+    write_clusters(page, [unread, unread], NOW, public=True)
+    assert not [*(page / "a two").glob("data/*")]
+    assert [*(page / "others").glob("data/*")]  # which no page of several sites had

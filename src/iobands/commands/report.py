@@ -73,7 +73,7 @@ def report(
         reason = "cannot be read" if public else why  # it may name hosts and paths
         clusters.append(Cluster(name, "", model.UNKNOWN, reason, "unknown", (), {}))
     if clusters:
-        page = write_clusters(directory, clusters, now, past=options.as_of is not None)
+        page = write_clusters(directory, clusters, now, **shown)
         cli.say(f"All sites: {page.resolve()}")
         raise typer.Exit(cli.problems(unwritten))
     judged = judgement_of(options, with_power=True)

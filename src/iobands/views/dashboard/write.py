@@ -25,6 +25,7 @@ from itertools import chain
 from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Final
+from urllib.parse import unquote
 
 import polars as pl
 
@@ -51,6 +52,8 @@ _RECEIVE: Final = b"iobands.receive("
 #: The directories of files that come and go, with what they begin with, by how their names end.
 _OURS: Final = (_DATA, "alerts", "maintenances")
 _PAGE: Final = "index.html"
+#: The directory of a dashboard to which the page of several sites has a link.
+_LINKED: Final = re.compile('href="([^"/.][^"/]*)/index.html"')
 _STYLE: Final = "clusters.css"
 _SCRIPT: Final = "clusters.js"
 #: What a dashboard has in its directory.
@@ -109,12 +112,18 @@ def write_dashboard(
 
 
 def write_clusters(
-    directory: Path, clusters: Sequence[Cluster], now: datetime, *, past: bool = False
+    directory: Path,
+    clusters: Sequence[Cluster],
+    now: datetime,
+    *,
+    past: bool = False,
+    public: bool = False,
 ) -> Path:
     """Write the page of several sites, whose dashboards are below `directory`; return the page.
 
     `past` means that they are shown as they were at an earlier time, so the page's age does not
-    count. What is left of the dashboard of a single site in `directory` itself is removed.
+    count. What is left of the dashboard of a single site in `directory` itself is removed, and so
+    are dashboards of sites that an earlier page had; with `public`, also of one without a link now.
 
     Raises:
         OSError: the directory cannot be written, or is not a dashboard.
@@ -124,7 +133,15 @@ def write_clusters(
         _SCRIPT: (_ASSETS / _SCRIPT).read_bytes(),
         _PAGE: clusters_page(clusters, now, past=past).encode("utf-8", "replace"),
     }
+    kept = {directory_of(each.name) for each in clusters if each.href or not public}
     with _alone(directory), model.opened_below(directory, (), _ENTERED) as parent:
+        before = b""
+        with suppress(FileNotFoundError):
+            before = model.read_small(directory / _PAGE)
+        for name in {*map(unquote, _LINKED.findall(before.decode(errors="replace")))} - kept:
+            if (directory / name / _MARK).is_file():
+                with _alone(directory / name):
+                    _remove_others(directory / name, set())
         for name, content in contents.items():
             model.replace_file(directory / name, content, mode=_READABLE, directory=parent)
         _remove_others(directory, set())  # of a single site that was here
