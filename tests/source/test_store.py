@@ -247,6 +247,7 @@ def test_whatever_happens_to_perflogs_only_new_lines_are_read_where_that_suffice
         Path(f"{old}.gz").write_bytes(gzip.compress(old.read_bytes()))
         old.unlink()
 
+    copied, link = Path(f"{log}-20261101"), log.with_name("Gone.log")
     at_the_end, late = new(), new()
     steps = [  # what happens, the rows that are pushed, and whether only new lines are read
         (lambda: add(new(), new()), 2, True),
@@ -263,6 +264,11 @@ def test_whatever_happens_to_perflogs_only_new_lines_are_read_where_that_suffice
         (lambda: add(f"{header}|more\n", new().replace("\n", "|x\n")), 1, False),
         (lambda: add(new().replace("\n", "|x\n")), 1, True),  # there are two headers
         (lambda: add(f"{header}\n", new(), to=log.with_name("Another.log")), 1, True),
+        (lambda: shutil.copy(log, copied), 0, False),  # whose lines repeat others
+        (lambda: add(new().replace("\n", "|x\n")), 1, True),
+        (lambda: link.symlink_to("nowhere"), 0, False),
+        (link.unlink, 0, False),  # what could not be read is not said any more
+        (lambda: add(new().replace("\n", "|x\n")), 1, True),
         (lambda: log.write_text(f"{header}\n"), 0, False),
         (lambda: add(new()), 1, False),  # there was only a header
         (edited, 1, False),
@@ -277,7 +283,7 @@ def test_whatever_happens_to_perflogs_only_new_lines_are_read_where_that_suffice
             whole = gather(Path("perflogs"), Path("config"), NOTHING).samples
             assert len(found.samples.join(whole, on=places)) == len(found.samples) == rows, number
             before = push(store, before)
-            if number in {5, 9, 13}:
+            if number in {5, 9, 13, 14, 16, 17}:
                 assert from_store(store, now) == from_files(site, now), number
 
 
@@ -412,6 +418,24 @@ def test_names_of_files_that_are_no_text_reach_the_store_with_question_marks(sto
         del each["rejected"]
     assert read == files
     write_pushed(Path("perflogs"), "url", before)
+
+
+def test_what_is_empty_or_cut_off_is_said_as_of_the_files(store, site):
+    """Such as what a full disk, or a session that was killed, left of a file."""
+    perflogs = site / "perflogs" / "here"
+    (perflogs / "leftovers").mkdir()
+    for name in ("leftovers/iobands-X-abcdefghij", "reports/run-report-8.json"):
+        (perflogs / name).touch()
+    (site / "config" / "bands" / "here.yaml").write_text("")
+    (perflogs / "reports" / "run-report-9.json").write_text('{"session_info": {}, "runs": [' * 9999)
+    pushed = push(store)
+    assert from_store(store) == from_files(site)
+    odd = perflogs / "reports" / "odd.json"
+    for work in (odd.mkdir, odd.rmdir, lambda: odd.symlink_to("nowhere"), odd.unlink):
+        work()
+        pushed = push(store, pushed)
+    os.mkfifo(odd)
+    push(store, pushed)
 
 
 @pytest.mark.parametrize("lost", ["nothing", "the note of pushes", "a day of the log"])

@@ -273,7 +273,8 @@ def load_report(path: Path) -> Report:
     try:
         if path.is_fifo() or path.is_char_device():  # which never was a report
             raise OSError("not a regular file")
-        report = json.loads(read_small(path, _LARGEST))
+        # an empty file is a line break in a store
+        report = json.loads(read_small(path, _LARGEST).strip())
     except OSError as error:
         raise Unusable(not_read(path, error).reason) from error
     except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8

@@ -70,7 +70,6 @@ _ENGINES: Final = {
 _BARE: Final = re.compile(r"://[^:/?#@[]*:(?!\d*[/?#]).*([@/?#]|%(?![0-9A-Fa-f]{2})).*@")
 _TAIL: Final = 2**16  # bytes whose hash tells whether a perflog still begins as it did
 _LATEST: Final = datetime(2200, 1, 1, tzinfo=timezone.utc).timestamp()
-_MOST_DAMAGED: Final = 2**16  # bytes of a run report that no reader can use
 
 _SETTINGS: Final[dict[str, Any]] = {
     "description": "`url: …`, a directory or a URL",
@@ -160,6 +159,10 @@ class Cursor:
     is_open: bool
 
 
+#: Of what could not be read: all are read until it can be, or is gone.
+_UNREAD: Final = Cursor(Reach(0, 0, (), 0, whole=False), "", None, is_open=True)
+
+
 class Seen(NamedTuple):
     """A document that was pushed: its hash, and the time and size by which a change shows.
 
@@ -228,10 +231,10 @@ def late(perflogs: Path, settings: Path, now: datetime) -> str | None:
         if pushed.when is None:
             return pushed.failed and f"yet: {pushed.failed}"
         known = {name: each.reached.changed for name, each in pushed.perflogs.items()}
-        changed = {
-            _name(path, perflogs.parent): path.stat().st_mtime_ns
-            for path in perflog_files(perflogs)
-        }
+        changed = {}
+        for path in perflog_files(perflogs):
+            with suppress(OSError):  # its reader says why
+                changed[_name(path, perflogs.parent)] = path.stat().st_mtime_ns
         waits = pushed.failed or not changed.items() <= known.items()
     except (FileError, OSError) as error:
         return f"yet: {error}"
@@ -413,10 +416,12 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
         if inodes(perflogs) != there:
             former = {}  # one was rotated meanwhile, so it has other lines now
     new = _table(parsed, root, {path: each.reached.lines for path, each in former.items()})
-    cursors = {_name(parsed.paths[n], root): _cursor(parsed, n) for n in parsed.reached}
+    cursors = {_name(each.path, root): _UNREAD for each in parsed.unread}
+    cursors |= {_name(parsed.paths[n], root): _cursor(parsed, n) for n in parsed.reached}
     identity = perflogs / Path(SITE).name
     if not identity.exists() or not identity.stat().st_size:
         replace_file(identity, f"{uuid4().hex}\n".encode())
+    newest = max((each.changed for each in parsed.reached.values()), default=0)
     documents, seen = {}, {}
     # a directory may have another name than the system of its lines
     systems = {each.name for each in perflogs.iterdir() if each.is_dir()} | {*new["system"]}
@@ -435,7 +440,8 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
         if rejected is None and name in known:
             mine[name] = known[name]
         else:
-            read.append(_rejected_document(perflogs, system, rejected or ()))
+            said = _rejected_document(perflogs, system, rejected or ())
+            read.append(StoredDocument(name, _moment(newest / 1e9), said))
             mine[name] = Seen(read[-1].digest)
         documents[system], seen[system] = read, mine
     times = [*filter(None, [before.newest]), *new.select(pl.max(TIME)).drop_nulls()[TIME]]
@@ -494,7 +500,9 @@ def _added(
     """Parse the new lines alone; return None if they do not suffice."""
     known = {names[path]: each for path, each in former.items()}
     same = all(known.get(name) == each for name, each in before.perflogs.items())
-    if before.newest is None or not same or any(each.is_open for each in known.values()):
+    is_copied = len({*known.values()}) < len(known)  # whose lines repeat others
+    is_open = any(each.is_open for each in known.values())
+    if before.newest is None or not same or is_copied or is_open:
         return None
     parsed = parse_perflogs(perflogs, after={path: each.reached for path, each in former.items()})
     if parsed.samples().rejected or (parsed.rows[TIME] <= before.newest).any():
@@ -535,12 +543,11 @@ def _files_of(perflogs: Path, config: Path, system: str) -> Iterator[tuple[str, 
         (config / "bands" / part, f"config/bands/{part}"),
     ):
         files |= {f"{name}/{printable(path.name)}": path for path in entries(place, unread)}
-    reports = report_files(perflogs, system, unread)
+    for path in report_files(perflogs, system, unread):
+        files[f"perflogs/{system}/reports/{printable(path.name)}"] = path
     for each in unread:
         raise StoreError(str(each))
     yield from ((name, path) for name, path in files.items() if _is_file(path))
-    for path in reports:
-        yield f"perflogs/{system}/reports/{printable(path.name)}", path
 
 
 def _is_file(path: Path) -> bool:
@@ -551,15 +558,14 @@ def _is_file(path: Path) -> bool:
 
 
 def _content(path: Path) -> bytes:
-    if path.parent.name != "reports":
-        return path.read_bytes()
-    try:
-        return reduced_report(path)
-    except Unusable:
-        return path.read_bytes()[:_MOST_DAMAGED]  # its reader says what is wrong
+    """Return what a store has of a file; an empty document would be a removed one."""
+    with suppress(Unusable):  # its reader says what is wrong
+        if path.parent.name == "reports":
+            return reduced_report(path)
+    return path.read_bytes() or b"\n"
 
 
-def _rejected_document(perflogs: Path, system: str, rejected: Sequence[Rejected]) -> StoredDocument:
+def _rejected_document(perflogs: Path, system: str, rejected: Sequence[Rejected]) -> bytes:
     root = perflogs.parent
     said = [
         astuple(
@@ -574,6 +580,4 @@ def _rejected_document(perflogs: Path, system: str, rejected: Sequence[Rejected]
         for each in rejected
         if each.path.is_relative_to(perflogs / path_part(system))
     ]
-    changed = max((path.stat().st_mtime for path in perflog_files(perflogs, system)), default=0)
-    content = json.dumps(said, default=str).encode()
-    return StoredDocument(f"perflogs/{system}/{REJECTED}", _moment(changed), content)
+    return json.dumps(said, default=str).encode()

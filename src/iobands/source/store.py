@@ -319,16 +319,19 @@ def _named_as_the_files(known: Known, scratch: str) -> Known:
     def named(text: object) -> str:
         return str(text).replace(scratch, "")
 
-    rejected = (
-        replace(each, path=Path(named(each.path)), reason=named(each.reason))
-        for each in known.rejected
+    return replace(
+        known,
+        rejected=tuple(
+            replace(each, path=Path(named(each.path)), reason=named(each.reason))
+            for each in known.rejected
+        ),
+        bands={
+            system: replace(each, warnings=tuple(map(named, each.warnings)))
+            for system, each in known.bands.items()
+        },
+        problems=tuple((named(subject), named(why)) for subject, why in known.problems),
+        leftovers=tuple(replace(each, path=Path(named(each.path))) for each in known.leftovers),
     )
-    bands = {
-        system: replace(each, warnings=tuple(map(named, each.warnings)))
-        for system, each in known.bands.items()
-    }
-    problems = ((named(subject), named(reason)) for subject, reason in known.problems)
-    return replace(known, rejected=tuple(rejected), bands=bands, problems=tuple(problems))
 
 
 def sites_of(store: Store) -> Sequence[Sequence[str]]:
