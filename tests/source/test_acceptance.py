@@ -27,7 +27,11 @@ def of_an_older_version(log: Path) -> None:
     log.rename(f"{log}.h0")
 
 
-@pytest.mark.parametrize("rotate", [renamed, packed, of_an_older_version])
+def copied_beside(log: Path) -> None:
+    Path(f"{log}-20261101").write_bytes(log.read_bytes())
+
+
+@pytest.mark.parametrize("rotate", [renamed, packed, of_an_older_version, copied_beside])
 def test_perflogs_may_be_rotated(rotate: Callable[[Path], None], tmp_path: Path) -> None:
     by = MeasuredBy(ROW["display_name"], ROW["partition"], ROW["environ"])
     begun = Begun(system="here", began=days_ago(9), contract="", version="1", lines=(by,))

@@ -173,9 +173,11 @@ def collect(perflogs: Path, directory: Path, begun: Begun) -> None:
         if copy.relative_to(directory).as_posix() not in changed:
             gone = [each for each in _lines_of(copy, begun, checks) if each not in there]
             found[copy] = [*gone, *found.get(copy, ())]
+    known = set[tuple[str, str]]()  # a perflog may have been copied beside itself
     for copy, lines in found.items():
-        if lines:
-            write(copy, "".join(dict.fromkeys(chain(*lines))).encode())
+        if own := [each for each in lines if each not in known]:
+            known |= {*own}
+            write(copy, "".join(dict.fromkeys(chain(*own))).encode())
         else:
             copy.unlink(missing_ok=True)
     for path in report_files(perflogs, begun.system):
