@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from math import prod
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from iobands.judge.detect.detector import follow
 from iobands.judge.detect.prior import Measured, Month, Prior, months_of, priors_of
 from iobands.snapshot import Certainty, Change, Series, Snapshot
+from tests import factory
 from tests.factory import NOW
 from tests.sites import Factor, SiteFiles, slow
 
@@ -152,6 +153,24 @@ def test_a_young_steady_disk_that_is_throttled_is_degraded_at_the_third_run():
         raised += [each.raised for each in follow(values).changes]
     assert raised.count(26) >= 34
     assert max(raised) == 26
+
+
+@pytest.mark.parametrize("others", [(), ({"pattern": "ssf"},)])
+def test_a_new_series_changes_no_threshold_of_before(others: Sequence[Mapping], tmp_path: Path):
+    lines = factory.daily(np.exp(noise(150)))
+    for each in others:
+        lines += factory.daily(np.exp(noise(150)), **each)
+    files = SiteFiles(tmp_path).write(lines)
+
+    def thresholds() -> list[float]:
+        judged = files.judge(false_alarms=0.01).judged
+        (first,) = (each for key, each in judged.items() if key.gib == 0.5 and key.pattern == "fpp")
+        return [each.threshold for each in first.detection.basis.months if each.first < 120]
+
+    before = thresholds()
+    # it makes a group of a single series, and two groups of one that share several fields
+    files.write([*lines, *factory.daily(np.exp(noise(20)), gib=1, file_system="b")])
+    assert thresholds() == before
 
 
 PARTS = st.lists(

@@ -327,8 +327,8 @@ def _budgets(
 ) -> list[Budget]:
     """Return the budget of false alarms at each of `since`, of a system's series and groups.
 
-    Series count that ran in the 90 days before the newest run at that time. A group runs as
-    often as its most frequent series.
+    Series count that ran in the 90 days before the newest run at that time. A group of such series
+    runs as often as its most frequent one. Later series change nothing of it.
     """
     known = {key: np.searchsorted(each.times, since) for key, each in histories.items()}
     last = {
@@ -338,13 +338,18 @@ def _budgets(
     }
     newest = np.max([*last.values()], axis=0) if last else since
     rates = {
-        key: np.where(newest - each <= _GOES_ON, runs_a_year_at(histories[key].times, since), 0.0)
+        key: runs_a_year_at(histories[key].times, since)
+        * ((known[key] > 0) & (newest - each <= _GOES_ON))
         for key, each in last.items()
     }
-    groups = _groups({key: histories[key] for key in rates})
-    most = (np.max([rates[key] for key in group], axis=0) for group in groups)
-    totals = sum([*rates.values(), *most], np.zeros(len(since)))
-    return [Budget(false_alarms, max(float(total), DAILY)) for total in totals]
+    budgets, keys, groups = list[Budget](), list[SeriesKey](), tuple[Group, ...]()
+    for place in range(len(since)):
+        active = {key: each[place] for key, each in rates.items() if each[place]}
+        if [*active] != keys:
+            keys, groups = [*active], _groups({key: histories[key] for key in active})
+        total = sum(active.values()) + sum(max(active[key] for key in group) for group in groups)
+        budgets.append(Budget(false_alarms, max(float(total), DAILY)))
+    return budgets
 
 
 def _file_systems(series: Sequence[Series], stage: Stage) -> tuple[FileSystem, ...]:
