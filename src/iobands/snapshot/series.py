@@ -241,7 +241,7 @@ class Obstacle:
     keys: frozenset[SeriesKey]
 
 
-#: How many runs a series needs to learn a band, and how many of the newest are used.
+#: How many runs a series needs to learn a band.
 ENOUGH_RUNS: Final = 20
 
 
