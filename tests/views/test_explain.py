@@ -250,7 +250,7 @@ def test_a_series_without_samples(tmp_path: Path) -> None:
 
 def test_one_that_is_calibrating(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.0] * SLOW))
-    assert "calibrating: 15 of 21 runs" in text(look(tmp_path), "write_bw")
+    assert "calibrating: 15 of 20 runs" in text(look(tmp_path), "write_bw")
 
 
 def test_an_open_incident_and_one_that_is_over(tmp_path: Path) -> None:

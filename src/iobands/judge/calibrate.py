@@ -134,7 +134,7 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
     if since is not None:
         usable &= detection.times >= in_utc(since)
     if hidden := int(np.count_nonzero(passed & ~usable)):
-        notes.append(f"runs of earlier levels and alerts left out: {hidden}")
+        notes.append(f"repeats, and runs of earlier levels and alerts, left out: {hidden}")
     found = propose(detection.basis.values[usable])
     match = {name: value for name, value in series.key.fields().items() if name != "system"}
     band = replace(found.band, match=match, unit=series.key.unit)

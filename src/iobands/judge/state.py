@@ -288,7 +288,8 @@ def _status(
         why = f"its newest sample is not judged: {out}"
     if band is None:
         state = State.CALIBRATING
-        why = f"{learned_from.sum()} of {ENOUGH_RUNS + 1} runs"
+        runs = learned_from.sum()
+        why = f"{runs} of {ENOUGH_RUNS} runs" if runs < ENOUGH_RUNS else "the next run is judged"
     # A series that has degraded stays so while samples are missing.
     if missing and not (change and change.is_drop):
         state = State.NO_DATA
