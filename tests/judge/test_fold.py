@@ -210,6 +210,17 @@ def test_a_member_that_falls_again_is_an_event_of_its_alert() -> None:
     assert events([story]) == [(13, 1, "opened"), (64, 1, "fell")]
 
 
+def test_a_fall_that_an_action_dates_anew_is_not_told_again() -> None:
+    drop = found("a1+a2", 10, 13)
+    (story,) = folded([drop, found("a1+a2", 60, 64)])
+    for raised in (62, 63, 65, 66):  # as the other series that are judged are more, or fewer
+        (again,) = folded([drop, found("a1+a2", 60, raised)], story.events)
+        assert events([again]) == events([story])
+    # the group's fall is also found in one of its members alone, and later that falls once more
+    own = [drop, found("a1+a2", 60, 64), found("a1", 61, 66), found("a1", 70, 74)]
+    assert [day for day, _, kind in events(folded(own)) if kind == "fell"] == [64, 74]
+
+
 def test_some_evidence_joins_and_opens_and_holds_nothing() -> None:
     some = [found("a2", 11, 15, 90, certain=False), found("b1", 200, 210, certain=False)]
     stories = folded([found("a1", 10, 13, 20), *some])
