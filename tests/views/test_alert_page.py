@@ -26,6 +26,7 @@ from iobands.views.alert_lines import MOST_PAST, page_of, with_pages
 from iobands.views.dashboard.alert_page import alert_pages, frame_of, picture
 from iobands.views.dashboard.write import write_dashboard
 from iobands.views.explain_alert import of_alert
+from iobands.views.explain_series import of_series
 from tests.factory import NOW, daily, days_ago, line, write_perflog
 from tests.sites import DAY, SiteFiles, slow
 from tests.views.sites import look
@@ -244,4 +245,8 @@ def test_the_page_of_a_flaky_check_moves_no_level(tmp_path: Path) -> None:
         assert "moved" not in page
     assert "iobands resolve 1" in pages(site)[page_of(alert)]
     assert "rebaseline" not in pages(site)[page_of(alert)]
-    assert "Its series: 1" in [*of_alert(site, alert)]
+    said = [*of_alert(site, alert)]
+    assert "Its series: 1" in said
+    assert "Next step: see whether the checks run, and how they ended" in said
+    of_its_series = [*of_series(site, site.series[0])]
+    assert "Next step: see whether the check runs, and how it ended" in of_its_series

@@ -325,6 +325,17 @@ def test_a_drop_that_somebody_resolved_moved_at_the_same_time(tmp_path: Path) ->
     assert re.search(r"a fpp ofi write_bw: down, 0\.\d+ ×; resolved .* by jane: a cable", said)
 
 
+def test_a_drop_that_is_over_has_a_beginning_and_an_end(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path)
+    values = {"a": levels((80, 1), (30, 0.6)), "b": levels((80, 1), (10, 0.6), (20, 1), seed=2)}
+    files.write([row for name in values for row in daily(values[name], file_system=name)])
+    said = flat(files.read(), "a fpp write_bw")
+    assert "b fpp write_bw: down from 22 Oct to 1 Nov, 0." in said
+    assert "1 of 109 earlier runs was lower" in flat(
+        files.write(daily([*healthy(108), 0.1, 0.2], file_system="a")).read(), "a fpp write_bw"
+    )
+
+
 def test_who_did_what_about_an_alert_stands_among_its_events(tmp_path: Path) -> None:
     files = SiteFiles(tmp_path).days(slow(0.6, since=20, file_system="a"))
     files.act(ACKNOWLEDGE, "1", now=NOW - 3 * DAY, reason="a switch")

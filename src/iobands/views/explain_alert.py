@@ -314,6 +314,8 @@ def _advice(alert: Alert, field: str, maybe: Sequence[str]) -> str:
     if alert.cause:
         named = _TARGETS.match(alert.cause.what)
         return _ANSWERS[alert.cause.kind].format(named[0] if named else "the targets")
+    if alert.members and alert.reason and alert.exit_status:
+        return "see whether the checks run, and how they ended"
     return "check what changed at the same time" if maybe else _WHERE.get(field, "")
 
 

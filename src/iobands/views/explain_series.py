@@ -126,11 +126,13 @@ def _moved(
     for change in reversed(evidence.changes if evidence else ()):
         is_same = is_with_it and change.ended is None
         if is_same or (change.since_low <= high and change.since_high >= low):
-            until = f" to {day_text(change.ended, site.now)}" if change.ended else ""
+            when = f"since {day_text(change.began, site.now)}"
+            if change.ended:
+                when = f"{when.replace('since', 'from')} to {day_text(change.ended, site.now)}"
             what, size = change.kind.value, ""
             if change.is_of_level:
                 what, size = change.direction, f", {ratio_text(change.size)}"
-            says = f"{what} since {day_text(change.began, site.now)}{until}{size}{same}"
+            says = f"{what} {when}{size}{same}"
             return Related(other, shared, change.direction, says, has_change=True)
     for action in reversed(snapshot.in_force(other.actions)):
         is_end = action.kind in {snapshot.RESOLVE, snapshot.REBASELINE}
@@ -251,7 +253,8 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     if len(earlier) > 1:  # a rank among one says nothing
         lower, same = np.sum(earlier < status.value), np.sum(earlier == status.value)
         ties = f", {same} the same" if same else ""
-        newest += f"; {lower} of {plural(len(earlier), 'earlier run')} were lower{ties}"
+        were = "was" if lower == 1 else "were"
+        newest += f"; {lower} of {len(earlier)} earlier runs {were} lower{ties}"
     purpose = series.history.newest.get("purpose")
     yield "Newest", newest + (f", measured again ({purpose})" if purpose in snapshot.ASKED else "")
     for ask in site.planned:
@@ -440,7 +443,8 @@ def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
     alerts = [each for each in site.alerts_on(series.key) if len(each.members) > 1]
     command = command_on(alerts[0], site, "explain") if alerts else ""
     whole = f"; the whole alert: {command}" if alerts else ""
-    if status.state is State.NO_DATA:
+    fails = any(each.reason and each.exit_status for each in site.alerts_on(series.key))
+    if status.state is State.NO_DATA or (fails and start_of(series) is None):
         return f"see whether the check runs, and how it ended{whole}"
     if status.state is State.CALIBRATING:
         return "none until there are enough runs"
@@ -477,6 +481,6 @@ def _advice_by_related(series: Series, others: Sequence[Related]) -> str:
         moved = f"the {len(with_it) + 1} series of {name} that moved"
         return f"check what {moved} have in common{same}"
     return (
-        "run its check once more, and check what only this series uses, as no other went "
+        "run its check once more, and check what only this series uses, as no other clearly went "
         f"{direction}"
     )
