@@ -20,7 +20,7 @@ from iobands.measure import measure as measure_session
 from iobands.model import LIMIT, MAINTENANCE, check_name
 from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, begun
 from iobands.source.action_log import append, deciding, read_log
-from iobands.views import blocks, listed, output_width, plural, time_text
+from iobands.views import blocks, listed, output_width, plural, share_text, time_text
 
 maintenance = typer.Typer(
     rich_markup_mode=None,
@@ -310,7 +310,7 @@ def _print_forecast(judged: JudgedSite, places: tuple[str, ...]) -> None:
         return
     table = [("", "SERIES", "AT ONCE", *(f"+{days} DAYS" for days in _AHEAD[1:]))]
     for name, members, losses in rows:
-        percents = (f"{100 * loss:.0f} %" if loss else "-" for loss in losses)
+        percents = (share_text(loss) if loss else "-" for loss in losses)
         table.append((name, str(members), *percents))
     lines = chain(*blocks(table, output_width(), right=range(1, len(table[0]))))
     cli.say("", "The smallest loss that the report will show, with odds of 9 to 1:")

@@ -184,7 +184,8 @@ def alerts(
         lines.append(f"and {len(found.entries) - len(shown)} earlier ones; list them with --all")
     figures = ""
     if verdicts := found.real + found.false:
-        figures = f"precision {100 * found.real / verdicts:.0f} % of {plural(verdicts, 'verdict')}"
+        precise = views.share_text(found.real / verdicts)
+        figures = f"precision {precise} of {plural(verdicts, 'verdict')}"
     elif shown:
         figures = "no verdict yet; give one with `iobands resolve --verdict real|false`"
     if found.delay is not None:

@@ -32,6 +32,7 @@ from iobands.views.writing import (
     percent,
     plural,
     ratio_text,
+    share_text,
     size_text,
     some,
     summary,

@@ -32,7 +32,9 @@ def account(of: BeforeAfter, *, every: bool = False) -> list[Block]:
     times = f"{writing.time_text(of.begin)} to {writing.time_text(of.end)} UTC"
     blocks: list[Block] = [
         Heading(title_of_maintenance(of), 1),
-        Paragraph(f"{of.reason}. {times}; as known on {writing.time_text(of.now)} UTC."),
+        Paragraph(
+            f"{of.reason.removesuffix('.')}. {times}; as known on {writing.time_text(of.now)} UTC."
+        ),
         Paragraph(in_short(of)),
     ]
     if of.groups or of.series:
@@ -84,17 +86,21 @@ def in_short(of: BeforeAfter) -> str:
         return "No series has runs before and after it that compare, so nothing can be said."
     if claims := _claims(_uniform(of)) or _claims(of.series) or _claims(of.groups):
         named = [
-            f"{_name(each, of)} {each.outcome.value} ({writing.percent(each.ratio.value)}, "
-            f"{writing.percent(each.ratio.low)} to {writing.percent(each.ratio.high)})"
+            f"{_name(each, of)} {each.outcome.value} ({_change(each.ratio.value)}, "
+            f"{_change(each.ratio.low)} to {_change(each.ratio.high)})"
             for each in claims[:_MOST_IN_SHORT]
         ]
         hidden = len(claims) - len(named)
         return f"Changed: {writing.listed(named)}{f' and {hidden} more' if hidden else ''}."
     top = next((each for each in of.groups if each.name == "all"), (*of.groups, *of.series)[0])
     if top.outcome is ShiftVerdict.NO_CHANGE:
-        return f"No change larger than {_share(top.bound)}, over {_name(top, of)}."
+        return f"No change larger than {writing.share_text(top.bound)}, over {_name(top, of)}."
     more = f"; about {writing.plural(top.more, 'more day')} of runs decide" if top.more else ""
     return f"Not enough runs to say whether {_name(top, of)} changed{more}."
+
+
+def _change(ratio: float) -> str:
+    return f"{'−' if ratio < 1 else '+'}{writing.share_text(abs(ratio - 1))}"
 
 
 def _claims(shifts: Sequence[Shift]) -> list[Shift]:
@@ -148,21 +154,17 @@ def _rows(of: BeforeAfter, every: bool) -> Iterator[Block]:
 def _row(each: Shift) -> tuple[str, ...]:
     verdict = each.outcome.value
     if each.outcome is ShiftVerdict.NO_CHANGE:
-        verdict = f"no change larger than {_share(each.bound)}"
+        verdict = f"no change larger than {writing.share_text(each.bound)}"
     elif each.outcome is ShiftVerdict.UNDECIDED:
         verdict += f" ({f'about {each.more}' if each.more else 'many'} more)"
     return (
         f"{each.name} ({each.members} series)" if each.kind != "series" else each.name,
         verdict,
-        f"{each.ratio.value:.2f}",
-        f"{each.ratio.low:.2f} to {each.ratio.high:.2f}",
-        "none yet" if each.visible is None else _share(each.visible),
+        writing.times(each.ratio.value),
+        f"{writing.times(each.ratio.low)} to {writing.times(each.ratio.high)}",
+        "none yet" if each.visible is None else writing.share_text(each.visible),
         f"{_runs(*each.before)} before, {_runs(*each.after)} after",
     )
-
-
-def _share(share: float) -> str:
-    return f"{100 * share:.0f} %"
 
 
 def _runs(runs: int, days: int) -> str:

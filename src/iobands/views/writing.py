@@ -72,6 +72,14 @@ def percent(ratio: float) -> str:
     return f"{'−' if change < 0 else '+'}{abs(change)} %"
 
 
+def share_text(share: float) -> str:
+    """Return a share in percent, in whole ones unless that would be none or all."""
+    of_100 = 100 * share
+    if 99 < of_100 < 100:  # noqa: PLR2004
+        return f"{of_100:.3g} %"
+    return f"{of_100:.0f} %" if of_100 >= 1 else f"{of_100:.1g} %"
+
+
 def change_text(change: snapshot.Change, ratio: snapshot.Ratio) -> str:
     """Return a change of the level by `ratio`, such as `−29 %`, or what else changed."""
     return percent(ratio.value) if change.is_of_level else change.kind.value
