@@ -48,6 +48,13 @@ def test_what_to_hold_against_can_be_said(tmp_path: Path) -> None:
     assert "too few for an interval" in comparison_lines([found], "transport")[0]
 
 
+def test_a_million_processes_are_counted_in_full(tmp_path: Path) -> None:
+    sizes = (524_288, 1_048_576)
+    write_perflog(tmp_path, [each for n in sizes for each in daily([n / 2**19], tasks=n)])
+    (found,) = compare(read_perflogs(tmp_path).histories, "tasks", against="1048576")
+    assert ": 524288 / 1048576: 0.5 from 1 pair" in comparison_lines([found], "tasks")[0]
+
+
 def test_a_sample_is_in_one_pair_and_none_is_paired_from_afar(tmp_path: Path) -> None:
     # one sample of ofi, on the last day; three of ucx; only the last is near
     write_perflog(tmp_path, [*rows_over("ofi", [2.0]), *rows_over("ucx", [20.0, 10.0, 6.0])])

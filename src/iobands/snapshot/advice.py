@@ -44,7 +44,7 @@ def value_of(key: SeriesKey, field: str) -> str:
         return "all"
     if value is None:
         return "null"
-    return f"{value:g}" if isinstance(value, float | int) else str(value)
+    return f"{value:.15g}" if isinstance(value, float | int) else str(value)
 
 
 #: The settings covered by advice, in addition to the file system.

@@ -117,7 +117,7 @@ def _direction(variable: str) -> str:
 
 def _scale(key: SeriesKey) -> str:
     """Return how large the runs of a series are, such as `2048 processes on 16 nodes`."""
-    tasks = f"{key.tasks:g} process{'' if key.tasks == 1 else 'es'}" if key.tasks else ""
+    tasks = f"{key.tasks:.0f} process{'' if key.tasks == 1 else 'es'}" if key.tasks else ""
     nodes = plural(int(key.nodes), "node") if key.nodes else ""
     return " on ".join(filter(None, (tasks, nodes)))
 
