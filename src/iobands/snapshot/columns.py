@@ -18,8 +18,8 @@ _Places = Sequence[int] | NDArray[np.int_] | NDArray[np.uint32]
 
 def is_constant(column: pl.Series) -> bool:
     """Return whether all cells are equal; a missing one is equal to missing ones."""
-    codes, missing = column.to_physical(), column.null_count()
-    return missing == len(column) or (not missing and codes.min() == codes.max())
+    missing = column.null_count()
+    return missing == len(column) or (not missing and (column == column[0]).all())
 
 
 @dataclass(frozen=True)

@@ -416,8 +416,8 @@ def _outliers(site: Snapshot, found: Outliers) -> str:
 def _failed(series: Series, now: datetime) -> Iterator[Fact]:
     """Yield how many of its last sessions failed, and how the newest did; nothing if none did."""
     failed = [each for each in series.missing if each.is_failure]
-    begins = sorted([*(each.when for each in failed), *map(snapshot.moment, series.history.times)])
-    begins = begins[-_SESSIONS:]
+    samples = map(snapshot.moment, series.history.times[-_SESSIONS:])
+    begins = sorted([*(each.when for each in failed), *samples])[-_SESSIONS:]
     if last := [each for each in failed if each.when >= begins[0]]:
         how = shorten(last[-1].what.partition(" failed")[2], _MESSAGE, placeholder="…")
         when = f"{day_text(last[-1].when, now)} {last[-1].when:%H:%M}"

@@ -247,7 +247,7 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
         ],
         "segments": known.segments,
         # the values of the page have fewer digits, by which another verdict may hold
-        "verdicts": "".join(_CELLS[code] for code in known.codes.tolist()),
+        "verdicts": "".join(map(_CELLS.__getitem__, known.codes.tolist())),
         "baseline": baseline,
         "epochs": [
             picked(replace(each, reason=each.reason or each.source), "name", "since", "reason")
