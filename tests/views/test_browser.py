@@ -456,6 +456,17 @@ def test_on_a_phone_file_systems_are_cards_and_commands_stay_whole(opened: Open)
     assert says["y"] >= command["y"] + command["height"]
 
 
+def test_what_users_read_fits_a_small_phone(opened: Open) -> None:
+    page = opened(viewport={"width": 320, "height": 700})
+    page.evaluate("""() => document.getElementById("main").append(iobands.block(["Table", {
+      headings: ["Pattern", "File system", "Expect", "Newest run", "Today"],
+      rows: [["File per process", "scratch", "32.2–37.8 GiB/s", "20.5 GiB/s",
+        "low in the newest run, and not measured since"]] }]))""")
+    table = page.locator(".cards table").last.bounding_box()
+    assert table["x"] + table["width"] <= 320
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
 def test_the_distribution_is_on_the_scale_of_the_chart(opened: Open, site: Snapshot) -> None:
     # with other charts on the same time axis, and alone
     for values in (("slow", "ofi", "write_bw"), (EVIL,)):
