@@ -89,7 +89,8 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
     unmoved: list[Series] = []
     if alert.members and alert.since and alert.has_level:
         low, high = alert.since_low or alert.since, alert.since_high or alert.since
-        related = relations_of(site, alert.members[0].series, Start(alert.since, low, high))
+        onset = Start(alert.since, low, high)
+        related = relations_of(site, alert.members[0].series, onset, keys)
         others = [each for each in related if each.series.key not in alert.keys]
         known = [each.series for each in others if not each.direction and each.series.key in keys]
         before, most = _before(site, alert), len(others) if every else writing.FEW_NAMES

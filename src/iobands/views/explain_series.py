@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from textwrap import shorten
@@ -18,6 +18,7 @@ from iobands.snapshot import (
     Evidence,
     Outliers,
     Series,
+    SeriesKey,
     Snapshot,
     State,
     Status,
@@ -90,10 +91,13 @@ def start_of(series: Series) -> Start | None:
     return Start(since, since, since) if since else None
 
 
-def relations_of(site: Snapshot, series: Series, onset: Start | None) -> list[Related]:
+def relations_of(
+    site: Snapshot, series: Series, onset: Start | None, near: Collection[SeriesKey] | None = None
+) -> list[Related]:
     """Return the other series of its system, first the ones that share the most with `series`.
 
-    What was first measured after the onset is left out.
+    What was first measured after the onset is left out. Levels that differ although it is no alert
+    are looked for in the series `near`, or in all.
     """
     found = []
     for other in site.series:
@@ -101,12 +105,9 @@ def relations_of(site: Snapshot, series: Series, onset: Start | None) -> list[Re
         if is_other and could_move(other, onset and onset.since):
             values = ((name, series.trait(name), other.trait(name)) for name in _SHARED)
             shared = tuple(name for name, one, another in values if one and one == another)
-            is_with_it = any(series.key in each.keys for each in _about(site, other))
-            found.append(
-                _moved(site, other, shared, onset, is_with_it=is_with_it)
-                if onset
-                else Related(other, shared)
-            )
+            is_near = near is None or other.key in near
+            still = Related(other, shared)
+            found.append(_moved(site, series, still, onset, is_near) if onset else still)
     return sorted(found, key=lambda each: -len(each.shared))
 
 
@@ -115,11 +116,10 @@ def _about(site: Snapshot, series: Series) -> list[Alert]:
     return [each for each in site.alerts_on(series.key) if each.certainty]
 
 
-def _moved(
-    site: Snapshot, other: Series, shared: tuple[str, ...], onset: Start, *, is_with_it: bool
-) -> Related:
-    """Return whether and how a series moved at an onset, or is in the same alert (`is_with_it`)."""
-    still = Related(other, shared)
+def _moved(site: Snapshot, series: Series, still: Related, onset: Start, is_near: bool) -> Related:
+    """Return whether and how another series moved at an onset, or in an alert of `series`."""
+    other, shared, alerts = still.series, still.shared, _about(site, still.series)
+    is_with_it = any(series.key in each.keys for each in alerts)
     same = f" (same {listed([_SHARED[name] for name in shared])})" if shared else ""
     evidence = other.status.evidence
     low, high = onset.low - _NEAR, onset.high + _NEAR
@@ -141,8 +141,8 @@ def _moved(
             says = f"{action.direction}{ratio}; {writing.action_text(action)}{same}"
             return Related(other, shared, action.direction, says)
     # A change at another time, in the series or in one of its groups, does not count here.
-    alerts = _about(site, other)
-    if other.status.change or any(each.since and not low <= each.since <= high for each in alerts):
+    is_other = any(each.since and not low <= each.since <= high for each in alerts)
+    if not is_near or other.status.change or is_other:
         return still
     times, values = other.judged
     start = int(np.searchsorted(times, snapshot.in_utc(onset.since)))
