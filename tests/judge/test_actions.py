@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from iobands.bands import Span
 from iobands.judge.calibrate import calibrate
 from iobands.judge.requests import Request, RequestError, Subject, selected, subjects_of
 from iobands.snapshot import (
@@ -299,6 +300,14 @@ def test_a_shared_action_is_undone_by_the_name_of_the_alert_that_is_gone(shared:
     assert shared.again().alerts == ()
     shared.does(UNDO, "disk writes")
     assert [alert.subject for alert in shared.again().alerts] == ["disk writes"]
+
+
+def test_the_newest_samples_are_none_of_an_alert_that_is_over(shared: Growing) -> None:
+    shared.does(RESOLVE, "1", force=True)
+    with pytest.raises(RequestError, match="1 disk writes has no open alert: it is over"):
+        shared.does(DISCARD, "1")
+    day = shared.now - DAY
+    assert shared.does(DISCARD, "1", at=Span(day, day + DAY)).since == day
 
 
 def test_a_shared_rebaseline(shared: Growing) -> None:

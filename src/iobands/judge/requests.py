@@ -213,6 +213,8 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     if request.kind == RETIRE:
         return None if last and last.kind == RETIRE else action
     if request.kind == DISCARD:
+        if subject.number and not (subject.alert or request.at):  # a wrong number
+            raise RequestError(f"{subject.title} {_why_not(subject, request, last)}")
         span = _discarded(subject, request, future)
         return replace(action, since=span.begin, until=span.end)
     alert = subject.alert
