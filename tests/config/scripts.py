@@ -40,6 +40,7 @@ def scripts(site: SiteCopy, kind: str) -> dict[str, str]:
         text = path.read_text(encoding="utf-8").replace(str(site.root), "ROOT")
         text = re.sub(r"(Benchio\w*?)_[0-9a-f]{8}", r"\1_HASH", text)
         found[str(path.parent.relative_to(site.root / "stage"))] = text
+    assert found
     return found
 
 

@@ -91,6 +91,7 @@ def test_file_per_process_is_as_recommended(archer2):
         assert [line for line in text.splitlines() if line.startswith("stripe")] == [ONE_STRIPE]
         # "Environment variables: none required"
         assert [line for line in text.splitlines() if line.startswith("export ")] == [
+            "export LC_ALL=C",  # of every job
             "export OMP_NUM_THREADS=1",
             "export MPICH_ENV_DISPLAY=1",  # which only has the library tell its settings
         ]
