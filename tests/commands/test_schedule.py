@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from iobands.measure.schedule import MODULES as MODULES_SYSTEMS
-from iobands.measure.schedule import Every, Job, is_safe
+from iobands.measure.schedule import Job, is_safe
 from tests.commands.calling import call
 from tests.conftest import Command
 from tests.fault_table import Observed
@@ -196,11 +196,11 @@ def test_units_of_systemd(root: Path) -> None:
 
 
 def test_a_delay_over_midnight_is_on_monday(root: Path) -> None:
-    job = Job("x", root, (), {}, Every.WEEK, at=24 * 60)
+    job = Job("x", root, (), {}, "week", at=24 * 60)
     assert job.cron_time() == "0 0 * * 1"
     assert replace(job, at=23 * 60 + 59).cron_time() == "59 23 * * 0"
-    assert replace(job, every=Every.DAY).cron_time() == "0 0 * * *"
-    assert replace(job, every=Every.HOUR).cron_time() == "0 * * * *"
+    assert replace(job, every="day").cron_time() == "0 0 * * *"
+    assert replace(job, every="hour").cron_time() == "0 * * * *"
 
 
 def planted(directory: Path, mode: int) -> Path:

@@ -96,9 +96,7 @@ def schedule(
     ],
     tag: cli.TagOption = "daily",
     every: Annotated[Every | None, "How often. [default: week for weekly, else day]"] = None,
-    at: Annotated[
-        str | None, "HH:MM", "Local time. [default: 17:00 for weekly, else 05:00]"
-    ] = None,
+    at: Annotated[str | None, "HH:MM", "Local time. [default: 05:00; weekly 17:00]"] = None,
     jitter: Annotated[
         int, cli.option("--jitter MINUTES", "Start at most this much later.", min=0, max=720)
     ] = 30,
@@ -116,9 +114,9 @@ def schedule(
     For the daily checks, a second entry measures every hour what is in doubt. Without it, nothing
     is measured between sessions.
 
-    The jitter is a fixed delay derived from host, directory and tag, so that sites and tags do not
-    start at the same minute. The command sets the account and a PATH with the programs that a
-    session calls. If this shell has the command `module`, a bash login shell runs the session, as
+    The jitter is a fixed delay derived from host, directory, tag and system, so that sites and tags
+    do not start at the same minute. The command sets the account and a PATH with the programs that
+    a session calls. If this shell has the command `module`, a bash login shell runs the session, as
     jobs get `module` from there.
     """
     if form == "script":
@@ -143,13 +141,12 @@ def schedule(
     elif not cli.missing_of_report():
         report = "dashboard"
     writing, notifying = ["--report", report] if report else [], ["--notify"] if notify else []
-    # before Slurm ends the job, which leaves no time to end in order
-    notifying += ["--limit", "11h30m"] if form == "scron" else []
+    notifying += ["--limit", "11h30m"] if form == "scron" else []  # before Slurm's limit
     of_system = ["--system", system] if system else []
-    often = every or (Every.WEEK if tag == "weekly" else Every.DAY)
+    often = every or ("week" if tag == "weekly" else "day")
     try:
         usual = new(tag, [*writing, *of_system, *notifying], every=often, system=system)
-        hourly = new(None, [*writing, *notifying], every=Every.HOUR)
+        hourly = new(None, [*writing, *notifying], every="hour")
     except ValueError as error:
         raise cli.failure(str(error)) from error
     if not suspects:

@@ -114,12 +114,10 @@ class Session:
     ) -> tuple[Snapshot, int]:
         """Keep, show and send what was found; return it, and the exit status."""
         assert self.judged is not None  # measuring ends with a judgement
-        options, planned = self.options, self.judged.snapshot.planned
-        with_power, memory = self.dashboard is not None, self.judged.memory
+        options, memory, with_power = self.options, self.judged.memory, self.dashboard is not None
         again = partial(judgement_of, options, with_power=with_power, memory=memory)
         self.judged = log_news(options, self.judged, again)
-        site = replace(self.judged.snapshot, planned=planned)
-        self.judged = replace(self.judged, snapshot=site)
+        site = self.judged.snapshot
         try:
             write_memory(options.perflogs_directory, self.judged.memory)
         except OSError as error:

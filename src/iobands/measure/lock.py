@@ -114,11 +114,6 @@ class Holder:
             raise ValueError("no process")
 
     @property
-    def host(self) -> str:
-        """The host of its processes."""
-        return self.processes[0].host
-
-    @property
     def is_alive(self) -> bool | None:
         """Whether one of its processes runs; None if one that may run cannot be seen from here."""
         alive = {each.is_alive() for each in self.processes}
@@ -136,8 +131,8 @@ class Holder:
 
     def __str__(self) -> str:
         """Say who measures, where and since when."""
-        pids = ", ".join(str(process.pid) for process in self.processes)
-        return f"`{self.command}` of {self.user}, pid {pids} on {self.host}, since {self.began}"
+        pids, host = ", ".join(str(each.pid) for each in self.processes), self.processes[0].host
+        return f"`{self.command}` of {self.user}, pid {pids} on {host}, since {self.began}"
 
 
 def lock_path(perflogs: Path) -> Path:
@@ -328,15 +323,14 @@ def start_beating(perflogs: Path, holder: Holder) -> Callable[[], None]:
 
 def has_stopped(lock: Path) -> bool:
     """Whether `lock` has no heartbeat: it is old, and not touched for three minutes."""
-    try:
+    with suppress(OSError):
         touched, until = _touched(lock), time.monotonic() + _WATCH
         is_old = time_there(lock.parent) - touched >= STOPPED
         while is_old and time.monotonic() < until:
             time.sleep(_WATCH / 12)
             is_old = _touched(lock) == touched
-    except OSError:
-        return False
-    return is_old
+        return is_old
+    return False
 
 
 def _touched(lock: Path) -> float:
@@ -351,8 +345,8 @@ _LATER: Final = range(_RECORD_SCHEMA, 100)  # what a newer iobands says more is 
 
 def begin_record(perflogs: Path, holder: Holder, tag: str, system: str | None) -> LastSession:
     """Record that a session has begun, or raise OSError."""
-    began = parse_time(holder.began)
-    return _write_record(perflogs, LastSession(holder.session, tag, system, holder.host, began))
+    host, began = holder.processes[0].host, parse_time(holder.began)
+    return _write_record(perflogs, LastSession(holder.session, tag, system, host, began))
 
 
 def end_record(

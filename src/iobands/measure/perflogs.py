@@ -81,12 +81,10 @@ def require_writable(perflogs: Path, system: str) -> None:
 
 def takes_locks(perflogs: Path) -> bool:
     """Whether files there can be locked: not on a Lustre that is mounted without `flock`."""
-    try:
-        with tempfile.TemporaryFile(dir=perflogs) as file:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+    with suppress(OSError), tempfile.TemporaryFile(dir=perflogs) as file:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def open_to_all(perflogs: Path) -> list[str]:

@@ -363,10 +363,7 @@ def _timer(seconds: float, call: Callable[[], None]) -> threading.Timer:
 
 
 def _spoilt(report: Path) -> dict[str, str]:
-    """Return the cases of `report` that infrastructure spoilt, the reason by ReFrame's hash.
-
-    If it spoilt a fixture, they include all cases that a failed one kept from running.
-    """
+    """Return the cases that infrastructure spoilt, or spoilt fixtures stopped: reasons by hash."""
     try:
         cases = load_report(report).cases
         found = {

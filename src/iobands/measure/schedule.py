@@ -12,9 +12,8 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 _SETTINGS: Final = ("IOBANDS_ACCOUNT", "IOBANDS_RESERVATION", "IOBANDS_QOS")
 #: What a session calls; cron's own PATH may lack it.
@@ -45,12 +44,8 @@ WantedBy=timers.target
 """
 
 
-class Every(str, Enum):
-    """How often it runs."""
-
-    HOUR = "hour"
-    DAY = "day"
-    WEEK = "week"
+#: How often a session runs.
+Every = Literal["hour", "day", "week"]
 
 
 @dataclass(frozen=True)
@@ -80,7 +75,7 @@ class Job:
     def _clock(self) -> tuple[int, str, int]:
         """Return how many days later it runs, the hour, and the minute."""
         hours, minute = divmod(self.at, 60)
-        return hours // 24, "*" if self.every is Every.HOUR else str(hours % 24), minute
+        return hours // 24, "*" if self.every == "hour" else str(hours % 24), minute
 
     def cron_line(self) -> str:
         """Return the line for `crontab -e`, in which a percent sign would be a line break."""
@@ -89,7 +84,7 @@ class Job:
     def cron_time(self) -> str:
         """Return the five fields of a crontab."""
         days, hour, minute = self._clock()
-        return f"{minute} {hour} * * {_SUNDAY + days if self.every is Every.WEEK else '*'}"
+        return f"{minute} {hour} * * {_SUNDAY + days if self.every == 'week' else '*'}"
 
     def scron_lines(self) -> str:
         """Return the lines for `scrontab -e`, with which it runs in a job of Slurm."""
@@ -104,7 +99,7 @@ class Job:
     def units(self) -> str:
         """Return the service and the timer for systemd, each below its place."""
         days, hour, minute = self._clock()
-        day = f"{_DAYS[days]} " if self.every is Every.WEEK else ""
+        day = f"{_DAYS[days]} " if self.every == "week" else ""
         calendar = f"{day}*-*-* {hour.zfill(2) if hour != '*' else hour}:{minute:02}:00"
         command = self.shell().translate(_OF_UNIT)
         return _UNITS.format(name=self.name, command=command, calendar=calendar)

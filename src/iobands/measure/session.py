@@ -244,8 +244,7 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
     if ended.repeated:
         counts["repeated"] = len(ended.repeated)
     again = "run again because the infrastructure failed"
-    reasons = dict.fromkeys(ended.repeated.values())
-    notes = [*ended.untested, *(f"{again}: {why}" for why in reasons)]
+    notes = [*ended.untested, *(f"{again}: {why}" for why in sorted({*ended.repeated.values()}))]
     notes += end_rest(perflogs, session, waited=ended.was_complete)
     names = ", ".join(cost.name for cost in cut)
     left_out = [f"left out because of the daily budget in the site file: {names}"] if cut else []
@@ -351,10 +350,7 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
         notes.append(f"the repeats {what}; {len(measured)} of {len(chosen)} are done")
     written, lost = reconcile(reports, perflogs)
     return SessionOutcome(
-        how,
-        problems=(*problems, *lost),
-        notes=(*notes, *written),
-        measured=tuple(measured),
+        how, problems=(*problems, *lost), notes=(*notes, *written), measured=tuple(measured)
     )
 
 
@@ -408,16 +404,13 @@ def close_session(perflogs: Path, session: str) -> None:
 
 
 def end_rest(perflogs: Path, session: str, *, waited: bool = False) -> list[str]:
-    """End the processes of a session, and its jobs if ReFrame has not `waited`; return notes.
-
-    If this process has lost the lock, as after it was suspended, the noted jobs are another's.
-    """
+    """End the processes of a session, and its jobs if ReFrame has not `waited`; return notes."""
     number, left = end_session(session)
     notes = [f"it left {number} processes running; they were ended"] if number else []
     if left:
         pids = ", ".join(str(process.pid) for process in left)
         notes.append(f"could not be killed; probably blocked on a hung file system: pid {pids}")
-    with suppress(SessionError):
+    with suppress(SessionError):  # of a session that lost its lock, the jobs are another's
         holder = lock.read_holder(perflogs)
         waited |= holder is not None and holder.session not in _stop_beating
     return notes if waited else [*notes, *cancel_jobs(perflogs)]

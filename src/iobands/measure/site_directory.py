@@ -141,10 +141,7 @@ def file_systems_of(
 
 
 def _writable(point: Path, user: str | None) -> str:
-    """Return the user's directory on a file system, else one for a person to name.
-
-    So it does of a file system that hangs.
-    """
+    """Return the user's directory on a file system, else, or if it hangs, one to be named."""
     own = [point / user, point / "users" / user, point / "scratch" / user] if user else []
     found = (each for each in (*own, point) if os.access(each, os.W_OK | os.X_OK))
     with suppress(TimeoutError):
