@@ -359,3 +359,17 @@ def test_a_damaged_lock_is_said(tmp_path: Path, content: bytes) -> None:
     lock_path(tmp_path).write_bytes(content)
     with pytest.raises(SessionError, match="damaged; remove it"):
         acquire(tmp_path, new_holder("iobands run"))
+
+
+def test_a_lock_that_cannot_be_removed_hides_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a file system that has become read-only during the session."""
+    holder, _ = open_session(tmp_path, "iobands run")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    close_session(tmp_path, holder.session)
+    assert read_holder(tmp_path) == holder

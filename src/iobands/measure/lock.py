@@ -244,8 +244,11 @@ def join(perflogs: Path, holder: Holder) -> None:
 
 
 def release(perflogs: Path, session: str) -> None:
-    """Forget the jobs of `session` and give the lock back, if it still holds it."""
-    with suppress(SessionError, FileNotFoundError):
+    """Forget the jobs of `session` and give the lock back, if it still holds it.
+
+    One that cannot be removed, as on a file system that is now read-only, is stale from then on.
+    """
+    with suppress(SessionError, OSError):
         holder = read_holder(perflogs)
         if holder and holder.session == session:
             forget_jobs(perflogs)
