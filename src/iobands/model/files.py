@@ -290,7 +290,7 @@ class FileError(ValueError):
     """A file that cannot be used; the message says where, what is wrong and what to write."""
 
 
-def mistake_in(path: Path, error: Exception) -> str:
+def mistake_in(path: Path, error: BaseException) -> str:
     """Return why the Python of a file could not be read or run: the file, the line, the error."""
     if isinstance(error, FileError):
         return str(error)

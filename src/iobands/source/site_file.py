@@ -20,19 +20,11 @@ Section = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class SiteFile:
-    """The extras of each partition and the environments of a system, by name."""
+    """By name: the extras of partitions, the environments, and the paths of file systems."""
 
     partitions: Mapping[str, Section] = field(default_factory=dict)
     environments: Mapping[str, Section] = field(default_factory=dict)
-
-    @property
-    def paths(self) -> dict[str, str]:
-        """The path of each file system."""
-        return {
-            name: entry["path"]
-            for extras in self.partitions.values()
-            for name, entry in extras.get("filesystems", {}).items()
-        }
+    paths: Mapping[str, str] = field(default_factory=dict)
 
     def recommends(self, key: SeriesKey) -> bool:
         """Return whether an entry of `recommended` selects the series."""
@@ -57,11 +49,14 @@ def read_site_file(directory: Path, system: str) -> SiteFile:
         return SiteFile()
     try:
         found = runpy.run_path(str(path))
+        partitions = {e["name"]: e.get("extras", {}) for e in found["system"]["partitions"]}
+        places = [extras.get("filesystems", {}) for extras in partitions.values()]
         return SiteFile(
-            {each["name"]: each.get("extras", {}) for each in found["system"]["partitions"]},
+            partitions,
             {each["name"]: each for each in found.get("environments", ())},
+            {name: entry["path"] for each in places for name, entry in each.items()},
         )
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise FileError(mistake_in(path, error)) from error
 
 

@@ -1,0 +1,30 @@
+"""A site file that cannot be used is named, whatever is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from iobands.model import FileError
+from iobands.source.site_file import read_site_file
+
+PARTITION = {"name": "local", "extras": {"filesystems": {"disk": {"path": "/disk"}}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("system = {}", "KeyError: 'partitions'"),
+        ("raise SystemExit(0)", "line 1: SystemExit: 0"),
+        (f"system = {{'partitions': [{PARTITION}]}}".replace("path", "pth"), "KeyError: 'path'"),
+        (f"system = {{'partitions': [{PARTITION}]}}".replace("{'path'", "7, {'a'"), "line 1"),
+    ],
+)
+def test_a_mistake_is_named_with_its_file(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "here.py"
+    path.write_text(f"system = {{'partitions': [{PARTITION}]}}\n")
+    assert read_site_file(tmp_path, "here").paths == {"disk": "/disk"}
+    path.write_text(text)
+    with pytest.raises(FileError, match=f"here.py.*{said}"):
+        read_site_file(tmp_path, "here")
