@@ -225,17 +225,14 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
     try:
         after, rows, documents = in_time(_LONGEST_PUSH, work, late)
         write_pushed(perflogs, url, after)
-    except StoreError as error:
-        last = f"the last push was {age_text(now - before.when)}" if before.when else "never pushed"
-        with suppress(OSError):  # what the store says counts
-            write_pushed(perflogs, url, replace(before, failed=str(error)))
-        raise StoreError(f"{error}; {last}; a later push sends what is missing") from error
-    except OSError as error:
-        if error.strerror is None:  # there are no perflogs
-            raise
-        lost = "nothing is lost: the next push sends what this one did not note"
-        said = f"{error.filename}: {error.strerror}; {lost}"
+    except (StoreError, OSError) as error:
+        said = str(error)
+        if isinstance(error, OSError):
+            if error.strerror is None:  # there are no perflogs
+                raise
+            said = f"{error.filename}: {error.strerror}; nothing is lost"
         with suppress(OSError):  # the disk may be full
             write_pushed(perflogs, url, replace(before, failed=said))
-        raise StoreError(said) from error
+        last = f"the last push was {age_text(now - before.when)}" if before.when else "never pushed"
+        raise StoreError(f"{said}; {last}; a later push sends what is missing") from error
     return f"Pushed {plural(rows, 'sample')} and {plural(documents, 'document')}"

@@ -271,8 +271,13 @@ def push_new(
                 for each in sorted(there, key=_micro)
             }
         removed = [StoredDocument(path, now, b"") for path in known.keys() - has.keys()]
-        if not config.is_dir():
-            _refuse_lost(config, [e.path for e in removed if known[e.path].digest != e.digest])
+        away = [e for e in removed if known[e.path].digest != e.digest]
+        lost = sorted(each.path for each in away if not each.path.startswith("perflogs/"))
+        if lost and not config.is_dir():
+            raise StoreError(
+                f"{config}: no such directory, but the store has {lost[0]} of this site; push from "
+                "the site's directory, or give --config"
+            )
         changed = {}
         for each in (*site.documents[system], *removed):
             former = known.get(each.path, Seen())
@@ -293,19 +298,6 @@ def push_new(
             store.add(system, rows, [*changed.values()])
             sent += len(changed)
     return replace(site.pushed, documents=seen, when=now), len(site.samples), sent
-
-
-def _refuse_lost(config: Path, removed: Sequence[str]) -> None:
-    """Refuse to remove what a store has of a configuration that is not there, or is elsewhere.
-
-    Raises:
-        StoreError: it would be removed.
-    """
-    if lost := sorted(path for path in removed if not path.startswith("perflogs/")):
-        raise StoreError(
-            f"{config}: no such directory, but the store has {lost[0]} of this site; push from the "
-            "site's directory, or give --config"
-        )
 
 
 def _is_behind(store: Store, system: str, seen: Mapping[str, Seen]) -> bool:
