@@ -6,13 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from iobands.model import in_time, replace_file
+from iobands.model import in_time, read_small, replace_file
 
 
 def test_a_file_that_cannot_be_replaced_is_named_by_its_own_name(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as raised:
         replace_file(tmp_path / "nowhere" / "file", b"content")
     assert raised.value.filename == f"{tmp_path}/nowhere/file"
+
+
+def test_a_directory_in_place_of_a_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError) as failed:
+        read_small(tmp_path)
+    assert failed.value.filename == str(tmp_path)
 
 
 def test_work_that_panics_is_not_waited_for() -> None:

@@ -49,6 +49,11 @@ def test_perflogs_may_be_rotated(rotate: Callable[[Path], None], tmp_path: Path)
         return len(samples.values)
 
     log = write_perflog(tmp_path / "perflogs", rows(5, 4))
+    reports = tmp_path / "perflogs" / "here" / "reports"
+    reports.mkdir()
+    for odd in (log.with_name("Gone.log"), reports / "gone.json"):
+        odd.symlink_to("nowhere")
+    log.with_name("Directory.log").mkdir()
     assert copied() == copied() == 2
     rotate(log)
     assert copied() == 2

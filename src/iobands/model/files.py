@@ -32,14 +32,15 @@ def mask_others() -> None:
 
 @contextmanager
 def naming(path: str | Path, temporary: str | Path = "") -> Iterator[None]:
-    """Add `path` to a system error that has no file name or, below a descriptor, its name alone.
+    """Add `path` to a system error without a file name or, below a descriptor, with its name alone.
 
-    It also stands for the name of a `temporary` file in its place.
+    It also stands for the name of a `temporary` file in its place, and for a descriptor's number.
     """
     try:
         yield
     except OSError as error:
-        if error.filename in {None, Path(path).name, str(temporary)}:
+        said = error.filename
+        if not isinstance(said, str) or said in {Path(path).name, str(temporary)}:
             error.filename = str(path)
         raise
 

@@ -166,7 +166,7 @@ def collect(perflogs: Path, directory: Path, begun: Begun) -> None:
     found = {
         copies / path.relative_to(perflogs): [*_lines_of(path, begun, checks)]
         for path in perflog_files(perflogs, begun.system)
-        if path.suffix not in PACKED and path.parent.parent.parent == perflogs
+        if path.suffix not in PACKED and path.parent.parent.parent == perflogs and path.is_file()
     }
     there = {*chain(*found.values())}
     for copy in perflog_files(copies):
@@ -181,7 +181,8 @@ def collect(perflogs: Path, directory: Path, begun: Begun) -> None:
         else:
             copy.unlink(missing_ok=True)
     for path in report_files(perflogs, begun.system):
-        if path.stat().st_mtime >= begun.since.timestamp() and _is_ours(path, checks):
+        is_new = path.is_file() and path.stat().st_mtime >= begun.since.timestamp()
+        if is_new and _is_ours(path, checks):
             write(copies / path.relative_to(perflogs), read_small(path))
 
 
