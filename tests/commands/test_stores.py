@@ -354,7 +354,7 @@ def test_a_reader_makes_no_store(iobands, tmp_path):
         pass
     for words in (("status",), ("pull", f"{tmp_path}/copy"), ("export", "--format", "csv")):
         said = unknown(iobands(*words, "--store", f"{tmp_path}/empty")).stderr
-        assert said.endswith(f"{tmp_path}/empty: the store is empty; push first\n")
+        assert said.endswith(f"{tmp_path}/empty: the store has no samples yet; measure and push\n")
     assert not (tmp_path / "copy").exists()
 
 

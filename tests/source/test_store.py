@@ -732,7 +732,7 @@ def test_a_reader_makes_no_store(name):
         assert name != "directory" or not Path(url).exists()
         with (
             open_store(url, new=True) as store,
-            pytest.raises(FileNotFoundError, match="the store is empty; push first"),
+            pytest.raises(FileNotFoundError, match="the store has no samples yet"),
         ):
             from_store(store)
 

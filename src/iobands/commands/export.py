@@ -159,7 +159,7 @@ def pull(
         names = [name for name in there if system in {None, name}]
         if not names:
             lacks = f"no samples of {system}; systems there: {', '.join(there)}"
-            problem = lacks if there else "the store is empty; push first"
+            problem = lacks if there else "the store has no samples yet; measure and push"
             raise cli.failure(f"{without_password(url)}: {problem}")
         with opened_store(to, new=True) as target:
             for name in names:

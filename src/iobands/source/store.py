@@ -193,7 +193,7 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     if not len(rows):
         there = store.systems()
         if not there:
-            raise FileNotFoundError("the store is empty; push first")
+            raise FileNotFoundError("the store has no samples yet; measure and push")
         # where no run has proved anything yet, run reports say why
         if rejected or not any(document_of(store, name, SITE).content for name in systems):
             why = str(rejected[0]) if rejected else f"systems there: {', '.join(there)}"
