@@ -200,6 +200,21 @@ def test_calibrating_begins_at_the_newest_rebaseline(files: SiteFiles) -> None:
     assert band.median == learned.band.median
 
 
+def test_a_rebaseline_ends_a_band_that_was_learned_before_the_drop_was_known(
+    files: SiteFiles,
+) -> None:
+    values = levels((100, 1), (40, 0.8))
+    files.write(daily(values[:102], last=38.25))
+    accept(files, NOW - 38 * DAY)
+    files.write(daily(values)).act("rebaseline")
+    (series,) = files.read(NOW + HOUR).series
+    assert series.status.state is State.HEALTHY
+    accept(files, NOW + HOUR)
+    bands_now = files.judge(NOW + 2 * HOUR).judged[series.key].bands
+    band = bands_now.band_for(series.key.fields(), NOW + 2 * HOUR)
+    assert (band.state, band.runs) == ("provisional", pytest.approx(40, abs=2))
+
+
 @pytest.mark.parametrize("variable", ["write_bw", "read_bw"])
 def test_a_rebaseline_takes_no_band_of_another_series(files: SiteFiles, variable: str) -> None:
     values = levels((70, 1), (30, 0.5))

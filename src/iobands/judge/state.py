@@ -367,8 +367,8 @@ _LEFT_OUT: Final = {RESOLVE: "resolved: {}", DISCARD: "discarded: {}"}
 def bands_after(bands: Bands, actions: Iterable[Action]) -> Bands:
     """Return `bands` for one series after `actions`, all in force and about it.
 
-    A rebaseline begins an epoch of this series in which no earlier band holds. Discarded samples,
-    and samples of a resolved alert, are left out.
+    A rebaseline begins an epoch of this series in which no earlier band holds, nor one that was
+    learned from earlier runs. Discarded samples, and samples of a resolved alert, are left out.
     """
     for action in actions:
         if action.kind == REBASELINE and action.since is not None:
@@ -380,14 +380,16 @@ def bands_after(bands: Bands, actions: Iterable[Action]) -> Bands:
 
 
 def _rebaselined(bands: Bands, action: Action, since: datetime) -> Bands:
+    anew = Epoch(f"{REBASELINE} {since:%Y-%m-%d}", since, action.who, (), action.reason)
+    # bands that were learned from runs before, if they were there at the time of the action
+    void = [each for each in bands.epochs if each.since <= action.when and each.is_void([anew])]
     before = [epoch for epoch in bands.epochs if epoch.since <= since]
-    old = [_identity(band) for epoch in before for band in epoch.bands]
+    old = [_identity(band) for epoch in (*before, *void) for band in epoch.bands]
     after = [
         replace(epoch, bands=tuple(one for one in epoch.bands if _identity(one) not in old))
         for epoch in bands.epochs
         if epoch.since > since
     ]
-    anew = Epoch(f"{REBASELINE} {since:%Y-%m-%d}", since, action.who, (), action.reason)
     return replace(bands, epochs=(*before, anew, *after))
 
 
