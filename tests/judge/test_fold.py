@@ -221,6 +221,16 @@ def test_a_fall_that_an_action_dates_anew_is_not_told_again() -> None:
     assert [day for day, _, kind in events(folded(own)) if kind == "fell"] == [64, 74]
 
 
+def test_what_is_left_of_a_drop_when_a_member_is_retired_keeps_its_number() -> None:
+    (story,) = folded([found("a1+a2", 10, 12)])
+    left = {name: TRAITS[name] for name in TRAITS if name != "a2"}
+    # without the group, the other one was found a day later, after the newest event
+    assert [each.number for each in folded([found("a1", 10, 13)], story.events, left)] == [1]
+    # of an alert whose members are all retired nothing is left
+    gone = {name: TRAITS[name] for name in ("a3", "b1")}
+    assert len(folded([found("a3", 10, 13)], story.events, gone)) == 2
+
+
 def test_some_evidence_joins_and_opens_and_holds_nothing() -> None:
     some = [found("a2", 11, 15, 90, certain=False), found("b1", 200, 210, certain=False)]
     stories = folded([found("a1", 10, 13, 20), *some])

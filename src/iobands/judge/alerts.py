@@ -179,14 +179,13 @@ def _candidates(
 
 def _traits(system: System) -> dict[str, dict[str, str]]:
     """Return what series may have in common; a target shares its file system with series."""
-    found = {
-        name: {field: value for field in SHARED if (value := each.trait(field))}
-        for name, each in system.series.items()
-        if each.shares_causes
-    }
-    for place in system.places:
-        if place.kind == TARGET:
-            found |= {place.name_of(name): {"file_system": place.where} for name in place.peers()}
+    found: dict[str, dict[str, str]] = {name: {} for name in (*system.series, *system.peers)}
+    for name, each in system.series.items():
+        if each.shares_causes:
+            found[name] = {field: value for field in SHARED if (value := each.trait(field))}
+    for name, peer in system.peers.items():
+        if peer.kind == TARGET:
+            found[name] = {"file_system": peer.where}
     return found
 
 

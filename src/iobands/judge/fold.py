@@ -212,10 +212,10 @@ def fold(
 ) -> list[Story]:
     """Return all alerts of a system in the order of their numbers.
 
-    `traits` has what each name may have in common with others, by field; `subject_of` returns what
-    several names are called together. `ended` returns when and how an alert ended, given when and
-    how its last happening ended, or None if it is no longer found. An alert that was closed and
-    lasts, as after an undo, reopens at `now`.
+    `traits` has what each name that is still judged may have in common with others, by field;
+    `subject_of` returns what several names are called together. `ended` returns when and how an
+    alert ended, given when and how its last happening ended, or None if it is no longer found. An
+    alert that was closed and lasts, as after an undo, reopens at `now`.
     """
     stories = stories_in(logged, subject_of)
     logged_until = max((each.when for each in logged), default=LONG_AGO)
@@ -351,8 +351,9 @@ def _may_share(story: Story, found: Happening, traits: Mapping[str, Mapping[str,
     is_peer = isinstance(found.source, PeerName)
     if is_peer and any(isinstance(each.source, PeerName) for each in story.found):
         return False
-    every = [traits.get(name, {}).items() for name in (*story.names, *found.names)]
-    common = dict(set(every[0]).intersection(*every[1:]))
+    mine = [traits[name].items() for name in story.names if name in traits]
+    every = [*mine, *(traits.get(name, {}).items() for name in found.names)]
+    common = dict(set(every[0]).intersection(*every[1:])) if mine else {}
     is_slow = "file_system" in common and not is_peer
     return bool(common) and story.is_near(found, story.opened if is_slow else LONG_AGO)
 
