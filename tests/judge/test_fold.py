@@ -221,6 +221,17 @@ def test_a_fall_that_an_action_dates_anew_is_not_told_again() -> None:
     assert [day for day, _, kind in events(folded(own)) if kind == "fell"] == [64, 74]
 
 
+def test_a_drop_that_is_raised_later_by_another_judgement_keeps_its_number() -> None:
+    # a series that has nothing in common with others, such as a case
+    (story,) = folded([found("a1", 10, 13)], traits={})
+    (again,) = folded([found("a1", 10, 15)], story.events, traits={})
+    assert events([again]) == [(13, 1, "opened")]
+    assert [each.number for each in folded([found("a1", 20, 25)], story.events, traits={})] == [
+        1,
+        2,
+    ]
+
+
 def test_what_is_left_of_a_drop_when_a_member_is_retired_keeps_its_number() -> None:
     (story,) = folded([found("a1+a2", 10, 12)])
     left = {name: TRAITS[name] for name in TRAITS if name != "a2"}
