@@ -29,7 +29,6 @@ from iobands.snapshot import (
     DOWN,
     SHARED,
     Array,
-    Flags,
     History,
     Ratio,
     SeriesKey,
@@ -173,16 +172,9 @@ class GroupMember:
     sessions: NDArray[np.int_]
 
     @cached_property
-    def ran(self) -> Flags:
-        """In which sessions up to its last it ran."""
-        found = np.zeros(1 + int(self.sessions.max(initial=-1)), dtype=bool)
-        found[self.sessions] = True
-        return found
-
-    @cached_property
     def residuals(self) -> Array:
         """The logarithm over the level at the time, by session up to its last, NaN without one."""
-        found = np.full(len(self.ran), np.nan)
+        found = np.full(1 + int(self.sessions.max(initial=-1)), np.nan)
         found[self.sessions] = self.chart.residuals
         return found
 
@@ -222,9 +214,9 @@ def group_changes(
     `months` have the threshold from a session on, by its place among all sessions, and the
     correlation of the series before that session holds from there on.
     """
-    had = np.zeros(max(len(each.ran) for each in members), dtype=bool)
+    had = np.zeros(max(len(each.residuals) for each in members), dtype=bool)
     for each in members:
-        had[: len(each.ran)] |= each.ran
+        had[each.sessions] = True
     sessions = np.flatnonzero(had)
     if not len(sessions):
         return ()
