@@ -275,6 +275,21 @@ def test_two_slow_targets_are_two_alerts() -> None:
     assert [each.names for each in stories] == [["OST 1", "a1"], ["OST 2"]]
 
 
+def test_a_target_that_is_slow_again_is_in_its_open_alert() -> None:
+    target = PeerName("target", "s", "a", "OST 1")
+    slow = [found("OST 1", *days, source=target) for days in ((10, 12, 20), (30, 33))]
+    traits = {**TRAITS, "OST 1": {"file_system": "a"}}
+    # a series that fell with it stays low
+    every = [*slow, found("a1", 10, 14)]
+    (story,) = folded(every, traits=traits, named="OST 1")
+    assert events([story]) == [
+        (12, 1, "opened"),
+        (14, 1, "grew"),
+        (33, 1, "fell"),
+    ]
+    assert events(folded(every, story.events, traits, named="OST 1")) == events([story])
+
+
 def test_a_slow_target_that_joins_gives_the_alert_its_name() -> None:
     slow = found("OST 1", 10, 14, source=PeerName("target", "s", "a", "1"))
     traits = {**TRAITS, "OST 1": {"file_system": "a"}}

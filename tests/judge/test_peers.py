@@ -12,9 +12,9 @@ from rich.console import Console
 from iobands.judge.peer_scan import compare_peers
 from iobands.judge.requests import RequestError
 from iobands.notify.changes import changes, message_of
-from iobands.snapshot import PeerState, Speeds, in_force, public
+from iobands.snapshot import Action, PeerState, Speeds, in_force, public
 from iobands.snapshot.stored import to_json
-from iobands.source.action_log import append_events
+from iobands.source.action_log import append, append_events
 from iobands.views.dashboard.overview import overview
 from iobands.views.dashboard.series import peer_map
 from iobands.views.digest import digest_text, explanation
@@ -327,6 +327,19 @@ def test_an_answer_to_a_slow_target_is_one_to_the_series_that_fell_with_it(tmp_p
     files.act("undo", "1", now=later)
     (again,) = files.read(later + timedelta(minutes=1)).alerts
     assert (again.number, len(again.members)) == (1, len(alert.members))
+
+
+def test_an_answer_without_a_number_ends_the_alert_of_a_target(tmp_path):
+    files = SiteFiles(tmp_path).write(with_targets(60, 7, since=8))
+    judged = files.judge()
+    append_events(files.perflogs, "here", judged.news["here"])
+    spans = {"since": judged.snapshot.alerts[0].since_low, "until": NOW}
+    about = ({"file_system": "work"},)
+    append(
+        files.alerts, "here", [Action("resolve", NOW, "me", "a disk", about, **spans, target="7")]
+    )
+    (entry,) = files.read(NOW + timedelta(minutes=1)).ledger.entries
+    assert (entry.number, entry.ending) == (1, "resolved by me: a disk")
 
 
 def test_a_new_level_of_a_repaired_target_is_none_of_the_series_that_are_fast_again(tmp_path):

@@ -350,7 +350,7 @@ def _may_share(story: Story, found: Happening, traits: Mapping[str, Mapping[str,
     """
     is_peer = isinstance(found.source, PeerName)
     if is_peer and any(isinstance(each.source, PeerName) for each in story.found):
-        return False
+        return found.names[0] in story.joined  # it is slow again
     mine = [traits[name].items() for name in story.names if name in traits]
     every = [*mine, *(traits.get(name, {}).items() for name in found.names)]
     common = dict(set(every[0]).intersection(*every[1:])) if mine else {}
