@@ -15,6 +15,7 @@ from iobands.snapshot import CauseKind, Severity, Snapshot, State, exact_moment
 from iobands.source.demo import write_demo
 from iobands.views.notes import unevenly_placed
 from iobands.views.writing import summary
+from tests.views.test_dashboard import everything_in
 
 NOW = datetime(2026, 11, 21, 7, tzinfo=timezone.utc)
 
@@ -104,7 +105,9 @@ def test_the_command_writes_a_dashboard_and_nothing_into_a_directory_in_use(
 ) -> None:
     done = iobands("demo", "look")
     assert (done.returncode, done.stderr) == (0, "")
-    assert MADE_UP in (tmp_path / "look" / "dashboard" / "data" / "site.js").read_text("utf-8")
+    page = tmp_path / "look" / "dashboard"
+    assert MADE_UP in (page / "data" / "site.js").read_text("utf-8")
+    assert "20 % in about" in everything_in(page)  # the drops that it can detect
     done = iobands("demo", ".")
     assert done.returncode == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["look"]

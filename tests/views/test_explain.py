@@ -567,3 +567,10 @@ def test_a_maintenance_between_the_last_run_before_and_the_first_one_since_may_b
     of_one = text(replace(found, maintenance={"here": windows}, only="here"), "1")
     assert f"maintenance report {name} --system here" in " ".join(of_one.split())
     assert "Next step: check what changed at the same time\n" in said
+
+
+def test_a_power_that_was_not_asked_for_is_not_half_said(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).write(daily(healthy()))
+    asked, unasked = (files.judge(NOW, with_power=each).snapshot for each in (True, False))
+    assert "detects −20 % in about" in text(asked, "disk")
+    assert "detects" not in text(unasked, "disk")

@@ -189,7 +189,9 @@ def opened_store(url: str, *, new: bool = False) -> Iterator[Store]:
         raise cli.failure(f"{without_password(url)}: {error}") from None
 
 
-def sites_in_store(options: cli.PastSiteOptions) -> Iterator[tuple[str, JudgedSite | str]]:
+def sites_in_store(
+    options: cli.PastSiteOptions, *, with_power: bool = False
+) -> Iterator[tuple[str, JudgedSite | str]]:
     """Judge the sites of a store one by one; yield each with its name, or why it cannot be read.
 
     Nothing if the options name a system, or the store has one site.
@@ -200,16 +202,20 @@ def sites_in_store(options: cli.PastSiteOptions) -> Iterator[tuple[str, JudgedSi
     with opened_store(options.store) as store:
         sites = sites_of(store)
         for systems in sites if len(sites) > 1 else ():
-            yield ", ".join(systems), _judged_in(store, systems, options, now)
+            yield ", ".join(systems), _judged_in(store, systems, options, now, with_power)
 
 
 def _judged_in(
-    store: Store, systems: Sequence[str], options: cli.PastSiteOptions, now: datetime
+    store: Store,
+    systems: Sequence[str],
+    options: cli.PastSiteOptions,
+    now: datetime,
+    with_power: bool,
 ) -> JudgedSite | str:
     """Judge a site of a store; return why it cannot be read if so."""
     try:
         known = read_stored(store, systems, now=now, as_of=options.as_of is not None)
-        return _judged_of_store(known, options, with_power=False)
+        return _judged_of_store(known, options, with_power=with_power)
     except (StoreError, FileError, FileNotFoundError) as error:
         return str(error)
     except Exception as error:  # which costs no other site its line

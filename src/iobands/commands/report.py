@@ -56,7 +56,7 @@ def report(
     is_page = output == "html"
     if not is_page:
         cli.refuse(f"with --format {output}", "public")
-    for name, each in sites_in_store(options) if is_page else ():
+    for name, each in sites_in_store(options, with_power=True) if is_page else ():
         below, why = directory_of(name), ""
         try:
             if isinstance(each, str):
@@ -166,7 +166,7 @@ def demo(
     with model.naming(directory):
         write_demo(directory, datetime.now(timezone.utc))
     options = cli.SiteOptions(root=directory)
-    judged = judgement_of(options)
+    judged = judgement_of(options, with_power=True)
     cli.say(f"A made-up site of {len(judged.snapshot.series)} series is in {directory.resolve()}.")
     report_to(directory / "dashboard", judged, options.config_of("systems"))
     cli.say("Try other commands there, such as `iobands status`.")

@@ -375,7 +375,8 @@ def _evidence(evidence: Evidence, unit: str) -> Iterator[Fact]:
         + ("not at all" if runs is None else f"in about {plural(round(runs), 'run')}")
         for drop, runs in evidence.power.items()
     )
-    yield "Power", f"detects {', '.join(seen)}"
+    if evidence.power:
+        yield "Power", f"detects {', '.join(seen)}"
 
 
 def _past(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact]:
