@@ -315,31 +315,24 @@ def _parts_of(
     parts: dict[str, list[_Table]] = {"earlier": [], before: [], newest: []}
     for frame, values in tables:
         first, second = frame[model.TIME].search_sorted(begins)
-        for name, mine, digits, columns in (
-            ("earlier", slice(first), (3, 2), [*_EVIDENCE]),
-            (before, slice(first, second), (6, _DIGITS), _COLUMNS),
-            (newest, slice(second, None), (6, _DIGITS), _COLUMNS),
-        ):
+        of_parts = (slice(first), slice(first, second), slice(second, None))
+        for name, mine in zip(parts, of_parts, strict=True):
             if len(part := frame[mine]):
                 of_part = {name: each[mine] for name, each in values.items()}
-                parts[name].append(_table(part, same, of_part, digits, columns))
+                parts[name].append(_table(part, same, of_part, name == "earlier"))
     return {name: tables for name, tables in parts.items() if tables}
 
 
 def _table(
-    frame: pl.DataFrame,
-    same: pl.DataFrame,
-    values: Mapping[str, pl.Series],
-    digits: tuple[int, int],
-    names: Sequence[str],
+    frame: pl.DataFrame, same: pl.DataFrame, values: Mapping[str, pl.Series], is_early: bool
 ) -> _Table:
     """Return a column as its only value or as a list; times as the first and the differences.
 
-    Values have the first number of `digits`, the largest value of a covariate the second. More than
-    a page shows, as to round twice may change the last one.
+    Values have more digits than a page shows, as to round twice may change the last one; less is
+    kept of early runs.
     """
     columns: dict[str, object] = {}
-    for name in names:
+    for name in _EVIDENCE if is_early else _COLUMNS:
         column = frame.get_column(name, default=same.get_column(name, default=_NONE))
         if column.null_count() == len(column):
             continue
@@ -347,10 +340,11 @@ def _table(
             largest = float(column.abs().drop_nulls().to_numpy().max())
             size = math.floor(math.log10(largest or 1))
             # what is the same in all runs takes no room, and is to be the same in all parts
-            shown = _DIGITS if is_constant(column) else digits[1]
+            shown = _DIGITS - (is_early and not is_constant(column))
             column = column.round(max(0, shown - 1 - size))
         columns[name] = column[0] if is_constant(column) else column.to_list()
     times = frame[model.TIME].dt.epoch("s")
-    rates = {name: each.round_sig_figs(digits[0]).to_list() for name, each in values.items()}
+    digits = 3 if is_early else 6
+    rates = {name: each.round_sig_figs(digits).to_list() for name, each in values.items()}
     steps = times.diff()[1:].to_list()
     return {"times": [times[0], *steps], "values": rates, "columns": columns}
