@@ -88,8 +88,7 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
     still: list[str] = []
     unmoved: list[Series] = []
     if alert.members and alert.since and alert.has_level:
-        low, high = alert.since_low or alert.since, alert.since_high or alert.since
-        onset = Start(alert.since, low, high)
+        onset = Start(alert.since, alert.since_low or alert.since, alert.since_high or alert.since)
         related = relations_of(site, alert.members[0].series, onset, keys)
         others = [each for each in related if each.series.key not in alert.keys]
         known = [each.series for each in others if not each.direction and each.series.key in keys]

@@ -69,7 +69,6 @@ def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes 
         figure, above, below = _two_panels()
         _draw_values(above, found, site.now)
         _title(above, found.label, found.status.state.value, pad=2 * _LINE)  # above the legend
-        above.set_xlabel("")
         _draw_evidence(below, found)
         _legend(above, below)
         return _rendered(figure, form)
@@ -90,7 +89,7 @@ def time_series(drawn: Sequence[Series], now: datetime, form: str, title: str = 
         panels = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
         for axes, series in zip(panels, drawn, strict=True):
             _draw_values(axes, series, now)
-            axes.set_xlabel("time (UTC)" if axes is panels[-1] else "")
+        panels[-1].set_xlabel("time (UTC)")
         return _rendered(figure, form)
 
 
@@ -154,7 +153,6 @@ def _draw_values(axes: Axes, series: Series, now: datetime) -> None:
     axes.set(
         xlim=(date2num(first - margin), date2num(end + margin)),
         ylim=(0, 1.12 * max(*tops, float(np.nanmax(history.values)), 0.0)),
-        xlabel="time (UTC)",
         ylabel=f"{series.key.variable} in {series.key.symbol}",
     )
     _draw_changes(axes, evidence.changes if evidence else (), last)

@@ -227,10 +227,9 @@ def _runs(site: Snapshot, progress: Callable[[int, int], None]) -> Iterator[tupl
     rows = rows.drop(same.columns)
     for done, (job, group) in enumerate(groups.items()):
         progress(done, len(groups))
-        of_parts = _parts_of(rows, same, group, slow, site.now)
-        parts = {part: _packed(tables) for part, tables in of_parts.items()}
-        for part, runs in parts.items():
-            yield f"{_DATA}/{job}/{part}.js", _call(f"{job}/{part}", runs)
+        parts = _parts_of(rows, same, group, slow, site.now)
+        for part, tables in parts.items():
+            yield f"{_DATA}/{job}/{part}.js", _call(f"{job}/{part}", _packed(tables))
         of_series = [details_of(site, each) for each in group]
         about = {"parts": [*parts], "columns": _COLUMNS, "series": of_series}
         yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", _packed(_plain(about)))
@@ -266,7 +265,6 @@ def _packed(data: object) -> str:
 _EVIDENCE: Final = {
     field.name: field for field in model.FIELDS if field.role in {"in_effect", "covariate"}
 }
-_NUMBERS: Final = tuple(name for name, field in _EVIDENCE.items() if field.type == "number")
 # The other columns of a run, the most useful first.
 _COLUMNS: Final = (
     *("jobid", "job_nodelist", *SLOWEST.values(), "attempt"),
@@ -336,7 +334,7 @@ def _table(
         column = frame.get_column(name, default=same.get_column(name, default=_NONE))
         if column.null_count() == len(column):
             continue
-        if name in _NUMBERS:
+        if column.dtype.is_float():
             largest = float(column.abs().drop_nulls().to_numpy().max())
             size = math.floor(math.log10(largest or 1))
             # what is the same in all runs takes no room, and is to be the same in all parts
