@@ -428,6 +428,14 @@ def test_a_set_of_half_a_period_is_refused(opened: Open, site: Snapshot) -> None
     expect(page.locator("#ratios tbody .n")).to_have_text("10")
 
 
+def test_days_of_a_set_are_written_as_everywhere(opened: Open, site: Snapshot) -> None:
+    one = id_of(site, "slow", "ofi", "write_bw")
+    page = opened(f"#/compare?sets={one}@2026-11-01..2026-11-05,{one}@2026-11-31..2026-13-01")
+    expect(page.locator("#ratios tbody th")).to_have_count(1)  # the other one has no such days
+    said = page.locator("#ratios tbody th").inner_text().replace("\u00a0", " ")
+    assert said.endswith("write_bw, 1 Nov to 5 Nov")
+
+
 def test_no_ratio_of_what_cannot_be_compared(opened: Open, site: Snapshot) -> None:
     unlike = ("slow", "ofi", "write_bw"), ("good", "ucx", "write_bw")
     alike = ("slow", "ofi", "write_bw"), ("good", "ofi", "write_bw")

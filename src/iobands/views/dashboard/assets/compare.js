@@ -30,20 +30,21 @@
     return names.length && !isOneSetting ? names : [];
   }
 
+  const begin = (day) => Date.parse(`${day}T00:00Z`) / 1000;
   // The address has sets as an id, or as an id@from..to.
   const parse = (text) => (text ?? "").split(",").map((part) => part.match(/^(\w+)(?:@(\S+)\.\.(\S+))?$/))
-    .filter((found) => found && iobands.byId.has(found[1])).slice(0, iobands.mostSets)
+    .filter((found) => found && iobands.byId.has(found[1]) && found.slice(2).every((day) => !day || begin(day))).slice(0, iobands.mostSets)
     .map(([set, id, from, to]) => ({ set, id, from, to }));
 
   function labelOf({ id, from, to }) {
     const { label } = iobands.byId.get(id);
-    return from ? `${label}, ${from} to ${to}` : label;
+    return from ? `${label}, ${[from, to].map(begin).map(iobands.day).join(" to ")}` : label;
   }
 
   async function runsOf(set) {
     const history = await iobands.history(set.id);
     if (!set.from) return history;
-    const [from, to] = [set.from, set.to].map((day) => Date.parse(`${day}T00:00Z`) / 1000);
+    const [from, to] = [set.from, set.to].map(begin);
     const places = history.times.map((_, place) => place)
       .filter((place) => history.times[place] >= from && history.times[place] < to + 86400);
     return { ...history, times: places.map((place) => history.times[place]), values: places.map((place) => history.values[place]) };
@@ -113,7 +114,7 @@
     if (!drawn.length) return;
     // Sets from different months share an axis only if each begins at 0.
     const spans = sets.every((set) => set.from) && new Set(sets.map((set) => set.from)).size > 1;
-    const shift = (history, place) => (spans ? Date.parse(`${sets[0].from}T00:00Z`) / 1000 - Date.parse(`${sets[place].from}T00:00Z`) / 1000 : 0);
+    const shift = (history, place) => (spans ? begin(sets[0].from) - begin(sets[place].from) : 0);
     let plot;
     function draw() {
       plot?.destroy();
