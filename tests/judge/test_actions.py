@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,7 +11,14 @@ import pytest
 
 from iobands.bands import Span
 from iobands.judge.calibrate import calibrate
-from iobands.judge.requests import Request, RequestError, Subject, selected, subjects_of
+from iobands.judge.requests import (
+    Request,
+    RequestError,
+    Subject,
+    action_of,
+    selected,
+    subjects_of,
+)
 from iobands.snapshot import (
     ACKNOWLEDGE,
     DISCARD,
@@ -18,6 +26,7 @@ from iobands.snapshot import (
     RESOLVE,
     RETIRE,
     UNDO,
+    Action,
     Alert,
     Severity,
     Snapshot,
@@ -302,6 +311,21 @@ def test_a_shared_action_is_undone_by_the_name_of_the_alert_that_is_gone(shared:
     assert [alert.subject for alert in shared.again().alerts] == ["disk writes"]
 
 
+def test_an_answer_to_an_alert_is_undone_also_if_it_has_other_series_now(shared: Growing) -> None:
+    retired = shared.does(RETIRE, "1")
+    site = shared.again()
+    (left,) = site.series
+    over = Subject("disk writes", (left,), number=1)
+
+    def asked(kind: str) -> Action:
+        request, known = Request(kind, "ada", "why"), (*site.series, *site.retired)
+        return action_of(over, request, known, site.actions, shared.now, {})
+
+    undone = asked(UNDO)
+    assert (undone.of, undone.series) == (retired.when, retired.series)
+    assert asked(RETIRE).names(left.key)
+
+
 def test_the_newest_samples_are_none_of_an_alert_that_is_over(shared: Growing) -> None:
     shared.does(RESOLVE, "1", force=True)
     with pytest.raises(RequestError, match="1 disk writes has no open alert: it is over"):
@@ -329,6 +353,9 @@ def test_words_that_mean_several_things_or_none(shared: Growing) -> None:
     with pytest.raises(RequestError, match="no alert has the number '7'"):
         selected([other], "7", request, every=False, log={})
     assert selected([other], "OST 7", request, every=False, log={}) == [other]
+    # that none of its series is measured any more is said later
+    gone = Subject("disk writes", (), number=3)
+    assert selected([gone], "3", replace(request, kind=UNDO), every=False, log={}) == [gone]
     # "writes" is of the shared alert's name alone
     assert shared.does(ACKNOWLEDGE, "writes").kind == ACKNOWLEDGE
 

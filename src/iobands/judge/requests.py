@@ -211,7 +211,8 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         how = "is not a series; acknowledge, resolve or rebaseline it"
         raise RequestError(f"{subject.title} {how}")
     if request.kind == RETIRE:
-        return None if last and last.kind == RETIRE else action
+        is_done = last and last.kind == RETIRE and all(map(last.names, subject.keys))
+        return None if is_done else action
     if request.kind == DISCARD:
         if subject.number and not (subject.alert or request.at):  # a wrong number
             raise RequestError(f"{subject.title} {_why_not(subject, request, last)}")
@@ -313,12 +314,20 @@ def _says(said: Action) -> tuple[str | None, ...]:
 def last_action(subject: Subject, log: _Log) -> Action | None:
     """Return the newest action in force on all series of `subject`, or None.
 
-    If the alert has a number, answers to other alerts do not count.
+    If the alert has a number, answers to other alerts do not count. An answer to it may be about
+    series that it no longer has.
     """
-    of_each = [in_force(log.get(key, ())) for key in subject.keys]
-    mine = [each for actions in of_each for each in actions if each.alert == subject.number]
-    if subject.number and mine:
+    mine = [
+        action
+        for key, every in log.items()
+        if subject.number and key.system == subject.system
+        for action in in_force(every)
+        if action.alert == subject.number
+        and bool(action.target or action.node) == bool(subject.peer)
+    ]
+    if mine:
         return max(mine, key=lambda action: action.when)
+    of_each = [in_force(log.get(key, ())) for key in subject.keys]
     common = [action for action in of_each[0] if all(action in others for others in of_each)]
     known = [each for each in common if not (subject.number and each.alert)]
     return known[-1] if known else None
@@ -338,7 +347,7 @@ def _words(subject: Subject) -> set[str]:
 
 def _is_possible(subject: Subject, request: Request, log: _Log) -> bool:
     if request.kind == UNDO:
-        last = last_action(subject, log)
+        last = last_action(subject, log) if subject.keys else None
         return last is not None and not (subject.follows and last.alert != subject.number)
     if subject.follows:
         # series that are fast again have the level that they had
