@@ -67,6 +67,7 @@ def postgres() -> Iterator[str]:
             as_user = ["setpriv", "--reuid", "nobody", "--clear-groups"]
         call = [*as_user, f"{found[-1]}/pg_ctl", "--silent", "-D", f"{place}/data", "-w"]
         init = "--no-sync --auth-local=trust --auth-host=scram-sha-256 -U iobands -E UTF8"
+        init += " --lc-messages=C"  # tests know what it says in English
         server = f"-k {place} -c listen_addresses='' -c fsync=off"
         subprocess.run([*call, "initdb", "-o", init], check=True, stdout=subprocess.DEVNULL)
         log = f"{place}/log"

@@ -1112,6 +1112,23 @@ def test_a_dump_of_the_database_is_restored(database, site):
         assert from_store(store) == from_files(site)
 
 
+@pytest.mark.parametrize("severity", ["ERROR", "FEHLER", "ERREUR", "错误"])
+def test_a_server_may_say_what_is_wrong_in_any_language(severity):
+    from adbc_driver_manager import AdbcStatusCode, ProgrammingError  # noqa: PLC0415
+
+    from iobands.source.postgres import PostgresStore  # noqa: PLC0415
+
+    store = PostgresStore.__new__(PostgresStore)
+    store._name = "postgresql://db"
+    text = (
+        "UNAUTHORIZED: [libpq] Failed to execute query 'INSERT INTO samples SELECT ROW(a)::text': "
+        f"{severity}:  neue Zeile verletzt Policy\n. SQLSTATE: 42501"
+    )
+    with pytest.raises(StoreError) as said, store._errors():
+        raise ProgrammingError(text, status_code=AdbcStatusCode.UNAUTHORIZED)
+    assert str(said.value) == "postgresql://db: neue Zeile verletzt Policy"
+
+
 def test_a_wrong_password_is_named_and_never_printed(database):
     place = Path(database.partition("host=")[2])
     rules = place / "data" / "pg_hba.conf"

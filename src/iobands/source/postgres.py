@@ -46,8 +46,8 @@ _PATIENCE: Final = (
     "&keepalives_idle=30&keepalives_interval=10&keepalives_count=3"
 )
 _LOCKED: Final = "60s"
-#: What a server says, which the driver puts behind the whole query.
-_SERVER: Final = re.compile(r"(?:ERROR|FATAL): +(.+)")
+#: What a server says, which the driver puts behind the whole query: an ERROR or a FEHLER.
+_SERVER: Final = re.compile(r"\w:  +(.+)")
 _TYPED: Final = {name: f'"{name}" {_TYPES[type(each)]}' for name, each in SAMPLES.items()}
 _IS_REPORT: Final = "path LIKE 'perflogs/%/reports/%'"
 #: When a document changed, or the nearest time that a push gives, as somebody may have edited it.
