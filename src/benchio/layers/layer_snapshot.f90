@@ -75,8 +75,8 @@ contains
       if (self%task%steps > 0) self%snapshots = self%task%steps
       self%computes = .true.
       if (self%total_bytes > huge(self%total_bytes)/self%snapshots) then
-         call fail(error, "--steps="//to_text(self%snapshots)//" is too large: the bytes of so " &
-                   //"many arrays cannot be counted in 64 bits", status_usage)
+         call fail(error, "--steps="//to_text(self%snapshots)//" is too large: the bytes of all " &
+                   //"arrays cannot be counted in 64 bits", status_usage)
          return
       end if
       self%total_bytes = self%total_bytes*self%snapshots
