@@ -278,6 +278,20 @@ def test_a_copy_of_a_file_counts_once_and_is_told(tmp_path: Path) -> None:
     assert rejections(tmp_path) == [f"{copy}:{n}: repeats {path}:{n}" for n in (2, 3, 4)]
 
 
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        *((f"B.log{end}", True) for end in ("", ".1", ".h0", "-20261122", "-2026-11-22.1")),
+        *((f"B.log{end}", True) for end in ("-2026112213", "-1795305600", "_2026-11-22_13")),
+        *((f"B.log{end}", False) for end in (".bak", "~", "-", ".1.swp", "-new", ".hx")),
+    ],
+)
+def test_a_perflog_is_known_by_its_name(name: str, is_one: bool, tmp_path: Path) -> None:
+    """Such as logrotate gives it, every hour too, or by `dateformat`."""
+    write_perflog(tmp_path, daily([2.0]), name)
+    assert len(read_perflogs(tmp_path).values) == is_one
+
+
 @pytest.mark.parametrize("is_truncated", [True, False])
 def test_no_line_is_missed_while_a_perflog_is_rotated(
     is_truncated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

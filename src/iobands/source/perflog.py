@@ -43,9 +43,7 @@ _TRIES: Final = 3  # while files are rotated
 _NO_HEADER: Final = "no header line before it"
 _BAD_HEADER: Final = "under a header that cannot be used"
 # Perflogs, the ones that ReFrame sets aside when the columns change, and the ones of logrotate.
-_NAME: Final = re.compile(
-    r"\.log(\.h?[0-9]+|[-.][0-9]{4}-?[0-9]{2}-?[0-9]{2}([-.][0-9]+)?)?(?P<packed>\.(gz|bz2|xz|zst|Z))?$"
-)
+_NAME: Final = re.compile(r"\.log(\.h[0-9]+|[-._][0-9][-._0-9]*)?(\.(gz|bz2|xz|zst|Z))?$")
 _OPEN: Final = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _NOT_UNPACKED: Final = frozenset({".zst", ".Z"})
 #: The endings of compressed files.
