@@ -290,6 +290,8 @@ def test_a_perflog_is_known_by_its_name(name: str, is_one: bool, tmp_path: Path)
     """Such as logrotate gives it, every hour too, or by `dateformat`."""
     write_perflog(tmp_path, daily([2.0]), name)
     assert len(read_perflogs(tmp_path).values) == is_one
+    write_perflog(tmp_path, daily([2.0]), f"{name}.lz4")
+    assert ("files are not supported; unpack it" in str(rejections(tmp_path))) == is_one
 
 
 @pytest.mark.parametrize("is_truncated", [True, False])

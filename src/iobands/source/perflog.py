@@ -42,12 +42,13 @@ _BLOCK: Final = 2**23  # bytes that are read at once
 _TRIES: Final = 3  # while files are rotated
 _NO_HEADER: Final = "no header line before it"
 _BAD_HEADER: Final = "under a header that cannot be used"
-# Perflogs, the ones that ReFrame sets aside when the columns change, and the ones of logrotate.
-_NAME: Final = re.compile(r"\.log(\.h[0-9]+|[-._][0-9][-._0-9]*)?(\.(gz|bz2|xz|zst|Z))?$")
 _OPEN: Final = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_NOT_UNPACKED: Final = frozenset({".zst", ".Z"})
+_NOT_UNPACKED: Final = frozenset({".zst", ".Z", ".lz4", ".lzma", ".lzo", ".zip"})
 #: The endings of compressed files.
 PACKED: Final = frozenset({*_OPEN, *_NOT_UNPACKED})
+# Perflogs, the ones that ReFrame sets aside when the columns change, and the ones of logrotate.
+_ENDINGS: Final = "|".join(map(re.escape, PACKED))
+_NAME: Final = re.compile(rf"\.log(\.h[0-9]+|[-._][0-9][-._0-9]*)?({_ENDINGS})?$")
 #: What unpacking a damaged file raises.
 DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError)
 #: The directories of a system that belong to no partition.
