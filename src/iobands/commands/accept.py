@@ -71,7 +71,7 @@ def accept(
     described = measure.describe(found, ["-t", "full", f"--system={contract.system}"])
     costs = [source.check_of(contract, number, described) for number in range(len(contract.lines))]
     checks = tuple(by for by, _ in costs)
-    begun = source.begun_of(directory, contract, content, checks, __version__, dry=dry_run)
+    begun = source.begun_of(directory, contract, content, checks, dry=dry_run)
     with suppress(FileNotFoundError):
         for name in source.changed_since(directory):
             cli.note(f"{name}: was changed; the site's perflogs count")

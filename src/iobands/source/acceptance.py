@@ -30,6 +30,7 @@ from iobands.model import (
     FileError,
     Steps,
     Unusable,
+    __version__,
     canonical,
     parse_time,
     read_content,
@@ -89,13 +90,7 @@ def read_begun(directory: Path) -> Begun | None:
 
 
 def begun_of(
-    directory: Path,
-    contract: Contract,
-    content: bytes,
-    lines: tuple[MeasuredBy, ...],
-    version: str,
-    *,
-    dry: bool,
+    directory: Path, contract: Contract, content: bytes, lines: tuple[MeasuredBy, ...], *, dry: bool
 ) -> Begun:
     """Return what was fixed when the acceptance began: before, or now, which `dry` does not write.
 
@@ -106,7 +101,7 @@ def begun_of(
     begun = read_begun(directory)
     if begun is None:
         now = utc_text(datetime.now(timezone.utc).replace(microsecond=0))
-        begun = Begun(contract.system, now, contract.digest, version, lines)
+        begun = Begun(contract.system, now, contract.digest, __version__, lines)
         if not dry:
             directory.mkdir(parents=True, exist_ok=True)
             if any(directory.iterdir()):
@@ -202,13 +197,10 @@ def _lines_of(path: Path, begun: Begun, checks: Collection[str]) -> Iterator[tup
 
 
 def _is_ours(path: Path, checks: Collection[str]) -> bool:
-    try:
-        entries = load_report(path).cases
-    except Unusable:
-        return False
-    return any(
-        each.get("purpose") == ACCEPTANCE and each.get("display_name") in checks for each in entries
-    )
+    with suppress(Unusable):
+        ours = (each for each in load_report(path).cases if each.get("purpose") == ACCEPTANCE)
+        return any(each.get("display_name") in checks for each in ours)
+    return False
 
 
 def runs_of_lines(

@@ -231,10 +231,8 @@ def late(perflogs: Path, settings: Path, now: datetime) -> str | None:
         if pushed.when is None:
             return pushed.failed and f"yet: {pushed.failed}"
         known = {name: each.reached.changed for name, each in pushed.perflogs.items()}
-        changed = {}
-        for path in perflog_files(perflogs):
-            with suppress(OSError):  # its reader says why
-                changed[_name(path, perflogs.parent)] = path.stat().st_mtime_ns
+        there = inodes(perflogs)  # of others their reader says why
+        changed = {_name(path, perflogs.parent): path.stat().st_mtime_ns for path in there}
         waits = pushed.failed or not changed.items() <= known.items()
     except (FileError, OSError) as error:
         return f"yet: {error}"
@@ -398,8 +396,7 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
     """
     root, there = perflogs.parent, inodes(perflogs)
     names = {path: _name(path, root) for path in perflog_files(perflogs)}
-    found = ((path, _former(path, name, before)) for path, name in names.items())
-    former = {path: each for path, each in found if each}
+    former = {path: c for path, name in names.items() if (c := _former(path, name, before))}
     rejected: Sequence[Rejected] | None = None
     parsed = _added(perflogs, names, former, before)
     if parsed is None or inodes(perflogs) != there:

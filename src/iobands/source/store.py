@@ -37,7 +37,6 @@ SAMPLES: Final[Mapping[str, Any]] = {
     "file": pl.Categorical(),
     "line": pl.Int64(),
 }
-_HAS_ORIGIN: Final = pl.all_horizontal(pl.col("file", "line").is_not_null())
 #: What makes a row what it is.
 CONTENT: Final = tuple(name for name in SAMPLES if name not in {"file", "line"})
 #: The document with the rejected lines.
@@ -167,7 +166,7 @@ def stored_rows(
     """
     read, refused_rows = [*sources, Source(pl.LazyFrame(schema=SAMPLES), 0)], [*rejected]
     for frame in frames:
-        good = possible(frame) & frame.select(_HAS_ORIGIN).to_series()
+        good = possible(frame) & frame["file"].is_not_null() & frame["line"].is_not_null()
         refused_rows += refused(frame.filter(~good), "not a sample that a perflog can have")
         rows = frame.filter(good)
         read.append(Source(rows.lazy(), len(rows)))

@@ -135,17 +135,16 @@ def write_clusters(
     }
     kept = {directory_of(each.name) for each in clusters if each.href or not public}
     with _alone(directory), model.opened_below(directory, (), _ENTERED) as parent:
-        before = b""
-        with suppress(FileNotFoundError):
-            before = model.read_small(directory / _PAGE)
-        for name in {*map(unquote, _LINKED.findall(before.decode(errors="replace")))} - kept:
+        page = directory / _PAGE
+        before = page.read_text(encoding="utf-8", errors="replace") if page.exists() else ""
+        for name in {*map(unquote, _LINKED.findall(before))} - kept:
             if (directory / name / _MARK).is_file():
                 with _alone(directory / name):
                     _remove_others(directory / name, set())
         for name, content in contents.items():
             model.replace_file(directory / name, content, mode=_READABLE, directory=parent)
         _remove_others(directory, set())  # of a single site that was here
-    return directory / _PAGE
+    return page
 
 
 def directory_of(name: str) -> str:
