@@ -154,6 +154,19 @@ def test_after_an_improvement_that_was_adopted_only_its_runs_count(files: SiteFi
     assert learned.band.median == pytest.approx(1.5 * 1.5, rel=0.03)
 
 
+@pytest.mark.parametrize("parts", [[(100, 1.0), (60, 1.5)], [(8, 0.5), (100, 1.0)]])
+def test_a_calibration_raises_nothing_in_the_past(
+    files: SiteFiles, parts: list[tuple[int, float]]
+) -> None:
+    values = levels(*parts, (3, parts[-1][1]))
+    before = files.write(daily(values[:-3])).read()
+    accept(files)
+    after = files.write(daily(values, last=-2.75)).read(NOW + 3 * DAY)
+    assert after.series[0].status.band.state == "active"
+    found = [site.series[0].status.evidence.changes for site in (before, after)]
+    assert found[0] == found[1]
+
+
 def test_failed_runs_and_too_few_runs(files: SiteFiles) -> None:
     files.write([*daily([*levels((19, 1)), None]), *daily([1.0], perf_var="read_bw")])
     found = learn(files)

@@ -51,6 +51,7 @@ from iobands.snapshot import (
     SeriesKey,
     State,
     Status,
+    exact_moment,
     in_force,
     labels,
 )
@@ -233,10 +234,14 @@ def judged_series(
         if len(history):
             try:
                 of_place = months[key.system, key.file_system]
-                published = bands.band_for(matched(key, history.newest), history.last)
+                rows, fields = judged_rows(history, bands), matched(key, history.newest)
+                published = bands.band_for(fields, history.last)
+                if published and published.state and len(rows):
+                    # learned from the first of these runs, it says nothing new, nor of the past
+                    published = bands.band_for(fields, exact_moment(history.times[rows[0]]))
                 detection = detect(
                     history,
-                    judged_rows(history, bands),
+                    rows,
                     published,
                     of_place,
                     least=bands.least_change,
