@@ -28,6 +28,7 @@ from iobands.snapshot import (
     ordered,
 )
 from iobands.snapshot.history import Transient
+from iobands.source.action_log import append_events
 from iobands.views import summary
 from iobands.views.alert_lines import counted_members
 from iobands.views.explain_series import of_series
@@ -434,6 +435,17 @@ def test_certainty_is_by_the_odds_of_one_real_change_a_year() -> None:
         Certainty.LIKELY,
         Certainty.CERTAIN,
     ]
+
+
+def test_an_alert_of_a_run_under_a_clock_that_is_ahead_is_logged_once(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(0.6, since=12, file_system="a"))
+    now = NOW - 11.26 * DAY  # some minutes before the run that raises it
+    judged = files.judge(now)
+    assert [(each.kind, each.when > now) for each in judged.news["here"]] == [("opened", True)]
+    append_events(files.perflogs, "here", judged.news["here"], known=())
+    again = files.judge(now)
+    assert again.news["here"] == []
+    append_events(files.perflogs, "here", (), again.known.alert_log["here"])
 
 
 def test_nearness_decides_what_is_one_cause(tmp_path: Path) -> None:

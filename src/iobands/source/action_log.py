@@ -338,15 +338,15 @@ def alert_log(perflogs: Path, system: str) -> Path:
 
 
 def read_alert_log(
-    perflogs: Path, system: str, now: datetime
+    perflogs: Path, system: str, until: datetime
 ) -> tuple[tuple[AlertEvent, ...], tuple[Rejected, ...]]:
-    """Return what happened to alerts up to `now`, and the lines that are rejected.
+    """Return what happened to alerts `until` a time, and the lines that are rejected.
 
     Raises:
         OSError: the file cannot be read.
     """
     events, rejected = ALERT_LOG.read(alert_log(perflogs, system))
-    return tuple(each for _, each in events if each.when <= now), tuple(rejected)
+    return tuple(each for _, each in events if each.when <= until), tuple(rejected)
 
 
 def append_events(

@@ -152,7 +152,7 @@ def read_known(
     rejected += [line for name in sorted(logs) for line in logs[name].rejected]
     alert_logs = {
         name: attempts.of(
-            alert_log(perflogs, name), partial(read_alert_log, perflogs, name, now), ((), ())
+            alert_log(perflogs, name), partial(read_alert_log, perflogs, name, until), ((), ())
         )
         for name in sorted(systems)
     }
