@@ -232,6 +232,16 @@ def test_a_drop_that_is_raised_later_by_another_judgement_keeps_its_number() -> 
     ]
 
 
+def test_an_incident_that_becomes_a_change_which_began_long_before_keeps_its_number() -> None:
+    (story,) = folded([found("a1", 30, 32)])
+    # its low runs belong to the change now, and the incident is found no more
+    (again,) = folded([found("a1", 15, 35)], story.events)
+    assert events([again]) == [(32, 1, "opened")]
+    # while it is found, they are two
+    both = folded([found("a1+a2", 30, 32), found("a3", 15, 35)], story.events)
+    assert [each.number for each in both] == [1, 2]
+
+
 def test_what_is_left_of_a_drop_when_a_member_is_retired_keeps_its_number() -> None:
     (story,) = folded([found("a1+a2", 10, 12)])
     left = {name: TRAITS[name] for name in TRAITS if name != "a2"}

@@ -355,8 +355,10 @@ def _may_share(story: Story, found: Happening, traits: Mapping[str, Mapping[str,
     every = [*mine, *(traits.get(name, {}).items() for name in found.names)]
     common = dict(set(every[0]).intersection(*every[1:])) if mine else {}
     is_slow = "file_system" in common and not is_peer
+    # what the log says of it is found no more: something else is found in its place
     is_anew = not story.found and not story.logged_names.isdisjoint(found.names)
-    return bool(common or is_anew) and story.is_near(found, story.opened if is_slow else LONG_AGO)
+    near = bool(common) and story.is_near(found, story.opened if is_slow else LONG_AGO)
+    return near or (is_anew and found.low <= story.opened)
 
 
 def _merged(stories: Sequence[Story], found: Happening) -> Story:
