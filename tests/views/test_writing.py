@@ -45,11 +45,12 @@ def test_ratios() -> None:
     assert ratio_text(Ratio(0.00123, 0.0009, 0.14)) == "0.00123 × (0.0009–0.14)"
     assert ratio_text(Ratio(1000.43, 933.4, 1067.4)) == "1000 × (933–1067)"
     assert (percent(0.15), percent(1.6), percent(1.0)) == ("−85 %", "+60 %", "+0 %")
+    assert (percent(0.996), percent(0.9999), percent(0.001)) == ("−0.4 %", "+0 %", "−99.9 %")
 
 
 def test_shares() -> None:
     shares = (0, 0.0004, 0.0042, 0.0123, 0.5, 0.989, 0.9967, 1, 2.5)
-    shown = ["0 %", "0.04 %", "0.4 %", "1 %", "50 %", "99 %", "99.7 %", "100 %", "250 %"]
+    shown = ["0 %", "0 %", "0.4 %", "1 %", "50 %", "99 %", "99.7 %", "100 %", "250 %"]
     assert [*map(share_text, shares)] == shown
 
 

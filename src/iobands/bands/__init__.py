@@ -15,7 +15,6 @@ from iobands.bands.band import (
     Band,
     Bands,
     Epoch,
-    Limit,
     Span,
     Spans,
     Window,

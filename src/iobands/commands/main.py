@@ -167,10 +167,9 @@ class _Output(io.FileIO):
     def write(self, text: Any) -> int:  # noqa: ANN401
         try:
             return super().write(text) or 0
-        except BrokenPipeError:
-            return len(text)
         except OSError as error:
-            self.failed = error.strerror
+            if not isinstance(error, BrokenPipeError):
+                self.failed = error.strerror
             return len(text)
 
 

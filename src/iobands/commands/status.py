@@ -20,7 +20,7 @@ from iobands.model import NODE, TARGET, UNKNOWN, WORST_STATUS_FIRST, printable, 
 from iobands.snapshot import Alert, AlertEvent, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
 from iobands.source.action_log import ALERT_LOG, OutdatedError, alert_log, append_events
-from iobands.views import plural
+from iobands.views import plural, share_text
 from iobands.views.digest import chosen, digest_text, explanation, name_of, plugin_line
 
 
@@ -184,8 +184,7 @@ def alerts(
         lines.append(f"and {len(found.entries) - len(shown)} earlier ones; list them with --all")
     figures = ""
     if verdicts := found.real + found.false:
-        precise = views.share_text(found.real / verdicts)
-        figures = f"precision {precise} of {plural(verdicts, 'verdict')}"
+        figures = f"precision {share_text(found.real / verdicts)} of {plural(verdicts, 'verdict')}"
     elif shown:
         figures = "no verdict yet; give one with `iobands resolve --verdict real|false`"
     if found.delay is not None:

@@ -230,7 +230,8 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         before = known.action  # its owner and its ticket stay, unless others are given
         owner, ticket = action.owner or before.owner, action.ticket or before.ticket
         action = replace(action, owner=owner, ticket=ticket)
-        if alert.is_quiet and _says(before) == _says(action):
+        said = (before.reason, before.owner, before.ticket)
+        if alert.is_quiet and said == (action.reason, owner, ticket):
             return None
     peer = alert.peer if subject.peer else None
     members = [each for each in alert.members if peer or each.series in subject.series]
@@ -305,10 +306,6 @@ def _discarded(
             why = f"{label} has more than one sample since the newest of another; give --at TIME"
             raise RequestError(f"{subject.title}: {why}")
     return span
-
-
-def _says(said: Action) -> tuple[str | None, ...]:
-    return said.reason, said.ticket, said.owner
 
 
 def last_action(subject: Subject, log: _Log) -> Action | None:

@@ -15,7 +15,6 @@ from iobands.bands.band import (
     WITHIN,
     Band,
     Epoch,
-    Limit,
     Span,
     Spans,
     Window,

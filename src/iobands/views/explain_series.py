@@ -126,13 +126,12 @@ def _moved(site: Snapshot, series: Series, still: Related, onset: Start, is_near
     for change in reversed(evidence.changes if evidence else ()):
         is_same = is_with_it and change.ended is None
         if is_same or (change.since_low <= high and change.since_high >= low):
-            when = f"since {day_text(change.began, site.now)}"
-            if change.ended:
-                when = f"{when.replace('since', 'from')} to {day_text(change.ended, site.now)}"
+            until = f" to {day_text(change.ended, site.now)}" if change.ended else ""
+            begin = f"{'from' if until else 'since'} {day_text(change.began, site.now)}"
             what, size = change.kind.value, ""
             if change.is_of_level:
                 what, size = change.direction, f", {ratio_text(change.size)}"
-            says = f"{what} {when}{size}{same}"
+            says = f"{what} {begin}{until}{size}{same}"
             return Related(other, shared, change.direction, says, has_change=True)
     for action in reversed(snapshot.in_force(other.actions)):
         is_end = action.kind in {snapshot.RESOLVE, snapshot.REBASELINE}

@@ -30,11 +30,10 @@ _WHOLE: Final = 0.5
 def account(of: BeforeAfter, *, every: bool = False) -> list[Block]:
     """Return the account as a page; `every` gives each series a row."""
     times = f"{writing.time_text(of.begin)} to {writing.time_text(of.end)} UTC"
+    why = of.reason.removesuffix(".")
     blocks: list[Block] = [
         Heading(title_of_maintenance(of), 1),
-        Paragraph(
-            f"{of.reason.removesuffix('.')}. {times}; as known on {writing.time_text(of.now)} UTC."
-        ),
+        Paragraph(f"{why}. {times}; as known on {writing.time_text(of.now)} UTC."),
         Paragraph(in_short(of)),
     ]
     if of.groups or of.series:
@@ -86,8 +85,8 @@ def in_short(of: BeforeAfter) -> str:
         return "No series has runs before and after it that compare, so nothing can be said."
     if claims := _claims(_uniform(of)) or _claims(of.series) or _claims(of.groups):
         named = [
-            f"{_name(each, of)} {each.outcome.value} ({_change(each.ratio.value)}, "
-            f"{_change(each.ratio.low)} to {_change(each.ratio.high)})"
+            f"{_name(each, of)} {each.outcome.value} ({writing.percent(each.ratio.value)}, "
+            f"{writing.percent(each.ratio.low)} to {writing.percent(each.ratio.high)})"
             for each in claims[:_MOST_IN_SHORT]
         ]
         hidden = len(claims) - len(named)
@@ -97,10 +96,6 @@ def in_short(of: BeforeAfter) -> str:
         return f"No change larger than {writing.share_text(top.bound)}, over {_name(top, of)}."
     more = f"; about {writing.plural(top.more, 'more day')} of runs decide" if top.more else ""
     return f"Not enough runs to say whether {_name(top, of)} changed{more}."
-
-
-def _change(ratio: float) -> str:
-    return f"{'−' if ratio < 1 else '+'}{writing.share_text(abs(ratio - 1))}"
 
 
 def _claims(shifts: Sequence[Shift]) -> list[Shift]:

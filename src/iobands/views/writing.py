@@ -68,16 +68,15 @@ def size_text(size: int) -> str:
 
 def percent(ratio: float) -> str:
     """Return a ratio of levels as a change, such as `−29 %` for 0.71."""
-    change = round(100 * (ratio - 1))
-    return f"{'−' if change < 0 else '+'}{abs(change)} %"
+    share = share_text(abs(ratio - 1))
+    return f"{'−' if ratio < 1 and share != '0 %' else '+'}{share}"
 
 
 def share_text(share: float) -> str:
-    """Return a share in percent, in whole ones unless that would be none or all."""
+    """Return a share in percent, in tenths where whole ones may say none or all."""
     of_100 = 100 * share
-    if 99 < of_100 < 100:  # noqa: PLR2004
-        return f"{of_100:.3g} %"
-    return f"{of_100:.0f} %" if of_100 >= 1 else f"{of_100:.1g} %"
+    is_near = of_100 < 1 or 99 < of_100 < 100  # noqa: PLR2004
+    return f"{round(of_100, 1):g} %" if is_near else f"{of_100:.0f} %"
 
 
 def change_text(change: snapshot.Change, ratio: snapshot.Ratio) -> str:
@@ -207,9 +206,7 @@ def some(names: Sequence[str], most: int = FEW_NAMES) -> str:
 
 def nearest(names: Sequence[str], wanted: str, most: int = _MOST_NAMES) -> str:
     """Return a line for each of `names`; of more than `most`, those most similar to `wanted`."""
-    shown = list(names)
-    if len(names) > most:
-        shown = get_close_matches(wanted, names, most, cutoff=0)
+    shown = get_close_matches(wanted, names, most, cutoff=0) if len(names) > most else names
     more = len(names) - len(shown)
     rest = [f"and {more} more; `iobands status --all` lists every series"] if more else []
     return "".join(f"\n  {line}" for line in (*shown, *rest))
@@ -324,12 +321,10 @@ def counts(site: Snapshot) -> str:
         nothing = "no samples" if said and not site.retired else no_samples(site)
         return "; ".join([*said, nothing])
     quiet, number, states = "no alerts", plural(len(site.series), "series"), site.counts()
-    calibrating = states.get(State.CALIBRATING, 0)
-    if calibrating == len(site.series):
+    if states.get(State.CALIBRATING) == len(site.series):
         left = min(map(runs_left, site.series))
         quiet = f"calibrating: at least {'one more run' if left == 1 else f'{left} more runs'}"
-        return "; ".join([*(said or [quiet]), number])
-    if shown := [(count, state.value) for state, count in states.items() if state in _COUNTED]:
+    elif shown := [(count, state.value) for state, count in states.items() if state in _COUNTED]:
         (first, worst), *others = shown
         number = ", ".join([f"{first} of {number} {worst}", *(f"{n} {name}" for n, name in others)])
     return "; ".join([*(said or [quiet]), number])
