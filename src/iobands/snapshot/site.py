@@ -191,11 +191,10 @@ _SHOWN: Final = frozenset(
     {"suite_version", "tool_version", "transport_in_effect", "fsync", "cache"}
 )
 
-_SECRET: Final = {"jobid", "job_nodelist", "attempt"}
 _PRIVATE: Final = frozenset(
     each.name
     for each in model.FIELDS
-    if each.name in _SECRET
+    if each.name in {"jobid", "job_nodelist", "attempt"}
     or each.role == "speeds"
     or (each.type == "text" and each.role in {"in_effect", "covariate"} and each.name not in _SHOWN)
 )

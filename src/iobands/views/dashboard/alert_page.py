@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from iobands import snapshot
-from iobands.snapshot import Alert, Array, History, Member, Series, Snapshot, Times, figure
+from iobands.snapshot import Alert, Array, Member, Series, Snapshot, Times, figure
 from iobands.views.alert_lines import page_of, place_of, with_pages
 from iobands.views.dashboard.series import series_id
 from iobands.views.explain_alert import account_given_of
@@ -55,11 +55,6 @@ class Frame(NamedTuple):
         shares = (times - self.low) / max(self.high - self.low, np.timedelta64(1, "s"))
         return _WIDTH * np.clip(shares, 0.0, 1.0)
 
-    def shown(self, history: History) -> tuple[Times, Array]:
-        """Return the times and the values of the runs of a series that it shows."""
-        low, high = np.searchsorted(history.times, (self.low, self.high))
-        return history.times[low : high + 1], history.values[low : high + 1]
-
 
 def alert_pages(site: Snapshot) -> Iterator[tuple[str, str]]:
     """Yield the file of each page and its content."""
@@ -100,8 +95,8 @@ def _of_member(member: Member, frame: Frame, alert: Alert) -> _Picture:
 
 
 def _of_other(series: Series, frame: Frame) -> _Picture:
-    times, values = frame.shown(series.history)
-    before = values[times < frame.since]
+    times, values = series.history.times, series.history.values
+    before = values[(times >= frame.low) & (times < frame.since)]
     level = float(np.median(before)) if len(before) else None
     says = "no run before" if level is None else f"{figure(level)} {series.key.symbol} before"
     return _of_series(series, frame, says, (level, None))
@@ -111,7 +106,7 @@ def _of_series(series: Series, frame: Frame, says: str, levels: _Levels) -> _Pic
     ends = (frame.low, frame.high + np.timedelta64(1, "m"))  # else it may lack the last run
     low, high = (f"{snapshot.moment(each):%Y-%m-%dT%H:%M}" for each in ends)
     address = f"../index.html#/series/{series_id(series.key)}?from={low}&to={high}"
-    svg = picture(frame, *frame.shown(series.history), levels)
+    svg = picture(frame, series.history.times, series.history.values, levels)
     return _Picture(series.label, says, svg, address)
 
 

@@ -211,7 +211,6 @@
     const isOpen = iobands.site.alerts.some((alert) => alert.series.includes(id));
     const newest = history.times.at(-1);
     const begin = isOpen ? [Math.max(whole[0], newest - 90 * 86400), Math.min(whole[1], newest + 3 * 86400)] : whole;
-    let view = whole;
     // a run, or a session with its later runs
     let selected = settings.at ? firstFrom(history.times, Date.parse(`${settings.at}Z`) / 1000 || Infinity) : Infinity;
     selected = Math.min(selected, history.times.length - 1);
@@ -226,7 +225,6 @@
       plots[0]?.redraw(false);
     }
     function changed(from, to) {
-      view = [from, to];
       const runs = inView(history, from, to);
       says.textContent = iobands.glued(sentence(runs, series.unit));
       const { over, scales } = plots[0];
@@ -279,8 +277,9 @@
       event.preventDefault();
       act();
       const at = history.times[selected];
-      if (event.key.length > 1 && (at < view[0] || at > view[1])) {
-        const half = (view[1] - view[0]) / 2;
+      const { min, max } = plots[0].scales.x;
+      if (event.key.length > 1 && (at < min || at > max)) {
+        const half = (max - min) / 2;
         axis.set(at - half, at + half);
       }
     });
