@@ -496,6 +496,14 @@ def test_the_headline_names_the_trouble(tmp_path: Path) -> None:
     assert re.fullmatch(r"disk fpp write_bw: unstable since \d+ Oct", words)
 
 
+def test_the_headline_of_two_systems_says_which_one_is_in_trouble(tmp_path: Path) -> None:
+    for system, factor in (("one", 1.0), ("two", 0.5)):
+        alike = ({"system": system, "pattern": pattern} for pattern in ("fpp", "ssf"))
+        rows = [row for fields in alike for row in daily(dropped(factor), **fields)]
+        write_perflog(tmp_path / "perflogs", rows, system=system)
+    assert re.match(r"disk writes system=two −\d\d % since", headline(look(tmp_path)))
+
+
 @pytest.mark.parametrize("names", [["one"], ["one", "two"]])
 def test_the_public_sees_no_directory_of_files_that_cannot_be_read(
     names: list[str], tmp_path: Path

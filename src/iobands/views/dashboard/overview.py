@@ -130,8 +130,9 @@ def headline(site: Snapshot) -> str:
 
 
 def _trouble(alert: Alert, site: Snapshot) -> str:
+    name = writing.at_system(alert.subject, alert.system, site)
     if not alert.has_level:
-        return f"{alert.subject}: {alert.severity.value}"
+        return f"{name}: {alert.severity.value}"
     ratio = alert.peer.ratio.value if alert.peer else alert.ratio
     size = f": {alert.severity.value}"  # as of an unstable one, whose level has not moved
     if ratio and math.isfinite(ratio):
@@ -140,7 +141,7 @@ def _trouble(alert: Alert, site: Snapshot) -> str:
     # the name of a slow target says the cause already
     is_told = alert.cause is None or alert.subject in alert.cause.what
     cause = f": {alert.cause.what}" if alert.cause and not is_told else ""
-    return f"{alert.subject}{size}{since}{cause}"
+    return f"{name}{size}{since}{cause}"
 
 
 def _file_systems(site: Snapshot, paths: Mapping[tuple[str, str], str]) -> list[dict[str, object]]:
