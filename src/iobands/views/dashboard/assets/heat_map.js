@@ -65,9 +65,12 @@
     table.addEventListener("keydown", (event) => {
       const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
       if (!step || !event.target.matches("a.cell")) return;
-      const cell = event.target.closest("td");
-      const line = table.rows[cell.parentElement.rowIndex + step[0]];
-      const next = line?.cells[cell.cellIndex + step[1]]?.querySelector("a.cell");
+      let cell = event.target.closest("td");
+      let next = null;
+      while (cell && !next) { // blank ones are passed
+        cell = table.rows[cell.parentElement.rowIndex + step[0]]?.cells[cell.cellIndex + step[1]];
+        next = cell?.querySelector("a.cell");
+      }
       if (next) {
         event.target.tabIndex = -1;
         next.tabIndex = 0;
