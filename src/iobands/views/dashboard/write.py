@@ -224,15 +224,14 @@ def _runs(site: Snapshot, progress: Callable[[int, int], None]) -> Iterator[tupl
     slow, rows = slowest(site.speeds), site.samples.select(*_OF_RUN, model.VALUE, *_ABOUT)
     same = rows[:1].select(name for name in _ABOUT if is_constant(rows[name]))
     rows = rows.drop(same.columns)
-    for done, (job, group) in enumerate(groups.items()):
-        progress(done, len(groups))
+    for done, (job, group) in enumerate(groups.items(), 1):
         parts = _parts_of(rows, same, group, slow, site.now)
         for part, tables in parts.items():
             yield f"{_DATA}/{job}/{part}.js", _call(f"{job}/{part}", _packed(tables))
         of_series = [details_of(site, each) for each in group]
         about = {"parts": [*parts], "columns": _COLUMNS, "series": of_series}
         yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", _packed(_plain(about)))
-    progress(len(groups), len(groups))
+        progress(done, len(groups))
 
 
 def _call(name: str, data: object) -> bytes:

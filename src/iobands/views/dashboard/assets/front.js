@@ -26,7 +26,6 @@
     const found = [];
     for (const heading of ["Needs attention", "Acknowledged", "For information"]) {
       const here = site.alerts.filter((alert) => alert.heading === heading);
-      if (!here.length) continue;
       found.push(iobands.list(heading.replace(/ /g, "-").toLowerCase(), site.public && heading === "Needs attention" ? "Known trouble" : heading, here.map((alert) => () => alertItem(alert)), 16));
     }
     if (!site.alerts.some((alert) => alert.heading === "Needs attention") && site.series.length) {
