@@ -133,10 +133,11 @@ class SiteOptions:
         return self.config / name if self.config else self._default(Path("config") / name)
 
     def _default(self, path: Path) -> Path:
-        if self.root is None:
-            return default_path(path)
-        root_of(self.root)  # ends if it is no site
-        return self.root / path
+        if self.root is not None:
+            root_of(self.root)  # ends if it is no site
+            return self.root / path
+        around = None if path.exists() else find_root(Path.cwd())
+        return around / path if around else path
 
 
 @dataclass(frozen=True)
@@ -278,12 +279,6 @@ def root_of(given: Path | None) -> Path:
             "iobands init DIR"
         )
     return found.resolve()
-
-
-def default_path(path: Path) -> Path:
-    """Return `path` below the working directory or, if missing, of the site around."""
-    root = find_root(Path.cwd())
-    return path if root is None or path.exists() else root / path
 
 
 def refuse(where: str, *names: str) -> None:

@@ -313,11 +313,9 @@ def read_log(directory: Path, system: str, now: datetime, *, as_of: bool = False
     """
     path = log_path(directory, system)
     found, rejected = ACTION_LOG.read(path)
-    if as_of:
-        return Log(tuple(each for _, each in found if each.when <= now), tuple(rejected))
-    latest = now + snapshot.CLOCKS
+    latest = now if as_of else now + snapshot.CLOCKS
     for number, action in found:
-        if action.when > latest:
+        if action.when > latest and not as_of:
             why = (
                 f"{action.when.isoformat()} is in the future and does not count yet; if a clock "
                 "was wrong, delete this line"
