@@ -111,6 +111,27 @@ def test_a_key_that_reframe_does_not_know_is_named_with_its_place():
     assert (place, problem.partition(";")[0]) == ("", "hostname is an unknown key")
 
 
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (None, "env_vars is empty; write a list of names with their values, such as "),
+        ({"A": "1"}, "env_vars is {'A': '1'}; write a list of names with their values, such as "),
+        ([["A"]], "entry 1 of env_vars is ['A']; write a name and its value, such as "),
+        (["A=1"], "entry 1 of env_vars is 'A=1'; write a name and its value, such as "),
+    ],
+)
+def test_variables_that_reframe_could_not_set_are_named(value, problem):
+    system = copy.deepcopy(SYSTEM)
+    name = system["partitions"][1]["name"]
+    system["partitions"][1]["env_vars"] = value
+    place, said = refused(system)
+    assert (place, said.startswith(problem)) == (f"partition {name!r}", True), said
+    place, said = refused(SYSTEM, [{**GNU, "env_vars": value}])
+    assert (place, said.startswith(problem)) == ("environment 'gnu'", True), said
+    system["partitions"][1]["env_vars"] = [["OMP_NUM_THREADS", 1]]
+    check_site(system, [{**GNU, "env_vars": []}], SITE_FILE)
+
+
 SMALL, WORK, FAST = "scale 'small'", "filesystem 'work'", "hint preset 'fast'"
 FIRST = "entry 1 of recommended"
 
