@@ -373,3 +373,13 @@ def test_a_lock_that_cannot_be_removed_hides_no_error(
     monkeypatch.setattr(Path, "unlink", refuse)
     close_session(tmp_path, holder.session)
     assert read_holder(tmp_path) == holder
+
+
+def test_a_power_failure_leaves_no_empty_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would keep each later session from measuring until somebody removes it."""
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_size))
+    acquire(tmp_path, new_holder("iobands run"))
+    assert synced == [lock_path(tmp_path).stat().st_size]

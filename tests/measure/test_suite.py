@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure import SITE_ENV, site_of_suite, suite_of
+from iobands.measure import SITE_ENV, site_of_suite
+from iobands.measure.reframe import suite_of
 
 CLONE = Path(__file__).resolve().parents[2]
 

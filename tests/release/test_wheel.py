@@ -145,7 +145,7 @@ def test_a_site_needs_no_clone(installed: Mapping[str, str], tmp_path: Path) -> 
     iobands = (sys.executable, "-m", "iobands")
     run(*iobands, "init", "site", "--from", "local", cwd=tmp_path, **installed)
     site = tmp_path / "site"
-    where = "import iobands.measure as s, pathlib; print(s.suite_of(pathlib.Path('/no')))"
+    where = "import iobands.measure.reframe as s, pathlib; print(s.suite_of(pathlib.Path('/no')))"
     suite = run(sys.executable, "-c", where, cwd=site, **installed).strip()
     assert suite == f"{installed['PYTHONPATH']}/iobands/suite"
     pytest.importorskip("reframe")

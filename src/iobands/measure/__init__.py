@@ -37,7 +37,6 @@ from iobands.measure.reframe import (
     require_plain,
     selection_of,
     site_of_suite,
-    suite_of,
 )
 from iobands.measure.run_directories import SweepOutcome, clean_up, read_leftovers
 from iobands.measure.run_reports import load_report, read_run_reports, reduced_report, report_files

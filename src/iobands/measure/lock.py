@@ -244,10 +244,7 @@ def join(perflogs: Path, holder: Holder) -> None:
 
 
 def release(perflogs: Path, session: str) -> None:
-    """Forget the jobs of `session` and give the lock back, if it still holds it.
-
-    One that cannot be removed, as on a file system that is now read-only, is stale from then on.
-    """
+    """Forget the jobs of `session` and give its lock back; one that cannot be removed is stale."""
     with suppress(SessionError, OSError):
         holder = read_holder(perflogs)
         if holder and holder.session == session:
@@ -271,7 +268,10 @@ def _written(path: Path, holder: Holder) -> Iterator[Path]:
     """Yield a temporary file beside `path` with the record of `holder`."""
     new = path.with_name(f"{LOCK_NAME}.{secrets.token_hex(16)}")
     try:
-        new.write_bytes(encoded(asdict(holder)))
+        with new.open("wb") as stream:  # a power failure must not leave an empty lock
+            stream.write(encoded(asdict(holder)))
+            stream.flush()
+            os.fsync(stream.fileno())
         yield new
     except OSError as error:
         raise refusal(error, new) from error

@@ -21,7 +21,6 @@ _PROGRAMS: Final = ("reframe", "sbatch", "qsub", "bsub", "flux", "mpirun", "srun
 #: What the modules systems Lmod and Environment Modules set in a shell that has `module`.
 MODULES: Final = ("LMOD_CMD", "MODULESHOME")
 _USUAL_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
-_SUNDAY: Final = 0
 _DAYS: Final = ("Sun", "Mon")
 #: What a unit file takes for something else, within double quotes.
 _OF_UNIT: Final = str.maketrans({"\\": r"\\", '"': r"\"", "%": "%%", "$": "$$"})
@@ -82,9 +81,9 @@ class Job:
         return f"{self.cron_time()}  {self.shell()}".replace("%", r"\%")
 
     def cron_time(self) -> str:
-        """Return the five fields of a crontab."""
+        """Return the five fields of a crontab, whose week begins with Sunday, day 0."""
         days, hour, minute = self._clock()
-        return f"{minute} {hour} * * {_SUNDAY + days if self.every == 'week' else '*'}"
+        return f"{minute} {hour} * * {days if self.every == 'week' else '*'}"
 
     def scron_lines(self) -> str:
         """Return the lines for `scrontab -e`, with which it runs in a job of Slurm."""
