@@ -288,3 +288,10 @@ def test_of_a_partition_the_notes_of_its_system_are_swept(notes, disk, tmp_path)
         partitions={"local": {"filesystems": {"disk": {"path": str(disk), "type": "posix"}}}}
     )
     assert [each.state for each in clean_up(tmp_path, "here:local", lambda _name: site)] == ["gone"]
+
+
+def test_a_note_is_on_disk_before_its_job_is_submitted(disk, notes, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_size))
+    note = noted(notes, disk)
+    assert synced[0] == (notes / note.name).stat().st_size

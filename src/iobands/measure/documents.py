@@ -96,6 +96,6 @@ def _text(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def write_document(path: Path, document: Mapping[str, object]) -> None:
-    """Replace the document in a file, or raise OSError."""
-    replace_file(path, encoded(document))
+def write_document(path: Path, document: Mapping[str, object], *, durable: bool = False) -> None:
+    """Replace the document in a file, as `replace_file` does, or raise OSError."""
+    replace_file(path, encoded(document), durable=durable)

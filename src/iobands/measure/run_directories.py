@@ -93,8 +93,8 @@ class Note:
         if hidden != mode:
             with suppress(PermissionError):  # another member's
                 notes.chmod(hidden)
-        said = asdict(self)
-        write_document(notes / self.name, {"schema": _SCHEMA, **said.pop("process"), **said})
+        said = {"schema": _SCHEMA, **asdict(self)}
+        write_document(notes / self.name, {**said.pop("process"), **said}, durable=True)
 
     def submitted(self, job: str) -> Note:
         """Return the note with the job that makes the directory."""
