@@ -15,7 +15,7 @@ import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from importlib import import_module
 from pathlib import Path
@@ -70,6 +70,7 @@ _ENGINES: Final = {
 _BARE: Final = re.compile(r"://[^:/?#@[]*:(?!\d*[/?#]).*([@/?#]|%(?![0-9A-Fa-f]{2})).*@")
 _TAIL: Final = 2**16  # bytes whose hash tells whether a perflog still begins as it did
 _LATEST: Final = datetime(2200, 1, 1, tzinfo=timezone.utc).timestamp()
+_MOST: Final = 2**26 + 1  # bytes of a document: no reader takes as many
 
 _SETTINGS: Final[dict[str, Any]] = {
     "description": "`url: …`, a directory or a URL",
@@ -551,22 +552,21 @@ def _content(path: Path) -> bytes:
     with suppress(Unusable):  # its reader says what is wrong
         if path.parent.name == "reports":
             return reduced_report(path)
-    return path.read_bytes() or b"\n"
+    with path.open("rb") as stream:
+        return stream.read(_MOST) or b"\n"
 
 
 def _rejected_document(perflogs: Path, system: str, rejected: Sequence[Rejected]) -> bytes:
     root = perflogs.parent
     said = [
-        astuple(
-            replace(
-                each,
-                path=Path(_name(each.path, root)),
-                reason=each.reason.replace(f"repeats {root}/", "repeats ")
-                .encode(errors="replace")
-                .decode(),
-            )
+        (
+            _name(each.path, root),
+            each.line,
+            each.reason.replace(f"repeats {root}/", "repeats ").encode(errors="replace").decode(),
+            each.lines,
+            each.is_unread,
         )
         for each in rejected
         if each.path.is_relative_to(perflogs / path_part(system))
     ]
-    return json.dumps(said, default=str).encode()
+    return json.dumps(said).encode()
