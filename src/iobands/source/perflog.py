@@ -94,7 +94,8 @@ class Parsed:
         return Samples(
             measured.drop(FILE, LINE),
             without.drop(FILE, LINE).rows(range(len(without))),
-            (*self.unread, *self.rejected.of(self.paths)),
+            # by file, as a store has them by system
+            tuple(sorted([*self.unread, *self.rejected.of(self.paths)], key=lambda e: e.path)),
             speeds,
         )
 
