@@ -404,6 +404,19 @@ def test_a_file_that_no_push_can_read_is_in_the_digest(iobands, tmp_path):
     assert f"Not pushed to the store for 3 days {why}" in digest
 
 
+def test_a_perflog_that_no_push_can_read_makes_no_push_late(iobands, tmp_path):
+    root = site(tmp_path)
+    (root / "config" / "store.yaml").write_text("url: store\n")
+    log = next(root.glob("perflogs/here/*/*.log"))
+    log.with_name(f"{log.name}.1.zst").touch()
+    assert iobands("push").returncode == 0
+    put_back(root / "perflogs" / "pushed.json", timedelta(days=3, hours=2))
+    assert "zst files are not supported" in (digest := iobands("status").stdout)
+    assert "Not pushed" not in digest
+    log.touch()
+    assert "Not pushed to the store for 3 days" in " ".join(iobands("status").stdout.split())
+
+
 def test_a_server_that_takes_no_end_holds_no_push_for_ever(iobands, tmp_path, monkeypatch):
     site(tmp_path)
     with ENGINES["postgres"]() as url:

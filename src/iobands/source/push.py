@@ -232,9 +232,9 @@ def late(perflogs: Path, settings: Path, now: datetime) -> str | None:
         if pushed.when is None:
             return pushed.failed and f"yet: {pushed.failed}"
         known = {name: each.reached.changed for name, each in pushed.perflogs.items()}
-        there = inodes(perflogs)  # of others their reader says why
-        changed = {_name(path, perflogs.parent): path.stat().st_mtime_ns for path in there}
-        waits = pushed.failed or not changed.items() <= known.items()
+        seen = {_name(path, perflogs.parent): path.stat().st_mtime_ns for path in inodes(perflogs)}
+        # 0 is of what could not be read then
+        waits = pushed.failed or any(known.get(name) not in {0, at} for name, at in seen.items())
     except (FileError, OSError) as error:
         return f"yet: {error}"
     days = (now - pushed.when) // timedelta(days=1)
