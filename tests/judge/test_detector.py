@@ -108,7 +108,7 @@ def test_a_published_band_judges_from_the_first_run_on():
     chart = follow(healthy(12, seed=2, median=100, spread=0.03), NVME)
     assert chart.open_change is not None
     assert chart.open_change.onset == 0
-    assert not follow(healthy(12, seed=2)).can_judge
+    assert not follow(healthy(12, seed=2)).baseline.can_judge
 
 
 def test_a_band_yields_to_the_runs_of_the_series():
@@ -180,9 +180,10 @@ def test_what_is_no_measurement_is_refused(wrong: float):
 
 
 def test_nothing_one_run_and_equal_runs():
-    assert follow([]).evidence == 0
-    assert follow([3.0]).changes == ()
-    assert follow(np.full(500, 3.0)).evidence == 0
+    assert follow([]).changes == follow([3.0]).changes == ()
+    equal = follow(np.full(500, 3.0))
+    assert not equal.down.any()
+    assert not equal.up.any()
 
 
 def test_a_change_out_of_equal_runs_is_seen():

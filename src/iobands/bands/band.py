@@ -29,10 +29,6 @@ FROZEN: Final = "frozen"
 #: The floor is at least a tenth below the lower quartile. If values hardly differ, the fence is at
 #: the quartile, and the steadiest file systems would "collapse" by a percent.
 _LEAST_FALL: Final = 0.9
-# Below the fence of many normal values lie 0.35 % of further ones. For n values to have as few, it
-# is (1.5 + 14 / (n - 4)) interquartile ranges down. By simulation, to 0.05 for n from 20 to 200.
-_RANGES: Final = 1.5
-_FEW_RUNS: Final = (14.0, 4)
 
 
 def log_fence(lower_quartile: float, upper_quartile: float, runs: int | None = None) -> float:
@@ -42,8 +38,9 @@ def log_fence(lower_quartile: float, upper_quartile: float, runs: int | None = N
     (Exploratory Data Analysis, 1977, chapter 2) of the logarithms, as in contract 3. Quartiles of
     20 or more `runs` are uncertain: their fence is lower, a limit for the prediction of a run.
     """
-    wider, fewest = _FEW_RUNS
-    ranges = _RANGES + (wider / (runs - fewest) if runs else 0.0)
+    # Under the fence of many normal values lie 0.35 % of further ones. That of n values has as
+    # many, by simulation to 0.05 for n from 20 to 200.
+    ranges = 1.5 + (14 / (runs - 4) if runs else 0)
     return lower_quartile * min((lower_quartile / upper_quartile) ** ranges, _LEAST_FALL)
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from errno import EEXIST
 from itertools import combinations, combinations_with_replacement, pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -289,7 +287,7 @@ def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
-            raise FileExistsError(EEXIST, os.strerror(EEXIST))
+            raise FileExistsError("File exists")
         replace_file(path, text.encode())
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}") from error

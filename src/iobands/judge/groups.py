@@ -84,7 +84,7 @@ def group_drops(
     able = {
         key: (GroupMember(each.routine_chart, histories[key].sessions[each.rows]), each.times)
         for key, each in detections.items()
-        if each.chart.can_judge and len(each.times)
+        if each.chart.baseline.can_judge and len(each.times)
     }
     found = []
     for group in groups:

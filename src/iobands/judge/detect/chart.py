@@ -67,16 +67,6 @@ class Chart:
         """The number of runs."""
         return len(self.logarithms)
 
-    @property
-    def evidence(self) -> float:
-        """The larger evidence after the last run, in nats; 0 before the first."""
-        return max(float(self.down[-1]), float(self.up[-1])) if self.runs else 0.0
-
-    @property
-    def can_judge(self) -> bool:
-        """Whether there is a band or enough history for evidence."""
-        return self.baseline.can_judge
-
     @cached_property
     def residuals(self) -> Array:
         """The logarithms over the level at the time, of shape (runs,), or NaN."""

@@ -197,9 +197,8 @@ class _Detector:
             else:
                 self._while_learning()
         settled = self.settled or self._state()
-        if self.open is not None:
-            self.changes.append(self._change_point(self.open, self.total))
-        change = self.open
+        if (change := self.open) is not None:
+            self.changes.append(self._change_point(change, self.total))
         return Chart(
             baselines=tuple(self.baselines),
             threshold=self._month(self.total - 1).threshold,
@@ -464,7 +463,6 @@ class _Detector:
         return replace(turned, design=design, recovery=recovery, recovery_start=self.at)
 
     def _while_open(self, change: OpenPoint) -> None:
-        assert self.baseline.scores is not None
         # in parts that do not depend on how many runs there are, as the level is known better later
         due = (change.point.raised - self.at) % AGAIN
         scores = self._scored(self._until(self.at + due + 1))
