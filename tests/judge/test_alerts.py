@@ -172,6 +172,19 @@ def test_a_drop_of_several_after_a_pause_may_have_begun_in_the_pause(tmp_path: P
     assert found.earliest == NOW - 38.25 * DAY
 
 
+def test_a_drop_of_several_is_over_when_each_has_recovered_by_itself(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(0.5, since=40, until=20), series=EIGHT[:2])
+    series, began = files.read().series, NOW - 40.25 * DAY
+    ends = [each.status.evidence.changes[0].closed for each in series if each.status.evidence]
+    drop = GroupDrop(
+        "here", began, began, None, 1, 12.0, {each.key: Ratio(1, 1, 1) for each in series}
+    )
+    assert happenings_of(series, [drop], [], [])[-1].over == max(filter(None, ends))
+    assert happenings_of(series, [replace(drop, raised=NOW)], [], [])[-1].over is None
+    sooner = replace(drop, ended=NOW - 30 * DAY)
+    assert happenings_of(series, [sooner], [], [])[-1].over == sooner.ended
+
+
 def test_two_causes_are_two_alerts(tmp_path: Path) -> None:
     early, late = slow(0.7, since=40, file_system="a"), slow(0.7, file_system="b")
     files = SiteFiles(tmp_path).days(lambda *run: early(*run) * late(*run))

@@ -179,13 +179,13 @@ def _candidates(
 
 def _traits(system: System) -> dict[str, dict[str, str]]:
     """Return what series may have in common; a target shares its file system with series."""
-    found: dict[str, dict[str, str]] = {name: {} for name in (*system.series, *system.peers)}
+    found = {
+        name: {"file_system": peer.where} if peer.kind == TARGET else {}
+        for name, peer in system.peers.items()
+    }
     for name, each in system.series.items():
-        if each.shares_causes:
-            found[name] = {field: value for field in SHARED if (value := each.trait(field))}
-    for name, peer in system.peers.items():
-        if peer.kind == TARGET:
-            found[name] = {"file_system": peer.where}
+        fields = SHARED if each.shares_causes else ()
+        found[name] = {field: value for field in fields if (value := each.trait(field))}
     return found
 
 

@@ -103,14 +103,12 @@ def group_drops(
                 for numbers, times in (runs[place] for place in change.ratios)
                 if numbers[-1] >= change.onset
             )
-            raised, ended = (_last_run(runs, each) for each in (change.raised, change.ended))
-            assert raised
             ratios = {keys[place]: ratio for place, ratio in change.ratios.items()}
             drop = GroupDrop(
                 group[0].system,
                 since=moment(since),
-                raised=raised,
-                ended=ended,
+                raised=_last_run(runs, change.raised),
+                ended=None if change.ended is None else _last_run(runs, change.ended),
                 delay=change.delay,
                 evidence=change.evidence,
                 ratios=ratios,
@@ -119,18 +117,9 @@ def group_drops(
     return tuple(found)
 
 
-def _last_run(
-    runs: Sequence[tuple[NDArray[np.int_], Times]], session: int | None
-) -> datetime | None:
-    if session is None:
-        return None
-    lasts = (np.searchsorted(numbers, session, "right") - 1 for numbers, _ in runs)
-    found = [
-        times[last]
-        for last, (numbers, times) in zip(lasts, runs, strict=True)
-        if last >= 0 and numbers[last] == session
-    ]
-    return moment(max(found)) if found else None
+def _last_run(runs: Sequence[tuple[NDArray[np.int_], Times]], session: int) -> datetime:
+    found = np.concatenate([times[numbers == session] for numbers, times in runs])
+    return moment(found.max())
 
 
 _NEVER: Final = np.datetime64("NaT", "ns")

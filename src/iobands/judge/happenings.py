@@ -56,7 +56,7 @@ def happenings_of(
     known = {each.key: each for each in series}
     return [
         *(found for each in series for found in _of_series(each)),
-        *(_of_several(each, known, each.ended, each.ended) for each in drops),
+        *(_of_several(e, known, over, over) for e in drops for over in [_over(e, known)]),
         *(_of_several(each, known, each.closed and each.until, each.closed) for each in incidents),
         *(peer for place in places for peer in _of_place(place)),
     ]
@@ -124,6 +124,15 @@ def _before(series: Series, when: datetime) -> datetime | None:
     times, _ = series.judged
     place = int(np.searchsorted(times, in_utc(when)))
     return moment(times[place - 1]) if place else None
+
+
+def _over(drop: GroupDrop, known: Mapping[SeriesKey, Series]) -> datetime | None:
+    """Return when a drop of several was over: once each of its series has recovered by itself."""
+    back = [drop.ended] if drop.ended else []
+    every = [each.changes if (each := known[key].status.evidence) else () for key in drop.ratios]
+    ends = [[e.closed for e in of if e.closed and e.is_drop] for of in every]
+    ends = [[end for end in of if end > drop.raised] for of in ends]
+    return min([*back, max(map(min, ends))] if all(ends) else back, default=None)
 
 
 def _of_several(
