@@ -299,6 +299,15 @@ def test_two_answers_at_once_are_one_after_the_other(site: Path) -> None:
     assert len([each for each in events if each["event"] == "opened"]) == 2
 
 
+def test_a_wrong_clock_dates_no_alert(site: Path) -> None:
+    options = SiteOptions()
+    judged = judgement_of(options)
+    off = replace(judged, snapshot=replace(judged.snapshot, clock="it is 40 years ahead"))
+    assert judged.news["here"]
+    log_news(options, off, partial(pytest.fail, "it is not logged"))
+    assert not Path("perflogs/here/alerts.jsonl").exists()
+
+
 def test_one_number_is_given_to_one_alert(site: Path) -> None:
     """Though a session ends while somebody who knows less has judged the site."""
     options, late = SiteOptions(), Path("perflogs/here/local/Late.log")
