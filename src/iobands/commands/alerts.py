@@ -278,7 +278,7 @@ def epoch(
         if old.bands and old.is_void([found]):
             cli.say(
                 f"The bands of epoch {old.name!r} no longer apply: they were learned from earlier "
-                "runs. To learn new ones: iobands calibrate."
+                "runs. To learn new ones: iobands calibrate"
             )
     # a system may be known by its bands alone
     has_runs = (options.perflogs_directory / named).is_dir()

@@ -126,9 +126,10 @@ app = typer.Typer(
     ReFrame checks measure the file systems and append the rates to perflogs. iobands judges each
     series by its quartile band and its own history, and reports what needs attention.
 
-    The exit status follows monitoring plug-ins: 0 all is well, 1 an acknowledged drop or a flaky
-    check, 2 a drop or an incident, 3 no data (a sample is missing, or nothing could be read). Worst
-    first: 2, 3, 1, 0.
+    The exit status follows monitoring plug-ins: 0 all is well, 1 an acknowledged drop, a flaky
+    check or a directory left behind, 2 a drop or an incident, 3 no data (a sample is missing, a
+    check failed, or nothing could be read). Worst first: 2, 3, 1, 0. A command that says nothing
+    else of it ends with 0, or 3 after an error.
     """
     ),
     no_args_is_help=True,

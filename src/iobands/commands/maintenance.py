@@ -297,7 +297,7 @@ def _measure(
         if outcome.how == LIMIT:
             break
         done += 1
-        cli.say(f"Measured {done} of {wanted} times, in {longest / 60:.0f} min each")
+        cli.say(f"Measured {done} of {wanted} times, in {max(1, round(longest / 60))} min each")
     if done < wanted:
         cli.say(f"{plural(done, 'run')} in the time given; {wanted} would say more")
 

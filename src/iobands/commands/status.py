@@ -84,7 +84,7 @@ def explain(
     options: cli.PastSiteOptions,
     words: cli.SeriesArgument,
     figure: Annotated[Path | None, "FILE", "Also draw a figure, .svg or .png."] = None,
-    every: Annotated[bool, cli.option("--all", "Name every series that did not move.")] = False,
+    every: Annotated[bool, cli.option("--all", "Name every series, moved or not.")] = False,
     runs: Annotated[
         int, cli.option("--runs NUMBER", "Also list the newest runs of the series.", 0, 1_000_000)
     ] = 0,
