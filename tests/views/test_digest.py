@@ -147,6 +147,12 @@ def test_a_narrow_terminal_breaks_no_name(tmp_path: Path) -> None:
     assert f"  degraded  1 {names[0]}" in lines
 
 
+def test_a_heading_is_no_wider_than_a_narrow_terminal(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", [*daily(healthy(30)), *daily([1.5], last=-3)])
+    said = text(look(tmp_path), 40, every=True)
+    assert "\nSet aside: dated in the future by a\n  wrong clock\n" in said
+
+
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_a_command_at_the_end_of_a_reason_can_be_pasted(site: Snapshot, width: int) -> None:
     remedy = "iobands maintenance end --system a-system-with-a-long-name"

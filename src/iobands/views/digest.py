@@ -68,7 +68,8 @@ class _Section:
         if self.shown or not self.rows:
             rows = [line for row in self.rows[: self.shown] for line in row]
             rest = folded(more, self.width) if more else []
-            return ["", *filter(None, [heading]), *rows, *rest, *self.after]
+            said = folded(heading, self.width) if heading else []
+            return ["", *said, *rows, *rest, *self.after]
         if heading and not any(map(str.isdigit, heading)):
             heading += f" ({len(self.rows)})"
         return folded(f"{heading}: {more}" if heading else more, self.width)
