@@ -191,8 +191,7 @@ def _act(
                 cli.say(f"{subject.title}: would be {did}", f"  {about}", f"  log: {where}")
             else:
                 written.add(append(directory, subject.system, [action]))
-                many = plural(len(subject.series), "series")
-                with_it = f"So are the {many} that fell with it."
+                with_it = f"So are the {plural(len(subject.series), 'series')} that fell with it."
                 cli.say(with_it if subject.follows else f"{subject.title}: {did}")
                 alert, count = subject.alert, len(subject.series)
                 # a slow target or node is its alert, whatever fell with it

@@ -441,8 +441,7 @@ def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
     """Return where to look next, by what moved and what did not."""
     status = series.status
     alerts = [each for each in site.alerts_on(series.key) if len(each.members) > 1]
-    command = command_on(alerts[0], site, "explain") if alerts else ""
-    whole = f"; the whole alert: {command}" if alerts else ""
+    whole = f"; the whole alert: {command_on(alerts[0], site, 'explain')}" if alerts else ""
     fails = any(each.reason and each.exit_status for each in site.alerts_on(series.key))
     if status.state is State.NO_DATA or (fails and start_of(series) is None):
         return f"see whether the check runs, and how it ended{whole}"
