@@ -93,7 +93,8 @@ def require_words(site: ModuleType, path: Path) -> None:
     """
     for name in ("system", "environments"):
         if not hasattr(site, name):
-            raise FileError(f"{path}: does not define `{name}`; see config/systems/example.py")
+            example = Path(__file__).with_name("systems") / "example.py"
+            raise FileError(f"{path}: does not define `{name}`; see {example}")
 
 
 def leave_out_newer(site: ModuleType, path: Path) -> list[str]:

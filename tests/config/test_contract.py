@@ -5,6 +5,7 @@ import re
 import runpy
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -12,7 +13,14 @@ from jsonschema import Draft202012Validator
 from checks.base.site import _TRANSPORTS
 from checks.base.transport_reports import REPORT_VARIABLES
 from checks.filesystems import BACKENDS, Asked
-from config.validation import SCHEMA, check_environment, check_site, refuse_edit, warnings
+from config.validation import (
+    SCHEMA,
+    check_environment,
+    check_site,
+    refuse_edit,
+    require_words,
+    warnings,
+)
 from iobands.model import FileError
 from tests.contracts.documented import DOCUMENT
 
@@ -595,3 +603,10 @@ def test_what_the_template_has_as_a_comment_may_be_said(tmp_path, number):
     path.write_text("\n".join(lines))
     site = runpy.run_path(str(path))
     check_site(site["system"], site["environments"], path)
+
+
+def test_a_file_that_says_nothing_is_sent_to_an_example_that_is_there():
+    with pytest.raises(FileError, match="does not define `system`; see ") as refused:
+        require_words(SimpleNamespace(), SITE_FILE)
+    path = Path(str(refused.value).rpartition(" see ")[2])
+    assert path.is_absolute() and path.is_file()
