@@ -324,6 +324,21 @@ def test_of_several_of_a_day_it_is_said_which_one_is_reported(
     assert " names " not in at(root, "report", f"{day}T08:00")[1] + at(root, "report")[1]
 
 
+def test_of_several_systems_it_is_said_whose_is_reported(tmp_path: Path, now: datetime) -> None:
+    root = site(tmp_path, now)
+    when = utc(now - timedelta(days=1))
+    write_perflog(
+        root / "perflogs", [line(job_completion_time=when, system="there")], system="there"
+    )
+    for system, days in (("here", 3), ("there", 2)):
+        span = [utc(now - timedelta(days=days, hours=each)) for each in (2, 1)]
+        given = ("--reason", "x", "--system", system, "--since", span[0], "--until", span[1])
+        assert at(root, "begin", *given)[0] == 0
+    said = at(root, "report")[1]
+    assert said.startswith("iobands: the newest is of there; of another system with --system NAME")
+    assert "the newest" not in at(root, "report", "--system", "here")[1]
+
+
 def test_what_else_changed_is_said_as_it_was_last_on_each_side(
     tmp_path: Path, now: datetime
 ) -> None:

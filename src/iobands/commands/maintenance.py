@@ -228,6 +228,8 @@ def report_maintenance(
     if wanted and len(found) > 1:
         names = listed([f"{each.name}{f' of {each.system}' * several}" for each in found])
         cli.note(f"{wanted} names {names}; this is the last one")
+    elif several and not wanted:
+        cli.note(f"the newest is of {found[-1].system}; of another system with --system NAME")
     blocks = account(account_of_maintenance(judged, found[-1]), every=every)
     text = written(blocks, DocumentFormat.MARKDOWN)
     if output is None:
