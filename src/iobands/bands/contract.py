@@ -110,12 +110,9 @@ def _line(document: Document, number: int) -> ContractLine:
         raise document.error([*steps, "unit"], unknown(said["unit"], [unit]))
     rule = {**document.value, **said}
     given = {name: rule[f"{name}_percent"] / 100 for name in _PERCENT if f"{name}_percent" in rule}
-    for name in _DURATIONS:
-        if name in rule:
-            given[f"{name}_hours"] = seconds_of(rule[name]) / 3600
-    if "quantile" in said:
-        given["quantile"] = float(said["quantile"])
-    promise = Promise(float(said["rate"]), unit, said["runs"], **given)
+    given |= {f"{name}_hours": seconds_of(rule[name]) / 3600 for name in _DURATIONS if name in rule}
+    share = float(said.get("quantile", MEDIAN_QUANTILE))
+    promise = Promise(float(said["rate"]), unit, said["runs"], share, **given)
     return ContractLine(said["name"], said["match"], promise)
 
 

@@ -57,12 +57,6 @@ def _not_empty(words: list[str] | None) -> list[str] | None:
     return words
 
 
-def _not_in_future(text: str | None) -> str | None:
-    if text:
-        past_time(text)
-    return text
-
-
 _SERIES: Final = (
     "The number of an alert, or words of the name of an alert or a series, as in `iobands status`."
 )
@@ -102,9 +96,7 @@ YesOption = Annotated[bool, option("--yes -y", "Write without asking.")]
 DryRunOption = Annotated[bool, "Show the result, and write nothing."]
 #: How `--since` is written.
 WHEN: Final = "a date (UTC), or a time with its offset"
-AsOfOption = Annotated[
-    str | None, typer.Option("--as-of", metavar="TIME", callback=_not_in_future, help=_AS_OF)
-]
+AsOfOption = Annotated[str | None, option("--as-of TIME", _AS_OF)]
 
 
 @dataclass(frozen=True)
