@@ -140,6 +140,14 @@ def test_variables_that_reframe_could_not_set_are_named(value, problem):
     check_site(system, [{**GNU, "env_vars": []}], SITE_FILE)
 
 
+@pytest.mark.parametrize("value", [0, -1, 1.5, None])
+def test_jobs_for_which_reframe_would_wait_without_end_are_named(value):
+    system = copy.deepcopy(SYSTEM)
+    system["partitions"][1]["max_jobs"] = value
+    assert refused(system)[1].endswith("; write a whole number from 1")
+    assert refused({**SYSTEM, "max_local_jobs": value})[1].endswith("; write a whole number from 1")
+
+
 SMALL, WORK, FAST = "scale 'small'", "filesystem 'work'", "hint preset 'fast'"
 FIRST = "entry 1 of recommended"
 
