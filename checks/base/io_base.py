@@ -14,6 +14,7 @@ import reframe as rfm
 from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import SanityError
 from reframe.utility.sanity import make_performance_function
+from reframe.utility.typecheck import Bool
 
 from ..filesystems import Asked, Layout, StripingError
 from ..preflight.jobs import EnvProbe, require_begun
@@ -35,6 +36,15 @@ from .witnesses import WitnessesMixin
 
 #: The files that the job script writes just before the program and just after it.
 AROUND_PROGRAM = ("libraries.txt", "exit_status.txt")
+
+
+class Switch(Bool):
+    """What `reframe -S` sets to yes or no, true or false, 1 or 0."""
+
+    @classmethod
+    def __rfm_cast_str__(cls, word: str) -> bool:
+        """Read a word; an empty one is no, as `-S fsync=` has always been."""
+        return bool(word) and Bool.__rfm_cast_str__(word)
 
 
 class IoBase(
@@ -65,7 +75,7 @@ class IoBase(
     case = variable(str, type(None), value=None, loggable=True)
 
     #: Whether the time of a write includes bringing the data to the file system.
-    fsync = variable(bool, value=True, loggable=True)
+    fsync = variable(Switch, value=True, loggable=True)
 
     #: The state of the page cache before the reads, in the words of contract 1.
     cache = variable(str, type(None), value=None, loggable=True)

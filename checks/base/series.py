@@ -76,7 +76,7 @@ class SeriesMixin(rfm.RegressionTestPlugin):
             self.case = " ".join(filter(None, [self.case, *changed]))
 
     def _spelled(self, name: str, words: dict[str, str]) -> str:
-        """The value in effect: to ReFrame `fsync=false` is true, as it is for Python."""
+        """The value in effect, as ReFrame reads the word: `fsync=no` is `false`."""
         value = getattr(self, name)
         return words[name] if isinstance(value, list | dict) else str(value).lower()
 

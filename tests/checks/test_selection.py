@@ -155,8 +155,8 @@ def test_an_option_that_takes_the_proof_away_is_refused(site_copy, words, said):
 SETTINGS = [
     (["BenchioFPP.fsync="], {"BenchioFPP": "fsync false", "IorFPP": None}),
     (["fsync="], {"BenchioFPP": "fsync false", "IorFPP": "fsync false"}),
-    # as ReFrame reads it
-    (["BenchioFPP.fsync=false"], {"BenchioFPP": "fsync true", "IorFPP": None}),
+    (["BenchioFPP.fsync=false"], {"BenchioFPP": "fsync false", "IorFPP": None}),
+    (["BenchioFPP.fsync=yes"], {"BenchioFPP": "fsync true", "IorFPP": None}),
     (["IorFPP.transfer=65536"], {"BenchioFPP": None, "IorFPP": "transfer 65536"}),
     (["IorFPP.block=4194304", "IorFPP.segments=8"], {"IorFPP": "block 4194304 segments 8"}),
     (["IorFPP.transfer=65536", "IorFPP.case=mine"], {"BenchioFPP": None, "IorFPP": "mine"}),

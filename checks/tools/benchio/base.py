@@ -6,7 +6,7 @@ from pathlib import Path
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, variable
 
-from ...base.io_base import IoBase
+from ...base.io_base import IoBase, Switch
 from ...base.proof import misplaced_files, rates, unproven
 from ...base.scale import MIB_PER_GIB
 from . import result
@@ -36,7 +36,7 @@ class BenchioBase(IoBase):
     file_per = variable(typ.Str[r"job|node|group|process"], value="job")
 
     #: Whether each call that moves data is timed, for the column `call_seconds`.
-    times_calls = variable(bool, value=False)
+    times_calls = variable(Switch, value=False)
 
     #: The result file, in the stage directory.
     result_file = variable(str, value="result.jsonl")
