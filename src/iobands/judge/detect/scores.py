@@ -4,7 +4,7 @@ The values of a healthy series are cut into cells. Their probabilities are known
 by the quartiles of a published band, or by the ranks among earlier runs. For each design change
 (all values times 0.7, say) the probabilities of the same cells follow from the series' own
 quantiles. The logarithm of their ratio, Huberised, is the score of a run that falls into the
-cell. May know: numpy.
+cell.
 """
 
 from __future__ import annotations
