@@ -496,3 +496,21 @@ def test_the_state_of_a_member_is_that_of_its_alert(
     }
     # and no member is named again, though its newest run may have collapsed
     assert not [each for each in site.alerts if each is not alert and each.keys & alert.keys]
+
+
+@pytest.mark.parametrize("runs", [40, 250])
+def test_series_that_were_low_for_hours_keep_their_own_ratios(runs: int, tmp_path: Path) -> None:
+    factors = {"write_bw": 0.3, "read_bw": 0.4, "create_rate": 0.5, "stat_rate": 0.2}
+    rows = []
+    for seed, (variable, factor) in enumerate(factors.items()):
+        fields = {"perf_var": variable, "perf_unit": VARIABLE_UNITS[variable]}
+        rows += daily([*levels((runs, 1.0), seed=seed), 1.5 * factor], last=0.3, **fields)
+        again = 0.2 if variable == "create_rate" else 0.25
+        fields |= {"job_completion_time": days_ago(again), "purpose": "repeat"}
+        rows.append(line(perf_value=1.5, **fields))
+    (alert,) = SiteFiles(tmp_path).write(rows).read().alerts
+    assert alert.reason.startswith("over again: up to 2 h at 0.5")  # the longest
+    assert alert.reason.endswith("1 of 2 runs")
+    found = [(each.series.key.variable, each.ratio.value) for each in alert.members]
+    lowest_first = sorted(factors.items(), key=lambda each: each[1])
+    assert found == [(name, pytest.approx(value, rel=0.03)) for name, value in lowest_first]

@@ -86,10 +86,12 @@ class Chart:
 
         It is judged by the newest baseline unless one is given.
         """
-        logarithms, scores = self.logarithms[runs], (baseline or self.baseline).scores
-        if scores is None:
+        logarithms, by = self.logarithms[runs], baseline or self.baseline
+        if by.scores is None:
             return np.zeros(len(logarithms))
-        return scores.scores(logarithms)[:, SIDES[DOWN]].max(axis=1)
+        says = by.scores.scores(logarithms)[:, SIDES[DOWN]].max(axis=1)
+        # few runs have no cell that says as much as that a run is deep
+        return np.asarray(np.where(logarithms < by.deep, np.maximum(says, FAR_DOWN), says))
 
     @property
     def open_change(self) -> ChangePoint | None:
