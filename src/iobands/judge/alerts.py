@@ -201,8 +201,7 @@ def _ended(system: System, now: datetime, story: Story, over: Ending | None) -> 
     """Return when and how an alert ended: by a person, or else as the last of it was `over`."""
     left = [system.series[name].key for name in story.names if name in system.series]
     gone = [key for name in story.names if (key := system.retired.get(name))]
-    known: list[SeriesKey | PeerName] = [*left]
-    known += [system.peers[name] for name in story.names if name in system.peers]
+    peers = [system.peers[name] for name in story.names if name in system.peers]
     for action in reversed(system.actions):
         is_answer = action.alert == story.number
         if action.kind == RETIRE and (over or not left):
@@ -210,7 +209,7 @@ def _ended(system: System, now: datetime, story: Story, over: Ending | None) -> 
         if over:  # what the person ended is found no more, and the rest was over by then
             is_answer = is_answer and action.when > over[0]
         else:
-            is_answer = is_answer or any(map(action.names, known))
+            is_answer |= any(map(action.names, left)) or any(map(action.names, peers))
         if action.kind in ENDED_BY and is_answer and action.when >= story.opened:
             return action.when, ENDED_BY[action.kind]
     return over or (now, "withdrawn")
