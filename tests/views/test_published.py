@@ -270,7 +270,11 @@ def test_the_command_says_by_its_exit_status_whether_a_page_drifted(iobands, tmp
     page.write_text(iobands("table", "--holds", "99999").stdout)
     assert "| fpp |" in page.read_text()
     assert iobands("table", "--check", "page.md", "--holds", "99999").returncode == 0
+    # of a page in another encoding, what iobands printed is read all the same
+    page.write_bytes(page.read_bytes() + "für alle".encode("latin-1"))
+    assert iobands("table", "--check", "page.md", "--holds", "99999").returncode == 0
     page.write_text("")
     assert iobands("table", "--check", "page.md").returncode == 1
     done = iobands("table", "--check", "none.md")
     assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "IOBANDS UNKNOWN: none.md: No such file or directory\n"

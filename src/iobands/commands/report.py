@@ -248,10 +248,7 @@ def table(
             blocks += [*published.rates_section(name, found, site.now), published.comment(found)]
         cli.show(written(blocks, form))
         return
-    try:
-        text = check.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise cli.failure(f"{check}: {getattr(error, 'strerror', None) or error}") from None
+    text = check.read_text(encoding="utf-8", errors="replace")
     problems = published.drift(text, [*chain(*by_system.values())], site.now, options.system)
     for problem in problems:
         cli.say(f"{check}: {problem}")
