@@ -180,8 +180,7 @@ def _act(
             raise cli.failure(str(error)) from error
         for subject, action in actions:
             if action is None:
-                is_known = kind == snapshot.ACKNOWLEDGE
-                said = "acknowledged, for the same reason" if is_known else "retired"
+                said = "retired" if kind == snapshot.RETIRE else "acknowledged, for the same reason"
                 cli.say(f"{subject.title}: already {said}")
             elif options.dry_run:
                 labels = [each.label for each in subject.series]
