@@ -184,6 +184,13 @@ def test_a_folded_command_is_the_same_command() -> None:
     ]
 
 
+def test_a_sentence_about_a_program_is_no_command() -> None:
+    for said in ("failed: reframe is not on PATH; install it", "aborted: iobands run has ended"):
+        lines = folded(said, 24)
+        assert len(lines) > 1
+        assert " ".join(" ".join(lines).split()) == said
+
+
 def test_a_column_continues_below_itself() -> None:
     long = "a" * 60
     rows = [("CHECK", "WRITE"), (f"{long} two three", "1 GiB/s")]

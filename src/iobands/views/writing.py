@@ -362,7 +362,8 @@ _NARROW: Final = 76
 _LEAST: Final = 12
 # The text behind a heading and two blanks continues under itself.
 _HEADED: Final = re.compile(r" *(?:\S+ )*\S+ {2,}(?=\S)| {8,}")
-_COMMAND: Final = re.compile(r"(|.*?: |\s*)((?:iobands|reframe) .+)")
+# What these programs do, such as `reframe is not on PATH`, is no command.
+_COMMAND: Final = re.compile(r"(|.*?: |\s*)((?:iobands(?! run has)|reframe(?= -)) .+)")
 _UNIT: Final = re.compile(r"(?<=\d) (?=[×%]|[KMGT]iB|1/s|[A-Z][a-z]{2}\b)")
 _PATH: Final = re.compile(r"/\S*/")
 _HEADED_PATH: Final = re.compile(r"^\S+( +)(?=/\S*/)")
