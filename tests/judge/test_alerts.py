@@ -14,7 +14,7 @@ from iobands.judge.conditions import certainty, of_the_day
 from iobands.judge.detect.prior import Budget
 from iobands.judge.groups import GroupDrop
 from iobands.judge.happenings import happenings_of
-from iobands.model import worst
+from iobands.model import VARIABLE_UNITS, worst
 from iobands.snapshot import (
     ACKNOWLEDGE,
     Acknowledgement,
