@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -114,6 +115,16 @@ def test_a_person_deals_with_an_alert(site: Path) -> None:
         ("rebaseline", "jane", "new disks"),
         ("undo", "jane", "slow again"),
     ]
+
+
+def test_an_answer_is_withdrawn_by_the_command_that_it_prints(site: Path) -> None:
+    last = (NOW - (datetime.now(timezone.utc) - RAN)) / timedelta(days=1)
+    values = levels((105, 1), (15, 0.6))
+    write_perflog(Path("perflogs"), daily(values, last=last, file_system="-x"), "Other.log")
+    said = call("acknowledge", "--all", "--reason", "r", "--", "-x")[1]
+    _, *undo = shlex.split(said.partition("To withdraw it: ")[2])
+    assert call(*undo)[0] == 0
+    assert [each.kind for each in logged()] == ["acknowledge", "undo"]
 
 
 def test_the_same_twice_is_logged_once(site: Path) -> None:

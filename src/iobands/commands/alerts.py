@@ -24,7 +24,7 @@ from iobands.judge.calibrate import calibrate as learn
 from iobands.judge.requests import Request, RequestError, action_of, selected, subjects_of
 from iobands.snapshot import SeriesKey, Snapshot
 from iobands.source.action_log import append, deciding, log_path
-from iobands.views import command_on, no_samples, plural, some, time_text
+from iobands.views import command_on, command_text, no_samples, plural, some, time_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,11 +205,12 @@ def _act(
     for path in sorted(written):
         cli.say(f"Logged in {path}; commit this file.")
     if written and kind != snapshot.UNDO:
-        system = ["--system", options.system] if options.system else []
         # an alert by its number, as others may have its name
         one = chosen[0].number if len({each.called for each in chosen}) == 1 else None
-        named = shlex.join([*([str(one)] if one else words), *["--all"] * options.every, *system])
-        cli.say(f"To withdraw it: iobands undo {named} --reason TEXT")
+        system = f"--system {shlex.quote(options.system)}" if options.system else ""
+        more_options = ("--all" * options.every, system, "--reason TEXT")
+        undo = command_text("undo", str(one) if one else " ".join(words), *more_options)
+        cli.say(f"To withdraw it: {undo}")
     if options.dry_run:
         cli.say("Dry run: nothing was written.")
 
