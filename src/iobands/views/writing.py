@@ -277,7 +277,7 @@ def action_text(action: snapshot.Action, *, dated: bool = True) -> str:
         span = f" (from {_date_text(action.since)} on)"
     when = time_text(action.when) if dated else f"at {action.when:%H:%M}"
     done = "undone" if action.kind == snapshot.UNDO else f"{action.kind.removesuffix('e')}ed"
-    by = f" by {action.who}: {action.reason}" if action.who else ""  # else it is for the public
+    by = f" by {action.who}: {action.reason}" if action.who or action.reason else ""  # public
     return f"{done} {when}{by}{span}"
 
 
