@@ -112,6 +112,14 @@ def test_the_system_must_be_named_where_several_ran(site: Path) -> None:
     assert files() == ["there/new.yaml"]
 
 
+@pytest.mark.parametrize("place", ["perflogs", "perflogs/pages"])
+def test_no_dashboard_becomes_a_system(site: Path, place: str) -> None:
+    before = sorted(site.rglob("*"))
+    done, said = call("report", place)
+    assert (done, f"{place}: is among the perflogs" in said) == (3, True)
+    assert sorted(site.rglob("*")) == before
+
+
 def test_a_system_that_has_only_a_site_file_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

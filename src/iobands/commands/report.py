@@ -54,6 +54,8 @@ def report(
     systems = options.config_of("systems")
     clusters, unwritten, now = [], [], datetime.now(timezone.utc)
     is_page = output == "html"
+    if options.perflogs_directory.resolve() in (directory.resolve(), *directory.resolve().parents):
+        raise cli.failure(f"{directory}: is among the perflogs; name a directory for the pages")
     if not is_page:
         cli.refuse(f"with --format {output}", "public")
     for name, each in sites_in_store(options, with_power=True) if is_page else ():
