@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from iobands.commands.main import app
+from tests.factory import line, write_perflog
 
 TABLE = """job_completion_time,tool,file_system,operation,rate
 2017-02-14 17:29:40Z,ior,scratch1,write,7.5
@@ -41,6 +42,15 @@ def test_a_table_becomes_a_perflog_once(tmp_path: Path) -> None:
     assert len(written) == 2
     assert call(*arguments)[0] == 0
     assert perflog.read_text().splitlines() == written
+
+
+@pytest.mark.parametrize("source", ["perflogs", "perflogs/here", "."])
+def test_a_site_does_not_import_its_own_perflogs(tmp_path: Path, source: str) -> None:
+    write_perflog(tmp_path / "perflogs", [line()])
+    (tmp_path / "config" / "systems").mkdir(parents=True)
+    status, said = call(tmp_path / source, "--site", tmp_path)
+    assert (status, "has perflogs of iobands" in said) == (3, True)
+    assert not [*tmp_path.rglob("imported-*")]
 
 
 def test_where_no_row_can_be_used_nothing_was_imported(tmp_path: Path) -> None:
