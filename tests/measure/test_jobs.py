@@ -78,6 +78,18 @@ def test_jobs_of_a_killed_session_are_cancelled(
     assert cancel_jobs(tmp_path) == []
 
 
+@pytest.mark.parametrize("name", ["SQUEUE_STATES", "SCANCEL_STATE"])
+def test_filters_of_the_user_hide_no_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program, name: str
+) -> None:
+    program("scancel", f'[ -z "${name}" ] || exit 1')
+    program("squeue", f'[ -n "${name}" ] || echo 12')
+    monkeypatch.setenv(SESSION_ENV, "mine")
+    monkeypatch.setenv(name, "RUNNING")
+    note_job(tmp_path, "slurm", 12, "rfm_EnvProbe")
+    assert cancel_jobs(tmp_path) == ["its jobs were cancelled: 12"]
+
+
 def test_jobs_of_one_name_are_cancelled_again(tmp_path: Path, program: Program) -> None:
     """The session that ends the jobs of a killed one may itself have to end jobs later."""
     program("scancel", "")

@@ -206,6 +206,8 @@ _PBS: Final = _Scheduler(
     ("qstat", "-B", "-f"),
     r"^Server:\s*(\S+)",
 )
+#: What the names of settings of Slurm's programs begin with.
+_FILTERS: Final = ("SQUEUE_", "SCANCEL_")
 #: Both forms of an identifier.
 _FLUX_ALL: Final = ("--no-header", "--format={{id}} {{id.dec}}")
 _SCHEDULERS: Final = {
@@ -337,9 +339,17 @@ def called(
 ) -> subprocess.CompletedProcess[str] | None:
     """Return how a command ended, None if it cannot be called or does not end within `seconds`."""
     null, errors = subprocess.DEVNULL, "replace"
+    # a user's own filters, such as SQUEUE_STATES, would hide jobs
+    env = {name: each for name, each in os.environ.items() if not name.startswith(_FILTERS)}
     try:
         return subprocess.run(
-            command, stdin=null, capture_output=True, errors=errors, timeout=seconds, check=False
+            command,
+            env=env,
+            stdin=null,
+            capture_output=True,
+            errors=errors,
+            timeout=seconds,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
