@@ -130,8 +130,7 @@ def _over(drop: GroupDrop, known: Mapping[SeriesKey, Series]) -> datetime | None
     """Return when a drop of several was over: once each of its series has recovered by itself."""
     back = [drop.ended] if drop.ended else []
     every = [each.changes if (each := known[key].status.evidence) else () for key in drop.ratios]
-    ends = [[e.closed for e in of if e.closed and e.is_drop] for of in every]
-    ends = [[end for end in of if end > drop.raised] for of in ends]
+    ends = [[c for e in of if e.is_drop and (c := e.closed) and c > drop.raised] for of in every]
     return min([*back, max(map(min, ends))] if all(ends) else back, default=None)
 
 
