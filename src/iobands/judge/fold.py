@@ -189,13 +189,22 @@ class Story:
         # a member whose joining is already logged at that moment did not fall again
         again = tuple(n for n in found.names if self.joined.get(n, _FOR_EVER) < found.raised)
         # nor is it told twice if an action dates it anew, or if each finds what several share
-        falls = [each for each in self.events if each.kind == FELL]
-        known = any(each.when == found.raised for each in falls)
-        known |= any(found.low <= e.when and {*again}.issubset(e.names) for e in falls)
+        falls = [{*e.names} for e in self.events if e.kind == FELL and found.low <= e.when]
+        known = any(map({*again}.issubset, falls))
         if self.found and again and not known and not self.is_near(found) and found.certain:
-            self.record(found.raised, FELL, names=again)
+            self._fall(found.raised, again)
         self.keep(found)
         self.take(found)
+
+    def _fall(self, when: datetime, names: tuple[str, ...]) -> None:
+        """Record a further fall; what fell at one time is one event, which the log has or not."""
+        for place, each in enumerate(self.events):
+            if each.kind == FELL and each.when == when:
+                if place >= self.logged:
+                    every = tuple(dict.fromkeys([*each.names, *names]))
+                    self.events[place] = replace(each, names=every)
+                return
+        self.record(when, FELL, names=names)
 
 
 #: When an alert ended, and how.
