@@ -95,6 +95,16 @@ def test_one_that_fell_and_one_with_a_bad_session_share_nothing(factor: float, b
     assert group_changes(members(values), MONTHS) == ()
 
 
+@pytest.mark.parametrize(("factor", "series"), [(0.2, 2), (0.5, 4), (0.7, 4), (0.7, 10)])
+def test_one_bad_session_of_all_is_no_change(factor: float, series: int):
+    values = site(330, series, seed=5)
+    values[BEGUN] *= factor
+    for end in (BEGUN + 1, BEGUN + 2, BEGUN + 5):
+        assert group_changes(members(values[:end]), MONTHS) == ()
+    values[BEGUN + 1] *= factor
+    assert group_changes(members(values[: BEGUN + 2]), MONTHS)[0].delay == 2
+
+
 def test_a_healthy_group_has_no_change():
     assert [change_in(site(400, 8, 20 + seed, shared=0.5)) for seed in range(6)] == [None] * 6
 

@@ -222,7 +222,7 @@ def group_changes(
         at = raised + 1
         onset, design = group.onset(raised)
         then = group.over(slice(onset, onset + 1), slice(raised, raised + 1))[0, design]
-        rest = then - (increments[onset : raised + 1, design].max(axis=0) if raised > onset else 0)
+        rest = then - increments[onset : raised + 1, design].max(axis=0)
         chosen = np.flatnonzero((then >= TOOK_PART) & (rest > 0))  # not in one bad session alone
         if len(chosen) >= _SEVERAL:  # one series alone is its own alert
             against = -increments[raised + 1 :, design, chosen].sum(axis=1)
