@@ -148,6 +148,14 @@ def test_jobs_for_which_reframe_would_wait_without_end_are_named(value):
     assert refused({**SYSTEM, "max_local_jobs": value})[1].endswith("; write a whole number from 1")
 
 
+def test_resources_without_options_are_named():
+    system = copy.deepcopy(SYSTEM)
+    system["partitions"][1]["resources"] = [{"name": "gpu"}]
+    assert "options" in refused(system)[1]
+    system["partitions"][1]["resources"] = [{"name": "gpu", "options": ["--gpus={number}"]}]
+    check_site(system, [{**GNU, "env_vars": []}], SITE_FILE)
+
+
 SMALL, WORK, FAST = "scale 'small'", "filesystem 'work'", "hint preset 'fast'"
 FIRST = "entry 1 of recommended"
 
