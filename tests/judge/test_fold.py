@@ -219,7 +219,7 @@ def test_a_fall_that_an_action_dates_anew_is_not_told_again() -> None:
     # the group's fall is also found in one of its members alone, and later that falls once more
     own = [drop, found("a1+a2", 60, 64), found("a1", 61, 66), found("a1", 70, 74)]
     assert [day for day, _, kind in events(folded(own)) if kind == "fell"] == [64, 74]
-    # two that fall at one time are told together
+    # two that fall at one time are one event
     both = folded([drop, found("a1", 60, 64), found("a2", 60, 64)])
     assert [each.names for each in both[0].events if each.kind == "fell"] == [("a1", "a2")]
 

@@ -379,7 +379,14 @@ def test_a_power_failure_leaves_no_empty_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would keep each later session from measuring until somebody removes it."""
-    synced = []
-    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_size))
+    path, synced = lock_path(tmp_path), []
+
+    def sync(handle: int) -> None:
+        about = os.fstat(handle)
+        synced.append((about.st_ino, about.st_size, path.exists()))
+
+    monkeypatch.setattr(os, "fsync", sync)
     acquire(tmp_path, new_holder("iobands run"))
-    assert synced == [lock_path(tmp_path).stat().st_size]
+    # the whole content of what becomes the lock is on the disk before the lock is there
+    about = path.stat()
+    assert synced[0] == (about.st_ino, about.st_size, False)

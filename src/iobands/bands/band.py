@@ -38,8 +38,8 @@ def log_fence(lower_quartile: float, upper_quartile: float, runs: int | None = N
     (Exploratory Data Analysis, 1977, chapter 2) of the logarithms, as in contract 3. Quartiles of
     20 or more `runs` are uncertain: their fence is lower, a limit for the prediction of a run.
     """
-    # Under the fence of many normal values lie 0.35 % of further ones. That of n values has as
-    # many, by simulation to 0.05 for n from 20 to 200.
+    # Under the fence of many normal values lie 0.35 % of further ones. The fence of n
+    # values has as many, by simulation to 0.05 for n from 20 to 200.
     ranges = 1.5 + (14 / (runs - 4) if runs else 0)
     return lower_quartile * min((lower_quartile / upper_quartile) ** ranges, _LEAST_FALL)
 

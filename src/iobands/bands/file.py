@@ -284,10 +284,10 @@ def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
     path = bands_path(directory, system, epoch)
     text = epoch_yaml(system, epoch)
     parse_bands(text.encode(), path, system)
+    if path.exists():
+        raise FileError(f"{path}: File exists")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            raise FileExistsError("File exists")
         replace_file(path, text.encode())
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}") from error

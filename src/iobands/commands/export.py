@@ -85,7 +85,7 @@ def import_(
     from iobands.source.convert import FieldMapping, convert, read_mapping  # noqa: PLC0415
 
     target = cli.SiteOptions(perflogs, root=root).perflogs_directory
-    if cli.is_site(source) or target.resolve() in (source.resolve(), *source.resolve().parents):
+    if cli.is_site(source) or source.resolve().is_relative_to(target.resolve()):
         raise cli.failure(f"{source}: has perflogs of iobands; name the results of another tool")
     found = convert(source, read_mapping(mapping) if mapping else FieldMapping(), target)
     for rejected in found.rejected[:_SHOWN]:

@@ -54,7 +54,7 @@ def report(
     systems = options.config_of("systems")
     clusters, unwritten, now = [], [], datetime.now(timezone.utc)
     is_page = output == "html"
-    if options.perflogs_directory.resolve() in (directory.resolve(), *directory.resolve().parents):
+    if directory.resolve().is_relative_to(options.perflogs_directory.resolve()):
         raise cli.failure(f"{directory}: is among the perflogs; name a directory for the pages")
     if not is_page:
         cli.refuse(f"with --format {output}", "public")

@@ -188,7 +188,7 @@ class Story:
         """Add a happening with its names; members among them may have fallen again."""
         # a member whose joining is already logged at that moment did not fall again
         again = tuple(n for n in found.names if self.joined.get(n, _FOR_EVER) < found.raised)
-        # nor is it told twice if an action dates it anew, or if each finds what several share
+        # nor is it reported twice if an action dates it anew, or if each finds what several share
         falls = [{*e.names} for e in self.events if e.kind == FELL and found.low <= e.when]
         known = any(map({*again}.issubset, falls))
         if self.found and again and not known and not self.is_near(found) and found.certain:

@@ -30,7 +30,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from iobands.measure.documents import decoded, encoded, read_object, write_document
+from iobands.measure.documents import decoded, read_object, write_document
 from iobands.measure.processes import Process, forget_jobs
 from iobands.model import (
     FAILED,
@@ -268,10 +268,8 @@ def _written(path: Path, holder: Holder) -> Iterator[Path]:
     """Yield a temporary file beside `path` with the record of `holder`."""
     new = path.with_name(f"{LOCK_NAME}.{secrets.token_hex(16)}")
     try:
-        with new.open("wb") as stream:  # a power failure must not leave an empty lock
-            stream.write(encoded(asdict(holder)))
-            stream.flush()
-            os.fsync(stream.fileno())
+        # a power failure must not leave an empty lock
+        write_document(new, asdict(holder), durable=True)
         yield new
     except OSError as error:
         raise refusal(error, new) from error
