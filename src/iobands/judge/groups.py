@@ -161,13 +161,6 @@ class GroupMember:
     sessions: NDArray[np.int_]
 
     @cached_property
-    def residuals(self) -> Array:
-        """The logarithm over the level at the time, by session up to its last, NaN without one."""
-        found = np.full(1 + int(self.sessions.max(initial=-1)), np.nan)
-        found[self.sessions] = self.chart.residuals
-        return found
-
-    @cached_property
     def judging(self) -> tuple[list[int], list[Baseline]]:
         """The baselines that judge runs, and the session after which each was known."""
         runs = len(self.sessions)
@@ -203,7 +196,7 @@ def group_changes(
     `months` have the threshold from a session on, by its place among all sessions, and the
     correlation of the series before that session holds from there on.
     """
-    had = np.zeros(max(len(each.residuals) for each in members), dtype=bool)
+    had = np.zeros(1 + max(each.sessions.max(initial=-1) for each in members), dtype=bool)
     for each in members:
         had[each.sessions] = True
     sessions = np.flatnonzero(had)
@@ -263,27 +256,19 @@ class _Evidence:
         """Collect it from the charts; months are judged by what was known before them."""
         old, size = max(len(sessions) - NEWEST, 0), len(members)
         columns, newest = SIDES[DOWN], len(sessions) - old
-        table = np.full((size, 1 + sessions[-1]), np.nan)
-        for row, each in zip(table, members, strict=True):
-            row[: len(each.residuals)] = each.residuals
-        residuals = (table if len(sessions) == table.shape[1] else table[:, sessions]).T
         place_of = np.zeros(1 + sessions[-1], dtype=int)
         place_of[sessions] = np.arange(len(sessions))
+        residuals = np.full((size, len(sessions)), np.nan).T
         self.increments = np.zeros((newest, columns.stop - columns.start, size))
         raises, is_own = np.zeros((2, newest, size), dtype=int)
-        used = [each.sessions[-USED:] for each in members]
-        ends, of = np.cumsum([*map(len, used)]), np.repeat(np.arange(size), [*map(len, used)])
-        rows = place_of[np.concatenate(used)] - old
-        is_new = rows >= 0
-        news = np.bincount(of[is_new], minlength=size).tolist()
-        increments = [
-            each.chart.increments[len(each.sessions) - new :, columns]
-            for each, new in zip(members, news, strict=True)
-        ]
-        self.increments[rows[is_new], :, of[is_new]] = np.concatenate(increments)
-        for place, (member, end, new) in enumerate(zip(members, ends.tolist(), news, strict=True)):
-            first, mine = len(member.sessions) - new, rows[end - new : end]
-            for change in member.chart.changes:
+        for place, (chart, of_runs) in enumerate((each.chart, each.sessions) for each in members):
+            places = place_of[of_runs]
+            residuals[places, place] = chart.residuals
+            mine = places[-USED:]
+            mine = mine[mine >= old] - old
+            first = len(of_runs) - len(mine)
+            self.increments[mine, :, place] = chart.increments[first:, columns]
+            for change in chart.changes:
                 stop = None if change.ended is None else max(change.ended - first, 0)
                 is_own[mine[max(change.raised + 1 - first, 0) : stop], place] = True
                 if change.raised >= first:
@@ -427,14 +412,9 @@ def rank_correlation(values: Array) -> float:
     given one variance, so that what their sums have beyond it is what the columns share.
     """
     size, columns = values.shape
-    order, places = np.argsort(values.T, axis=1), np.arange(size)
-    ordered = np.take_along_axis(values.T, order, axis=1)
-    begins = np.diff(ordered, prepend=-np.inf) != 0
-    ends = np.append(begins[:, 1:], np.full((columns, 1), True), axis=1)
-    first = np.maximum.accumulate(np.where(begins, places, 0), axis=1)
-    last = np.minimum.accumulate(np.where(ends, places, size)[:, ::-1], axis=1)[:, ::-1]
-    ranks = np.empty((columns, size))
-    np.put_along_axis(ranks, order, (first + last + 1 - size) / 2, axis=1)
+    ordered = zip(values.T, np.sort(values, axis=0).T, strict=True)
+    both = [each.searchsorted(of) + each.searchsorted(of, "right") for of, each in ordered]
+    ranks = (np.array(both) - size) / 2
     of_one, squares = size * (size**2 - 1) / 12, (ranks**2).sum(axis=1)
     ranks *= np.sqrt(of_one / np.maximum(squares, 1.0))[:, None]
     of_sums = float((ranks.sum(axis=0) ** 2).sum())
