@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iobands.snapshot import Columns, Source, columns, is_constant
-from iobands.source import kept
-from iobands.source.kept import Packed
 
 SCHEMA = {"number": pl.Int64(), "text": pl.Categorical(), "rate": pl.Float64()}
 ROWS = st.lists(
@@ -22,7 +20,7 @@ ROWS = st.lists(
 
 
 def source(frame: pl.DataFrame, *, is_packed: bool) -> Source:
-    return Packed.of(frame).source if is_packed else Source(frame.lazy(), len(frame))
+    return Source.of(Columns.of(frame).parquet) if is_packed else Source(frame.lazy())
 
 
 def places_in(frame: pl.DataFrame) -> st.SearchStrategy[list[int]]:
@@ -34,12 +32,11 @@ def test_it_is_the_frame_however_it_is_asked(
     parts: list[list[tuple[object, ...]]], new: list[tuple[object, ...]], data: st.DataObject
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns, "ROWS_TOGETHER", together := data.draw(st.integers(1, 8)))
+        patch.setattr(columns, "_ROWS_TOGETHER", data.draw(st.integers(1, 8)))
         frames = [pl.DataFrame(each, SCHEMA, orient="row") for each in (*parts, new)]
-        patch.setattr(kept, "ROWS_TOGETHER", together)
         sources = [source(each, is_packed=data.draw(st.booleans())) for each in frames[:-1]]
         sources += Columns.of(frames[-1]).sources
-        found = Columns([Source(pl.LazyFrame(schema=SCHEMA), 0), *sources], SCHEMA)
+        found = Columns([Source(pl.LazyFrame(schema=SCHEMA)), *sources], SCHEMA)
         expected = pl.concat(frames)
         for step in data.draw(st.lists(st.sampled_from(["read", "at", "filter", "with", "drop"]))):
             if step == "read":

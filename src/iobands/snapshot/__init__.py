@@ -113,7 +113,7 @@ from iobands.snapshot.alert import (
     ordered,
     ratio_of,
 )
-from iobands.snapshot.columns import ROWS_TOGETHER, Columns, Source, is_constant
+from iobands.snapshot.columns import Columns, Source, is_constant
 from iobands.snapshot.history import (
     ADOPTED,
     COMPARED,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-#: A file that is read so has its rows in groups of this size: one row costs its group.
-ROWS_TOGETHER: Final = 2**16
+# A file that is read so has its rows in groups of this size: one row costs its group.
+_ROWS_TOGETHER: Final = 2**16
 
 _Places = Sequence[int] | NDArray[np.int_] | NDArray[np.uint32]
 
@@ -24,21 +26,20 @@ def is_constant(column: pl.Series) -> bool:
 
 @dataclass(frozen=True)
 class Source:
-    """Rows that are not read yet, `height` of them.
-
-    In a categorical column with `texts`, `frame` has the places of its cells among them, or null.
-    """
+    """Rows that are not read yet."""
 
     frame: pl.LazyFrame
-    height: int
-    texts: Mapping[str, pl.Series] = field(default_factory=dict)
 
-    def rows(self, begin: int = 0, length: int | None = None) -> pl.LazyFrame:
-        """Return some rows, or all; those that nobody asks for are not read."""
-        some = self.frame if length is None else self.frame.slice(begin, length)
-        return some.with_columns(
-            pl.lit(each).gather(name).alias(name) for name, each in self.texts.items()
-        )
+    @classmethod
+    def of(cls, parquet: bytes) -> Source:
+        """Return the rows of a Parquet file, see `Columns.parquet`."""
+        return cls(pl.scan_parquet(io.BytesIO(parquet)))
+
+    @cached_property
+    def height(self) -> int:
+        """How many rows there are."""
+        height: int = self.frame.select(pl.len()).collect().item()
+        return height
 
 
 class Columns:
@@ -64,7 +65,7 @@ class Columns:
     @classmethod
     def of(cls, frame: pl.DataFrame) -> Columns:
         """Return the columns of a frame."""
-        return cls([Source(frame.lazy(), len(frame))], frame.schema)
+        return cls([Source(frame.lazy())], frame.schema)
 
     def __len__(self) -> int:
         """Return how many rows there are."""
@@ -79,6 +80,13 @@ class Columns:
         """All rows and columns; those that were not read do not stay in memory."""
         return self._read([*self.schema])
 
+    @property
+    def parquet(self) -> bytes:
+        """All rows and columns as a Parquet file."""
+        stream = io.BytesIO()
+        self.frame.write_parquet(stream, row_group_size=_ROWS_TOGETHER)
+        return stream.getvalue()
+
     def select(self, *names: str) -> pl.DataFrame:
         """Return all rows of some columns."""
         self._known |= {each.name: each.rechunk() for each in self._read(names)}
@@ -87,7 +95,7 @@ class Columns:
     def _read(self, names: Sequence[str]) -> pl.DataFrame:
         known = self._known
         if new := [name for name in names if name not in known]:
-            found = pl.concat([each.rows() for each in self.sources]).select(new).collect()
+            found = pl.concat([each.frame for each in self.sources]).select(new).collect()
             # one by one, as a copy of all of them takes their memory once more
             known = known | {each.name: self._shown(each) for each in found.iter_columns()}
         return pl.DataFrame([known[name] for name in names])
@@ -102,17 +110,17 @@ class Columns:
         starts = np.cumsum([0, *(each.height for each in self.sources)])
         source_of = np.searchsorted(starts, at, "right") - 1
         within = at - starts[source_of]
-        groups = source_of + len(starts) * (within // ROWS_TOGETHER)
+        groups = source_of + len(starts) * (within // _ROWS_TOGETHER)
         groups, group_of = np.unique(groups, return_inverse=True)
-        if 2 * len(groups) * ROWS_TOGETHER >= self._height or self._known.keys() >= {*self.schema}:
+        if 2 * len(groups) * _ROWS_TOGETHER >= self._height or self._known.keys() >= {*self.schema}:
             return self.select(*self.schema)[wanted]
         new = {name: each for name, each in self.schema.items() if name not in self._known}
         found, begins = [pl.DataFrame(schema=new)], [0]
         for group, source in zip(*divmod(groups, len(starts)), strict=True):
-            few = self.sources[source].rows(int(group) * ROWS_TOGETHER, ROWS_TOGETHER)
+            few = self.sources[source].frame.slice(int(group) * _ROWS_TOGETHER, _ROWS_TOGETHER)
             found.append(few.select(*new).collect())
             begins.append(begins[-1] + len(found[-1]))
-        rows = pl.concat(found)[np.array(begins)[group_of] + within % ROWS_TOGETHER]
+        rows = pl.concat(found)[np.array(begins)[group_of] + within % _ROWS_TOGETHER]
         known = (each[wanted].alias(name) for name, each in self._known.items())
         return rows.with_columns(known).select(*self.schema)
 

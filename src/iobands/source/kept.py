@@ -8,13 +8,12 @@ begins with the bytes that they were read from.
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -23,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from iobands.model import __version__, read_regular, replace_file
-from iobands.snapshot import ROWS_TOGETHER, Columns, Source
+from iobands.snapshot import Columns, Source
 from iobands.source.lines import FILE, ROWS, SAID
 
 _NAME: Final = "read.memory"
@@ -72,47 +71,21 @@ class _File:
 
 
 @dataclass(frozen=True)
-class Packed:
-    """The rows of a source as a Parquet file: numbers are read five times as fast as texts."""
-
-    content: bytes
-    height: int
-    texts: dict[str, list[str]]
-
-    @classmethod
-    def of(cls, frame: pl.DataFrame) -> Packed:
-        """Return the rows of a frame."""
-        categorical = frame.select(pl.col(pl.Categorical)).iter_columns()
-        texts = {each.name: each.unique().drop_nulls().cast(pl.String) for each in categorical}
-        places = (pl.col(name).cast(pl.Enum(each)).to_physical() for name, each in texts.items())
-        stream = io.BytesIO()
-        frame.with_columns(*places).write_parquet(stream, row_group_size=ROWS_TOGETHER)
-        known = {name: each.to_list() for name, each in texts.items()}
-        return cls(stream.getvalue(), len(frame), known)
-
-    @cached_property
-    def source(self) -> Source:
-        """The rows, with the columns of the frame."""
-        texts = {name: pl.Series(each, dtype=pl.Categorical) for name, each in self.texts.items()}
-        return Source(pl.scan_parquet(io.BytesIO(self.content)), self.height, texts)
-
-
-@dataclass(frozen=True)
 class _Stored:
-    """The content of a file of kept lines."""
+    """The content of a file of kept lines; rows are Parquet files."""
 
     files: list[_File]
     rejected: list[tuple[int, int, str]]
-    rows: Packed
-    said: Packed
+    rows: bytes
+    said: bytes
 
 
 def _decoded(body: bytes) -> _Stored:
     found = msgspec.msgpack.decode(body, type=_Stored)
     numbers = [each.number for each in found.files]
     for each, schema in ((found.rows, ROWS), (found.said, SAID)):
-        rows = Columns([each.source], schema)
-        if each.source.rows().collect_schema() != schema or not rows[FILE].is_in(numbers).all():
+        rows = Columns([Source.of(each)], schema)
+        if pl.read_parquet_schema(each) != schema or not rows[FILE].is_in(numbers).all():
             raise ValueError("other columns or files")
     return found
 
@@ -120,7 +93,7 @@ def _decoded(body: bytes) -> _Stored:
 def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
     """Return what was kept of these perflogs below `directory`, as far as they begin so."""
     numbers = {path.relative_to(directory).as_posix(): n for n, path in enumerate(paths)}
-    found, sources = Kept(), [Source(pl.LazyFrame(schema=ROWS), 0)]
+    found, sources = Kept(), [Source(pl.LazyFrame(schema=ROWS))]
     for place in sorted({directory / Path(name).parts[0] for name in numbers}):
         if (stored := read_sealed(place / _NAME, _decoded)) is None:
             continue
@@ -134,12 +107,12 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
             continue
         new = {each.number: numbers[each.path] for each in same}
         is_whole = len(same) == len(stored.files)
-        parts = (stored.rows.source, stored.said.source)
+        parts = (stored.rows, stored.said)
         rows, said = (_numbered(each, new, is_whole=is_whole) for each in parts)
-        sources.append(rows)
+        sources.append(Source(rows))
         found = Kept(
             Columns([*sources], ROWS),
-            pl.concat([found.said, said.rows().collect()]),
+            pl.concat([found.said, said.collect()]),
             (
                 *found.rejected,
                 *((new[file], line, why) for file, line, why in stored.rejected if file in new),
@@ -149,11 +122,11 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
     return found
 
 
-def _numbered(source: Source, new: Mapping[int, int], *, is_whole: bool) -> Source:
+def _numbered(parquet: bytes, new: Mapping[int, int], *, is_whole: bool) -> pl.LazyFrame:
     """Return the rows of the files that have a `new` number, with that; all of them if whole."""
-    rows = source.frame if is_whole else source.frame.filter(pl.col(FILE).is_in([*new]))
-    rows = rows.with_columns(pl.col(FILE).replace_strict(new, return_dtype=pl.UInt32()))
-    return replace(source, frame=rows, height=rows.select(pl.len()).collect().item())
+    rows = Source.of(parquet).frame
+    rows = rows if is_whole else rows.filter(pl.col(FILE).is_in([*new]))
+    return rows.with_columns(pl.col(FILE).replace_strict(new, return_dtype=pl.UInt32()))
 
 
 def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> None:
@@ -179,9 +152,9 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
         # a cut-off line may get its end, unless the file is packed
         ends = {each.number: each.reached.lines + each.reached.whole for each in mine}
         rejected = [each for each in now.rejected if each[1] <= ends.get(each[0], -1)]
-        rows = now.rows.filter(now.rows[FILE].is_in([*ends])).frame
-        said = now.said.filter(pl.col(FILE).is_in([*ends]))
-        stored = _Stored(mine, rejected, Packed.of(rows), Packed.of(said))
+        both = (now.rows, Columns.of(now.said))
+        rows, said = (each.filter(each[FILE].is_in([*ends])).parquet for each in both)
+        stored = _Stored(mine, rejected, rows, said)
         write_sealed(place / _NAME, msgspec.msgpack.encode(stored))
 
 

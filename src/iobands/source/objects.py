@@ -29,7 +29,7 @@ from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
 
 from iobands.model import PATH_PART, TIME, Rejected
-from iobands.source.kept import KEPT_FROM, Packed, read_sealed, user_cache, write_sealed
+from iobands.source.kept import KEPT_FROM, read_sealed, user_cache, write_sealed
 from iobands.source.store import (
     CONTENT,
     SAMPLES,
@@ -71,15 +71,15 @@ class _Damaged(Exception):
 
 @dataclass(frozen=True)
 class _Kept:
-    """The rows of files that were read, and by path what each file was."""
+    """The rows of files that were read, as a Parquet file, and by path what each file was."""
 
     files: dict[str, str]
-    packed: Packed
+    rows: bytes
 
 
 def _decoded(body: bytes) -> _Kept:
     kept = msgspec.msgpack.decode(body, type=_Kept)
-    if kept.packed.source.rows().collect_schema() != SAMPLES:
+    if pl.read_parquet_schema(kept.rows) != SAMPLES:
         raise ValueError("other columns")
     return kept
 
@@ -174,16 +174,16 @@ class ObjectStore:
         kept = read_sealed(cache, _decoded)
         if kept and not kept.files.items() <= there.items():
             kept = None  # files were joined, deleted or edited
-        files, sources = (kept.files, [kept.packed.source]) if kept else ({}, [])
+        files, before = (kept.files, [kept.rows]) if kept else ({}, [])
         found = self._each(top, read, files)
         frames = {path: each for path, each in found.items() if isinstance(each, pl.DataFrame)}
         new = pl.concat([pl.DataFrame(schema=SAMPLES), *frames.values()])
         damaged = [each for each in found.values() if isinstance(each, Rejected)]
-        rows, rejected = stored_rows([new], damaged, sources)
+        rows, rejected = stored_rows([new], damaged, before)
         # what is rejected is read, and said, each time
         is_whole = len(rejected) == len(damaged) and frames.keys() <= there.keys()
         if len(new) > KEPT_FROM * len(rows) and is_whole:
-            stored = _Kept({path: there[path] for path in (*files, *frames)}, Packed.of(rows.frame))
+            stored = _Kept({path: there[path] for path in (*files, *frames)}, rows.parquet)
             with suppress(OSError):
                 write_sealed(cache, msgspec.msgpack.encode(stored))
         return rows, rejected

@@ -157,19 +157,19 @@ def typed(rows: pl.DataFrame) -> pl.DataFrame:
 def stored_rows(
     frames: Iterable[pl.DataFrame],
     rejected: Iterable[Rejected] = (),
-    sources: Iterable[Source] = (),
+    kept: Iterable[bytes] = (),
 ) -> Stored:
     """Return the rows that an engine has, and what is rejected, with what no perflog can have.
 
-    A perflog's reader refuses such rows; others who write to a store may not. The rows of
-    `sources` were looked at before.
+    A perflog's reader refuses such rows; others who write to a store may not. The Parquet
+    files `kept` were looked at before.
     """
-    read, refused_rows = [*sources, Source(pl.LazyFrame(schema=SAMPLES), 0)], [*rejected]
+    read, refused_rows = [*map(Source.of, kept), Source(pl.LazyFrame(schema=SAMPLES))], [*rejected]
     for frame in frames:
         good = possible(frame) & frame["file"].is_not_null() & frame["line"].is_not_null()
         refused_rows += refused(frame.filter(~good), "not a sample that a perflog can have")
         rows = frame.filter(good)
-        read.append(Source(rows.lazy(), len(rows)))
+        read.append(Source(rows.lazy()))
     return Columns(read, SAMPLES), refused_rows
 
 
