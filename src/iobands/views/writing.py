@@ -24,17 +24,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from iobands import snapshot
-from iobands.snapshot import (
-    Alert,
-    Cause,
-    Member,
-    Series,
-    Severity,
-    Snapshot,
-    State,
-    figure,
-    printable,
-)
+from iobands.snapshot import Alert, Cause, Member, Series, Snapshot, State, figure, printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -42,13 +32,8 @@ if TYPE_CHECKING:
 #: How wide a mail is, and whatever goes to a pipe or a file.
 MAIL_WIDTH: Final = 80
 GAP: Final = "  "
-#: What the exit statuses are called.
-WORDS: Final = {
-    snapshot.OK: "OK",
-    snapshot.WARNING: "WARNING",
-    snapshot.CRITICAL: "CRITICAL",
-    snapshot.UNKNOWN: "UNKNOWN",
-}
+#: What the exit statuses are called, from 0 on.
+WORDS: Final = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 # More recent times are written without their year.
 _THIS_YEAR: Final = timedelta(days=300)
 # A repeat that is due for so long was not taken.
@@ -73,10 +58,14 @@ def percent(ratio: float) -> str:
 
 
 def share_text(share: float) -> str:
-    """Return a share in percent, in tenths where whole ones may say none or all."""
+    """Return a share in percent, in tenths where whole ones may say none or all.
+
+    Less than all is at most 99.9 %.
+    """
     of_100 = 100 * share
-    is_near = of_100 < 1 or 99 < of_100 < 100  # noqa: PLR2004
-    return f"{round(of_100, 1):g} %" if is_near else f"{of_100:.0f} %"
+    if 1 <= of_100 <= 99 or of_100 >= 100:  # noqa: PLR2004
+        return f"{of_100:.0f} %"
+    return f"{min(round(of_100, 1), 99.9):g} %"
 
 
 def change_text(change: snapshot.Change, ratio: snapshot.Ratio) -> str:
@@ -120,7 +109,7 @@ def level_text(member: Member, *, short: bool = False, is_over: bool = False) ->
 def worst_member(alert: Alert) -> Member:
     """Return the member with the largest change in the direction of the alert."""
     known = [each for each in alert.members if each.ratio and math.isfinite(each.ratio.value)]
-    furthest = max if alert.severity is Severity.IMPROVED else min
+    furthest = max if alert.severity is snapshot.Severity.IMPROVED else min
     return furthest(known or alert.members[:1], key=snapshot.ratio_of)
 
 
@@ -312,9 +301,9 @@ def counts(site: Snapshot) -> str:
     found = Counter((each.severity, each.is_quiet) for each in site.alerts)
     alerts = [
         f"{found[severity, quiet]} {severity.value}{' (acknowledged)' if quiet else ''}"
-        for severity in Severity
+        for severity in snapshot.Severity
         for quiet in (False, True)
-        if found[severity, quiet] and severity is not Severity.COLLAPSED  # needs no action
+        if found[severity, quiet] and severity is not snapshot.Severity.COLLAPSED  # needs no action
     ]
     said = [f"alerts: {', '.join(alerts)}"] if alerts else []
     if not site.series:
@@ -524,7 +513,6 @@ class Comment(NamedTuple):
 Block = Comment | Heading | Paragraph | Bullets | Commands | Table
 
 _FORMULA: Final = re.compile(r"(?![-+]?\d+(\.\d+)?$)[=+\-@\t\r]")  # a number is no formula
-_SECTION: Final = ("Section",)
 _UNDERLINES: Final = "=-~^"
 _MARKDOWN: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#"} | {"<": "&lt;", "&": "&amp;"})
 _RST: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_|"})
@@ -538,17 +526,17 @@ def written(blocks: Sequence[Block], form: DocumentFormat) -> str:
     if form is not DocumentFormat.CSV:
         named = [(type(each).__name__, each) for each in blocks]
         return rendered(f"document.{form.value}", blocks=named)
-    several = sum(isinstance(each, Table) for each in blocks) > 1
     above: list[Heading] = []
     rows: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for each in blocks:
         if isinstance(each, Heading):
             above = [*(upper for upper in above if upper.level < each.level), each]
         elif isinstance(each, Table):
-            first = (": ".join(upper.text for upper in above),) if several else ()
-            known = rows.setdefault((*_SECTION[: len(first)], *each.headings), [])
-            known += [(*first, *row) for row in each.rows]
-    lines = (line for headings, under in rows.items() for line in (headings, *under))
+            section = ": ".join(upper.text for upper in above)
+            known = rows.setdefault(("Section", *each.headings), [])
+            known += [(section, *row) for row in each.rows]
+    first = 0 if sum(isinstance(each, Table) for each in blocks) > 1 else 1
+    lines = (line[first:] for headings, under in rows.items() for line in (headings, *under))
     safe = ([f"'{cell}" if _FORMULA.match(cell) else cell for cell in line] for line in lines)
     return "".join(f"{_csv_line(cells)}\n" for cells in safe)
 
