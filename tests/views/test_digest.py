@@ -67,6 +67,12 @@ def test_golden_digest(
     found.encode(encoding)
 
 
+def test_a_terminal_keeps_the_characters_that_it_has(tmp_path: Path) -> None:
+    found = text(unevenly(tmp_path, EXPANDED), encoding="latin-1")
+    assert "2.67 × its" in found
+    assert "−" not in found
+
+
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_an_alert_is_one_line(site: Snapshot, width: int) -> None:
     rows = text(site, width).split("CHECK ")[0].splitlines()[1:]

@@ -101,15 +101,12 @@ def digest_text(
     found = (*alerts, *[table] * bool(rows), *notes)
     ordered = sorted(found, key=lambda each: bool(each.rows) and not each.shown)
     lines += [line for each in ordered for line in each.lines()]
+    text = "\n".join(lines) + "\n"
     if terminal:
         with console.capture() as capture:
-            for line in _styled(lines):
-                console.print(line, soft_wrap=True)
-        lines = capture.get().splitlines()
-    text = "\n".join(lines) + "\n"
-    if console.encoding.lower().replace("-", "") in {"utf8", "utf16", "utf32"}:
-        return text
-    return text.encode("ascii", PLAIN).decode("ascii")
+            console.print(Text("\n").join(_styled(lines)), soft_wrap=True)
+        text = capture.get()
+    return text.encode(console.encoding, PLAIN).decode(console.encoding)
 
 
 def _fit(sections: Sequence[_Section], room: int) -> bool:
