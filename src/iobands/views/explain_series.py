@@ -12,18 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from iobands import snapshot
-from iobands.snapshot import (
-    Alert,
-    Change,
-    Evidence,
-    Outliers,
-    Series,
-    SeriesKey,
-    Snapshot,
-    State,
-    Status,
-    figure,
-)
+from iobands.snapshot import Alert, Change, Evidence, Series, SeriesKey, Snapshot, State, figure
 from iobands.views import writing
 from iobands.views.alert_lines import command_on, could_move, details
 from iobands.views.notes import how_run, uneven
@@ -84,15 +73,15 @@ class Related:
 
 def start_of(series: Series) -> Start | None:
     """Return when the open change of a series, or the suspicion behind `watch`, began."""
-    evidence = series.status.evidence
-    if evidence and (change := evidence.open_change):
+    if change := series.status.change:
         return Start(change.since, change.since_low, change.since_high)
+    evidence = series.status.evidence
     since = evidence.suspicion.since if evidence and evidence.suspicion else None
     return Start(since, since, since) if since else None
 
 
 def relations_of(
-    site: Snapshot, series: Series, onset: Start | None, near: Collection[SeriesKey] | None = None
+    site: Snapshot, series: Series, onset: Start, near: Collection[SeriesKey] | None = None
 ) -> list[Related]:
     """Return the other series of its system, first the ones that share the most with `series`.
 
@@ -102,23 +91,18 @@ def relations_of(
     found = []
     for other in site.series:
         is_other = other is not series and other.key.system == series.key.system
-        if is_other and could_move(other, onset and onset.since):
-            values = ((name, series.trait(name), other.trait(name)) for name in _SHARED)
-            shared = tuple(name for name, one, another in values if one and one == another)
+        if is_other and could_move(other, onset.since):
             is_near = near is None or other.key in near
-            still = Related(other, shared)
-            found.append(_moved(site, series, still, onset, is_near) if onset else still)
+            found.append(_moved(site, series, other, onset, is_near))
     return sorted(found, key=lambda each: -len(each.shared))
 
 
-def _about(site: Snapshot, series: Series) -> list[Alert]:
-    """Return the open alerts about what happened to a series."""
-    return [each for each in site.alerts_on(series.key) if each.certainty]
-
-
-def _moved(site: Snapshot, series: Series, still: Related, onset: Start, is_near: bool) -> Related:
+def _moved(site: Snapshot, series: Series, other: Series, onset: Start, is_near: bool) -> Related:
     """Return whether and how another series moved at an onset, or in an alert of `series`."""
-    other, shared, alerts = still.series, still.shared, _about(site, still.series)
+    traits = {name: series.trait(name) for name in _SHARED}
+    shared = tuple(name for name, own in traits.items() if own and own == other.trait(name))
+    still = Related(other, shared)
+    alerts = [each for each in site.alerts_on(other.key) if each.certainty]
     is_with_it = any(series.key in each.keys for each in alerts)
     same = f" (same {listed([_SHARED[name] for name in shared])})" if shared else ""
     evidence = other.status.evidence
@@ -169,7 +153,7 @@ def of_series(
     `every` names all others, not only a few.
     """
     onset, status = start_of(series), series.status
-    others = relations_of(site, series, onset)
+    others = relations_of(site, series, onset) if onset else []
     why = status.missing or status.why
     why = "; its newest run collapsed" if status.is_low_once else why and f": {why}"
     yield f"{series.label}: {status.state.value}{why}"
@@ -335,7 +319,7 @@ def raised_of(site: Snapshot, change: Change) -> str:
     return f"{began}alert raised {day_text(change.raised, site.now)}"
 
 
-def _normal(status: Status, unit: str) -> Iterator[Fact]:
+def _normal(status: snapshot.Status, unit: str) -> Iterator[Fact]:
     """Yield the band of a series, where it is from, and the published figure."""
     if band := status.band:
         stage = "" if status.provisional else band.state
@@ -408,7 +392,7 @@ def _of_outliers(site: Snapshot, series: Series) -> Iterator[Fact]:
         yield "Outliers", f"{_outliers(site, series.outliers)}; {of_all}"
 
 
-def _outliers(site: Snapshot, found: Outliers) -> str:
+def _outliers(site: Snapshot, found: snapshot.Outliers) -> str:
     newest = f", the newest on {day_text(found.newest, site.now)}" if found.newest else ""
     return f"{found.outliers} of {plural(found.runs, 'run')}{newest}"
 
@@ -439,15 +423,15 @@ def _still(others: Sequence[Related], most: int) -> Iterator[str]:
 
 def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
     """Return where to look next, by what moved and what did not."""
-    status = series.status
-    alerts = [each for each in site.alerts_on(series.key) if len(each.members) > 1]
+    status, has_moved, every = series.status, start_of(series), site.alerts_on(series.key)
+    alerts = [each for each in every if len(each.members) > 1]
     whole = f"; the whole alert: {command_on(alerts[0], site, 'explain')}" if alerts else ""
-    fails = any(each.reason and each.exit_status for each in site.alerts_on(series.key))
-    if status.state is State.NO_DATA or (fails and start_of(series) is None):
+    fails = any(each.reason and each.exit_status for each in every)
+    if status.state is State.NO_DATA or (fails and not has_moved):
         return f"see whether the check runs, and how it ended{whole}"
     if status.state is State.CALIBRATING:
         return "none until there are enough runs"
-    if start_of(series) is None:
+    if not has_moved:
         if whole or not status.is_low_once:
             return f"see what it shares with other series{whole}" if whole else "none; no change"
         due = [writing.due_text(a, site.now) for a in site.planned if series.name in a.series]
