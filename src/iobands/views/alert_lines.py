@@ -48,24 +48,22 @@ def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
     Either its level, what to do, since when, how certain and who acknowledged it; or in one text
     its level and its cause, or its reason.
     """
+    level, since, certainty = finding(alert, site, short=short or alert.is_quiet)
     has_cause = alert.cause is not None and alert.peer is None
+    said = (": " if has_cause else " ").join(filter(None, (level, since)))
     if alert.acknowledgement and alert.is_quiet:
         action = alert.acknowledgement.action
-        level, since, _ = finding(alert, site, short=True)
         who = f"{action.owner or action.who}, {day_text(action.when, site.now)}: {action.reason}"
         ticket = f" ({action.ticket})" if action.ticket else ""
-        said = (": " if has_cause else " ").join(filter(None, (level, since)))
         return [f"{said}; {who}{ticket}"]
     if alert.reason:
         return [alert.reason]
-    level, *others = finding(alert, site, short=short)
     known = writing.acknowledgement_text(alert)
     if has_cause:
-        said = ": ".join(filter(None, (level, others[0])))
-        return [f"{said}{f'; {known}' if known else ''}"]
+        return ["; ".join(filter(None, (said, known)))]
     if alert.peer and alert.peer.is_slow:
         level += ": confirm it" if alert.certainty is snapshot.Certainty.POSSIBLE else ": drain it"
-    return [level, *others, known]
+    return [level, since, certainty, known]
 
 
 def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, str, str]:
@@ -108,12 +106,8 @@ def _speed(peer: snapshot.SlowPeer) -> str:
 def place_of(alert: Alert, site: Snapshot) -> Place | None:
     """Return the targets or nodes that are compared with the slow one of the alert."""
     name = alert.peer and alert.peer.name
-    alike = (
-        each
-        for each in site.places
-        if name and (each.kind, each.system, each.where) == (name.kind, name.system, name.where)
-    )
-    return next(alike, None)
+    wanted = name and (name.kind, name.system, name.where)
+    return next((e for e in site.places if (e.kind, e.system, e.where) == wanted), None)
 
 
 def cause_text(alert: Alert, site: Snapshot) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -260,11 +260,9 @@ def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
             )
     texts = [*((each.when, _event(each, site)) for each in named.values()), *texts]
     texts.sort(key=lambda each: each[0])
-    days: dict[date, datetime] = {}
-    for when, _ in sorted((*texts, *joined)):
-        days.setdefault(when.date(), when)
+    days = {when.date(): when for when, _ in sorted((*texts, *joined), reverse=True)}
     eventful = {when.date() for when, _ in texts}
-    for is_eventful, group in groupby(days, key=eventful.__contains__):
+    for is_eventful, group in groupby(sorted(days), key=eventful.__contains__):
         near = [*group]
         for span in [[day] for day in near] if is_eventful else [near]:
             said = dict.fromkeys(text for when, text in texts if when.date() in span)
@@ -294,16 +292,12 @@ def _event(event: AlertEvent, site: Snapshot) -> str:
 
 def _actions(site: Snapshot, alert: Alert) -> Sequence[snapshot.Action]:
     """Return what people did about an alert, without what was undone."""
-    known = alert.acknowledgement.action if alert.acknowledgement else None
     keys: list[SeriesKey | PeerName] = [*alert.keys, *([alert.peer.name] if alert.peer else [])]
     by_key = site.actions
-    own = {
-        (each.when, each.kind): each
-        for each in (each for key in keys for each in by_key.get(key, ()))
-        if (each.alert is not None and each.alert == alert.number)
-        or (known is not None and each.when == known.when)
-    }
-    if known:
+    every = [each for key in keys for each in by_key.get(key, ()) if each.alert is not None]
+    own = {(each.when, each.kind): each for each in every if each.alert == alert.number}
+    if alert.acknowledgement:
+        known = alert.acknowledgement.action
         own[known.when, known.kind] = known
     return snapshot.in_force(own[place] for place in sorted(own))
 
@@ -347,16 +341,12 @@ def _before(site: Snapshot, alert: Alert) -> list[Alert]:
 def _elsewhere(others: Sequence[Related], field: str, alert: Alert, most: int) -> Iterator[str]:
     """Yield how many series with another value of `field` moved, and name up to `most`."""
     direction = alert.direction or snapshot.DOWN
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    number: Counter[str] = Counter()
-    own = alert.members[0].series.trait(field) if field else None
-    for each in others:
-        value = each.series.trait(field) if field else None
-        if value is not None and value != own:
-            number[value] += 1
-            if each.has_change and each.direction == direction:
-                found[value].append(each.series.label)
-    for value, every in sorted(number.items()):
-        names = found[value]
-        said = f"{value}: {len(names) or 'none'} of {plural(every, 'series')} went {direction}"
+    found: defaultdict[str, list[Related]] = defaultdict(list)
+    for each in others if field else ():
+        value = each.series.trait(field)
+        if value is not None and value != alert.members[0].series.trait(field):
+            found[value].append(each)
+    for value, every in sorted(found.items()):
+        names = [e.series.label for e in every if e.has_change and e.direction == direction]
+        said = f"{value}: {len(names) or 'none'} of {plural(len(every), 'series')} went {direction}"
         yield f"{said}: {writing.some(names, most)}" if names else said

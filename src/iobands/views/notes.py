@@ -6,6 +6,7 @@ docs/cases.md names the texts that give the advice on runs.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -18,8 +19,6 @@ from iobands.views.writing import epoch_text, maintenance_text, plural, size_tex
 
 #: The command that shows what the digest leaves out.
 SHOW_ALL: Final = "iobands status --all"
-# The case of runs with all files on one target.
-_PINNED: Final = "target "
 _FEW: Final = 3
 _REJECTED: Final = 5
 
@@ -79,7 +78,7 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
 def asked_text(site: Snapshot, ask: Ask) -> str:
     """Return what is measured again: the series in doubt, or a target or node."""
     if names := [each.label for each in site.series if each.name in ask.series]:
-        return names[0] + (f" and {len(names) - 1} more" if names[1:] else "")
+        return writing.some(names, 1)
     pinned = {snapshot.TARGET: ask.target, snapshot.NODE: ask.node}
     return " on ".join([ask.file_system or "a run", *(f"{k} {v}" for k, v in pinned.items() if v)])
 
@@ -94,7 +93,7 @@ def unevenly_placed(site: Snapshot) -> list[str]:
     for series in site.series:
         newest, status = series.history.newest, series.status
         text = uneven(newest)
-        if text is None or str(series.key.case or "").startswith(_PINNED):
+        if text is None or str(series.key.case or "").startswith(f"{snapshot.TARGET} "):
             continue
         usual = median(site.samples["busiest_target"][series.rows].drop_nulls())
         is_low = newest["busiest_target"] >= 2 * usual and (
@@ -111,14 +110,12 @@ def unevenly_placed(site: Snapshot) -> list[str]:
 
 def not_measured(site: Snapshot) -> list[str]:
     """Return what was skipped and why, with one line for checks of one kind and reason."""
-    alike: dict[str, dict[str, None]] = {}
+    alike: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for skip in site.skipped:
-        alike.setdefault(skip.reason, {})[skip.name.split()[0]] = None
-    # A reason begins with a few words and a colon, as in `not installed: ior`.
-    return [
-        f"{', '.join(names)}: {reason if ': ' in reason else f'skipped: {reason}'}"
-        for reason, names in alike.items()
-    ]
+        # A reason begins with a few words and a colon, as in `not installed: ior`.
+        reason = skip.reason if ": " in skip.reason else f"skipped: {skip.reason}"
+        alike[reason][skip.name.split()[0]] = None
+    return [f"{', '.join(names)}: {reason}" for reason, names in alike.items()]
 
 
 def maintenance_lines(site: Snapshot) -> list[str]:
@@ -157,8 +154,6 @@ _FILES_OF_ITS_OWN: Final = frozenset({"fpp", "fpn"})
 _SHARED: Final = ("ssf", "snapshot", "btio", "strided", "mapped")
 _OF_ONE_PROCESS: Final = frozenset({"serial", "aligned-single"})
 _MOST_DIGITS: Final = 9  # of a number of processes; int() refuses thousands of them
-_GB: Final = 10**9
-_GIB: Final = 2**30
 
 
 def how_run(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -212,7 +207,7 @@ def _stripes(
         yield f"use one stripe for a file per process (ARCHER2, CSC, Cray): it has {count:g}"
     if not pattern.startswith(_SHARED):
         return
-    root = math.isqrt(int((key.gib or 0) * _GIB / _GB))
+    root = math.isqrt(int((key.gib or 0) * 2**30 / 10**9))
     if count == 1 and tasks > 1 and targets != 1:
         yield "stripe a shared file over all targets (ARCHER2): it has 1 stripe"
     elif count < root <= min(targets or root, tasks):
@@ -225,11 +220,10 @@ def _stripes(
 
 
 def _calls_text(calls: Mapping[str, float]) -> str:
-    made = {kind: int(number) for kind, number in calls.items() if number}
+    made = [(kind, int(number)) for kind, number in calls.items() if number]
     if len(made) == 1:
-        ((kind, number),) = made.items()
-        return f"every call was {kind} ({number})"
-    return ", ".join(f"{number} {kind}" for kind, number in made.items()) or "by its pattern"
+        return f"every call was {made[0][0]} ({made[0][1]})"
+    return ", ".join(f"{number} {kind}" for kind, number in made) or "by its pattern"
 
 
 def _movers(sample: Mapping[str, Any], variable: str) -> int | None:

@@ -9,18 +9,9 @@ from itertools import chain
 from typing import Final
 
 from iobands.snapshot import NODE, TARGET, VARIABLE_UNITS, Peer, PeerState, Place, Snapshot
-from iobands.views.writing import (
-    GAP,
-    at_system,
-    blocks,
-    day_text,
-    fitted,
-    output_width,
-    ratio_text,
-)
+from iobands.views.writing import GAP, at_system, blocks, day_text, fitted, output_width, ratio_text
 
 WORST_FIRST: Final = tuple(PeerState)
-_WIDE: Final = 1000  # so that no cell is wrapped
 # How many peers (targets or nodes) are shown by default: the slow ones and the next.
 _SHOWN: Final = 30
 _NOTHING: Final = {
@@ -56,20 +47,15 @@ def _place(place: Place, site: Snapshot, every: bool, width: int) -> Iterator[st
     shown = peers if every else peers[:_SHOWN]
     rows = [[place.noun.upper(), "RUNS", "LEVEL", *map(str.upper, variables), "STATE", "SINCE"]]
     for name, found, worst in shown:
-        since = worst.since or (worst.last if worst.state is PeerState.UNUSED else None)
+        runs = max(each.runs for each in found.values())
+        own = f"{worst.own:.2f}" if worst.own else "-"
         known = {} if worst.state is PeerState.UNKNOWN else found
-        ratios = (known[each].ratio if each in known else None for each in variables)
-        rows.append(
-            [
-                name,
-                str(max(each.runs for each in found.values())),
-                f"{worst.own:.2f}" if worst.own else "-",
-                *(ratio_text(each).replace(" ×", "") if each else "-" for each in ratios),
-                worst.state.value,
-                day_text(since, site.now) if since else "",
-            ]
-        )
-    table = [*chain(*blocks(rows, _WIDE))]
+        ratios = {each: ratio_text(peer.ratio).replace(" ×", "") for each, peer in known.items()}
+        of_each = (ratios.get(each, "-") for each in variables)
+        since = worst.since or (worst.last if worst.state is PeerState.UNUSED else None)
+        day = day_text(since, site.now) if since else ""
+        rows.append([name, str(runs), own, *of_each, worst.state.value, day])
+    table = [*chain(*blocks(rows, 1000))]  # so that no cell is wrapped
     if max(map(len, table)) > width:  # without intervals
         without = [[cell.partition(" (")[0] for cell in row] for row in rows]
         table = [*chain(*blocks(without, width))]
