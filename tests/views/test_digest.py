@@ -273,6 +273,17 @@ def test_a_bad_morning_of_300_series_is_on_one_screen(bad_morning: Snapshot) -> 
     assert all(row.endswith("degraded") for row in rates)
 
 
+def test_long_options_of_a_digest_are_said_once(bad_morning: Snapshot) -> None:
+    site = replace(bad_morning, only="a-system-with-a-long-name", is_past=True)
+    found = on_terminal(site)
+    assert len(found) <= SCREEN
+    options = "--system a-system-with-a-long-name --as-of 2026-11-21T01:30:00Z"
+    assert f"Add to each command: {options}" in " ".join(" ".join(found).split())
+    assert len([line for line in found if "--system" in line]) == 1
+    short = on_terminal(replace(bad_morning, is_past=True))
+    assert "  Next step: iobands explain 1 --as-of 2026-11-21T01:30:00Z" in short
+
+
 def test_all_of_a_bad_morning_has_everything(bad_morning: Snapshot) -> None:
     shown = text(bad_morning, every=True)
     assert all(alert.subject in shown for alert in sections(bad_morning)[ATTENTION])

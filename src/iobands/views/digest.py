@@ -90,6 +90,9 @@ def digest_text(
     newest = f"; newest session {age}: {last.how}" if last else ""
     lines = folded(first, width) if terminal else [first]
     lines += folded(f"at {time_text(site.now)}; all times are UTC{newest}", width)
+    if len(options := writing.view_options(site)) > width / 2:  # else each command has three lines
+        lines += folded(f"Add to each command: {options}", width)
+        site = replace(site, only=None, is_past=False)
     alerts = [*_alerts(site, width, every=every, cut=terminal and not every)]
     notes = [*_notes(site, width, every=every, rejected=rejected)]
     rows = _rows(site)
