@@ -327,12 +327,12 @@ def _normal(status: snapshot.Status, unit: str) -> Iterator[Fact]:
         source = ", ".join(filter(None, [stage, runs, band.source or "the bands file"]))
         quartiles = f"{writing.band_text(band)} {unit} (quartiles)"
         yield "Band", f"{quartiles}, floor {figure(band.floor)} {unit}; {source}"
-        known = [(name, *band.intervals[name]) for name in _FIGURES if name in band.intervals]
-        if known:
-            said = (
-                f"{name.replace('_', ' ')} {figure(low)} to {figure(high)}"
-                for name, low, high in known
-            )
+        said = [
+            f"{name.replace('_', ' ')} {' to '.join(map(figure, band.intervals[name]))}"
+            for name in _FIGURES
+            if name in band.intervals
+        ]
+        if said:
             yield "", f"95 % intervals: {', '.join(said)}"
     if limit := status.limit:
         published = f"{limit.kind.replace('_', ' ')} {figure(limit.value)} {unit}"

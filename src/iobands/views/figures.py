@@ -52,11 +52,10 @@ _STYLE: Final = Path(__file__).with_suffix(".mplstyle")
 
 
 def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes | None:
-    """Return a figure, as `svg` or `png`, of a series or of the series of an alert.
+    """Return a figure, as `svg` or `png`; None without a sample.
 
-    For a series, the upper panel has the values and each change, from when it may have begun to its
-    end, and when the alert was raised. The lower panel has the evidence for a drop and for a rise
-    after each run, in nats. For an alert, the values of its first members. None without a sample.
+    It has the values of a series and, below, the evidence after each run; of an alert it has the
+    values of its first members.
     """
     if isinstance(found, Alert):
         drawn = [each.series for each in found.members if each.series.status.runs]
@@ -67,19 +66,16 @@ def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes 
         return None
     with mpl.rc_context(fname=_STYLE):
         figure, above, below = _two_panels()
-        _draw_values(above, found, site.now)
-        _title(above, found.label, found.status.state.value, pad=2 * _LINE)  # above the legend
+        _draw_values(above, found, site.now, pad=2 * _LINE)  # above the legend
         _draw_evidence(below, found)
         _legend(above, below)
         return _rendered(figure, form)
 
 
 def time_series(drawn: Sequence[Series], now: datetime, form: str, title: str = "") -> bytes:
-    """Return the values of series, each with a sample, against time up to `now`.
+    """Return the values of series, each with a sample, one below the other up to `now`.
 
-    They are one below the other, below the title, with one axis of time. `form` is `svg`, `png` or
-    `pdf`. Each band is shaded from its lower to its upper quartile for as long as it was in force,
-    with a line at the median and a dashed one at the floor; lasting changes are shaded too.
+    `form` is `svg`, `png` or `pdf`.
     """
     width, height = _SIZE
     with mpl.rc_context(fname=_STYLE):
@@ -94,11 +90,7 @@ def time_series(drawn: Sequence[Series], now: datetime, form: str, title: str = 
 
 
 def acceptance_figure(accepted: AcceptedLine) -> bytes:
-    """Return a figure of a line of a contract, as SVG: the runs that count, and their evidence.
-
-    The upper panel has the rates with the promise and the promise less its tolerance. The lower one
-    has the evidence after each run, and what it takes to call the line met or missed.
-    """
+    """Return a figure of a line of a contract, as SVG: the runs that count, and their evidence."""
     promise, decision = accepted.line.promise, accepted.decision
     at = range(1, decision.runs + 1)
     with mpl.rc_context(fname=_STYLE):
@@ -140,7 +132,7 @@ def _rendered(figure: Figure, form: str) -> bytes:
     return buffer.getvalue()
 
 
-def _draw_values(axes: Axes, series: Series, now: datetime) -> None:
+def _draw_values(axes: Axes, series: Series, now: datetime, pad: float | None = None) -> None:
     history, known, evidence = series.history, series.verdicts, series.status.evidence
     first, last = history.first, history.last
     # up to now, unless the series has long been silent
@@ -160,7 +152,7 @@ def _draw_values(axes: Axes, series: Series, now: datetime) -> None:
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, "UTC"))
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.7, zorder=0)
-    _title(axes, series.label, series.status.state.value)
+    _title(axes, series.label, series.status.state.value, pad)
 
 
 def _draw_evidence(axes: Axes, series: Series) -> None:

@@ -30,64 +30,62 @@ _BAND: Final = ("floor", "lower_quartile", "median", "upper_quartile")
 _ESCAPED: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 _NANOSECONDS: Final = 1e9
 
-#: The labels of a sample, its value, and its time in seconds if it has one.
-_Sample = tuple[Mapping[str, object], float, float | None]
-
 
 def state_metrics(site: Snapshot) -> str:
     """Return the state of the site now, without times."""
-    found: defaultdict[str, list[_Sample]] = defaultdict(list)
+    found: defaultdict[str, list[str]] = defaultdict(list)
     newest: dict[str, float] = {}
     for each in site.series:
         labels, status = _labels(each.key), each.status
-        found["series_state"].append(({**labels, "state": status.state.value}, 1, None))
+        found["series_state"].append(_sample({**labels, "state": status.state.value}, 1))
         for name in _BAND if status.band else ():
-            found["band"].append(({**labels, "figure": name}, getattr(status.band, name), None))
+            found["band"].append(_sample({**labels, "figure": name}, getattr(status.band, name)))
         if status.value is not None and status.when:
             time = status.when.timestamp()
-            found["sample"].append((labels, status.value, None))
-            found["sample_timestamp_seconds"].append((labels, time, None))
+            found["sample"].append(_sample(labels, status.value))
+            found["sample_timestamp_seconds"].append(_sample(labels, time))
             newest[each.key.system] = max(time, newest.get(each.key.system, time))
     alerts = Counter((each.severity, each.is_quiet) for each in site.alerts)
     for severity, quiet in product(Severity, (False, True)):
         labels = {"severity": severity.value, "acknowledged": str(quiet).lower()}
-        found["alerts"].append((labels, alerts[severity, quiet], None))
-    found["exit_status"].append(({}, site.exit_status, None))
-    found["last_session_timestamp_seconds"] = [
-        ({"system": system}, time, None) for system, time in newest.items()
-    ]
+        found["alerts"].append(_sample(labels, alerts[severity, quiet]))
+    found["exit_status"].append(_sample({}, site.exit_status))
+    for system, time in newest.items():
+        found["last_session_timestamp_seconds"].append(_sample({"system": system}, time))
     return _written({name: found[name] for name in _HELP}, _HELP)
 
 
 def history_metrics(site: Snapshot) -> str:
     """Return all values with their times, for `promtool tsdb create-blocks-from openmetrics`."""
-    samples: list[_Sample] = []
+    samples: list[str] = []
     for series in site.series:
         labels, history = _labels(series.key), series.history
         seconds = history.times.astype("datetime64[ns]").astype(np.int64) / _NANOSECONDS
         # a database keeps only one of two values at the same time
-        last = np.append(np.diff(seconds) > 0, [True] * bool(len(seconds))).astype(bool)
+        last = np.diff(seconds, append=np.inf) > 0
         pairs = zip(history.values[last], seconds[last], strict=True)
-        samples += [(labels, value, time) for value, time in pairs]
+        samples += [f"{_sample(labels, value)} {time:.3f}" for value, time in pairs]
     return _written({"sample": samples}, {"sample": "The values of a series, in its unit."})
 
 
-def _written(found: Mapping[str, Sequence[_Sample]], explained: Mapping[str, str]) -> str:
+def _written(found: Mapping[str, Sequence[str]], explained: Mapping[str, str]) -> str:
     lines = []
     for name, samples in found.items():
         if samples:
             lines += [f"# HELP iobands_{name} {explained[name]}", f"# TYPE iobands_{name} gauge"]
-        for labels, value, time in samples:
-            pairs = ((label, each) for label, each in labels.items() if each is not None)
-            inside = ",".join(f'{label}="{_text(each)}"' for label, each in pairs)
-            at = "" if time is None else f" {time:.3f}"
-            lines.append(f"iobands_{name}{f'{{{inside}}}' if inside else ''} {float(value)!r}{at}")
+        lines += [f"iobands_{name}{each}" for each in samples]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
 def _labels(key: SeriesKey) -> dict[str, object]:
     fields = {name: getattr(key, name) for name in SERIES_FIELDS}
     return {**fields, "variable": key.variable, "unit": key.unit}
+
+
+def _sample(labels: Mapping[str, object], value: float) -> str:
+    """Return the labels and the value of a sample, which follow the name of its metric."""
+    pairs = (f'{name}="{_text(each)}"' for name, each in labels.items() if each is not None)
+    return f"{{{','.join(pairs)}}} {float(value)!r}" if labels else f" {float(value)!r}"
 
 
 def _text(value: object) -> str:

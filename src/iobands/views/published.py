@@ -12,16 +12,7 @@ from html import unescape
 from typing import Any, Final
 
 from iobands import snapshot
-from iobands.snapshot import (
-    Advice,
-    Advised,
-    CaseAdvice,
-    Conclusion,
-    Rates,
-    Recommended,
-    SeriesKey,
-    figure,
-)
+from iobands.snapshot import Advice, Advised, CaseAdvice, Rates, Recommended, SeriesKey, figure
 from iobands.views.writing import (
     Block,
     Bullets,
@@ -79,10 +70,10 @@ def rates_section(system: str, recommended: Sequence[Recommended], now: datetime
     if not recommended:
         return [Paragraph(f"No run of {system} has a rate to publish.")]
     measured = "Made up, not measured" if system == snapshot.MADE_UP else "Measured by iobands"
+    every = [rates for each in recommended for rates in each.rates]
     changed = tuple(
-        f"{rates.pattern} {_direction(rates.variable)} on {each.file_system}: " + _changed(each)
-        for one in recommended
-        for rates in one.rates
+        f"{rates.pattern} {_direction(rates.variable)} on {each.file_system}: {_changed(each)}"
+        for rates in every
         for each in rates.changed
     )
     earlier = Paragraph("These rates have changed since; the table has the earlier ones:")
@@ -96,7 +87,7 @@ def rates_section(system: str, recommended: Sequence[Recommended], now: datetime
         Heading("Settings", 2),
         *(block for each in recommended for block in _settings_section(each)),
         Heading("Rates to expect", 2),
-        Table(_RATES, tuple(_row(rates) for each in recommended for rates in each.rates)),
+        Table(_RATES, tuple(map(_row, every))),
         *((earlier, Bullets(changed)) if changed else ()),
     ]
 
@@ -168,9 +159,8 @@ def _settings_section(each: Recommended, at: str = "") -> Iterator[Block]:
     places = [f"{listed(list(dict.fromkeys(names)))} ({m})" for m, names in media.items()]
     lines = [f"File systems: {'; '.join(places)}"]
     if key.stripe_count_asked is not None:
-        count = key.stripe_count_asked
-        is_all = count == snapshot.ALL_TARGETS
-        lines.append(f"Stripe count: {'all targets' if is_all else f'{count:g}'}")
+        is_all = key.stripe_count_asked == snapshot.ALL_TARGETS
+        lines.append(f"Stripe count: {'all targets' if is_all else f'{key.stripe_count_asked:g}'}")
     sizes = {w: f"{of.stripe_size / _MIB:g} MiB" for w, of in effects.items() if of.stripe_size}
     if sizes:
         lines.append(f"Stripe size: {_of_each(sizes)}")
@@ -228,8 +218,8 @@ def drift(
     """
     shown = _COMMENT.sub("", text)
     shown += f"\n{unescape(_TAG.sub('', shown))}"  # as a browser shows it
-    left = [(each.key.system, rate) for each in recommended for rate in each.rates]
-    several = len({system for system, _ in left}) > 1
+    left = [(each.key.system, _said(rate), rate) for each in recommended for rate in each.rates]
+    several = len({system for system, *_ in left}) > 1
 
     def called(system: str | None, said: dict[str, Any]) -> str:
         return f"{system}: {_name(said)}" if system and several else _name(said)
@@ -237,16 +227,15 @@ def drift(
     found: list[str] = []
     try:
         comments = map(json.loads, _COMMENT.findall(text))
-        # pages of an earlier version do not name their system
-        said_of = [(data.get("system"), data["rates"]) for data in comments]
-        every = [
-            (of, row) for of, rows in said_of if not only or of in {None, only} for row in rows
-        ]
+        every = [(data.get("system"), row) for data in comments for row in data["rates"]]
         for system, said in every:
-            of_it = (each for each in left if system in {None, each[0]})
-            mine = next((each for each in of_it if _name(_said(each[1])) == _name(said)), None)
+            # pages of an earlier version do not name their system
+            if only and system not in {None, only}:
+                continue
+            alike = (e for e in left if system in {None, e[0]} and _name(e[1]) == _name(said))
+            mine = next(alike, None)
             left = [each for each in left if each is not mine]
-            problems = _differences(said, mine[1], now) if mine else ["no run measures this"]
+            problems = _differences(said, mine[2], now) if mine else ["no run measures this"]
             hidden = [each for each in said["figures"].values() if not _is_in(shown, each)]
             problems = [*problems, *(f"the page does not show {each}" for each in hidden)]
             found += [f"{called(system, said)}: {problem}" for problem in problems]
@@ -258,7 +247,7 @@ def drift(
     wanted = [line for each in recommended for lines in each.commands.values() for line in lines]
     return [
         *found,
-        *(f"{called(of, _said(rate))}: measured, but not on the page" for of, rate in left),
+        *(f"{called(of, said)}: measured, but not on the page" for of, said, _ in left),
         *(f"lacks the command: {each}" for each in dict.fromkeys(wanted) if each not in lines),
     ]
 
@@ -386,16 +375,16 @@ def _advice(one: Advice) -> str:
 
 def _text(one: Advice) -> str:
     key, other = (snapshot.value_of(each, one.setting) for each in (one.key, one.other))
-    if one.finding is Conclusion.BETTER:
+    if one.finding is snapshot.Conclusion.BETTER:
         return f"{key} rather than {other}"
-    if one.finding is Conclusion.WITHDRAWN and one.before:
+    if one.finding is snapshot.Conclusion.WITHDRAWN and one.before:
         before = f"{_evidence(one.before)} until {one.before.last:%Y-%m-%d}"
         return f"{key} rather than {other} is withdrawn (it was {before})"
     return f"{key} or {other}, {_finding(one)}"
 
 
 def _caveat(one: Advice) -> str:
-    is_better = one.setting == "transport" and one.finding is Conclusion.BETTER
+    is_better = one.setting == "transport" and one.finding is snapshot.Conclusion.BETTER
     return f"; {_CAVEAT}" if is_better else ""
 
 
@@ -512,7 +501,7 @@ def _row_of_today(name: str, series: snapshot.Series, where: str, today: str) ->
 def _advice_to_users(name: str, each: Advised, today: Mapping[SeriesKey, str]) -> Iterator[str]:
     """Yield what to choose: only what matters to users, and how it does today."""
     for one in each.advice:
-        if one.finding is Conclusion.BETTER and one.evidence.ratio >= snapshot.MARGIN:
+        if one.finding is snapshot.Conclusion.BETTER and one.evidence.ratio >= snapshot.MARGIN:
             where = "" if one.setting == snapshot.FILE_SYSTEM else f" on {one.key.file_system}"
             now = _of_usual(one, today.get(one.key, _USUAL))
             yield f"{name}{where}: {_advice(one)}{_caveat(one)}{now}"
