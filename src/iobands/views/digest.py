@@ -15,18 +15,8 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from iobands.snapshot import (
-    PLAIN,
-    RATIO_UNIT,
-    Alert,
-    Series,
-    SeriesKey,
-    Severity,
-    Snapshot,
-    State,
-    figure,
-    printable,
-)
+from iobands import snapshot
+from iobands.snapshot import Alert, Series, SeriesKey, Snapshot, State, figure, printable
 from iobands.views import alert_lines, writing
 from iobands.views.alert_lines import ACKNOWLEDGED, ATTENTION, INFORMATION, sections
 from iobands.views.explain_alert import of_alert
@@ -109,7 +99,7 @@ def digest_text(
         with console.capture() as capture:
             console.print(Text("\n").join(_styled(lines)), soft_wrap=True)
         text = capture.get()
-    return text.encode(console.encoding, PLAIN).decode(console.encoding)
+    return text.encode(console.encoding, snapshot.PLAIN).decode(console.encoding)
 
 
 def _fit(sections: Sequence[_Section], room: int) -> bool:
@@ -146,7 +136,7 @@ def _alike(alerts: Sequence[Alert]) -> list[Alert]:
     """Return `alerts` with one for all checks that failed for the same reason."""
     found: defaultdict[object, list[Alert]] = defaultdict(list)
     for each in alerts:
-        is_check = each.severity is Severity.FAILED and each.since
+        is_check = each.severity is snapshot.Severity.FAILED and each.since
         found[(each.system, each.reason) if is_check else id(each)].append(each)
     return [
         replace(first, subject=writing.some([first.subject, *(e.subject for e in others)], 1))
@@ -282,7 +272,7 @@ def _cells(series: Series | None, known: dict[SeriesKey, Series]) -> tuple[str, 
     usual, value = _of_usual(series), figure(series.status.value)
     if ends := _interval(series, known):
         value += f" [{', '.join(figure(end.status.value or 0) for end in ends)}]"
-    unit = "" if series.key.unit == RATIO_UNIT else f" {series.key.unit}"
+    unit = "" if series.key.unit == snapshot.RATIO_UNIT else f" {series.key.unit}"
     return f"{value}{unit}", "" if usual is None else writing.percent(usual)
 
 
@@ -293,7 +283,7 @@ def _of_usual(series: Series) -> float | None:
 
 def _interval(series: Series, known: dict[SeriesKey, Series]) -> Sequence[Series]:
     """Return both ends of the interval of a ratio, if they are of the same run and state."""
-    if series.key.unit != RATIO_UNIT:
+    if series.key.unit != snapshot.RATIO_UNIT:
         return ()
     keys = [replace(series.key, variable=f"{series.key.variable}_{end}") for end in _ENDS]
     ends = [known[key] for key in keys if key in known]
