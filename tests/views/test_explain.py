@@ -21,6 +21,7 @@ from iobands.snapshot import (
     GREW,
     OPENED,
     RESOLVE,
+    Action,
     Alert,
     AlertEvent,
     Ask,
@@ -126,6 +127,17 @@ def test_what_moved_the_other_way_is_no_common_cause(tmp_path: Path) -> None:
     found = site(tmp_path, "a fpp", "b fpp", factors={"a fpp": 0.6, "b fpp": 1.6})
     assert moved(found, "a fpp") == {"b fpp write_bw": "up"}
     assert "only this series uses" in advice(found, "a fpp")
+
+
+def test_a_level_of_almost_nothing_has_its_digits(tmp_path: Path) -> None:
+    found = site(tmp_path, "a fpp", "b fpp", factors={"a fpp": 0.7})
+    series, other = only(found, "a fpp write_bw"), only(found, "b fpp write_bw")
+    onset = start_of(series)
+    times = {"since": onset.since, "until": NOW}
+    done = Action(RESOLVE, NOW, "jane", "a cable", (), direction=DOWN, ratio=0.004, **times)
+    both = replace(found, series=(series, replace(other, actions=(done,))))
+    (related,) = relations_of(both, series, onset)
+    assert related.says.startswith("down, 0.004 ×; resolved 21 Nov")
 
 
 def test_what_changed_at_the_same_time_is_shown_with_its_odds(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ def test_the_fullest_target_is_named_where_it_is_known_how_full_it_is() -> None:
     why = ": OST3 is 97 % full, and targets with more free space get more files"
     assert uneven({**sample, "fullest_target_percent": 97}) == alone + why
     assert uneven({**sample, "fullest_target_percent": None}) == alone
+    assert "OST3 is 99.7 % full" in str(uneven({**sample, "fullest_target_percent": 99.7}))
 
 
 def test_what_a_run_did_stands_beside_its_rate() -> None:
@@ -51,6 +52,8 @@ def test_what_a_run_did_stands_beside_its_rate() -> None:
         "I/O done by": "4 of 64 processes",
         "In effect": "16 stripes of 1 MiB, transport ucx, hints cb_nodes=4",
     }
+    brief = {"time_shares": "write_bw=open:0.004,transfer:0.996"}
+    assert dict(how_run(SHARED, brief))["Time"] == "open 0.4 %, transfer 99.6 %"
     reads = dict(how_run(replace(SHARED, variable="read_bw"), sample))
     assert reads["Calls"] == "every call was independent (9)"
     assert reads["I/O done by"] == "64 of 64 processes"

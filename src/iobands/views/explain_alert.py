@@ -226,7 +226,7 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
     if alert.since_low and alert.since_high and alert.since_low < alert.since_high:
         yield f"It began {writing.between_text(alert.since_low, alert.since_high, site.now)}."
     if alert.peer:
-        own = {name: f"; before, {each:.2f} ×" for name, each in alert.peer.own.items()}
+        own = {name: f"; before, {writing.times(each)} ×" for name, each in alert.peer.own.items()}
         always = ", from its first sessions on" if is_open else ""
         yield from (
             f"{name}: {ratio_text(each)} the others{own.get(name, always)}"

@@ -120,7 +120,7 @@ def _moved(site: Snapshot, series: Series, other: Series, onset: Start, is_near:
     for action in reversed(snapshot.in_force(other.actions)):
         is_end = action.kind in {snapshot.RESOLVE, snapshot.REBASELINE}
         if is_end and action.direction and action.since and low <= action.since <= high:
-            ratio = f", {action.ratio:.2f} ×" if action.ratio else ""
+            ratio = f", {writing.times(action.ratio)} ×" if action.ratio else ""
             says = f"{action.direction}{ratio}; {writing.action_text(action)}{same}"
             return Related(other, shared, action.direction, says)
     # A change at another time, in the series or in one of its groups, does not count here.

@@ -15,7 +15,7 @@ from typing import Any, Final
 from iobands import snapshot
 from iobands.snapshot import Ask, Leftover, SeriesKey, Snapshot, State, figure
 from iobands.views import writing
-from iobands.views.writing import epoch_text, maintenance_text, plural, size_text, time_text
+from iobands.views.writing import maintenance_text, plural, share_text, size_text, time_text
 
 #: The command that shows what the digest leaves out.
 SHOW_ALL: Final = "iobands status --all"
@@ -55,7 +55,7 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
             after=[f"To discard the first: {discard}"],
         )
     new = dict.fromkeys(
-        epoch_text(each.epoch)
+        writing.epoch_text(each.epoch)
         for each in site.series
         if each.status.state is State.CALIBRATING and each.epoch and not each.epoch.continues
         if each.history.first < each.epoch.since
@@ -160,7 +160,7 @@ def how_run(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[tuple[str, st
     """Yield headings and texts about the newest sample of a series."""
     shares, calls = (_parts(sample, name, key.variable) for name in ("time_shares", "mpiio_calls"))
     if shares:
-        yield "Time", ", ".join(f"{part} {100 * share:.0f} %" for part, share in shares.items())
+        yield "Time", ", ".join(f"{part} {share_text(each)}" for part, each in shares.items())
     if calls:
         yield "Calls", _calls_text(calls)
     if movers := _movers(sample, key.variable):
@@ -180,7 +180,7 @@ def not_followed(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[str]:
         files = f" for {plural(tasks, 'file')}" if pattern == "fpp" else ""
         yield (
             "open few files, and each once, as thousands of opens at once can overload a file "
-            f"system (ARCHER2, CSC): opens and closes take {100 * waited:.0f} % of the time{files}"
+            f"system (ARCHER2, CSC): opens and closes take {share_text(waited)} of the time{files}"
         )
     if pattern in _OF_ONE_PROCESS:
         yield "let several processes do I/O: a single one seldom exceeds 1 GB/s (ARCHER2, Cray)"
@@ -262,5 +262,5 @@ def uneven(sample: Mapping[str, Any]) -> str | None:
     spread, fullest, full = map(sample.get, reasons)
     if not fullest or full is None or spread is None or spread < _WEIGHTED_PERCENT:
         return text
-    why = f"{fullest} is {full:.0f} % full, and targets with more free space get more files"
-    return f"{text}: {why}"
+    why = "full, and targets with more free space get more files"
+    return f"{text}: {fullest} is {share_text(full / 100)} {why}"
