@@ -451,16 +451,14 @@ def blocks(
         for row in table
     ]
     widths = [max(max(map(len, cell)) for cell in column) for column in zip(*cells, strict=True)]
+    sides = [str.rjust if place in right else str.ljust for place in range(len(widths))]
     for row in cells:
-        lines = []
+        lines: list[str] = []
         for texts in zip_longest(*row, fillvalue=""):
-            said = [
-                text.rjust(room) if place in right else text.ljust(room)
-                for place, (text, room) in enumerate(zip(texts, widths, strict=True))
-                if room
-            ]
-            lines.append(f"{indent}{GAP.join(said)}".rstrip())
-        yield [part for line in lines for part in folded(line, width)]
+            columns = zip(sides, texts, widths, strict=True)
+            said = GAP.join(side(text, room) for side, text, room in columns if room)
+            lines += folded(f"{indent}{said}".rstrip(), width)
+        yield lines
 
 
 class DocumentFormat(str, Enum):
