@@ -191,15 +191,13 @@ _ENDS: Final = ("lower", "upper")
 
 @dataclass(frozen=True)
 class _Row:
-    """What one check measures at one scale, its writes before its reads; `label` names it."""
+    """The cells of a check at one scale: its name, its writes before its reads, and its state.
 
-    label: str
-    sides: list[Series | None]
+    `worst` is its series in the worst state; of two, the one that is further below its band.
+    """
 
-    @property
-    def worst(self) -> Series:
-        """The one in the worst state; of two, the one that is further below its band."""
-        return min(filter(None, self.sides), key=_badness)
+    worst: Series
+    cells: tuple[str, ...]
 
     @property
     def has_news(self) -> bool:
@@ -213,6 +211,7 @@ def _badness(series: Series) -> tuple[int, float]:
 
 def _rows(site: Snapshot) -> list[_Row]:
     """Return all series of a site as rows, the worst first."""
+    quiet = {key for alert in site.alerts if alert.is_quiet for key in alert.keys}
     known = {series.key: series for series in site.series}
     ends = {end.key for series in site.series for end in _interval(series, known)}
     found: dict[tuple[SeriesKey, str], list[Series | None]] = {}
@@ -229,25 +228,18 @@ def _rows(site: Snapshot) -> list[_Row]:
         sides[bool(_OF_READS & {*words})] = series
     rows = []
     for (_, name), sides in found.items():
-        lead = next(filter(None, sides))
+        lead, worst = next(filter(None, sides)), min(filter(None, sides), key=_badness)
         label = lead.label.removesuffix(lead.key.variable) + name
-        rows.append(_Row(printable(label.strip()), sides))
+        rates = (text for each in sides for text in _cells(each, known))
+        state = writing.state_text(worst.status, worst.key in quiet)
+        rows.append(_Row(worst, (printable(label.strip()), *rates, state)))
     return sorted(rows, key=lambda row: _badness(row.worst))
 
 
 def _table(site: Snapshot, rows: Sequence[_Row], some: Sequence[_Row], width: int) -> _Section:
     """Return `some` of all `rows` of rates, with a count of the others."""
-    quiet = {key for alert in site.alerts if alert.is_quiet for key in alert.keys}
-    known = {series.key: series for series in site.series}
-    cells = [
-        (
-            row.label,
-            *(text for each in row.sides for text in _cells(each, known)),
-            writing.state_text(row.worst.status, row.worst.key in quiet),
-        )
-        for row in some
-    ]
-    heading, *found = writing.blocks([_HEADINGS, *cells], width, right=(1, 2, 3, 4), indent="")
+    cells = [_HEADINGS, *(row.cells for row in some)]
+    heading, *found = writing.blocks(cells, width, right=(1, 2, 3, 4), indent="")
     news = sum(row.has_news for row in rows)
 
     def more(shown: int) -> str:

@@ -84,14 +84,15 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
     """Return an alert in words; `every` names all series, not only a few."""
     field, alike = alert_lines.sharing(site, alert)
     keys = {each.key for each in alike}
-    others: list[Related] = []
+    near: list[Related] = []
     still: list[str] = []
     unmoved: list[Series] = []
     if alert.members and alert.since and alert.has_level:
         onset = Start(alert.since, alert.since_low or alert.since, alert.since_high or alert.since)
         related = relations_of(site, alert.members[0].series, onset, keys)
         others = [each for each in related if each.series.key not in alert.keys]
-        known = [each.series for each in others if not each.direction and each.series.key in keys]
+        near = [each for each in others if each.series.key in keys]
+        known = [each.series for each in near if not each.direction]
         before, most = _before(site, alert), len(others) if every else writing.FEW_NAMES
         unmoved = [s for s in known if not any(s.key in other.keys for other in before)]
         stayed = {plural(len(unmoved), "series"): unmoved}
@@ -115,11 +116,7 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
         happened=[*_happened(site, alert)],
         about=_about(site, alert),
         maybe=maybe,
-        moved=[
-            f"{each.series.label}: {each.says}"
-            for each in others
-            if each.direction and each.series.key in keys
-        ],
+        moved=[f"{each.series.label}: {each.says}" for each in near if each.direction],
         still=still,
         unmoved=unmoved,
         advice=_advice(alert, field, maybe) if is_open else "",
