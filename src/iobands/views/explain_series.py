@@ -21,7 +21,6 @@ from iobands.views.writing import day_text, listed, percent, plural, ratio_text,
 #: A heading and the text under it.
 Fact = tuple[str, str]
 
-_HEADING: Final = 13
 _MOST_MOVED: Final = 12
 _MOST_INCIDENTS: Final = 5
 _TRANSIENTS: Final = 3
@@ -160,7 +159,7 @@ def of_series(
     yield f"at {time_text(site.now)} UTC; all times are UTC"
     yield ""
     for heading, text in facts(site, series):
-        yield f"{heading:{_HEADING}}{text}"
+        yield f"{heading:13}{text}"
     if onset:
         heading = f"Moved at the same time, about {day_text(onset.since, site.now)}"
         most = len(others) if every else None

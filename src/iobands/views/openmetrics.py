@@ -28,7 +28,6 @@ _HELP: Final = {
 #: The quantiles of a band, as labels.
 _BAND: Final = ("floor", "lower_quartile", "median", "upper_quartile")
 _ESCAPED: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-_NANOSECONDS: Final = 1e9
 
 
 def state_metrics(site: Snapshot) -> str:
@@ -60,7 +59,7 @@ def history_metrics(site: Snapshot) -> str:
     samples: list[str] = []
     for series in site.series:
         labels, history = _labels(series.key), series.history
-        seconds = history.times.astype("datetime64[ns]").astype(np.int64) / _NANOSECONDS
+        seconds = history.times.astype("datetime64[ns]").astype(np.int64) / 1e9
         # a database keeps only one of two values at the same time
         last = np.diff(seconds, append=np.inf) > 0
         pairs = zip(history.values[last], seconds[last], strict=True)

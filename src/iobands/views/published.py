@@ -58,7 +58,6 @@ _SHARED: Final = (
 # A transport carries all MPI messages.
 _CAVEAT: Final = "compare the run time of your whole program, too"
 _USUAL: Final = "as usual"
-_MIB: Final = 2**20
 _FSYNC: Final[Mapping[object, str]] = {
     "true": "writes end with fsync",
     "false": "writes without fsync",
@@ -161,7 +160,7 @@ def _settings_section(each: Recommended, at: str = "") -> Iterator[Block]:
     if key.stripe_count_asked is not None:
         is_all = key.stripe_count_asked == snapshot.ALL_TARGETS
         lines.append(f"Stripe count: {'all targets' if is_all else f'{key.stripe_count_asked:g}'}")
-    sizes = {w: f"{of.stripe_size / _MIB:g} MiB" for w, of in effects.items() if of.stripe_size}
+    sizes = {w: f"{of.stripe_size / 2**20:g} MiB" for w, of in effects.items() if of.stripe_size}
     if sizes:
         lines.append(f"Stripe size: {_of_each(sizes)}")
     if key.transport:

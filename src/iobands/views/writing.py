@@ -39,8 +39,6 @@ _THIS_YEAR: Final = timedelta(days=300)
 # A repeat that is due for so long was not taken.
 _LATE: Final = timedelta(hours=2)
 _MOST_NAMES: Final = 30
-# A date alone is this time of its day.
-_LAST_SECOND: Final = "23:59:59"
 #: How many names of series stand for all.
 FEW_NAMES: Final = 6
 
@@ -219,8 +217,8 @@ def at_system(said: str, system: str, site: Snapshot) -> str:
 def view_options(site: Snapshot) -> str:
     """Return the options with which another command is about the same systems and time."""
     system = f"--system {shlex.quote(site.only)}" if site.only else ""
-    day, time = f"{site.now:%Y-%m-%d}", f"{site.now:%H:%M:%S}"
-    when = f"--as-of {day if time == _LAST_SECOND else f'{day}T{time}Z'}"
+    # a date alone is the last second of its day
+    when = f"--as-of {site.now:%Y-%m-%dT%H:%M:%SZ}".removesuffix("T23:59:59Z")
     return " ".join(filter(None, (system, when if site.is_past else "")))
 
 
@@ -511,7 +509,6 @@ class Comment(NamedTuple):
 Block = Comment | Heading | Paragraph | Bullets | Commands | Table
 
 _FORMULA: Final = re.compile(r"(?![-+]?\d+(\.\d+)?$)[=+\-@\t\r]")  # a number is no formula
-_UNDERLINES: Final = "=-~^"
 _MARKDOWN: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#"} | {"<": "&lt;", "&": "&amp;"})
 _RST: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_|"})
 
@@ -567,7 +564,7 @@ def _environment(escapes: bool) -> Environment:
         rst=lambda text: printable(text).translate(_RST),
         printable=printable,
         glued=lambda text: _UNIT.sub(_NO_BREAK, printable(text)),  # as in text.js
-        underline=lambda heading: _UNDERLINES[heading.level - 1] * len(printable(heading.text)),
+        underline=lambda heading: "=-~^"[heading.level - 1] * len(printable(heading.text)),
         csv=lambda row: _csv_line([printable(cell).translate(_RST) for cell in row]),
     )
     return environment
