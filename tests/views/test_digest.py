@@ -278,7 +278,7 @@ def test_long_options_of_a_digest_are_said_once(bad_morning: Snapshot) -> None:
     found = on_terminal(site)
     assert len(found) <= SCREEN
     options = "--system a-system-with-a-long-name --as-of 2026-11-21T01:30:00Z"
-    assert f"Add to each command: {options}" in " ".join(" ".join(found).split())
+    assert f"Add to commands: {options}" in " ".join(" ".join(found).split())
     assert len([line for line in found if "--system" in line]) == 1
     short = on_terminal(replace(bad_morning, is_past=True))
     assert "  Next step: iobands explain 1 --as-of 2026-11-21T01:30:00Z" in short

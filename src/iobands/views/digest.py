@@ -81,7 +81,7 @@ def digest_text(
     lines = folded(first, width) if terminal else [first]
     lines += folded(f"at {time_text(site.now)}; all times are UTC{newest}", width)
     if len(options := writing.view_options(site)) > width / 2:  # else each command has three lines
-        lines += folded(f"Add to each command: {options}", width)
+        lines += folded(f"Add to commands: {options}", width)
         site = replace(site, only=None, is_past=False)
     alerts = [*_alerts(site, width, every=every, cut=terminal and not every)]
     notes = [*_notes(site, width, every=every, rejected=rejected)]
