@@ -153,6 +153,10 @@ def test_a_narrow_terminal_breaks_no_name(tmp_path: Path) -> None:
     assert f"  degraded  1 {names[0]}" in lines
 
 
+def test_a_pane_of_a_few_columns_ends_no_command(site: Snapshot) -> None:
+    assert on_terminal(site, 3) == on_terminal(site, 20)
+
+
 def test_a_heading_is_no_wider_than_a_narrow_terminal(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", [*daily(healthy(30)), *daily([1.5], last=-3)])
     said = text(look(tmp_path), 40, every=True)

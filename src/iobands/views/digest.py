@@ -26,6 +26,8 @@ from iobands.views.writing import GAP, MAIL_WIDTH, folded, summary, time_text
 
 #: How many lines the digest has by default.
 SCREEN: Final = 24
+# Below this width nothing can be read, and a reason has no room behind its indent.
+_NARROWEST: Final = 20
 _MOST: Final = {ATTENTION: 8, ACKNOWLEDGED: 3, INFORMATION: 4}
 #: How severities, at the beginning of a line, and states, at its end, are coloured.
 _STYLES: Final = {
@@ -74,7 +76,7 @@ def digest_text(
     long reason is cut on a terminal only, as the reader of a mail cannot ask for the rest; the
     first line is folded on a terminal only, as a monitor takes it as it is.
     """
-    width, terminal = min(console.width, MAIL_WIDTH), console.is_terminal
+    width, terminal = min(max(console.width, _NARROWEST), MAIL_WIDTH), console.is_terminal
     first, last = summary(site), site.last_session
     age = writing.age_text(site.now - last.began) if last else ""
     newest = f"; newest session {age}: {last.how}" if last else ""
