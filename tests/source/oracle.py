@@ -82,6 +82,8 @@ def value(name: str, cell: str) -> object:
     found = number(cell) if cell == cell.strip() else None
     if found is None:
         raise Bad
+    if name in ("nodes", "tasks", "gib") and not 0 <= found <= 2**40:
+        raise Bad
     if kind == "number":
         return found
     if found != int(found) or abs(found) >= 2**53:

@@ -63,6 +63,8 @@ LINES = st.lists(
 @example([line().encode()] * 3, b"\r\n", False, 1)
 @example([line(perf_value=cell).encode() for cell in CELLS], b"\n", True, 5000)
 @example([line(stripe_count=cell).encode() for cell in CELLS], b"\n", False, 2**23)
+@example([line(nodes=cell).encode() for cell in CELLS], b"\n", False, 2**23)
+@example([line(gib=cell).encode() for cell in CELLS], b"\n", False, 2**23)
 @example([line(targets_active=cell).encode() for cell in CELLS], b"\n", False, 2**23)
 @example([line(load_per_node=cell).encode() for cell in CELLS], b"\n", False, 2**23)
 @example([line(job_completion_time=cell).encode() for cell in CELLS], b"\n", False, 2**23)
