@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Annotated
@@ -78,13 +79,10 @@ def canary(
             node_canary.become_owner(site)
             nest = _nest(site.resolve(), system, partition, environment, name, file_systems)
             status, said = _judged(nest, mib, limit, wait)
-        except (SessionError, ValueError) as error:
-            status, said = UNKNOWN, str(error)
-        except OSError as error:
-            status, said = UNKNOWN, f"{error.filename}: {error.strerror}"
         except Exception as error:
-            traceback.print_exc()
-            status, said = UNKNOWN, f"{type(error).__name__}: {error}"
+            if not isinstance(error, (SessionError, OSError, ValueError)):
+                traceback.print_exc()
+            status, said = UNKNOWN, cli.reason_of(error)
         return status, printable(f"IOBANDS {_WORDS[status]}: {name}: {said}").replace("|", "/")
 
     status, line = node_canary.within(limit + wait + 15, work)
@@ -110,13 +108,11 @@ def _nest(
         if not (systems / f"{path_part(name)}.py").is_file():
             continue
         site_file = cli.site_files(systems)(name)
-        environments = [environment] if environment else [*site_file.environments]
-        for part in [partition] if partition else site_file.partitions:
-            kept = (each for each in environments if node_canary.has_build(site, name, part, each))
-            built = next(kept, None)
-            if built and part in site_file.partitions and built in site_file.environments:
-                here = site_file.partitions[part].get("filesystems", {})
-                about = site_file.environments[built]
+        every = product(site_file.partitions.items(), site_file.environments.items())
+        for (part, extras), (built, about) in every:
+            is_wanted = partition in {None, part} and environment in {None, built}
+            if is_wanted and node_canary.has_build(site, name, part, built):
+                here = extras.get("filesystems", {})
                 found.setdefault(name, Nest(site, name, part, built, node, here, about))
     if not found:
         raise SessionError("no session has kept a benchio for it; run `iobands run` first")
@@ -124,11 +120,9 @@ def _nest(
         raise SessionError(f"give --system: {', '.join(found)}")
     (nest,) = found.values()
     here = nest.file_systems
-    for each in wanted or ():
-        if each not in here:
-            raise SessionError(
-                f"no file system {each} in {nest.partition}; it has {', '.join(here)}"
-            )
+    if missing := [each for each in wanted or () if each not in here]:
+        known = ", ".join(here)
+        raise SessionError(f"no file system {missing[0]} in {nest.partition}; it has {known}")
     return replace(nest, file_systems={each: here[each] for each in wanted or here})
 
 

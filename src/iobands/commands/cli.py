@@ -329,6 +329,15 @@ def failure(message: str) -> typer.Exit:
     return typer.Exit(problems([message]))
 
 
+def reason_of(error: Exception, more: str = "") -> str:
+    """Return what an error says; of a mistake in iobands also its type and what to do, `more`."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'the working directory'}: {error.strerror}"
+    if isinstance(error, (OSError, ValueError)) or type(error).__module__.startswith("iobands."):
+        return str(error)
+    return f"{type(error).__name__}: {error}{more}"
+
+
 def missing_of_report() -> str | None:
     """Return a module that `iobands[report]` installs and that is not there."""
     return next((name for name in REPORT_MODULES if find_spec(name) is None), None)

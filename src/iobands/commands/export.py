@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 
 from iobands.commands import cli
 from iobands.commands.judging import opened_store, samples_from, site_of
-from iobands.model import FileError, in_time, naming
+from iobands.model import in_time, naming
 from iobands.source.push import (
     Pushed,
     copy,
@@ -202,10 +202,8 @@ def push_after(options: cli.SiteOptions) -> None:
     try:
         if url := store_of(options.config_of(_SETTINGS)):
             _push_to(url, options)
-    except (StoreError, FileError, OSError) as error:
-        cli.note(f"not pushed: {error}")
     except Exception as error:
-        cli.note(f"not pushed: {type(error).__name__}: {error}; see iobands push")
+        cli.note(f"not pushed: {cli.reason_of(error, '; see iobands push')}")
 
 
 def _push_to(url: str, options: cli.SiteOptions) -> str:

@@ -102,19 +102,12 @@ class _Commands(TyperGroup):
         """Run a command; if a file or the system fails, end with a message."""
         try:
             return super().invoke(ctx)
-        except (FileError, SessionError) as error:
-            raise cli.failure(str(error)) from error
+        except (FileError, SessionError, OSError) as error:
+            raise cli.failure(cli.reason_of(error)) from error
         except (ImportError, SyntaxError) as error:  # the latter of packages of an old Python
             first = "unset PYTHONPATH, or " if os.environ.get("PYTHONPATH") else ""
             said = f"{error}: half upgraded or damaged; {first}see iobands doctor"
             raise cli.failure(said) from error
-        except OSError as error:
-            raise cli.failure(_os_error_text(error)) from error
-
-
-def _os_error_text(error: OSError) -> str:
-    where = error.filename or "the working directory"
-    return f"{where}: {error.strerror}" if error.strerror else str(error)
 
 
 app = typer.Typer(
@@ -203,7 +196,7 @@ def entry() -> NoReturn:
     except (typer.Abort, KeyboardInterrupt):
         status = cli.problems(["interrupted"])
     except OSError as error:  # of an option before the command, such as --install-completion
-        status = cli.problems([_os_error_text(error)])
+        status = cli.problems([cli.reason_of(error)])
     except Exception as error:
         if show := getattr(error, "show", None):  # a usage error: click explains it best
             show()

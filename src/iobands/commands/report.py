@@ -70,7 +70,7 @@ def report(
                 now = each.snapshot.now
                 continue
         except Exception as error:  # which costs no other site its page
-            why = str(error) or type(error).__name__
+            why = cli.reason_of(error)
             unwritten.append(f"{name}: {why}")
         reason = "cannot be read" if public else why  # it may name hosts and paths
         clusters.append(Cluster(name, "", model.UNKNOWN, reason, "unknown", (), {}))

@@ -256,7 +256,7 @@ def log_news(
         except OutdatedError:
             judged = again()
         except OSError as error:
-            cli.note(f"alerts are not logged: {error.filename}: {error.strerror}")
+            cli.note(f"alerts are not logged: {cli.reason_of(error)}")
             return judged
         else:
             return judged
