@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from iobands.commands import cli
 from iobands.judge.memory import Remembered, read_memory, write_memory
 from iobands.judge.site import JudgedSite, judge
 from iobands.measure import clock_problem
-from iobands.model import FileError, SeriesKey, slug
+from iobands.model import SeriesKey, slug
 from iobands.source.kept import user_cache
 from iobands.source.known import Known, read_known
 from iobands.source.perflog import read_perflogs
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from iobands.snapshot import Snapshot
     from iobands.source.samples import Samples
     from iobands.source.store import Store
-
-_WRONG: Final = "the judge's memory and all runs gave different results; all runs count"
 
 
 def site_of(options: cli.SiteOptions, *, with_power: bool = False) -> Snapshot:
@@ -51,27 +49,51 @@ def judgement_of(
         raise cli.failure(
             f"{options.config}: no such directory; give the one with bands and systems"
         )
-    known, perflogs = known_of(options, keeps=keeps), options.perflogs_directory
-    if options.store:
-        return _judged_of_store(known, options, with_power=with_power)
-    work = partial(judge, known, false_alarms=options.false_alarms, with_power=with_power)
-    if options.as_of:
-        found = _of_the_past(work(memory=memory or {}))
-    else:
-        memory = read_memory(perflogs) if memory is None else memory
-        clock = None
-        with suppress(OSError):  # a reader who may not write cannot get the file system's time
-            clock = clock_problem(perflogs)
-        found = work(memory=memory, clock=clock)
-        unpushed = late(perflogs, options.config_of("store.yaml"), found.snapshot.now)
-        found = replace(found, snapshot=replace(found.snapshot, unpushed=unpushed))
-    if not found.snapshot.series:
-        _require_system(options, [path.name for path in perflogs.iterdir() if path.is_dir()])
+    found = _judged(known_of(options, keeps=keeps), options, with_power, memory)
+    if not (found.snapshot.series or options.store):
+        _require_system(options)
     return found
 
 
-def _require_system(options: cli.SiteOptions, names: Sequence[str]) -> None:
-    """End with a message if the system that the options name is not among `names`."""
+def _judged(
+    known: Known,
+    options: cli.SiteOptions,
+    with_power: bool,
+    memory: Mapping[SeriesKey, Remembered] | None = None,
+) -> JudgedSite:
+    """Judge what is known; what the judge remembers of a store is in the user's cache if possible.
+
+    Raises:
+        FileNotFoundError: the time that is shown was before the first sample.
+    """
+    work = partial(judge, known, false_alarms=options.false_alarms, with_power=with_power)
+    if options.as_of:
+        found = work()
+        if not (found.snapshot.series or found.snapshot.alerts):
+            raise FileNotFoundError(f"no samples before {known.now:%Y-%m-%d %H:%M} UTC")
+        return found
+    if options.store:
+        systems = sorted({key.system for key in known.histories})
+        place = user_cache(source_of(options), systems, options.false_alarms)
+        kept = read_memory(place)
+        found = checked(work(memory=kept), work)
+        before, now = ({k: e.identity for k, e in of.items()} for of in (kept, found.memory))
+        if before != now:
+            with suppress(OSError):
+                write_memory(place, found.memory)
+        return found
+    perflogs, clock = options.perflogs_directory, None
+    with suppress(OSError):  # a reader who may not write cannot get the file system's time
+        clock = clock_problem(perflogs)
+    found = work(memory=read_memory(perflogs) if memory is None else memory, clock=clock)
+    unpushed = late(perflogs, options.config_of("store.yaml"), found.snapshot.now)
+    return replace(found, snapshot=replace(found.snapshot, unpushed=unpushed))
+
+
+def _require_system(options: cli.SiteOptions, stored: Sequence[str] = ()) -> None:
+    """End with a message if the system that the options name is not there."""
+    perflogs = options.perflogs_directory
+    names = stored if options.store else [e.name for e in perflogs.iterdir() if e.is_dir()]
     if options.system and options.system not in names:
         what = "samples of" if options.store else "perflogs of system"
         there = ", ".join(sorted(names)) or "none"
@@ -79,23 +101,12 @@ def _require_system(options: cli.SiteOptions, names: Sequence[str]) -> None:
         raise cli.failure(f"{source_of(options)}: {problem}")
 
 
-def _of_the_past(judged: JudgedSite) -> JudgedSite:
-    """Return what was known at a time in the past.
-
-    Raises:
-        FileNotFoundError: it was before the first sample.
-    """
-    site = judged.snapshot
-    if not (site.series or site.alerts):
-        raise FileNotFoundError(f"no samples before {site.now:%Y-%m-%d %H:%M} UTC")
-    return judged
-
-
 def checked(judged: JudgedSite, anew: Callable[[], JudgedSite]) -> JudgedSite:
     """Return a judgement, or what all runs give where the memory behind it gave something else."""
     if not (differing := judged.differing()):
         return judged
-    cli.note(f"{_WRONG}; please report this: {slug(differing[0])}")
+    wrong = "the judge's memory and all runs gave different results; all runs count"
+    cli.note(f"{wrong}; please report this: {slug(differing[0])}")
     return anew()
 
 
@@ -104,23 +115,6 @@ def source_of(options: cli.SiteOptions) -> str:
     if not options.store:
         return str(options.perflogs_directory)
     return without_password(located(options.store, Path()))
-
-
-def _judged_of_store(known: Known, options: cli.SiteOptions, *, with_power: bool) -> JudgedSite:
-    """Judge what a store knows, and keep the judge's memory in the user's cache if possible."""
-    work = partial(judge, known, false_alarms=options.false_alarms, with_power=with_power)
-    if options.as_of:
-        return _of_the_past(work())
-    systems, source = sorted({key.system for key in known.histories}), source_of(options)
-    place = user_cache(source, systems, options.false_alarms)
-    memory = read_memory(place)
-    found = checked(work(memory=memory), work)
-    if {key: each.identity for key, each in found.memory.items()} != {
-        key: each.identity for key, each in memory.items()
-    }:
-        with suppress(OSError):
-            write_memory(place, found.memory)
-    return found
 
 
 def _moment(options: cli.SiteOptions) -> tuple[datetime, bool]:
@@ -165,7 +159,7 @@ def samples_from(options: cli.SiteOptions) -> Samples:
         place = _perflogs_of(options)
         found = read_perflogs(place, options.system)
         if not len(found.values):
-            _require_system(options, [path.name for path in place.iterdir() if path.is_dir()])
+            _require_system(options)
         for each in found.rejected:
             if not each.line:  # a whole file
                 cli.note(str(each))
@@ -198,25 +192,16 @@ def sites_in_store(
     """
     if options.store is None or options.system is not None:
         return
-    now, _ = _moment(options)
+    now, is_past = _moment(options)
     with opened_store(options.store) as store:
         sites = sites_of(store)
         for systems in sites if len(sites) > 1 else ():
-            yield ", ".join(systems), _judged_in(store, systems, options, now, with_power)
-
-
-def _judged_in(
-    store: Store,
-    systems: Sequence[str],
-    options: cli.PastSiteOptions,
-    now: datetime,
-    with_power: bool,
-) -> JudgedSite | str:
-    """Judge a site of a store; return why it cannot be read if so."""
-    try:
-        known = read_stored(store, systems, now=now, as_of=options.as_of is not None)
-        return _judged_of_store(known, options, with_power=with_power)
-    except (StoreError, FileError, FileNotFoundError) as error:
-        return str(error)
-    except Exception as error:  # which costs no other site its line
-        return f"{type(error).__name__}: {error}; see iobands status --system {systems[0]}"
+            found: JudgedSite | str
+            try:
+                found = _judged(
+                    read_stored(store, systems, now=now, as_of=is_past), options, with_power
+                )
+            except Exception as error:  # which costs no other site its line
+                found = cli.reason_of(error, f"; see iobands status --system {systems[0]}")
+            yield ", ".join(systems), found
+            del found  # before the next one is read
