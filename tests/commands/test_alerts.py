@@ -9,6 +9,7 @@ import resource
 import shlex
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -299,6 +300,20 @@ def test_an_undo_withdraws_one_of_several_answers(site: Path) -> None:
     LOG.unlink()
     append(LOG.parent, "here", [replace(e, since=NOW - 9 * DAY, until=now) for e in resolved])
     assert site_of(SiteOptions()).ledger.real == 2
+
+
+def test_an_undo_of_all_withdraws_what_was_done_together_last_and_names_it(site: Path) -> None:
+    def undone() -> list[str]:
+        done, said = call("undo", "fpp", "--all", "--reason", "x")
+        assert done == 0
+        return re.findall(r"^(.*): undone: (.*) of .* UTC by jane: (.*)$", said, re.MULTILINE)
+
+    assert call("acknowledge", "disk", "--all", "--reason", "old")[0] == 0
+    time.sleep(1)  # two calls of a person are at least that far apart
+    assert call("retire", "home", "--reason", "gone")[0] == 0
+    assert undone() == [("home fpp write_bw", "retire", "gone")]
+    names = ("1 disk fpp read_bw", "2 disk fpp write_bw")
+    assert sorted(undone()) == [(name, "acknowledge", "old") for name in names]
 
 
 def test_two_answers_at_once_are_one_after_the_other(site: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -43,6 +44,16 @@ def test_calibrating_writes_one_new_file(site: Path) -> None:
     # once more there is nothing to write
     assert call("calibrate", "--yes")[0] == 0
     assert len(files()) == 1
+
+
+def test_a_large_rate_has_no_exponent(site: Path) -> None:
+    last = (NOW - datetime.now(timezone.utc)) / timedelta(days=1) + 0.25
+    rates = [1e6 * each for each in levels((80, 1))]
+    rows = daily(rates, last=last, perf_var="stat_rate", perf_unit="1/s")
+    write_perflog(site / "perflogs", rows, "Mdtest.log")
+    said = call("calibrate", "--dry-run")[1]
+    assert re.search(r"^    median +\d{7} \[\d{7}, \d{7}\]$", said, re.MULTILINE), said
+    assert "e+0" not in said
 
 
 def test_what_people_wrote_is_not_rewritten(site: Path) -> None:

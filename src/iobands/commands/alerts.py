@@ -21,8 +21,16 @@ from iobands.commands.judging import judgement_of, site_of
 from iobands.commands.status import log_news
 from iobands.judge.calibrate import Learned, epoch_by_hand
 from iobands.judge.calibrate import calibrate as learn
-from iobands.judge.requests import Request, RequestError, action_of, selected, subjects_of
-from iobands.snapshot import SeriesKey, Snapshot
+from iobands.judge.requests import (
+    Request,
+    RequestError,
+    Subject,
+    action_of,
+    last_action,
+    selected,
+    subjects_of,
+)
+from iobands.snapshot import Action, SeriesKey, Snapshot
 from iobands.source.action_log import append, deciding, log_path
 from iobands.views import command_on, command_text, no_samples, plural, some, time_text
 
@@ -41,10 +49,11 @@ _DONE: Final = {
     snapshot.ACKNOWLEDGE: "acknowledged until it recovers or becomes worse",
     snapshot.RESOLVE: "resolved; runs from the change until {} no longer count, later ones do",
     snapshot.REBASELINE: "rebaselined; earlier runs and bands no longer count",
-    snapshot.UNDO: "undone",
     snapshot.RETIRE: "retired; no sample is expected until it is run again",
     snapshot.DISCARD: "discarded; the sample stays in the perflog and is not judged",
 }
+#: The longest between answers of one call; an undo of several withdraws those of the last call.
+_TOGETHER: Final = timedelta(seconds=1)
 
 
 def acknowledge(
@@ -97,7 +106,10 @@ def rebaseline(
 
 
 def undo(options: ActionOptions, series: cli.SeriesArgument) -> None:
-    """Undo the last action on an alert or a series. Both stay in the log."""
+    """Undo the last action on an alert or a series. Both stay in the log.
+
+    With --all, this is what was logged together last.
+    """
     _act(snapshot.UNDO, options, series)
 
 
@@ -154,31 +166,13 @@ def _act(
     **more: Any,  # noqa: ANN401 (fields of a request)
 ) -> None:
     reason, who = " ".join(options.reason.split()), options.by or cli.login_name()
-    time = cli.time_of(since) if since else None
-    more["system"] = options.system
-    request = Request(kind, " ".join(who.split()), reason, time, **more)
-    until = f"{time_text(time.astimezone(timezone.utc))} UTC" if time else "now"
-    directory, did, written = options.config_of("alerts"), _DONE[kind].format(until), set[Path]()
+    when = cli.time_of(since) if since else None
+    request = Request(kind, " ".join(who.split()), reason, when, system=options.system, **more)
+    directory, written = options.config_of("alerts"), set[Path]()
     with nullcontext() if options.dry_run else deciding(options.perflogs_directory):
         site = site_of(options) if options.dry_run else _recorded(options)
-        known, done = (*site.series, *site.retired), site.actions
-        subjects = subjects_of(known, site.alerts, site.past)
-        future: dict[SeriesKey, list[datetime]] = {}
-        for sample in site.future:
-            future.setdefault(sample.key, []).append(sample.when)
-        try:
-            chosen = selected(subjects, " ".join(words), request, every=options.every, log=done)
-            # each at a time of its own, to the microsecond, as an undo names its action by time
-            now = datetime.now(timezone.utc)
-            each_once = enumerate(dict.fromkeys(each.called for each in chosen))
-            times = {called: now + n * timedelta(microseconds=1) for n, called in each_once}
-            actions = [
-                (each, action_of(each, request, known, done, times[each.called], future))
-                for each in chosen
-            ]
-        except RequestError as error:
-            raise cli.failure(str(error)) from error
-        for subject, action in actions:
+        decided = _decided(site, " ".join(words), request, options.every)
+        for subject, action, did in decided:
             if action is None:
                 said = "retired" if kind == snapshot.RETIRE else "acknowledged, for the same reason"
                 cli.say(f"{subject.title}: already {said}")
@@ -206,13 +200,50 @@ def _act(
         cli.say(f"Logged in {path}; commit this file.")
     if written and kind != snapshot.UNDO:
         # an alert by its number, as others may have its name
-        one = chosen[0].number if len({each.called for each in chosen}) == 1 else None
+        one = decided[0][0].number if len({each.called for each, *_ in decided}) == 1 else None
         system = f"--system {shlex.quote(options.system)}" if options.system else ""
         more_options = ("--all" * options.every, system, "--reason TEXT")
         undo = command_text("undo", str(one) if one else " ".join(words), *more_options)
         cli.say(f"To withdraw it: {undo}")
     if options.dry_run:
         cli.say("Dry run: nothing was written.")
+
+
+def _decided(
+    site: Snapshot, words: str, request: Request, every: bool
+) -> list[tuple[Subject, Action | None, str]]:
+    """Return what the words name, with the action on it, None if it is in force, and its effect."""
+    known, done = (*site.series, *site.retired), site.actions
+    future: dict[SeriesKey, list[datetime]] = {}
+    for sample in site.future:
+        future.setdefault(sample.key, []).append(sample.when)
+    try:
+        subjects = subjects_of(known, site.alerts, site.past)
+        chosen = selected(subjects, words, request, every=every, log=done)
+        # each at a time of its own, to the microsecond, as an undo names its action by time
+        now = datetime.now(timezone.utc)
+        each_once = enumerate(dict.fromkeys(each.called for each in chosen))
+        times = {called: now + n * timedelta(microseconds=1) for n, called in each_once}
+        actions = [
+            (each, action_of(each, request, known, done, times[each.called], future))
+            for each in chosen
+        ]
+    except RequestError as error:
+        raise cli.failure(str(error)) from error
+    if request.kind != snapshot.UNDO:
+        until = f"{time_text(request.since)} UTC" if request.since else "now"
+        return [(*each, _DONE[request.kind].format(until)) for each in actions]
+    undone = [(*each, last) for each in actions if (last := last_action(each[0], done))]
+    newest = max(last.when for *_, last in undone)
+    return [
+        (subject, action, f"undone: {_said(last)}")
+        for subject, action, last in undone
+        if newest - last.when < _TOGETHER
+    ]
+
+
+def _said(done: Action) -> str:
+    return f"{done.kind} of {time_text(done.when)} UTC by {done.who}: {done.reason}"
 
 
 def calibrate(
@@ -299,9 +330,9 @@ def _show(learned: Learned) -> None:
     for name in ("maximum", "upper_quartile", "median", "lower_quartile", "floor"):
         was = getattr(before, name) if before else None
         pair = band.intervals.get(name)
-        interval = f" [{pair[0]:g}, {pair[1]:g}]" if pair else ""
-        old = f", was {was:g}" if was is not None else ""
-        cli.say(f"    {name.replace('_', ' '):15}{getattr(band, name):g}{interval}{old}")
+        interval = f" [{pair[0]:.15g}, {pair[1]:.15g}]" if pair else ""
+        old = f", was {was:.15g}" if was is not None else ""
+        cli.say(f"    {name.replace('_', ' '):15}{getattr(band, name):.15g}{interval}{old}")
     for note in learned.notes:
         cli.say(f"    {note}")
     if correlation:
