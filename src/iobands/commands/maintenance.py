@@ -7,20 +7,23 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from iobands import views
 from iobands.commands import cli
 from iobands.commands.judging import JudgedSite, judgement_of
-from iobands.measure import Listener, Selection, SessionError, Workplace, exactly
+from iobands.judge import account
+from iobands.measure import Selection, SessionError, exactly
 from iobands.measure import measure as measure_session
 from iobands.model import LIMIT, MAINTENANCE, check_name
 from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, begun
 from iobands.source.action_log import append, deciding, read_log
-from iobands.views import blocks, listed, output_width, plural, share_text, time_text
+from iobands.views.maintenance import account as page_of
 
 maintenance = typer.Typer(
     rich_markup_mode=None,
@@ -32,14 +35,11 @@ maintenance = typer.Typer(
 #: How many runs are measured in a row at most, before and after.
 _MOST_RUNS: Final = 20
 _FEWEST_RUNS: Final = 3
-_MOST_TIME: Final = "2h"
 #: The days after a maintenance for which `begin` says what will be visible.
 _AHEAD: Final = (0, 3, 7, 14)
 
 MeasureOption = Annotated[bool, "Measure several times in a row, at once."]
-MostTimeOption = Annotated[
-    str | None, cli.option("--time TIME", "With --measure: at most for this time. [default: 2h]")
-]
+MostTimeOption = Annotated[str, cli.option("--time TIME", "With --measure: at most for this time.")]
 TagsOption = Annotated[str, "TAG", "With --measure: the checks with this tag."]
 
 
@@ -61,7 +61,7 @@ def begin_maintenance(
         str | None, "TIME", "When it ends. [default: with `end`, or after 12 h]"
     ] = None,
     measure: MeasureOption = False,
-    most: MostTimeOption = None,
+    most: MostTimeOption = "2h",
     tag: TagsOption = "daily",
     by: cli.ByOption = None,
 ) -> None:
@@ -102,12 +102,14 @@ def begin_maintenance(
         _refuse_if_open(begun(read_log(directory, name, now).actions))
         path = append(directory, name, [action])
     where = ", ".join(places) or "all file systems"
-    cli.say(f"Maintenance of {name} began at {time_text(first)} UTC: {where}.")
     end = begun([action])[0].window.end
     verb = "ended" if end <= now else "ends"
     how = "" if last or end <= now else " by itself; sooner with: iobands maintenance end"
-    cli.say(f"It {verb} at {time_text(end)} UTC{how}")
-    cli.say(f"Logged in {path}; commit this file.")
+    cli.say(
+        f"Maintenance of {name} began at {views.time_text(first)} UTC: {where}.",
+        f"It {verb} at {views.time_text(end)} UTC{how}",
+        f"Logged in {path}; commit this file.",
+    )
     if end <= now:
         _say_how_to_report(options, first)
     else:
@@ -116,14 +118,14 @@ def begin_maintenance(
 
 def _refuse_end(last: datetime | None, first: datetime) -> None:
     if last and last <= first:
-        raise cli.failure(f"--until: {time_text(last)} UTC is before the maintenance begins")
+        raise cli.failure(f"--until: {views.time_text(last)} UTC is before the maintenance begins")
 
 
 def _refuse_if_open(maintenances: Iterable[BegunMaintenance]) -> None:
     now = datetime.now(timezone.utc)
     if found := [each for each in maintenances if each.is_open(now)]:
         raise cli.failure(
-            f"a maintenance is open since {time_text(found[-1].window.begin)} UTC "
+            f"a maintenance is open since {views.time_text(found[-1].window.begin)} UTC "
             f"({found[-1].window.reason}); end it first: iobands maintenance end"
         )
 
@@ -132,7 +134,7 @@ def end_maintenance(
     options: cli.UnjudgedOptions,
     at: Annotated[str | None, "TIME", "When it ended. [default: now]"] = None,
     measure: MeasureOption = False,
-    most: MostTimeOption = None,
+    most: MostTimeOption = "2h",
     tag: TagsOption = "daily",
     by: cli.ByOption = None,
 ) -> None:
@@ -157,7 +159,7 @@ def end_maintenance(
     if not found:
         newest = ""
         if logged:
-            ended = f"{time_text(logged[-1].window.end)} UTC"
+            ended = f"{views.time_text(logged[-1].window.end)} UTC"
             newest = f"; the newest ended at {ended}; if that is wrong, correct it with --at TIME"
         raise cli.failure(f"no maintenance of {name} is open{newest}")
     actions = []
@@ -168,14 +170,14 @@ def end_maintenance(
         if last <= start:
             remedy = "give a later --at" if at else "set the clock, or give --at"
             raise cli.failure(
-                f"{time_text(last)} UTC is before the maintenance began "
-                f"({time_text(start)}); {remedy}"
+                f"{views.time_text(last)} UTC is before the maintenance began "
+                f"({views.time_text(start)}); {remedy}"
             )
         last = last.replace(microsecond=0)  # so that it is over for who looks in this second
         action = each.action
         who = by or cli.login_name()
         actions.append(Action(END, now, who, action.reason, (), until=last, of=action.when))
-        said = f"Maintenance of {name} from {time_text(start)} to {time_text(last)} UTC"
+        said = f"Maintenance of {name} from {views.time_text(start)} to {views.time_text(last)} UTC"
         late = ""
         if each.is_forgotten(now) and not (at and is_last):
             late = f"; it had ended by itself{': --at corrects this' * is_last}"
@@ -206,12 +208,8 @@ def report_maintenance(
     maintenances have a report, too. The exit status is 0, whatever it says.
     """
     cli.require_report("iobands maintenance report")
-    from iobands.judge.account import account_of_maintenance, maintenances_of  # noqa: PLC0415 (slow to load)
-    from iobands.views import DocumentFormat, written  # noqa: PLC0415
-    from iobands.views.maintenance import account  # noqa: PLC0415
-
     judged = judgement_of(options)
-    known = maintenances_of(judged.snapshot)
+    known = account.maintenances_of(judged.snapshot)
     once = [each for each in known if not each.window.repeat] or known
     # the name of the only one of a day is the day
     several = len({each.system for each in known}) > 1
@@ -226,12 +224,12 @@ def report_maintenance(
         names = ", ".join(each.name for each in known[-10:])
         raise cli.failure(f"no maintenance {wanted}; known: {names}")
     if wanted and len(found) > 1:
-        names = listed([f"{each.name}{f' of {each.system}' * several}" for each in found])
+        names = views.listed([f"{each.name}{f' of {each.system}' * several}" for each in found])
         cli.note(f"{wanted} names {names}; this is the last one")
     elif several and not wanted:
         cli.note(f"the newest is of {found[-1].system}; of another system with --system NAME")
-    blocks = account(account_of_maintenance(judged, found[-1]), every=every)
-    text = written(blocks, DocumentFormat.MARKDOWN)
+    blocks = page_of(account.account_of_maintenance(judged, found[-1]), every=every)
+    text = views.written(blocks, views.DocumentFormat.MARKDOWN)
     if output is None:
         cli.show(text)
     else:
@@ -269,14 +267,12 @@ def _measure(
     judged: JudgedSite,
     places: tuple[str, ...],
     tag: str,
-    most: str | None,
+    most: str,
     logged: str,
 ) -> None:
     """Run the checks several times in a row: as often as it helps, and as there is time."""
-    from iobands.judge.account import runs_that_help  # noqa: PLC0415 (slow to load)
-
-    root, limit = cli.root_of(options.root), cli.seconds_option(most or _MOST_TIME, "--time")
-    wanted = runs_that_help(judged, places, (_FEWEST_RUNS, _MOST_RUNS))
+    root, limit = cli.root_of(options.root), cli.seconds_option(most, "--time")
+    wanted = account.runs_that_help(judged, places, (_FEWEST_RUNS, _MOST_RUNS))
     names = {
         check_name(str(each.history.newest.get("display_name")))
         for each in judged.snapshot.series
@@ -284,13 +280,12 @@ def _measure(
     }
     extra = tuple(word for name in sorted(names) for word in ("-n", exactly(name)))
     selection = Selection(tag, options.system, extra, why=MAINTENANCE)
-    read = cli.site_files(root / "config" / "systems")
     began, done, longest = time.monotonic(), 0, 0.0
-    at = Workplace(root, read, Listener(line=lambda _: None, step=lambda _: None))
     while done < wanted and (left := limit - (time.monotonic() - began)) > longest:
         start = time.monotonic()
+        work = partial(measure_session, selection=selection, limit=left)
         try:
-            outcome = measure_session(at, selection, left)
+            outcome = cli.at_work(root, False, work, "iobands maintenance")
         except SessionError as error:
             raise cli.failure(f"measuring failed, {logged}: {error}") from error
         longest = max(longest, time.monotonic() - start)
@@ -301,22 +296,19 @@ def _measure(
         done += 1
         cli.say(f"Measured {done} of {wanted} times, in {max(1, round(longest / 60))} min each")
     if done < wanted:
-        cli.say(f"{plural(done, 'run')} in the time given; {wanted} would say more")
+        cli.say(f"{views.plural(done, 'run')} in the time given; {wanted} would say more")
 
 
 def _print_forecast(judged: JudgedSite, places: tuple[str, ...]) -> None:
-    from iobands.judge.account import forecasts  # noqa: PLC0415
-
-    if not (rows := forecasts(judged, places, _AHEAD)):
+    if not (rows := account.forecasts(judged, places, _AHEAD)):
         cli.say("The report needs runs on five days before; there are not enough yet.")
         return
     table = [("", "SERIES", "AT ONCE", *(f"+{days} DAYS" for days in _AHEAD[1:]))]
     for name, members, losses in rows:
-        percents = (share_text(loss) if loss else "-" for loss in losses)
+        percents = (views.share_text(loss) if loss else "-" for loss in losses)
         table.append((name, str(members), *percents))
-    lines = chain(*blocks(table, output_width(), right=range(1, len(table[0]))))
-    cli.say("", "The smallest loss that the report will show, with odds of 9 to 1:")
-    cli.say(*lines)
+    lines = chain(*views.blocks(table, views.output_width(), right=range(1, len(table[0]))))
+    cli.say("", "The smallest loss that the report will show, with odds of 9 to 1:", *lines)
     cli.say(
         "At once: with `iobands maintenance end --measure`. +3 days: after three more daily runs."
     )
