@@ -117,6 +117,16 @@ def test_bands_that_end_every_check(site: Path, monkeypatch: pytest.MonkeyPatch)
     assert "correct it: every check fails until it can be read" in said
 
 
+def test_a_maintenance_that_repeats_on_no_day(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (site / "config" / "bands" / "local.yaml").write_text(
+        "schema: 5\nsystem: local\nepochs: []\nmaintenance:\n- {from: 2026-08-01, to: 2026-08-02, "
+        "reason: why, repeat: 'FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=31'}\n"
+    )
+    status, said = doctor_here(site, monkeypatch)
+    assert (status, "repeat is 'FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=31'" in said) == (3, True)
+    assert "correct it: its maintenances do not count" in said
+
+
 def test_an_environment_may_name_no_compiler(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     change(site, '"ftn": "mpifort"', '"ftn": ""')
     assert "OK environment mpi: names no Fortran compiler" in doctor_here(site, monkeypatch)[1]

@@ -20,6 +20,7 @@ from iobands import measure
 from iobands.bands import load_bands
 from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, Rejected, SessionError, in_time
 from iobands.notify.outbox import PORTS, TRACKERS, SendError, read_settings, scrubbed, secret
+from iobands.source.known import maintenance_of
 from iobands.source.perflog import unknown_columns
 from iobands.source.push import late, open_store, read_pushed, store_of
 from iobands.source.site_file import SiteFile, read_site_file
@@ -88,10 +89,13 @@ def site_lines(site: Path) -> Iterator[Line]:
         file = read_site_file(config / "systems", system)
         yield from _file_systems(file)
         yield from _compilers(file)
+        remedy = "correct it: every check fails until it can be read"
         try:
-            load_bands(config / "bands", system)
+            bands = load_bands(config / "bands", system)
+            remedy = "correct it: its maintenances do not count"
+            maintenance_of(bands, datetime.now(timezone.utc))
         except (FileError, OSError) as error:
-            yield failed("bands", str(error), "correct it: every check fails until it can be read")
+            yield failed("bands", str(error), remedy)
     for name, who in (("alerts", "answers alerts"), ("bands", "calibrates bands")):
         path = config / name if (config / name).exists() else config
         if not os.access(path, os.W_OK | os.X_OK):

@@ -19,13 +19,11 @@ from rich.console import Console
 from rich.progress import Progress
 
 from iobands import model
-from iobands.commands import cli
-from iobands.commands.judging import judgement_of, samples_from, site_of, sites_in_store, source_of
+from iobands.commands import cli, judging
 from iobands.judge.account import accounts_of
 from iobands.judge.advise import advise as advise_on
 from iobands.judge.advise import compare as compared
 from iobands.judge.advise import published_of
-from iobands.judge.site import JudgedSite
 from iobands.snapshot import COMPARABLE, HOLDS, BeforeAfter, value_of
 from iobands.snapshot import public as public_part
 from iobands.views import Block, DocumentFormat, no_samples, plural, published, written
@@ -58,7 +56,7 @@ def report(
         raise cli.failure(f"{directory}: is among the perflogs; name a directory for the pages")
     if not is_page:
         cli.refuse(f"with --format {output}", "public")
-    for name, each in sites_in_store(options, with_power=True) if is_page else ():
+    for name, each in judging.sites_in_store(options, with_power=True) if is_page else ():
         below, why = directory_of(name), ""
         try:
             if isinstance(each, str):
@@ -78,7 +76,7 @@ def report(
         page = write_clusters(directory, clusters, now, **shown)
         cli.say(f"All sites: {page.resolve()}")
         raise typer.Exit(cli.problems(unwritten))
-    judged = judgement_of(options, with_power=True)
+    judged = judging.judgement_of(options, with_power=True)
     if is_page:
         report_to(directory, judged, systems, **shown)
         return
@@ -95,7 +93,12 @@ def report(
 
 
 def report_to(
-    directory: Path, judged: JudgedSite, systems: Path, *, public: bool = False, past: bool = False
+    directory: Path,
+    judged: judging.JudgedSite,
+    systems: Path,
+    *,
+    public: bool = False,
+    past: bool = False,
 ) -> Sequence[BeforeAfter]:
     """Write the dashboard to `directory`, print where it is; return the maintenances it shows.
 
@@ -168,7 +171,7 @@ def demo(
     with model.naming(directory):
         write_demo(directory, datetime.now(timezone.utc))
     options = cli.SiteOptions(root=directory)
-    judged = judgement_of(options, with_power=True)
+    judged = judging.judgement_of(options, with_power=True)
     cli.say(f"A made-up site of {len(judged.snapshot.series)} series is in {directory.resolve()}.")
     report_to(directory / "dashboard", judged, options.config_of("systems"))
     cli.say("Try other commands there, such as `iobands status`.")
@@ -187,10 +190,10 @@ def advise(
     If the newer half of the pairs no longer supports an advice, it is withdrawn. If the runs do not
     decide a setting, the output says so, and about how many more runs are needed.
     """
-    histories = samples_from(options).without(model.ACCEPTANCE).histories
+    histories = judging.samples_from(options).without(model.ACCEPTANCE).histories
     advised, cases = advise_on(histories)
     if not advised and not cases:
-        raise cli.failure(f"{source_of(options)}: no two series differ in only one setting")
+        raise cli.failure(f"{judging.source_of(options)}: no two series differ in only one setting")
     if form is None:
         cli.say(*published.advice_lines(advised, cases))
         return
@@ -212,13 +215,13 @@ def compare(
     """
     if field not in COMPARABLE:
         raise cli.failure(f"{field}: cannot be compared; give one of {', '.join(COMPARABLE)}")
-    every = samples_from(options).without(model.ACCEPTANCE).histories
+    every = judging.samples_from(options).without(model.ACCEPTANCE).histories
     histories = {key: each.routine for key, each in every.items()}
     found = [*compared(histories, field, against=against)]
     if not (lines := published.comparison_lines(found, field)):
         values = ", ".join(dict.fromkeys(value_of(key, field) for key in histories)) or "none"
         what = f"no two series differ in only {field}" + (f" from {against}" if against else "")
-        raise cli.failure(f"{source_of(options)}: {what}; values there: {values}")
+        raise cli.failure(f"{judging.source_of(options)}: {what}; values there: {values}")
     cli.say(*lines)
 
 
@@ -240,7 +243,7 @@ def table(
     """
     if check:
         cli.refuse("with --check", "form")
-    site = site_of(options)
+    site = judging.site_of(options)
     by_system, _ = published_of(site, options.config_of("systems"), timedelta(days=holds))
     if not by_system:
         raise cli.failure(no_samples(site))
