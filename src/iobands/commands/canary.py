@@ -8,33 +8,22 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from statistics import median
 from typing import Annotated
 
 import typer
 
+from iobands import model
 from iobands.commands import cli
 from iobands.judge.canary import FEWEST_NODES, FEWEST_SAMPLES, AgainstPeers
 from iobands.measure import canary as node_canary
 from iobands.measure import canary_log
 from iobands.measure.canary import Look, Nest
 from iobands.measure.canary_log import CanaryRow
-from iobands.model import (
-    CRITICAL,
-    MANUAL,
-    OK,
-    REPEAT,
-    UNKNOWN,
-    SessionError,
-    figure,
-    path_part,
-    printable,
-    worst,
-)
 
-_WORDS = {OK: "FIT", CRITICAL: "UNFIT", UNKNOWN: "UNKNOWN"}
+_WORDS = {model.OK: "FIT", model.CRITICAL: "UNFIT", model.UNKNOWN: "UNKNOWN"}
 _VERBS = {"write_bw": "writes", "read_bw": "reads"}
 _LEAST = 3.0  # seconds for a run
 _BESIDE = 4.0  # seconds for what is beside the program, and to end one that hangs
@@ -75,15 +64,16 @@ def canary(
         try:
             site = root or cli.find_root(Path.cwd())
             if site is None:
-                raise SessionError("no config/systems here or above; give --site DIR")
+                raise model.SessionError("no config/systems here or above; give --site DIR")
             node_canary.become_owner(site)
             nest = _nest(site.resolve(), system, partition, environment, name, file_systems)
             status, said = _judged(nest, mib, limit, wait)
         except Exception as error:
-            if not isinstance(error, (SessionError, OSError, ValueError)):
+            if not isinstance(error, (model.SessionError, OSError, ValueError)):
                 traceback.print_exc()
-            status, said = UNKNOWN, cli.reason_of(error)
-        return status, printable(f"IOBANDS {_WORDS[status]}: {name}: {said}").replace("|", "/")
+            status, said = model.UNKNOWN, cli.reason_of(error)
+        text = model.printable(f"IOBANDS {_WORDS[status]}: {name}: {said}")
+        return status, text.replace("|", "/")
 
     status, line = node_canary.within(limit + wait + 15, work)
     cli.show(line)
@@ -100,12 +90,12 @@ def _nest(
 ) -> Nest:
     """Return where to run, by the site file and the builds that sessions have kept."""
     if not cli.is_site(site):
-        raise SessionError(f"{site}: no config/systems there")
+        raise model.SessionError(f"{site}: no config/systems there")
     systems = site / "config" / "systems"
     names = [system] if system else sorted(each.name for each in (site / "perflogs").glob("[!.]*/"))
     found: dict[str, Nest] = {}
     for name in names:
-        if not (systems / f"{path_part(name)}.py").is_file():
+        if not (systems / f"{model.path_part(name)}.py").is_file():
             continue
         site_file = cli.site_files(systems)(name)
         every = product(site_file.partitions.items(), site_file.environments.items())
@@ -115,14 +105,14 @@ def _nest(
                 here = extras.get("filesystems", {})
                 found.setdefault(name, Nest(site, name, part, built, node, here, about))
     if not found:
-        raise SessionError("no session has kept a benchio for it; run `iobands run` first")
+        raise model.SessionError("no session has kept a benchio for it; run `iobands run` first")
     if len(found) > 1:
-        raise SessionError(f"give --system: {', '.join(found)}")
+        raise model.SessionError(f"give --system: {', '.join(found)}")
     (nest,) = found.values()
     here = nest.file_systems
     if missing := [each for each in wanted or () if each not in here]:
         known = ", ".join(here)
-        raise SessionError(f"no file system {missing[0]} in {nest.partition}; it has {known}")
+        raise model.SessionError(f"no file system {missing[0]} in {nest.partition}; it has {known}")
     return replace(nest, file_systems={each: here[each] for each in wanted or here})
 
 
@@ -139,8 +129,8 @@ def _judged(nest: Nest, mib: int, limit: int, wait: int) -> tuple[int, str]:
             share = (end - time.monotonic()) / (len(nest.file_systems) - number)
             status, said = _judged_one(nest, name, mib, share, peers, log)
             found.append((status, f"{name}: {said}"))
-    found.sort(key=lambda each: (each[0] != CRITICAL, each[0] != UNKNOWN))
-    return worst(status for status, _ in found), "; ".join(said for _, said in found)
+    found.sort(key=lambda each: (each[0] != model.CRITICAL, each[0] != model.UNKNOWN))
+    return model.worst(status for status, _ in found), "; ".join(said for _, said in found)
 
 
 def _judged_one(
@@ -153,26 +143,18 @@ def _judged_one(
 ) -> tuple[int, str]:
     """Look at a file system within `share` seconds, again if it is not fit; add the samples."""
     end = time.monotonic() + share
-    runs: list[Look] = []
+    looks: list[Look] = []
+    runs: list[Look] = []  # the looks that give a rate
     held: list[AgainstPeers] = []
     also: set[str] = set()
-    found: tuple[int, str] | None = UNKNOWN, "no time was left"
-    asked = 0
-    for purpose in (MANUAL, REPEAT):
-        left = end - time.monotonic() - (share / 2 if purpose == MANUAL else 0)
+    for purpose in (model.MANUAL, model.REPEAT):
+        left = end - time.monotonic() - (share / 2 if purpose == model.MANUAL else 0)
         if left < _LEAST:
             break
-        asked += 1
         run = node_canary.look(nest, name, mib, max(2, int(left - _BESIDE)))
+        looks.append(run)
         if not run.rates and run.at_most is None:
-            found = run.status, run.why
-            same = {"partition": nest.partition, "environ": nest.environ, "file_system": name}
-            if run.is_unstarted and any(
-                same.items() <= row.items() for rows in peers.values() for row in rows
-            ):
-                found = CRITICAL, f"{run.why}; it runs on peers"
             continue
-        found = None
         runs.append(run)
         held, also = _held(runs, peers)
         if run.rates:
@@ -180,18 +162,26 @@ def _judged_one(
             canary_log.add_rows(log, node_canary.rows_of_run(run, purpose, verdicts))
         if all(each.verdict != "collapsed" for each in held):
             break
-    if found:
-        twice = asked > 1 or found[0] != CRITICAL
-        return found if twice else (UNKNOWN, f"{found[1]}; no time was left to ask again")
+    if not looks:
+        return model.UNKNOWN, "no time was left"
+    if looks[-1] not in runs:
+        status, why = looks[-1].status, looks[-1].why
+        same = {"partition": nest.partition, "environ": nest.environ, "file_system": name}
+        rows = chain(*peers.values())
+        if looks[-1].is_unstarted and any(same.items() <= row.items() for row in rows):
+            status, why = model.CRITICAL, f"{why}; it runs on peers"
+        if status == model.CRITICAL and len(looks) == 1:
+            status, why = model.UNKNOWN, f"{why}; no time was left to ask again"
+        return status, why
     said = _shown(held)
     if any(each.is_slow for each in held):
         where = f"slow, as on {min(also)}, so the node is not to blame" if also else "slow"
-        return (UNKNOWN if also else CRITICAL), f"{where}: {said}"
+        return (model.UNKNOWN if also else model.CRITICAL), f"{where}: {said}"
     if not runs[-1].rates:
-        return UNKNOWN, runs[-1].why
+        return model.UNKNOWN, runs[-1].why
     if any(each.verdict == "collapsed" for each in held):
-        return UNKNOWN, f"slow once, with no time to ask again: {said}"
-    return OK, said
+        return model.UNKNOWN, f"slow once, with no time to ask again: {said}"
+    return model.OK, said
 
 
 def _held(
@@ -214,8 +204,8 @@ def _shown(held: Sequence[AgainstPeers]) -> str:
     """Return the newest rates, beside the median of the peers where there is a band."""
     said = []
     for each in held:
-        peers = f" (peers {figure(median(each.samples))})" if each.floor is not None else ""
-        said.append(f"{_VERBS[each.variable]} {figure(each.rates[-1])}{peers}")
+        peers = f" (peers {model.figure(median(each.samples))})" if each.floor is not None else ""
+        said.append(f"{_VERBS[each.variable]} {model.figure(each.rates[-1])}{peers}")
     rates = f"{', '.join(said)} GiB/s"
     if all(each.floor is not None for each in held):
         return rates
