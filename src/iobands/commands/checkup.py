@@ -114,11 +114,9 @@ def _perflogs(perflogs: Path, system: str | None) -> Iterator[Line]:
         if system:
             measure.require_writable(perflogs, system)
         problem = measure.clock_problem(perflogs)
-    except SessionError as error:
-        yield failed("perflogs", str(error))
-        return
-    except OSError as error:
-        yield failed("perflogs", str(measure.refusal(error, perflogs)))
+    except (SessionError, OSError) as error:
+        said = measure.refusal(error, perflogs) if isinstance(error, OSError) else error
+        yield failed("perflogs", str(said))
         return
     if newer := unknown_columns(perflogs):
         remedy = "a newer iobands wrote them; the others are read"
@@ -248,9 +246,9 @@ def _store(perflogs: Path, settings: Path) -> Line:
     if problem:
         return failed("store", f"{problem}; {last}", "then try: iobands push")
     text, why = f"{name} answers, schema {STORE_SCHEMA}; {last}", late(perflogs, settings, now)
-    lacks = f"{text}; it lacks what is new {why}" if why else text
-    is_fine = pushed.when and not why
-    return Line("store", text) if is_fine else warned("store", lacks, "iobands push")
+    if pushed.when and not why:
+        return Line("store", text)
+    return warned("store", f"{text}; it lacks what is new {why}" if why else text, "iobands push")
 
 
 def _channels(path: Path) -> Iterator[Line]:

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from difflib import unified_diff
 from pathlib import Path
-from textwrap import wrap
 from typing import Annotated, Final
 
 import typer
@@ -25,9 +24,9 @@ from iobands.commands import cli
 from iobands.commands.checkup import Line, failed, said_by, site_lines, warned
 from iobands.measure import site_directory
 from iobands.measure.site_directory import GENERIC, LOCAL
-from iobands.model import PATH_PART, SessionError, __version__, printable, read_small
+from iobands.model import PATH_PART, SessionError, __version__, read_small
 from iobands.notify.outbox import scrubbed
-from iobands.views import output_width, plural, some
+from iobands.views import plural, some
 
 _LOG_BYTES: Final = 20_000  # of the last session's output in a report
 _ROOT: Final = Path(iobands.__file__).resolve().parents[2]
@@ -63,26 +62,13 @@ def doctor(
     """
     site, found = root or cli.find_root(Path.cwd()), []
     for each in all_lines(site):
-        for first, text in ((each.level.name, f"{each.what}: {each.found}"), ("", each.remedy)):
-            if text:
-                cli.show("\n".join(_wrapped(f"{first:4}  ", text)))
+        remedy = [f"      {each.remedy}"] if each.remedy else []
+        cli.say(f"{each.level.name:4}  {each.what}: {each.found}", *remedy)
         found.append(each)
     if report:
         cli.write_file(report, report_of(found, site).encode())
         cli.say(f"Report: {report.resolve()}; read it before you send it")
     raise typer.Exit(max(each.level for each in found))
-
-
-def _wrapped(first: str, text: str) -> list[str]:
-    """Return a text behind `first`, and continued below itself; a path stays whole."""
-    return wrap(
-        printable(text),
-        output_width(),
-        initial_indent=first,
-        subsequent_indent=" " * len(first),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def all_lines(site: Path | None) -> Iterator[Line]:
