@@ -146,7 +146,7 @@ def test_a_session_pushes_by_itself_and_a_store_that_is_down_costs_it_nothing(
         raise ArithmeticError("a bug")
 
     with monkeypatch.context() as patch:
-        patch.setattr("iobands.commands.export.push_new", failing)
+        patch.setattr("iobands.source.push.push_new", failing)
         odd = iobands("run", cwd=root)
     said = "iobands: not pushed: ArithmeticError: a bug; see iobands push\n"
     assert (odd.returncode, odd.stderr) == (0, said)

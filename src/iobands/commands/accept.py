@@ -28,7 +28,6 @@ from iobands.commands import cli
 from iobands.judge.acceptance import decide
 from iobands.model import OK, __version__, figure, read_content, worst
 from iobands.source import acceptance as source
-from iobands.source.acceptance import Begun
 from iobands.views import blocks, output_width, plural, time_text
 from iobands.views.acceptance import acceptance_lines, acceptance_report
 
@@ -63,9 +62,8 @@ def accept(
     assert file is not None
     seconds, content = cli.seconds_option(limit), read_content(file)
     contract, found = parse_contract(content, file), cli.root_of(root)
-    systems = found / "config" / "systems"
-    if not (systems / f"{model.path_part(contract.system)}.py").is_file():
-        names = sorted(each.stem for each in systems.glob("[!_]*.py"))
+    names = sorted(each.stem for each in (found / "config" / "systems").glob("[!_]*.py"))
+    if contract.system not in names:
         raise contract.document.error(["system"], model.unknown(contract.system, names))
     directory = (results or found / "acceptances" / file.stem).absolute()
     described = measure.describe(found, ["-t", "full", f"--system={contract.system}"])
@@ -85,7 +83,7 @@ class _Accepting:
     root: Path
     directory: Path
     contract: Contract
-    begun: Begun
+    begun: source.Begun
     costs: Mapping[MeasuredBy, measure.Cost]
     stuck: set[str] = field(default_factory=set)  # lines by name: a run of their check gave no rate
 
@@ -218,7 +216,7 @@ def _status_of(acceptance: Acceptance) -> int:
     return worst(_STATUS[each.decision.outcome] for each in acceptance.lines)
 
 
-def _acceptance(contract: Contract, begun: Begun, directory: Path) -> Acceptance:
+def _acceptance(contract: Contract, begun: source.Begun, directory: Path) -> Acceptance:
     lines = []
     every = source.runs_of_lines(directory, contract, begun)
     for line, by, (runs, failures) in zip(contract.lines, begun.lines, every, strict=True):

@@ -12,16 +12,7 @@ from typing import Annotated, Final, Literal
 from iobands.commands import cli
 from iobands.commands.judging import opened_store, samples_from, site_of
 from iobands.model import in_time, naming
-from iobands.source.push import (
-    Pushed,
-    copy,
-    located,
-    open_store,
-    push_new,
-    read_pushed,
-    store_of,
-    write_pushed,
-)
+from iobands.source import push as pushing
 from iobands.source.samples import samples_csv, samples_json, write_parquet
 from iobands.source.store import StoreError, without_password
 from iobands.views import age_text, plural
@@ -32,9 +23,8 @@ _OUTPUT: Final = "File, replaced atomically; parquet: directory. [default: stand
 
 def export(
     options: cli.StoredSiteOptions,
-    form: Annotated[
-        Literal["csv", "json", "parquet", "openmetrics"],
-        cli.option("--format", "Tables of samples, or metrics."),
+    format_: Annotated[
+        Literal["csv", "json", "parquet", "openmetrics"], "Tables of samples, or metrics."
     ],
     output: Annotated[Path | None, "PATH", _OUTPUT] = None,
     history: Annotated[bool, "openmetrics: all values, with their times."] = False,
@@ -44,11 +34,11 @@ def export(
     Parquet has a file for each system and month. The metrics are for node_exporter's textfile
     collector; with --history, for `promtool tsdb create-blocks-from openmetrics`.
     """
-    if form != "openmetrics":
+    if format_ != "openmetrics":
         if history:
             raise cli.failure("--history needs --format openmetrics; tables always have all values")
-        cli.refuse(f"with --format {form}", "config", "false_alarms")
-    if form == "parquet":
+        cli.refuse(f"with --format {format_}", "config", "false_alarms")
+    if format_ == "parquet":
         if output is None:
             raise cli.failure("--format parquet needs --output DIR")
         samples = samples_from(options)
@@ -57,10 +47,10 @@ def export(
         files = plural(len(written), "file")
         cli.say(f"{files} written below {output}; the others are unchanged")
         return
-    if form == "openmetrics":
+    if format_ == "openmetrics":
         text = (history_metrics if history else state_metrics)(site_of(options))
     else:
-        text = (samples_csv if form == "csv" else samples_json)(samples_from(options))
+        text = (samples_csv if format_ == "csv" else samples_json)(samples_from(options))
     content = text.encode("utf-8", "replace")
     if output is None:
         sys.stdout.buffer.write(content)
@@ -113,9 +103,9 @@ _StoreOption = Annotated[str | None, "URL", "The store. [default: url in config/
 def _store_of(store: str | None, options: cli.SiteOptions) -> str:
     """Return the URL of the store that is given, or of the site's store; end without one."""
     if store:
-        return located(store, Path())
+        return pushing.located(store, Path())
     settings = options.config_of(_SETTINGS)
-    if url := store_of(settings):
+    if url := pushing.store_of(settings):
         return url
     raise cli.failure(f"{settings}: no such file; write `url: …`, or give --store")
 
@@ -154,7 +144,7 @@ def pull(
 ) -> None:
     """Copy what a store has into a directory of Parquet files, or into another store."""
     url, lost = _store_or_of(store, site), []
-    if located(to, Path()) == url:
+    if pushing.located(to, Path()) == url:
         raise cli.failure(f"{without_password(url)}: a store cannot be copied into itself")
     with opened_store(url) as source:
         there = source.systems()
@@ -166,7 +156,7 @@ def pull(
         with opened_store(to, new=True) as target:
             for name in names:
                 try:
-                    cli.say(f"{name}: {plural(copy(source, target, name), 'sample')}")
+                    cli.say(f"{name}: {plural(pushing.copy(source, target, name), 'sample')}")
                 except StoreError as error:  # which keeps nobody else's back
                     lost.append(f"{name}: {error}")
     if lost:
@@ -200,7 +190,7 @@ def forget(
 def push_after(options: cli.SiteOptions) -> None:
     """Push after a session, if the site has a store; a failure is said, and costs nothing else."""
     try:
-        if url := store_of(options.config_of(_SETTINGS)):
+        if url := pushing.store_of(options.config_of(_SETTINGS)):
             _push_to(url, options)
     except Exception as error:
         cli.note(f"not pushed: {cli.reason_of(error, '; see iobands push')}")
@@ -214,17 +204,17 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
             a file beside the perflogs cannot be written.
     """
     perflogs, now = options.perflogs_directory, datetime.now(timezone.utc).replace(microsecond=0)
-    before, config = read_pushed(perflogs, url), options.config_of("bands").parent
+    before, config = pushing.read_pushed(perflogs, url), options.config_of("bands").parent
 
-    def work() -> tuple[Pushed, int, int]:
-        with open_store(url, new=True) as store:
-            return push_new(store, perflogs, config, before, now)
+    def work() -> tuple[pushing.Pushed, int, int]:
+        with pushing.open_store(url, new=True) as store:
+            return pushing.push_new(store, perflogs, config, before, now)
 
     # an engine that answers nothing would hold a session for ever
     late = StoreError(f"the store has not taken a push within {_LONGEST_PUSH:g} s")
     try:
         after, rows, documents = in_time(_LONGEST_PUSH, work, late)
-        write_pushed(perflogs, url, after)
+        pushing.write_pushed(perflogs, url, after)
     except (StoreError, OSError) as error:
         said = str(error)
         if isinstance(error, OSError):
@@ -232,7 +222,7 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
                 raise
             said = f"{error.filename}: {error.strerror}; nothing is lost"
         with suppress(OSError):  # the disk may be full
-            write_pushed(perflogs, url, replace(before, failed=said))
+            pushing.write_pushed(perflogs, url, replace(before, failed=said))
         last = f"the last push was {age_text(now - before.when)}" if before.when else "never pushed"
         raise StoreError(f"{said}; {last}; a later push sends what is missing") from error
     return f"Pushed {plural(rows, 'sample')} and {plural(documents, 'document')}"
