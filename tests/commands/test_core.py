@@ -11,14 +11,12 @@ from collections.abc import Callable
 from configparser import ConfigParser
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import get_origin, get_type_hints
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import iobands as package
-from iobands.commands import cli
 from iobands.commands.cli import REPORT_MODULES
 from iobands.commands.main import COMMANDS
 from tests.commands.small_site import unknown
@@ -70,15 +68,6 @@ def test_the_modules_of_a_report_are_those_of_its_set() -> None:
     names = importlib.metadata.packages_distributions()
     found = {canonicalize_name(names[module][0]) for module in REPORT_MODULES}
     assert found == set_of("options.extras_require", "report")
-
-
-def test_no_callback_takes_a_type_that_typer_fails_on_in_python_3_10() -> None:
-    # isinstance(list[str], type) is true there, and issubclass() of it is a TypeError
-    options = [each for alias in vars(cli).values() for each in getattr(alias, "__metadata__", ())]
-    called = [each.callback for each in options if getattr(each, "callback", None)]
-    assert called
-    hints = [hint for each in called for hint in get_type_hints(each).values()]
-    assert [hint for hint in hints if get_origin(hint) is list] == []
 
 
 def imported(*arguments: str, cwd: Path) -> set[str]:

@@ -19,17 +19,9 @@ from iobands.bands import Epoch, Span, bands_path, epoch_yaml, load_bands, write
 from iobands.commands import cli
 from iobands.commands.judging import judgement_of, site_of
 from iobands.commands.status import log_news
+from iobands.judge import requests
 from iobands.judge.calibrate import Learned, epoch_by_hand
 from iobands.judge.calibrate import calibrate as learn
-from iobands.judge.requests import (
-    Request,
-    RequestError,
-    Subject,
-    action_of,
-    last_action,
-    selected,
-    subjects_of,
-)
 from iobands.snapshot import Action, SeriesKey, Snapshot
 from iobands.source.action_log import append, deciding, log_path
 from iobands.views import command_on, command_text, no_samples, plural, some, time_text
@@ -41,7 +33,7 @@ class ActionOptions(cli.SiteOptions):
 
     reason: Annotated[str, "TEXT", "Why: the cause, a ticket, who works on it."]
     by: cli.ByOption = None
-    every: Annotated[bool, cli.option("--all", "Everything that SERIES matches.")] = False
+    all_: Annotated[bool, "Everything that SERIES matches."] = False
     dry_run: cli.DryRunOption = False
 
 
@@ -165,13 +157,14 @@ def _act(
     since: str | None = None,
     **more: Any,  # noqa: ANN401 (fields of a request)
 ) -> None:
-    reason, who = " ".join(options.reason.split()), options.by or cli.login_name()
+    given = (options.by or cli.login_name(), options.reason)
+    who, reason = (" ".join(each.split()) for each in given)
     when = cli.time_of(since) if since else None
-    request = Request(kind, " ".join(who.split()), reason, when, system=options.system, **more)
+    request = requests.Request(kind, who, reason, when, system=options.system, **more)
     directory, written = options.config_of("alerts"), set[Path]()
     with nullcontext() if options.dry_run else deciding(options.perflogs_directory):
         site = site_of(options) if options.dry_run else _recorded(options)
-        decided = _decided(site, " ".join(words), request, options.every)
+        decided = _decided(site, " ".join(words), request, options.all_)
         for subject, action, did in decided:
             if action is None:
                 said = "retired" if kind == snapshot.RETIRE else "acknowledged, for the same reason"
@@ -202,7 +195,7 @@ def _act(
         # an alert by its number, as others may have its name
         one = decided[0][0].number if len({each.called for each, *_ in decided}) == 1 else None
         system = f"--system {shlex.quote(options.system)}" if options.system else ""
-        more_options = ("--all" * options.every, system, "--reason TEXT")
+        more_options = ("--all" * options.all_, system, "--reason TEXT")
         undo = command_text("undo", str(one) if one else " ".join(words), *more_options)
         cli.say(f"To withdraw it: {undo}")
     if options.dry_run:
@@ -210,30 +203,30 @@ def _act(
 
 
 def _decided(
-    site: Snapshot, words: str, request: Request, every: bool
-) -> list[tuple[Subject, Action | None, str]]:
+    site: Snapshot, words: str, request: requests.Request, every: bool
+) -> list[tuple[requests.Subject, Action | None, str]]:
     """Return what the words name, with the action on it, None if it is in force, and its effect."""
     known, done = (*site.series, *site.retired), site.actions
     future: dict[SeriesKey, list[datetime]] = {}
     for sample in site.future:
         future.setdefault(sample.key, []).append(sample.when)
     try:
-        subjects = subjects_of(known, site.alerts, site.past)
-        chosen = selected(subjects, words, request, every=every, log=done)
+        subjects = requests.subjects_of(known, site.alerts, site.past)
+        chosen = requests.selected(subjects, words, request, every=every, log=done)
         # each at a time of its own, to the microsecond, as an undo names its action by time
         now = datetime.now(timezone.utc)
         each_once = enumerate(dict.fromkeys(each.called for each in chosen))
         times = {called: now + n * timedelta(microseconds=1) for n, called in each_once}
         actions = [
-            (each, action_of(each, request, known, done, times[each.called], future))
+            (each, requests.action_of(each, request, known, done, times[each.called], future))
             for each in chosen
         ]
-    except RequestError as error:
+    except requests.RequestError as error:
         raise cli.failure(str(error)) from error
     if request.kind != snapshot.UNDO:
         until = f"{time_text(request.since)} UTC" if request.since else "now"
         return [(*each, _DONE[request.kind].format(until)) for each in actions]
-    undone = [(*each, last) for each in actions if (last := last_action(each[0], done))]
+    undone = [(*each, last) for each in actions if (last := requests.last_action(each[0], done))]
     newest = max(last.when for *_, last in undone)
     return [
         (subject, action, f"undone: {_said(last)}")
@@ -296,8 +289,7 @@ def epoch(
     version of benchio, another fsync setting and a new major version of the suite begin an epoch by
     themselves.
     """
-    directory = options.config_of("bands")
-    named = cli.system_of(options.system, options.perflogs_directory, directory)
+    directory, named = options.config_of("bands"), cli.system_of(options)
     begin = cli.time_of(since) if since else datetime.now(timezone.utc).replace(microsecond=0)
     known = load_bands(directory, named)
     for old in known.epochs:

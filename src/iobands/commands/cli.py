@@ -28,12 +28,6 @@ _T = TypeVar("_T")
 #: The command's options and arguments as the command line has them; None for those it has not.
 _given: dict[str, str | None] = {}
 
-#: The options of what only a site's own files say.
-_OF_SITE: Final = ("config", "root")
-#: The commands that show paths and recommended settings, which site files have beside a store.
-_OF_SITE_FILES: Final = ("report", "table")
-# A link in it, such as /dev/stdout, may lead to a file.
-_DEVICES: Final = Path("/dev")
 #: The modules that `iobands[report]` installs beyond the core.
 REPORT_MODULES: Final = ("jinja2", "matplotlib", "pandas", "scipy", "uplot")
 
@@ -50,13 +44,6 @@ def argument(name: str, text: str) -> object:
     return typer.Argument(metavar=name, help=text)
 
 
-# typer takes no bare list[str] here on Python 3.10, which holds it for a class.
-def _not_empty(words: list[str] | None) -> list[str] | None:
-    if not "".join(words or ()).strip():
-        raise failure("SERIES is empty; `iobands status` has the names")
-    return words
-
-
 _SERIES: Final = (
     "The number of an alert, or words of the name of an alert or a series, as in `iobands status`."
 )
@@ -71,9 +58,7 @@ _AS_OF: Final = (
 )
 _ALARMS: Final = "False alarms a year to accept, over all series of a system together."
 
-SeriesArgument = Annotated[
-    list[str], typer.Argument(metavar="SERIES", callback=_not_empty, help=_SERIES)
-]
+SeriesArgument = Annotated[list[str], argument("SERIES", _SERIES)]
 ReframeArguments = Annotated[
     list[str] | None,
     argument("[-- REFRAME_ARGUMENT...]", "Further arguments for ReFrame, such as -n BenchioSSF."),
@@ -81,14 +66,12 @@ ReframeArguments = Annotated[
 PerflogsOption = Annotated[
     Path | None, "DIR", "The perflogs. [default: perflogs, here or of the site]"
 ]
-ConfigOption = Annotated[Path | None, "DIR", _CONFIG]
 RootOption = Annotated[Path | None, option("--site DIR", _ROOT)]
 SystemOption = Annotated[str | None, "NAME", "This system only. [default: all]"]
 OneSystemOption = Annotated[str | None, "NAME", "The system. [default: the only one that ran]"]
 AsSystemOption = Annotated[str | None, "NAME", "The system. [default: ReFrame detects it]"]
 TagOption = Annotated[str, "TAG", "Select the checks with this tag."]
 FalseAlarmsOption = Annotated[float, option("--false-alarms NUMBER", _ALARMS, 0.001, 1_000_000)]
-StoreOption = Annotated[str | None, "URL", "Read this store instead of the site's own files."]
 ByOption = Annotated[str | None, "NAME", "Your name. [default: your login name]"]
 VerboseOption = Annotated[bool, option("--verbose -v", "Show ReFrame's output.")]
 NotifyOption = Annotated[bool, "Also send messages, as config/notify.yaml says."]
@@ -96,7 +79,6 @@ YesOption = Annotated[bool, option("--yes -y", "Write without asking.")]
 DryRunOption = Annotated[bool, "Show the result, and write nothing."]
 #: How `--since` is written.
 WHEN: Final = "a date (UTC), or a time with its offset"
-AsOfOption = Annotated[str | None, option("--as-of TIME", _AS_OF)]
 
 
 @dataclass(frozen=True)
@@ -108,7 +90,7 @@ class SiteOptions:
     """
 
     perflogs: PerflogsOption = None
-    config: ConfigOption = None
+    config: Annotated[Path | None, "DIR", _CONFIG] = None
     system: SystemOption = None
     false_alarms: FalseAlarmsOption = 1
     as_of: str | None = None
@@ -136,14 +118,14 @@ class SiteOptions:
 class StoredSiteOptions(SiteOptions):
     """The same for a site that can also be read from a store."""
 
-    store: StoreOption = None
+    store: Annotated[str | None, "URL", "Read this store instead of the site's own files."] = None
 
 
 @dataclass(frozen=True)
 class PastSiteOptions(StoredSiteOptions):
     """The same for a site that can also be shown as it was in the past."""
 
-    as_of: AsOfOption = None
+    as_of: Annotated[str | None, "TIME", _AS_OF] = None
 
 
 @dataclass(frozen=True)
@@ -165,8 +147,8 @@ class SampleOptions(StoredSiteOptions):
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Return `command` as typer takes it.
 
-    A parameter `name: Annotated[type, "VALUE", "help"]` is the option --name; a switch has no
-    VALUE. The parameter `options` is replaced by the options of its class.
+    A parameter `name: Annotated[type, "VALUE", "help"]` is the option --name, as is `name_`; a
+    switch has no VALUE. The parameter `options` is replaced by the options of its class.
     """
     parameters = dict(inspect.signature(command, eval_str=True).parameters)
     names: list[str] = []
@@ -196,7 +178,9 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             if is_given:
                 _refuse_odd(word, given.get(str(each.name)))
         if "store" in names and given["store"]:
-            own = {"perflogs"} if command.__name__ in _OF_SITE_FILES else {"perflogs", *_OF_SITE}
+            # these show paths and recommended settings, which site files have beside a store
+            has_files = command.__name__ in {"report", "table"}
+            own = {"perflogs"} if has_files else {"perflogs", "config", "root"}
             refuse("with --store", *(name for name in names if name in own))
         if kind:
             given["options"] = kind(**{name: given.pop(name) for name in names})
@@ -210,10 +194,11 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def _refuse_odd(word: str, value: object) -> None:
     """End with a message if the value of a parameter is one that no command can use."""
-    if isinstance(value, str) and not value.strip():
-        raise failure(f"{word} is empty; give a value")  # such as an unset variable
-    text = "".join(value) if isinstance(value, list) else value
-    if isinstance(text, str) and not text.isascii():
+    text = "".join(value) if value and isinstance(value, list) else value
+    if isinstance(text, str):
+        if not text.strip():  # such as an unset variable
+            remedy = "`iobands status` has the names" if word == "SERIES" else "give a value"
+            raise failure(f"{word} is empty; {remedy}")
         try:
             text.encode()
         except UnicodeEncodeError:
@@ -230,7 +215,8 @@ def _declared(parameter: inspect.Parameter) -> object:
         return parameter.annotation
     kind, info = parameter.annotation.__origin__, text
     if isinstance(text, str):
-        info = option(" ".join([f"--{parameter.name.replace('_', '-')}", *value]), text)
+        name = parameter.name.strip("_").replace("_", "-")
+        info = option(" ".join([f"--{name}", *value]), text)
     if Path in (kind, *get_args(kind)):
         info.parser = _path
     return Annotated[kind, info]
@@ -273,6 +259,14 @@ def root_of(given: Path | None) -> Path:
     return found.resolve()
 
 
+def refuse_mixing(directory: Path, perflogs: Path) -> None:
+    """End with a message if pages in `directory` would be among the files of a site."""
+    if is_site(directory):
+        raise failure(f"{directory}: is the directory of a site; name another for the pages")
+    if directory.resolve().is_relative_to(perflogs.resolve()):
+        raise failure(f"{directory}: is among the perflogs; name a directory for the pages")
+
+
 def refuse(where: str, *names: str) -> None:
     """End with a message if the command line has a parameter that has no effect there.
 
@@ -298,7 +292,8 @@ def show(document: str) -> None:
 
 def write_file(path: Path, content: bytes) -> None:
     """Write the file that an option names; a device or a pipe is written to, and stays."""
-    if path.exists() and (not path.is_file() or path.parent == _DEVICES):
+    # a link such as /dev/stdout may lead to a file
+    if path.exists() and (not path.is_file() or path.parent == Path("/dev")):
         with naming(path):
             path.write_bytes(content)
     else:
@@ -375,8 +370,9 @@ def past_time(text: str) -> datetime:
     return min(when + timedelta(days=1, seconds=-1), now) if is_date else when
 
 
-def system_of(wanted: str | None, perflogs: Path, bands: Path) -> str:
+def system_of(options: SiteOptions) -> str:
     """Return the chosen system, or end with a message that lists the known ones."""
+    wanted, perflogs, bands = options.system, options.perflogs_directory, options.config_of("bands")
     # a file server may show a `.snapshot` anywhere
     ran = [path.name for path in perflogs.glob("[!.]*") if path.is_dir()]
     learned = [path.stem for path in bands.glob("[!.]*") if path.is_dir() or path.suffix == ".yaml"]

@@ -18,7 +18,6 @@ from iobands.model import OK, WARNING, SessionError, figure
 from iobands.views import blocks, output_width, plural, size_text
 
 _DAYS_A_YEAR = 365
-_DAYS_BETWEEN = {"weekly": 7}  # as `iobands schedule` runs it
 #: The most repeats of a healthy site, as a share of the scheduled runs (docs/error-rates.md).
 _REPEATED = 0.1
 _HEADINGS = (
@@ -57,7 +56,7 @@ def cost(
     for each in costs:
         by_file_system[each.file_system].append(each)
     rows: list[tuple[str, ...]] = [_HEADINGS]
-    days = every or _DAYS_BETWEEN.get(tag, 1)
+    days = every or (7 if tag == "weekly" else 1)  # as `iobands schedule` runs it
     runs = _DAYS_A_YEAR / days  # a year
     for name, group in [*by_file_system.items(), ("all", costs)]:
         tib = sum(each.written_gib for each in group) / measure.GIB_PER_TIB
@@ -138,6 +137,7 @@ def schedule(
         )
     if report:
         cli.require_report("iobands schedule --report")
+        cli.refuse_mixing(place / report, place / "perflogs")
     elif not cli.missing_of_report():
         report = "dashboard"
     writing, notifying = ["--report", report] if report else [], ["--notify"] if notify else []
@@ -168,8 +168,8 @@ def _refuse_nothing(root: Path, selection: measure.Selection) -> None:
     try:
         if not measure.describe(root, selection.arguments()):
             raise cli.failure(measure.why_none(root, selection))
-    except measure.NothingSelectedError as error:
-        raise cli.failure(str(error)) from error
+    except measure.NothingSelectedError:
+        raise
     except (OSError, SessionError, ValueError):
         return  # the session will say it
 

@@ -162,26 +162,22 @@ def end_maintenance(
             ended = f"{views.time_text(logged[-1].window.end)} UTC"
             newest = f"; the newest ended at {ended}; if that is wrong, correct it with --at TIME"
         raise cli.failure(f"no maintenance of {name} is open{newest}")
-    actions = []
+    actions, who = [], by or cli.login_name()
     for each in found:
         # another one, whose end somebody forgot, ended by itself
-        is_last, start = each is found[-1], each.window.begin
+        action, start, is_last = each.action, each.window.begin, each is found[-1]
         last = when if at and is_last else min(now, each.window.end)
         if last <= start:
             remedy = "give a later --at" if at else "set the clock, or give --at"
-            raise cli.failure(
-                f"{views.time_text(last)} UTC is before the maintenance began "
-                f"({views.time_text(start)}); {remedy}"
-            )
+            began = f"before the maintenance began ({views.time_text(start)})"
+            raise cli.failure(f"{views.time_text(last)} UTC is {began}; {remedy}")
         last = last.replace(microsecond=0)  # so that it is over for who looks in this second
-        action = each.action
-        who = by or cli.login_name()
         actions.append(Action(END, now, who, action.reason, (), until=last, of=action.when))
-        said = f"Maintenance of {name} from {views.time_text(start)} to {views.time_text(last)} UTC"
         late = ""
         if each.is_forgotten(now) and not (at and is_last):
             late = f"; it had ended by itself{': --at corrects this' * is_last}"
-        cli.say(f"{said}: {action.reason}{late}")
+        span = f"from {views.time_text(start)} to {views.time_text(last)} UTC"
+        cli.say(f"Maintenance of {name} {span}: {action.reason}{late}")
     cli.say(f"Logged in {append(options.config_of('alerts'), name, actions)}; commit this file.")
     if measure:
         judged, places = judgement_of(replace(options, system=name)), found[-1].window.file_systems
@@ -199,7 +195,7 @@ def report_maintenance(
         ),
     ] = "",
     output: Annotated[Path | None, "FILE", "Write the page to FILE."] = None,
-    every: Annotated[bool, cli.option("--all", "Give every series a row.")] = False,
+    all_: Annotated[bool, "Give every series a row."] = False,
 ) -> None:
     """Print what a maintenance changed, as a page in Markdown.
 
@@ -228,7 +224,7 @@ def report_maintenance(
         cli.note(f"{wanted} names {names}; this is the last one")
     elif several and not wanted:
         cli.note(f"the newest is of {found[-1].system}; of another system with --system NAME")
-    blocks = page_of(account.account_of_maintenance(judged, found[-1]), every=every)
+    blocks = page_of(account.account_of_maintenance(judged, found[-1]), every=all_)
     text = views.written(blocks, views.DocumentFormat.MARKDOWN)
     if output is None:
         cli.show(text)
@@ -244,7 +240,7 @@ for _verb in (begin_maintenance, end_maintenance, report_maintenance):
 def _system(options: cli.SiteOptions, measure: bool) -> str:
     if not measure:
         cli.refuse("without --measure", "most", "tag")
-    return cli.system_of(options.system, options.perflogs_directory, options.config_of("bands"))
+    return cli.system_of(options)
 
 
 def _say_how_to_report(options: cli.SiteOptions, begin: datetime) -> None:

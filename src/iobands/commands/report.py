@@ -37,9 +37,8 @@ def report(
     public: Annotated[
         bool, "For users: settings and rates, without people, nodes, jobs and reasons."
     ] = False,
-    output: Annotated[
-        Literal["html", "svg", "png", "pdf"],
-        cli.option("--format", "The dashboard, or a figure of each series for print."),
+    format_: Annotated[
+        Literal["html", "svg", "png", "pdf"], "The dashboard, or a figure of each series for print."
     ] = "html",
 ) -> None:
     """Write the dashboard to DIR: static files that need no server.
@@ -48,21 +47,18 @@ def report(
     are not written again. The exit status is 0 if the dashboard was written, whatever it shows, and
     3 if not.
     """
-    shown = {"public": public, "past": options.as_of is not None}
-    systems = options.config_of("systems")
+    is_page, systems = format_ == "html", options.config_of("systems")
     clusters, unwritten, now = [], [], datetime.now(timezone.utc)
-    is_page = output == "html"
-    if directory.resolve().is_relative_to(options.perflogs_directory.resolve()):
-        raise cli.failure(f"{directory}: is among the perflogs; name a directory for the pages")
+    cli.refuse_mixing(directory, options.perflogs_directory)
     if not is_page:
-        cli.refuse(f"with --format {output}", "public")
+        cli.refuse(f"with --format {format_}", "public")
     for name, each in judging.sites_in_store(options, with_power=True) if is_page else ():
         below, why = directory_of(name), ""
         try:
             if isinstance(each, str):
                 why = each
             else:
-                held = report_to(directory / below, each, systems, **shown)
+                held = report_to(directory / below, each, systems, public=public)
                 site = public_part(each.snapshot) if public else each.snapshot
                 clusters.append(about_cluster(name, f"{quote(below)}/", site, held))
                 now = each.snapshot.now
@@ -73,12 +69,13 @@ def report(
         reason = "cannot be read" if public else why  # it may name hosts and paths
         clusters.append(Cluster(name, "", model.UNKNOWN, reason, "unknown", (), {}))
     if clusters:
-        page = write_clusters(directory, clusters, now, **shown)
+        past = options.as_of is not None
+        page = write_clusters(directory, clusters, now, past=past, public=public)
         cli.say(f"All sites: {page.resolve()}")
         raise typer.Exit(cli.problems(unwritten))
     judged = judging.judgement_of(options, with_power=True)
     if is_page:
-        report_to(directory, judged, systems, **shown)
+        report_to(directory, judged, systems, public=public)
         return
     from iobands.views.figures import time_series  # noqa: PLC0415 (matplotlib is slow to load)
 
@@ -87,18 +84,13 @@ def report(
     with model.naming(directory):
         directory.mkdir(parents=True, exist_ok=True)
         for series in drawn:
-            path = directory / f"{series.name}.{output}"
-            model.replace_file(path, time_series([series], site.now, output))
+            path = directory / f"{series.name}.{format_}"
+            model.replace_file(path, time_series([series], site.now, format_))
     cli.say(f"Figures: {len(drawn)} in {directory.resolve()}")
 
 
 def report_to(
-    directory: Path,
-    judged: judging.JudgedSite,
-    systems: Path,
-    *,
-    public: bool = False,
-    past: bool = False,
+    directory: Path, judged: judging.JudgedSite, systems: Path, *, public: bool = False
 ) -> Sequence[BeforeAfter]:
     """Write the dashboard to `directory`, print where it is; return the maintenances it shows.
 
@@ -133,7 +125,7 @@ def report_to(
             site,
             directory,
             paths=paths,
-            past=past,
+            past=site.is_past,
             users=users,
             maintenances=held,
             progress=lambda done, of: bar.update(task, completed=done, total=of),
@@ -179,9 +171,8 @@ def demo(
 
 def advise(
     options: cli.SampleOptions,
-    form: Annotated[
-        DocumentFormat | None,
-        cli.option("--format", "Print a section for a page. [default: plain text]"),
+    format_: Annotated[
+        DocumentFormat | None, "Print a section for a page. [default: plain text]"
     ] = None,
 ) -> None:
     """Recommend a file system, stripe count, transport and hints for each pattern.
@@ -194,11 +185,11 @@ def advise(
     advised, cases = advise_on(histories)
     if not advised and not cases:
         raise cli.failure(f"{judging.source_of(options)}: no two series differ in only one setting")
-    if form is None:
+    if format_ is None:
         cli.say(*published.advice_lines(advised, cases))
         return
     name = ", ".join(sorted({key.system for key in histories}))
-    cli.show(written(published.advice_section(name, advised, cases), form))
+    cli.show(written(published.advice_section(name, advised, cases), format_))
 
 
 def compare(
@@ -227,8 +218,8 @@ def compare(
 
 def table(
     options: cli.StoredSiteOptions,
-    form: Annotated[
-        DocumentFormat, cli.option("--format", "The format; csv has only the tables.")
+    format_: Annotated[
+        DocumentFormat, "The format; csv has only the tables."
     ] = DocumentFormat.MARKDOWN,
     check: Annotated[Path | None, "FILE", "Report where a published page differs."] = None,
     holds: Annotated[
@@ -242,7 +233,7 @@ def table(
     the exit status is 0 if FILE agrees with the runs, 1 if it differs, and 3 after an error.
     """
     if check:
-        cli.refuse("with --check", "form")
+        cli.refuse("with --check", "format_")
     site = judging.site_of(options)
     by_system, _ = published_of(site, options.config_of("systems"), timedelta(days=holds))
     if not by_system:
@@ -251,7 +242,7 @@ def table(
         blocks: list[Block] = []
         for name, found in by_system.items():
             blocks += [*published.rates_section(name, found, site.now), published.comment(found)]
-        cli.show(written(blocks, form))
+        cli.show(written(blocks, format_))
         return
     text = check.read_text(encoding="utf-8", errors="replace")
     problems = published.drift(text, [*chain(*by_system.values())], site.now, options.system)

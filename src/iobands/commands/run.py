@@ -43,6 +43,7 @@ def run(
         cli.refuse("with --suspects", "tag", "system", "extra")
     if report:  # said before the checks run, not after
         cli.require_report("iobands run --report")
+        cli.refuse_mixing(report, cli.root_of(root) / "perflogs")
     options = cli.SiteOptions(root=cli.root_of(root), false_alarms=false_alarms)
     if suspects and not dry_run:
         plan, config = read_plan(options.perflogs_directory), options.config_of("bands").parent

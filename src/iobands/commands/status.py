@@ -26,12 +26,8 @@ from iobands.views.digest import chosen, digest_text, explanation, name_of, plug
 
 def status(
     options: cli.PastSiteOptions,
-    output: Annotated[
-        Literal["text", "json", "plugin"], cli.option("--format", "The output format.")
-    ] = "text",
-    every: Annotated[
-        bool, cli.option("--all", "Show every alert with its series, and every series.")
-    ] = False,
+    format_: Annotated[Literal["text", "json", "plugin"], "The output format."] = "text",
+    all_: Annotated[bool, "Show every alert with its series, and every series."] = False,
     rejected: Annotated[bool, "List all rejected lines."] = False,
 ) -> None:
     """Print the digest: the state of the site in one line, what needs attention, the rates.
@@ -40,21 +36,21 @@ def status(
     The exit status is 0 if all is well, 1 for an acknowledged drop, a flaky check or a directory
     left behind, 2 for a drop or an incident, and 3 if data are missing or a check failed.
     """
-    if output != "text":
-        cli.refuse(f"with --format {output}", "every", "rejected")
-    is_of_one = every or rejected or output == "json"
+    if format_ != "text":
+        cli.refuse(f"with --format {format_}", "all_", "rejected")
+    is_of_one = all_ or rejected or format_ == "json"
     if clusters := [] if is_of_one else [*_in_short(options)]:
         # the ones with trouble first
         for _, text in sorted(clusters, key=lambda each: WORST_STATUS_FIRST.index(each[0])):
             cli.show(text)
         raise typer.Exit(worst(status for status, _ in clusters))
-    site = site_of(options, with_power=output == "json")
-    if output == "json":
+    site = site_of(options, with_power=format_ == "json")
+    if format_ == "json":
         cli.show(to_json(site, summary=views.summary(site)))
-    elif output == "plugin":
+    elif format_ == "plugin":
         cli.show(plugin_line(site))
     else:
-        print_digest(site, every=every, rejected=rejected)
+        print_digest(site, every=all_, rejected=rejected)
     raise typer.Exit(site.exit_status)
 
 
@@ -74,17 +70,14 @@ def print_digest(site: Snapshot, *, every: bool = False, rejected: bool = False)
     # without a height, rich takes every terminal with TERM=dumb to be 80 wide
     is_terminal, width = sys.stdout.isatty(), views.output_width()
     console = Console(force_terminal=is_terminal, width=width, height=24)
-    text = digest_text(site, console, every=every, rejected=rejected)
-    # As bytes: the digest is made for this encoding, which must not make a mail fail.
-    sys.stdout.buffer.write(text.encode(console.encoding, "replace"))
-    sys.stdout.flush()
+    cli.show(digest_text(site, console, every=every, rejected=rejected))
 
 
 def explain(
     options: cli.PastSiteOptions,
     words: cli.SeriesArgument,
     figure: Annotated[Path | None, "FILE", "Also draw a figure, .svg or .png."] = None,
-    every: Annotated[bool, cli.option("--all", "Name every series, moved or not.")] = False,
+    all_: Annotated[bool, "Name every series, moved or not."] = False,
     runs: Annotated[
         int, cli.option("--runs NUMBER", "Also list the newest runs of the series.", 0, 1_000_000)
     ] = 0,
@@ -111,7 +104,7 @@ def explain(
         raise cli.failure(_not_one(site, wanted, [name_of(each, site) for each in found]))
     if isinstance(found[0], Alert):
         cli.refuse("for an alert; name one of its series", "runs")
-    cli.show(explanation(site, found[0], views.output_width(), every=every, runs=runs))
+    cli.show(explanation(site, found[0], views.output_width(), every=all_, runs=runs))
     if figure:
         from iobands.views.figures import evidence  # noqa: PLC0415 (matplotlib is slow to load)
 
@@ -149,7 +142,7 @@ _HEADINGS: Final = ("ALERT", "SINCE", "RAISED", "ENDED", "CHANGE", "SUBJECT", "H
 
 def alerts(
     options: cli.PastSiteOptions,
-    every: Annotated[bool, cli.option("--all", "List all, not only the newest 30.")] = False,
+    all_: Annotated[bool, "List all, not only the newest 30."] = False,
     rebuild: Annotated[bool, "Rewrite the log of alerts; numbers may change."] = False,
 ) -> None:
     """List open and past alerts, how each ended, and the precision and delay at this site.
@@ -165,7 +158,7 @@ def alerts(
         _rebuild(options)
     site = site_of(options)
     found = site.ledger
-    shown = found.entries if every else found.entries[:_SHOWN]
+    shown = found.entries if all_ else found.entries[:_SHOWN]
     quiet = {each.identity: each.acknowledgement for each in site.alerts if each.is_quiet}
     table = [_HEADINGS, *(_row(each, site, each.identity in quiet) for each in shown)]
     head, *rows = views.blocks(table, views.output_width(), wrapped=(5,), right=(0, 4), indent="")
@@ -201,14 +194,8 @@ def _row(entry: LedgerEntry, site: Snapshot, is_quiet: bool) -> tuple[str, ...]:
     return (str(entry.number or "-"), *days, change, views.title(entry, site), ended)
 
 
-# After these, what was found before is found no more.
-_FORGETTING: Final = (
-    snapshot.DISCARD,
-    snapshot.REBASELINE,
-    snapshot.RESOLVE,
-    snapshot.RETIRE,
-    snapshot.UNDO,
-)
+# After any other action, what was found before is found no more.
+_KEEPING: Final = (snapshot.ACKNOWLEDGE, snapshot.BEGIN, snapshot.END)
 _BEFORE: Final = timedelta(microseconds=1)
 _ATTEMPTS: Final = 5
 
@@ -222,7 +209,7 @@ def _rebuild(options: cli.PastSiteOptions) -> None:
     perflogs, all_systems = options.perflogs_directory, replace(options, system=None)
     known = known_of(all_systems)
     actions = [each for log in known.logs.values() for each in log.actions]
-    whens = {each.when for each in actions if each.kind in _FORGETTING}
+    whens = {each.when for each in actions if each.kind not in _KEEPING}
     times = sorted({*whens, *(each - _BEFORE for each in whens)})
     logged: dict[str, tuple[AlertEvent, ...]] = {}
     for when in (*times, None):
@@ -267,11 +254,11 @@ def log_news(
 def targets(
     options: cli.PastSiteOptions,
     nodes: Annotated[bool, "Compare nodes instead."] = False,
-    every: Annotated[bool, cli.option("--all", "List all of them.")] = False,
+    all_: Annotated[bool, "List all of them."] = False,
 ) -> None:
     """Compare the storage targets of each file system, by the times of the ranks that use them.
 
     The times come from checks with a file per process. A slow target raises an alert; run the
     commands below its table to confirm it. The exit status is 0, or 3 after an error.
     """
-    cli.show(views.peers_text(site_of(options), NODE if nodes else TARGET, every=every))
+    cli.show(views.peers_text(site_of(options), NODE if nodes else TARGET, every=all_))
