@@ -63,7 +63,7 @@ def accept(
     seconds, content = cli.seconds_option(limit), read_content(file)
     contract, found = parse_contract(content, file), cli.root_of(root)
     names = sorted(each.stem for each in (found / "config" / "systems").glob("[!_]*.py"))
-    if contract.system not in names:
+    if model.path_part(contract.system) not in names:
         raise contract.document.error(["system"], model.unknown(contract.system, names))
     directory = (results or found / "acceptances" / file.stem).absolute()
     described = measure.describe(found, ["-t", "full", f"--system={contract.system}"])

@@ -210,19 +210,16 @@ def _decided(
     future: dict[SeriesKey, list[datetime]] = {}
     for sample in site.future:
         future.setdefault(sample.key, []).append(sample.when)
-    try:
-        subjects = requests.subjects_of(known, site.alerts, site.past)
-        chosen = requests.selected(subjects, words, request, every=every, log=done)
-        # each at a time of its own, to the microsecond, as an undo names its action by time
-        now = datetime.now(timezone.utc)
-        each_once = enumerate(dict.fromkeys(each.called for each in chosen))
-        times = {called: now + n * timedelta(microseconds=1) for n, called in each_once}
-        actions = [
-            (each, requests.action_of(each, request, known, done, times[each.called], future))
-            for each in chosen
-        ]
-    except requests.RequestError as error:
-        raise cli.failure(str(error)) from error
+    subjects = requests.subjects_of(known, site.alerts, site.past)
+    chosen = requests.selected(subjects, words, request, every=every, log=done)
+    # each at a time of its own, to the microsecond, as an undo names its action by time
+    now = datetime.now(timezone.utc)
+    each_once = enumerate(dict.fromkeys(each.called for each in chosen))
+    times = {called: now + n * timedelta(microseconds=1) for n, called in each_once}
+    actions = [
+        (each, requests.action_of(each, request, known, done, times[each.called], future))
+        for each in chosen
+    ]
     if request.kind != snapshot.UNDO:
         until = f"{time_text(request.since)} UTC" if request.since else "now"
         return [(*each, _DONE[request.kind].format(until)) for each in actions]

@@ -69,7 +69,7 @@ def canary(
             nest = _nest(site.resolve(), system, partition, environment, name, file_systems)
             status, said = _judged(nest, mib, limit, wait)
         except Exception as error:
-            if not isinstance(error, (model.SessionError, OSError, ValueError)):
+            if not cli.is_for_people(error):
                 traceback.print_exc()
             status, said = model.UNKNOWN, cli.reason_of(error)
         text = model.printable(f"IOBANDS {_WORDS[status]}: {name}: {said}")
@@ -91,13 +91,11 @@ def _nest(
     """Return where to run, by the site file and the builds that sessions have kept."""
     if not cli.is_site(site):
         raise model.SessionError(f"{site}: no config/systems there")
-    systems = site / "config" / "systems"
+    read = cli.site_files(site / "config" / "systems")
     names = [system] if system else sorted(each.name for each in (site / "perflogs").glob("[!.]*/"))
     found: dict[str, Nest] = {}
     for name in names:
-        if not (systems / f"{model.path_part(name)}.py").is_file():
-            continue
-        site_file = cli.site_files(systems)(name)
+        site_file = read(name)
         every = product(site_file.partitions.items(), site_file.environments.items())
         for (part, extras), (built, about) in every:
             is_wanted = partition in {None, part} and environment in {None, built}

@@ -328,9 +328,12 @@ def reason_of(error: Exception, more: str = "") -> str:
     """Return what an error says; of a mistake in iobands also its type and what to do, `more`."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'the working directory'}: {error.strerror}"
-    if isinstance(error, (OSError, ValueError)) or type(error).__module__.startswith("iobands."):
-        return str(error)
-    return f"{type(error).__name__}: {error}{more}"
+    return str(error) if is_for_people(error) else f"{type(error).__name__}: {error}{more}"
+
+
+def is_for_people(error: Exception) -> bool:
+    """Whether an error is of the system, or one of ours, whose message says what to do."""
+    return isinstance(error, OSError) or type(error).__module__.startswith("iobands.")
 
 
 def missing_of_report() -> str | None:

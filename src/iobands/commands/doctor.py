@@ -177,11 +177,9 @@ def report_of(found: list[Line], site: Path | None) -> str:
     lines = [f"{each.level.name} {each.what}: {each.found}" for each in found]
     blocks = ["\n".join(lines), platform.platform(), "\n".join(packages)]
     for name in ("last-session.json", measure.LOG) if site else ():
-        try:
+        with suppress(OSError):
             content = read_small(site / "perflogs" / name)[-_LOG_BYTES:]  # type: ignore[operator]
-        except OSError:
-            continue
-        blocks.append(f"{name}:\n{content.decode(errors='replace')}")
+            blocks.append(f"{name}:\n{content.decode(errors='replace')}")
     # before the secrets in use: one of them may be the beginning of this address
     text = scrubbed(_HOOK.sub(r"\1…", "\n\n".join(blocks)))
     with suppress(RuntimeError):  # this user has no home

@@ -124,10 +124,7 @@ def push(options: PushOptions, store: _StoreOption = None) -> None:
     PostgreSQL database (postgresql://HOST/DATABASE). `iobands run` pushes after each session where
     config/store.yaml names a store. What could not be pushed is pushed the next time.
     """
-    try:
-        cli.say(_push_to(_store_of(store, options), options))
-    except StoreError as error:
-        raise cli.failure(str(error)) from None
+    cli.say(_push_to(_store_of(store, options), options))
 
 
 def _store_or_of(store: str | None, site: Path | None) -> str:

@@ -19,7 +19,7 @@ from iobands.source.kept import user_cache
 from iobands.source.known import Known, read_known
 from iobands.source.perflog import read_perflogs
 from iobands.source.push import late, located, open_store
-from iobands.source.store import StoreError, read_stored, sites_of, stored_samples, without_password
+from iobands.source.store import read_stored, sites_of, stored_samples, without_password
 
 if TYPE_CHECKING:
     from iobands.snapshot import Snapshot
@@ -177,8 +177,6 @@ def opened_store(url: str, *, new: bool = False) -> Iterator[Store]:
     try:
         with open_store(url, new=new) as store:
             yield store
-    except StoreError as error:
-        raise cli.failure(str(error)) from None
     except FileNotFoundError as error:
         raise cli.failure(f"{without_password(url)}: {error}") from None
 

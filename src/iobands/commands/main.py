@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from iobands.commands import cli
-from iobands.model import PLAIN, UNKNOWN, FileError, SessionError, __version__, mask_others
+from iobands.model import PLAIN, UNKNOWN, __version__, mask_others
 
 #: By heading of the help: for each command its module, its function and its summary.
 COMMANDS: Final = {
@@ -102,12 +102,14 @@ class _Commands(TyperGroup):
         """Run a command; if a file or the system fails, end with a message."""
         try:
             return super().invoke(ctx)
-        except (FileError, SessionError, OSError) as error:
-            raise cli.failure(cli.reason_of(error)) from error
         except (ImportError, SyntaxError) as error:  # the latter of packages of an old Python
             first = "unset PYTHONPATH, or " if os.environ.get("PYTHONPATH") else ""
             said = f"{error}: half upgraded or damaged; {first}see iobands doctor"
             raise cli.failure(said) from error
+        except Exception as error:
+            if not cli.is_for_people(error):
+                raise
+            raise cli.failure(cli.reason_of(error)) from error
 
 
 app = typer.Typer(

@@ -101,10 +101,9 @@ def report_to(
     for system in site.systems:
         try:
             own = cli.site_files(systems)(system).paths
+            paths |= {(system, name): path for name, path in own.items()}
         except model.FileError as error:  # which costs its file systems their paths, and no more
             cli.note(str(error))
-            continue
-        paths |= {(system, name): path for name, path in own.items()}
     users: list[Block] = []
     if public:
         site = public_part(site)
