@@ -213,11 +213,10 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
         after, rows, documents = in_time(_LONGEST_PUSH, work, late)
         pushing.write_pushed(perflogs, url, after)
     except (StoreError, OSError) as error:
-        said = str(error)
-        if isinstance(error, OSError):
-            if error.strerror is None:  # there are no perflogs
-                raise
-            said = f"{error.filename}: {error.strerror}; nothing is lost"
+        if isinstance(error, OSError) and error.strerror is None:  # there are no perflogs
+            raise
+        kept = "; nothing is lost" if isinstance(error, OSError) else ""
+        said = f"{cli.reason_of(error)}{kept}"
         with suppress(OSError):  # the disk may be full
             pushing.write_pushed(perflogs, url, replace(before, failed=said))
         last = f"the last push was {age_text(now - before.when)}" if before.when else "never pushed"

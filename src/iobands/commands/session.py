@@ -101,7 +101,7 @@ class Session:
             asked = measure.read_plan(perflogs).asked
             measure.write_plan(perflogs, measure.Plan(now, inputs, planned, asked), now)
         except OSError as error:
-            cli.note(f"the plan of further runs was not written: {error}")
+            cli.note(f"the plan of further runs was not written: {cli.reason_of(error)}")
         self.judged = replace(judged, snapshot=replace(judged.snapshot, planned=planned))
         return self.judged
 
@@ -121,13 +121,14 @@ class Session:
         try:
             write_memory(options.perflogs_directory, self.judged.memory)
         except OSError as error:
-            cli.note(f"the judge's memory was not kept, so the next call takes longer: {error}")
+            why = cli.reason_of(error)
+            cli.note(f"the judge's memory was not kept, so the next call takes longer: {why}")
         show(site)
         if self.dashboard:
             try:
                 report_to(self.dashboard, self.judged, options.config_of("systems"))
             except (FileError, OSError) as error:  # which costs no message
-                problems.append(f"the dashboard was not written: {error}")
+                problems.append(f"the dashboard was not written: {cli.reason_of(error)}")
         for note in notes:
             cli.note(note)
         status = worst([site.exit_status, cli.problems(problems)])
@@ -157,10 +158,9 @@ def show_plan(options: cli.SiteOptions) -> None:
         own = measure.limits_of(read, place)
         spent = sum(e.node_hours for e in asked if e.check[0] == place and now - e.when < _DAY)
         if own.allow:
-            hours = (
-                f"{own.node_hours_per_day:g} node hours in 24 hours, {figure(spent)} of them spent"
-            )
-            text = f"every {figure(own.every)} h, at most {own.per_day} runs of a check and {hours}"
+            most = f"{own.per_day} runs of a check and {own.node_hours_per_day:g} node hours"
+            often = f"every {figure(own.every)} h, at most {most} in 24 hours"
+            text = f"{often}, {figure(spent)} of them spent"
         else:
             text = "in doubt, but `suspects` in the site file switches repeats off"
         lines += ["", f"{place}: {text}"]
