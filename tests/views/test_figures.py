@@ -61,6 +61,19 @@ def test_a_link_among_the_figures_is_replaced_and_not_followed(iobands, tmp_path
     assert b"<svg" in figure.read_bytes()
 
 
+def test_the_figure_of_a_series_that_was_retired_is_removed(iobands, tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.0] * 3))
+    figure = tmp_path / "figures" / f"{slug(look(tmp_path).series[0].key)}.svg"
+    for words, is_there in (
+        ("report", True),
+        ("retire disk --reason gone", True),
+        ("report", False),
+    ):
+        more = ("--format", "svg", "figures") if words == "report" else ()
+        assert iobands(*words.split(), *more).returncode == 0
+        assert figure.exists() == is_there
+
+
 def test_without_a_sample_there_is_none(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([None]))
     found = look(tmp_path)

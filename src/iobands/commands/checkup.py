@@ -229,7 +229,8 @@ def _store(perflogs: Path, settings: Path) -> Line:
     except FileError as error:
         return failed("store", str(error), "correct it")
     now, name = datetime.now(timezone.utc), without_password(url)
-    pushed, problem = read_pushed(perflogs, url), ""
+    pushed = read_pushed(perflogs, url)
+    last = f"the last push was {age_text(now - pushed.when)}" if pushed.when else "never pushed"
     silent = StoreError(f"{name}: no answer within {_STORE_SECONDS} s")
 
     def ask() -> None:
@@ -240,10 +241,8 @@ def _store(perflogs: Path, settings: Path) -> Line:
         in_time(_STORE_SECONDS, ask, silent)
     except Exception as error:  # also of an engine that is half installed
         problem = str(error) or type(error).__name__
-    last = f"the last push was {age_text(now - pushed.when)}" if pushed.when else "never pushed"
-    if problem == str(nothing_there(name)) and not pushed.when:
-        return warned("store", problem, "the first push makes it: iobands push")
-    if problem:
+        if problem == str(nothing_there(name)) and not pushed.when:
+            return warned("store", problem, "the first push makes it: iobands push")
         return failed("store", f"{problem}; {last}", "then try: iobands push")
     text, why = f"{name} answers, schema {STORE_SCHEMA}; {last}", late(perflogs, settings, now)
     if pushed.when and not why:

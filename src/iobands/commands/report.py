@@ -86,6 +86,8 @@ def report(
         for series in drawn:
             path = directory / f"{series.name}.{format_}"
             model.replace_file(path, time_series([series], site.now, format_))
+        for series in site.retired:  # a figure would seem to be of today
+            (directory / f"{series.name}.{format_}").unlink(missing_ok=True)
     cli.say(f"Figures: {len(drawn)} in {directory.resolve()}")
 
 
