@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from iobands.model import READ, SPEEDS, TIME, VALUE
+from iobands.model import READ, SPEEDS
 from iobands.source import lines as lines_
 from iobands.source import perflog
 from iobands.source.perflog import read_perflogs
@@ -101,11 +100,3 @@ def test_both_readers_agree(
     others = [each.line for each in lost if each not in repeats]
     assert others == sorted(rejected)
     assert found.measured.columns == list(READ)
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([None, 0.5, 1.0, 1.5])), max_size=9))
-def test_rows_alike_have_a_time_and_a_value_in_common(pairs: list[tuple[int, float | None]]):
-    types = {TIME: pl.Datetime("us", "UTC"), VALUE: pl.Float64()}
-    rows = pl.DataFrame(pairs, types, orient="row")
-    naive = [place for place, pair in enumerate(pairs) if pairs.count(pair) > 1]
-    assert lines_.alike(rows).tolist() == naive

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Final
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from iobands.model import (
     FIELD,
@@ -75,7 +73,6 @@ _BLOCK: Final = 2**24  # bytes that are parsed at once
 # All but bars and control characters.
 _NO_MARKS: Final = bytes(range(ord(" "), 2**8)).replace(b"|", b"")
 _MARKS: Final = r"[\x00-\x1f|]"
-_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass
@@ -211,18 +208,6 @@ def _possible(name: str) -> pl.Expr:
         return pl.when(value.is_finite()).then(value)
     whole = (value == value.floor()) & (value.abs() < _EXACT_BELOW)
     return pl.when(whole).then(value).cast(pl.Int64)
-
-
-def alike(rows: pl.DataFrame) -> NDArray[np.int_]:
-    """Return the places of rows whose time and value another row has as well."""
-    times, values = (each.to_numpy().view(np.uint64) for each in rows.select(TIME, VALUE))
-    # a number for both, as numbers are sorted in a fifth of the time; two pairs seldom have one
-    mixed = times * _ODD + values
-    ordered = np.sort(mixed)
-    shared = ordered[1:][ordered[1:] == ordered[:-1]]
-    found = np.flatnonzero(np.isin(mixed, shared)) if shared.size else np.empty(0, dtype=np.int64)
-    is_same: NDArray[np.bool_] = rows[found].is_duplicated().to_numpy()
-    return found[is_same]
 
 
 def possible(rows: pl.DataFrame) -> pl.Series:

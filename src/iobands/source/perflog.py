@@ -35,7 +35,7 @@ from iobands.model import (
 )
 from iobands.snapshot import Columns
 from iobands.source.kept import Kept, Reach, keep, read_kept
-from iobands.source.lines import FILE, LINE, LONGEST, ROWS, SAID, Layout, alike
+from iobands.source.lines import FILE, LINE, LONGEST, ROWS, SAID, Layout
 from iobands.source.samples import Samples, speeds_of
 
 _BLOCK: Final = 2**23  # bytes that are read at once
@@ -331,9 +331,9 @@ def columns_of(line: bytes) -> tuple[str, ...] | None:
 
 def _repeats(rows: Columns, is_run: pl.Series) -> pl.DataFrame:
     """Return which rows repeat an earlier run, with file and line of both."""
-    same = alike(rows.select(TIME, VALUE))
-    same = same[is_run.to_numpy()[same]]
-    found = rows.rows(same).with_columns(row=pl.Series(same, dtype=pl.UInt32))
+    # what is equal has one time and one value, which is quick to see
+    same = (rows.select(TIME, VALUE).is_duplicated() & is_run).arg_true()
+    found = rows.rows(same.to_numpy()).with_columns(same.alias("row"))
     first = pl.col("row", FILE, LINE).first().over(_SAME).name.prefix("first")
     repeats = found.with_columns(first).filter(pl.col("row") != pl.col("firstrow"))
     return repeats.select("row", FILE, LINE, f"first{FILE}", f"first{LINE}")

@@ -22,10 +22,10 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from iobands.model import SPEEDS, TIME, VALUE, Rejected, Rejections, path_part, printable
+from iobands.model import SPEEDS, TIME, Rejected, Rejections, path_part, printable
 from iobands.snapshot import Columns, Source
 from iobands.source.known import Known, read_known, recent_of
-from iobands.source.lines import FILE, LINE, ROWS, SAID, alike, possible
+from iobands.source.lines import FILE, LINE, ROWS, SAID, possible
 from iobands.source.perflog import Parsed
 from iobands.source.samples import Samples
 
@@ -182,13 +182,7 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     """
     found = [store.samples(name) for name in systems]
     rejected = [each for _, lines in found for each in lines]
-    says = pl.any_horizontal(pl.col(SPEEDS).is_not_null()).alias("says")
-    sources = [
-        replace(source, frame=source.frame.with_columns(says))
-        for each, _ in found
-        for source in each.sources
-    ]
-    rows = Columns(sources, {**SAMPLES, "says": pl.Boolean()})
+    rows = Columns([source for each, _ in found for source in each.sources], SAMPLES)
     if not len(rows):
         there = store.systems()
         if not there:
@@ -205,14 +199,11 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     ordered = rows.at(order.to_series().to_numpy().astype(np.int64))
     # numbered anew, as a perflog that is rotated has another first line under the same name
     ordered = ordered.with_columns(pl.Series(LINE, range(len(rows)), pl.UInt32))
-    # what is equal has one time and one value, which is quick to see
-    places = alike(ordered.select(TIME, VALUE))
-    is_new = ordered.rows(places).select(pl.struct(CONTENT).is_first_distinct()).to_series()
-    ordered = ordered.at(np.delete(np.arange(len(ordered)), places[~is_new.to_numpy()]))
-    said = ordered.filter(ordered["says"]).select(*SAID)
-    paths = [Path(name) for name in names]
-    parsed = Parsed(ordered.drop("file", "line", "says", *SPEEDS), said, paths, Rejections(), [])
-    return replace(parsed.samples(), rejected=tuple(rejected))
+    said = ordered.select(*SAID).filter(pl.any_horizontal(pl.col(SPEEDS).is_not_null()))
+    ordered = ordered.drop("file", "line", *SPEEDS)
+    # rows that are there twice count once, which is no reason to reject any
+    samples = Parsed(ordered, said, [Path(name) for name in names], Rejections(), []).samples()
+    return replace(samples, rejected=tuple(rejected))
 
 
 def refused(rows: pl.DataFrame, reason: str) -> list[Rejected]:
