@@ -863,7 +863,19 @@ def test_a_new_column_makes_a_new_version_of_stores():
     assert (STORE_SCHEMA, names[:8]) == (1, "b29f2460")
 
 
+def test_rows_that_are_in_two_files_are_counted_once(store, site):
+    push(store)
+    with (site / "perflogs" / "here" / "local" / "BenchioFPP.log").open("a") as perflog:
+        perflog.write(line(perf_value="0.7", job_completion_time=NOW.isoformat()) + "\n")
+    push(store)
+    every = gather(Path("perflogs"), Path("config"), NOTHING).samples
+    count = store.forget("here", NOW + timedelta(days=40), dry_run=True)
+    assert count == every.n_unique(CONTENT) < len(every)
+
+
 def test_old_months_are_forgotten_after_a_dry_run(store, site):
+    log = site / "perflogs" / "here" / "local" / "BenchioFPP.log"
+    log.write_text("".join(dict.fromkeys(log.read_text().splitlines(keepends=True))))
     push(store)
     month = NOW.replace(day=1, hour=0, minute=0, second=0)
     rows = store.samples("here")[0]

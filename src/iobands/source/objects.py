@@ -60,8 +60,6 @@ _MONTH: Final = re.compile(
 )
 #: Where a library looks for credentials last: at a machine in a cloud.
 _ASKS: Final = re.compile("/latest/api/token|/computeMetadata/|/metadata/identity/")
-#: What a file that is not Parquet raises; a panic is no `Exception`, and would end a page of sites.
-_NOT_PARQUET: Final = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _T = TypeVar("_T")
 
 
@@ -191,10 +189,11 @@ class ObjectStore:
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
         """Delete whole months, and the run reports that changed before; see `Store`."""
         top, first = f"samples/system={quote(system)}/", f"month={before:%Y-%m}"
+        rows, _ = self.samples(system)
+        count = rows.filter(rows[TIME] < before).frame.n_unique(CONTENT)
         with self._errors():
             months = {path: _MONTH.fullmatch(path) for path in self._list(top)}
             gone = [path for path, month in months.items() if month and month[1] < first]
-            count = sum(map(self._height, gone))
             for path in self._list(f"documents/system={quote(system)}/"):
                 named = _DOCUMENT.fullmatch(path)
                 if named and _REPORT.match(named[1]) and float(named[2]) < before.timestamp():
@@ -261,15 +260,9 @@ class ObjectStore:
             raise _Damaged("does not match its name: it was edited or cut off")
         try:
             return typed(pl.read_parquet(content))
-        except _NOT_PARQUET as error:
+        # a panic is no `Exception`, and would end a page of sites
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise _Damaged(f"not a file of samples: {error}".splitlines()[0]) from None
-
-    def _height(self, path: str) -> int:
-        """Return how many rows a file has, 0 if it is damaged."""
-        try:
-            return pl.read_parquet(self._get(path), columns=[TIME]).height
-        except _NOT_PARQUET:
-            return 0
 
     def _list(self, prefix: str) -> dict[str, str]:
         """Return the files below a prefix, in order, each with what an edit of it changes."""
