@@ -31,23 +31,30 @@ def copied_beside(log: Path) -> None:
     Path(f"{log}-20261101").write_bytes(log.read_bytes())
 
 
-@pytest.mark.parametrize("rotate", [renamed, packed, of_an_older_version, copied_beside])
-def test_perflogs_may_be_rotated(rotate: Callable[[Path], None], tmp_path: Path) -> None:
+def rows(*days: int) -> list[str]:
+    return [line(purpose="acceptance", job_completion_time=days_ago(day)) for day in days]
+
+
+def copies_of(root: Path) -> Callable[[], int]:
+    """Return what copies the lines of an acceptance and counts those that can be read."""
     by = MeasuredBy(ROW["display_name"], ROW["partition"], ROW["environ"])
     begun = Begun(system="here", began=days_ago(9), contract="", version="1", lines=(by,))
-    directory = tmp_path / "acceptance"
+    directory = root / "acceptance"
     directory.mkdir()
 
-    def rows(*days: int) -> list[str]:
-        return [line(purpose="acceptance", job_completion_time=days_ago(day)) for day in days]
-
     def copied() -> int:
-        collect(tmp_path / "perflogs", directory, begun)
+        collect(root / "perflogs", directory, begun)
         seal(directory)
         samples = read_perflogs(directory / "perflogs")
         assert samples.rejected == ()
         return len(samples.values)
 
+    return copied
+
+
+@pytest.mark.parametrize("rotate", [renamed, packed, of_an_older_version, copied_beside])
+def test_perflogs_may_be_rotated(rotate: Callable[[Path], None], tmp_path: Path) -> None:
+    copied = copies_of(tmp_path)
     log = write_perflog(tmp_path / "perflogs", rows(5, 4))
     reports = tmp_path / "perflogs" / "here" / "reports"
     reports.mkdir()
@@ -62,3 +69,17 @@ def test_perflogs_may_be_rotated(rotate: Callable[[Path], None], tmp_path: Path)
         if rotate is of_an_older_version:
             log.write_text("\n".join([f"new|{COLUMNS}", *(f"x|{row}" for row in later), ""]))
         assert copied() == 2 + len(later)
+
+
+def test_the_columns_may_change_in_the_middle_of_a_perflog(tmp_path: Path) -> None:
+    copied = copies_of(tmp_path)
+    log = write_perflog(tmp_path / "perflogs", rows(5, 4))
+    with log.open("a") as perflog:
+        perflog.write("\n".join([f"new|{COLUMNS}", *(f"x|{row}" for row in rows(3)), ""]))
+    assert copied() == copied() == 3
+    packed(log)
+    write_perflog(tmp_path / "perflogs", rows(2))
+    assert copied() == 4
+    write_perflog(tmp_path / "perflogs", [])
+    (tmp_path / "acceptance" / "perflogs" / "here" / "local" / "BenchioFPP.log").write_text("?")
+    assert copied() == 1  # the others are lost

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -143,7 +144,7 @@ def collect(perflogs: Path, directory: Path, begun: Begun) -> None:
     """Copy the lines and run reports of the acceptance from the perflogs of the site.
 
     Lines that were copied before stay, except of files that are not as the checksums say: somebody
-    has changed those. A line that is now in another perflog, as after logrotate, moves there.
+    has changed those. A copy has the lines under one header of a perflog and its rotated ones.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -153,32 +154,35 @@ def collect(perflogs: Path, directory: Path, begun: Begun) -> None:
         changed = changed_since(directory)
     except FileNotFoundError:
         changed = [*_digests(directory)]
-
-    def write(path: Path, content: bytes) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, content)
-
-    found = {
-        copies / path.relative_to(perflogs): [*_lines_of(path, begun, checks)]
+    before = perflog_files(copies)
+    paths = [(copies, e) for e in before if e.relative_to(directory).as_posix() not in changed]
+    paths += [
+        (perflogs, path)
         for path in perflog_files(perflogs, begun.system)
-        if path.suffix not in PACKED and path.parent.parent.parent == perflogs and path.is_file()
-    }
-    there = {*chain(*found.values())}
-    for copy in perflog_files(copies):
-        if copy.relative_to(directory).as_posix() not in changed:
-            gone = [each for each in _lines_of(copy, begun, checks) if each not in there]
-            found[copy] = [*gone, *found.get(copy, ())]
+        if path.suffix not in PACKED and path.is_file()
+    ]
     known = set[tuple[str, str]]()  # a perflog may have been copied beside itself
-    for copy, lines in found.items():
-        if own := [each for each in lines if each not in known]:
-            known |= {*own}
-            write(copy, "".join(dict.fromkeys(chain(*own))).encode())
-        else:
-            copy.unlink(missing_ok=True)
+    texts: defaultdict[Path, dict[str, str]] = defaultdict(dict)
+    for root, path in paths:
+        by_header = texts[path.relative_to(root).with_name(path.name.partition(".log")[0])]
+        for header, line in _lines_of(path, begun, checks):
+            if (header, line) not in known:
+                known.add((header, line))
+                by_header[header] = by_header.get(header, header) + line
+    found = {
+        copies / f"{name}.log{f'.h{number}' if number else ''}": text.encode()
+        for name, by_header in texts.items()
+        for number, text in enumerate(by_header.values())
+    }
     for path in report_files(perflogs, begun.system):
         is_new = path.is_file() and path.stat().st_mtime >= begun.since.timestamp()
         if is_new and _is_ours(path, checks):
-            write(copies / path.relative_to(perflogs), read_small(path))
+            found[copies / path.relative_to(perflogs)] = read_small(path)
+    for path, content in found.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, content)
+    for path in {*before} - found.keys():
+        path.unlink()
 
 
 def _lines_of(path: Path, begun: Begun, checks: Collection[str]) -> Iterator[tuple[str, str]]:
