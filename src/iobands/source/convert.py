@@ -45,7 +45,7 @@ from iobands.model import (
     perflog_line,
     read_content,
 )
-from iobands.source.perflog import DAMAGED, NO_PERFLOGS, opened, perflog_files, read_perflogs
+from iobands.source.perflog import NO_PERFLOGS, opened, perflog_files, read_perflogs, readable
 
 #: The B/s of each unit. M and Mi differ, as in the programs that print them.
 _BYTES: Final = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
@@ -140,10 +140,8 @@ def convert(source: Path, mapping: FieldMapping, perflogs: Path) -> Converted:
     found: defaultdict[Path, dict[str, _Line]] = defaultdict(dict)
     rejected: list[Rejected] = []
     passed_over = 0
-    for path, line, sample in _samples_below(source, mapping.columns):
+    for path, line, sample in _samples_below(source, mapping.columns, rejected):
         try:
-            if isinstance(sample, Unusable):
-                raise sample
             if row := _row(sample, mapping):
                 found[_place(row, path)].setdefault(perflog_line(row), (path, line))
             else:
@@ -295,9 +293,9 @@ _FILE_SYSTEM: Final = re.compile(r"a2fs-(\w+)")
 
 
 def _samples_below(
-    source: Path, called: Mapping[str, object]
-) -> Iterator[tuple[Path, int, Said | Unusable]]:
-    """Yield each sample with its file and line, or why a line, file or directory cannot be used.
+    source: Path, called: Mapping[str, object], rejected: list[Rejected]
+) -> Iterator[tuple[Path, int, Said]]:
+    """Yield each sample with its file and line; `rejected` takes what cannot be used.
 
     `called` has the column of a field in tables that use another name.
     """
@@ -308,30 +306,21 @@ def _samples_below(
         for name in names
         if _is_table(Path(name))
     ]
-    for error in failed:
-        path = Path(error.filename)
-        yield path, 0, Unusable(not_read(path, error).reason)
+    rejected += [not_read(Path(error.filename), error) for error in failed]
     files = sorted([*perflog_files(source), *tables])
     if not (files or failed):
         raise FileNotFoundError(f"{source}: no table *.csv and no SYSTEM/PARTITION/*.log below it")
     for path in files:
-        try:
-            with opened(path) as stream:  # a spreadsheet puts a byte order mark before a table
-                text = stream.read().decode("utf-8-sig", "replace").replace("\r\n", "\n")
-        except OSError as error:
-            yield path, 0, Unusable(not_read(path, error).reason)
-            continue
-        except DAMAGED as error:
-            yield path, 0, Unusable(f"cannot be unpacked: {error}")
-            continue
         columns: Sequence[str] = () if _is_table(path) else _EPCC
-        for place, line in enumerate(text.removesuffix("\n").split("\n"), 1):
-            try:
-                columns, samples = _read(line, path, columns, called)
-                for sample in samples:
-                    yield path, place, sample
-            except Unusable as reason:
-                yield path, place, reason
+        with readable(path, rejected), opened(path) as stream:
+            # a spreadsheet puts a byte order mark before a table
+            text = stream.read().decode("utf-8-sig", "replace").replace("\r\n", "\n")
+            for place, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+                try:
+                    columns, samples = _read(line, path, columns, called)
+                    yield from ((path, place, sample) for sample in samples)
+                except Unusable as error:
+                    rejected.append(Rejected(path, place, str(error)))
 
 
 def _read(

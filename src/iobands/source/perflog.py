@@ -13,7 +13,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -49,8 +49,6 @@ PACKED: Final = frozenset({*_OPEN, *_NOT_UNPACKED})
 # Perflogs, the ones that ReFrame sets aside when the columns change, and the ones of logrotate.
 _ENDINGS: Final = "|".join(map(re.escape, PACKED))
 _NAME: Final = re.compile(rf"\.log(\.h[0-9]+|[-._][0-9][-._0-9]*)?({_ENDINGS})?$")
-#: What unpacking a damaged file raises.
-DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError)
 #: The directories of a system that belong to no partition.
 NO_PERFLOGS: Final = frozenset({"canaries", "leftovers", "reports"})
 _FORMER: Final = frozenset({"target_speeds"})
@@ -172,12 +170,8 @@ def _parse(
         rejected.add(*each)
     reached: dict[int, Reach] = {}
     for file, path in enumerate(paths):
-        try:
+        with readable(path, unread):
             reached[file] = _read(path, file, layouts, rejected, kept.reached.get(file))
-        except OSError as error:
-            unread.append(not_read(path, error))
-        except DAMAGED as error:
-            unread.append(Rejected(path, 0, f"cannot be unpacked: {error}"))
     new = pl.concat([pl.DataFrame(schema=ROWS), *(each.rows() for each in layouts.values())])
     many = len(kept.rows)
     new = new.sort(ORDER) if many else new
@@ -225,9 +219,20 @@ def unknown_columns(directory: Path) -> list[str]:
     """Return the columns in the first lines of perflogs that this version does not know."""
     found = set()
     for path in perflog_files(directory):
-        with suppress(OSError, *DAMAGED), opened(path) as stream:
+        with readable(path, []), opened(path) as stream:
             found |= {*(columns_of(stream.readline(LONGEST)) or ())} - FIELD.keys() - _FORMER
     return sorted(found)
+
+
+@contextmanager
+def readable(path: Path, rejected: list[Rejected]) -> Iterator[None]:
+    """Let `rejected` take why a perflog cannot be read or unpacked."""
+    try:
+        yield
+    except OSError as error:
+        rejected.append(not_read(path, error))
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
+        rejected.append(Rejected(path, 0, f"cannot be unpacked: {error}"))
 
 
 def opened(path: Path) -> Any:  # noqa: ANN401 (of a module of its own for each packer)
