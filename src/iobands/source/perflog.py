@@ -173,12 +173,9 @@ def _parse(
         with readable(path, unread):
             reached[file] = _read(path, file, layouts, rejected, kept.reached.get(file))
     new = pl.concat([pl.DataFrame(schema=ROWS), *(each.rows() for each in layouts.values())])
-    many = len(kept.rows)
-    new = new.sort(ORDER) if many else new
+    new = new.sort(ORDER) if len(kept.rows) else new  # mostly all are in order then
     rows = Columns([*kept.rows.sources, *Columns.of(new).sources], ROWS)
-    border = rows[TIME][max(many - 1, 0) :].head(2)
-    if not (many and rows[TIME].is_sorted() and border.is_unique().all()):
-        rows = rows.at(rows.select(*ORDER).select(pl.arg_sort_by(ORDER)).to_series().to_numpy())
+    rows = rows.at(rows.select(*ORDER).select(pl.arg_sort_by(ORDER)).to_series().to_numpy())
     said = [each.speeds() for each in layouts.values()]
     parsed = Parsed(
         rows,
