@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import Any, Final, TypeVar
@@ -166,10 +167,10 @@ class ObjectStore:
                 return rows
             return Rejected(Path(path), 0, "has rows of another system")
 
-        top, cache = f"samples/system={quote(system)}/", user_cache(self._name, system)
+        top, memory = f"samples/system={quote(system)}/", user_cache(self._name, system)
         with self._errors():
             there = self._list(top)
-        kept = read_sealed(cache, _decoded)
+        kept = read_sealed(memory, _decoded)
         if kept and not kept.files.items() <= there.items():
             kept = None  # files were joined, deleted or edited
         files, before = (kept.files, [kept.rows]) if kept else ({}, [])
@@ -183,7 +184,7 @@ class ObjectStore:
         if len(new) > KEPT_FROM * len(rows) and is_whole:
             stored = _Kept({path: there[path] for path in (*files, *frames)}, rows.parquet)
             with suppress(OSError):
-                write_sealed(cache, msgspec.msgpack.encode(stored))
+                write_sealed(memory, msgspec.msgpack.encode(stored))
         return rows, rejected
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
@@ -222,16 +223,11 @@ class ObjectStore:
         self, prefix: str, read: Callable[[str], _T], but: Collection[str] = ()
     ) -> dict[str, _T]:
         """Return what `read` makes of files, though others join and replace some meanwhile."""
-        known: dict[str, _T] = {}
-
-        def keep(path: str) -> None:
-            known[path] = read(path)
-
+        once = cache(read)
         for _ in range(_ATTEMPTS):
             with self._errors(), suppress(FileNotFoundError), ThreadPoolExecutor(_AT_ONCE) as pool:
                 paths = [path for path in self._list(prefix) if path not in but]
-                [*pool.map(keep, (path for path in paths if path not in known))]
-                return {path: known[path] for path in paths}
+                return dict(zip(paths, pool.map(once, paths), strict=True))
         raise StoreError(f"{self._url}: files vanish while they are read; try again")
 
     def _put_rows(self, place: str, rows: pl.DataFrame) -> None:

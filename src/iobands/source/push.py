@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +35,6 @@ from iobands.model import (
     Unusable,
     entries,
     parse_yaml,
-    path_part,
     printable,
     read_content,
     read_small,
@@ -420,8 +420,7 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
     for system in sorted(systems):
         known = before.documents.get(system, {})
         read, mine = [], {}
-        for name, path in _files_of(perflogs, config, system):
-            about = path.stat()
+        for name, path, about in _files_of(perflogs, config, system):
             mine[name] = known.get(name, Seen())
             if mine[name][1:3] != (about.st_mtime_ns, about.st_size):
                 read.append(StoredDocument(name, _moment(about.st_mtime), _content(path)))
@@ -513,38 +512,35 @@ def _table(parsed: Parsed, root: Path, known: Mapping[Path, int]) -> pl.DataFram
     return typed(rows)
 
 
-def _files_of(perflogs: Path, config: Path, system: str) -> Iterator[tuple[str, Path]]:
-    """Yield the documents of a system: the name that a store has for each, and its file.
+def _files_of(
+    perflogs: Path, config: Path, system: str
+) -> Iterator[tuple[str, Path, os.stat_result]]:
+    """Yield the documents of a system: the name that a store has for each, its file and its stat.
 
     Raises:
         StoreError: a directory cannot be listed, so it is not known what was removed.
         OSError: it is not known whether a file is there.
     """
     unread: list[Rejected] = []
-    logs, part = perflogs / path_part(system), path_part(system)
+    logs, bands = perflogs / system, config / "bands"
     files = {
         **{name: perflogs / Path(name).name for name in SITE_WIDE},
         f"perflogs/{system}/alerts.jsonl": logs / "alerts.jsonl",
-        f"config/bands/{part}.yaml": config / "bands" / f"{part}.yaml",
-        f"config/alerts/{part}.jsonl": config / "alerts" / f"{part}.jsonl",
+        f"config/bands/{system}.yaml": bands / f"{system}.yaml",
+        f"config/alerts/{system}.jsonl": config / "alerts" / f"{system}.jsonl",
     }
-    for place, name in (
-        (logs / "leftovers", f"perflogs/{system}/leftovers"),
-        (config / "bands" / part, f"config/bands/{part}"),
-    ):
-        files |= {f"{name}/{printable(path.name)}": path for path in entries(place, unread)}
-    for path in report_files(perflogs, system, unread):
-        files[f"perflogs/{system}/reports/{printable(path.name)}"] = path
+    for name, paths in {
+        f"perflogs/{system}/leftovers": entries(logs / "leftovers", unread),
+        f"perflogs/{system}/reports": report_files(perflogs, system, unread),
+        f"config/bands/{system}": entries(bands / system, unread),
+    }.items():
+        files |= {f"{name}/{printable(path.name)}": path for path in paths}
     for each in unread:
         raise StoreError(str(each))
-    yield from ((name, path) for name, path in files.items() if _is_file(path))
-
-
-def _is_file(path: Path) -> bool:
-    """Whether a regular file is there; unlike in pathlib, an error is no answer."""
-    with suppress(FileNotFoundError, NotADirectoryError):
-        return stat.S_ISREG(path.stat().st_mode)
-    return False
+    for name, path in files.items():
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if stat.S_ISREG((about := path.stat()).st_mode):
+                yield name, path, about
 
 
 def _content(path: Path) -> bytes:
@@ -567,6 +563,6 @@ def _rejected_document(perflogs: Path, system: str, rejected: Sequence[Rejected]
             each.is_unread,
         )
         for each in rejected
-        if each.path.is_relative_to(perflogs / path_part(system))
+        if each.path.is_relative_to(perflogs / system)
     ]
     return json.dumps(said).encode()
