@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -679,6 +680,14 @@ def test_no_cluster_writes_another_ones_documents(store, site):
             ),
         ],
     )
+    assert from_store(store) == from_files(site)
+
+
+def test_a_document_with_a_name_that_no_file_can_have_is_ignored(store, site):
+    push(store)
+    path, none = f"config/bands/here/{'é' * 150}.yaml", pl.DataFrame(schema=SAMPLES)
+    with suppress(StoreError):  # a directory refuses it
+        store.add("here", none, [StoredDocument(path, NOW, b"epochs: []")])
     assert from_store(store) == from_files(site)
 
 

@@ -19,7 +19,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
 
 import msgspec
-import numpy as np
 import polars as pl
 
 from iobands.model import SPEEDS, TIME, Rejected, Rejections, path_part, printable
@@ -45,6 +44,7 @@ REJECTED: Final = "rejected.json"
 SITE: Final = "perflogs/site.id"
 #: The documents of all systems of a site.
 SITE_WIDE: Final = (SITE, "perflogs/last-session.json", "perflogs/plan.json")
+_LONGEST_NAME: Final = 255  # bytes, on every file system
 #: Before every document.
 EVER: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -195,8 +195,8 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     names.sort(key=lambda name: PurePosixPath(name).parts)
     number = rows["file"].cast(pl.Enum(names)).to_physical().cast(pl.UInt32)
     rows = rows.with_columns(number.alias(FILE))
-    order = rows.select(TIME, FILE, "line").select(pl.arg_sort_by(TIME, FILE, "line"))
-    ordered = rows.at(order.to_series().to_numpy().astype(np.int64))
+    by = (TIME, FILE, "line")
+    ordered = rows.at(rows.select(*by).select(pl.arg_sort_by(by)).to_series().to_numpy())
     # numbered anew, as a perflog that is rotated has another first line under the same name
     ordered = ordered.with_columns(pl.Series(LINE, range(len(rows)), pl.UInt32))
     said = ordered.select(*SAID).filter(pl.any_horizontal(pl.col(SPEEDS).is_not_null()))
@@ -295,7 +295,7 @@ def _is_of(document: StoredDocument, system: str) -> bool:
     """Whether a document is one that a system may have: no cluster writes another's."""
     parts, name = PurePosixPath(document.path).parts, path_part(system)
     own = document.path.replace(system, "")  # a push names all but the system so that it prints
-    if printable(own) != own:
+    if printable(own) != own or any(len(each.encode()) > _LONGEST_NAME for each in parts):
         return False
     if document.path in {*SITE_WIDE, f"config/bands/{name}.yaml", f"config/alerts/{name}.jsonl"}:
         return True
