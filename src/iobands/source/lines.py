@@ -77,7 +77,7 @@ _MARKS: Final = r"[\x00-\x1f|]"
 
 @dataclass
 class Layout:
-    """The lines under the header `columns`; bad ones go to `rejected`."""
+    """The lines under the header `columns`, or before any; bad ones go to `rejected`."""
 
     columns: tuple[str, ...]
     rejected: Rejections
@@ -96,6 +96,13 @@ class Layout:
     def add(self, text: bytes, file: int, first: int) -> int:
         """Add whole lines of a file from its line `first` on, and return their number."""
         count = text.count(b"\n")
+        if self.problem:
+            why = (
+                "under a header that cannot be used" if self.columns else "no header line before it"
+            )
+            for number in range(first, first + count):
+                self.rejected.add(file, number, why)
+            return count
         numbers = pl.int_range(first, first + count, dtype=pl.UInt32, eager=True)
         marks = (b"|" * (len(self.columns) - 1) + b"\n") * count
         if text.translate(None, _NO_MARKS) != marks or not _is_utf8(text):
@@ -114,16 +121,11 @@ class Layout:
             self._parse()
         return count
 
-    def rows(self) -> pl.DataFrame:
-        """Return all rows that can be used."""
+    def parsed(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return the rows that can be used, and the cells about targets and nodes."""
         self._parse()
         rows = pl.concat([pl.DataFrame(schema=ROWS), *self._rows], how="diagonal")
-        self._rows = []
-        return rows
-
-    def speeds(self) -> pl.DataFrame:
-        """Return the cells about targets and nodes with their origin; call it after `rows`."""
-        return pl.concat([pl.DataFrame(schema=SAID), *self._speeds], how="diagonal")
+        return rows, pl.concat([pl.DataFrame(schema=SAID), *self._speeds], how="diagonal")
 
     def _parse(self) -> None:
         """Parse the lines that were added, and reject lines with an impossible cell."""

@@ -40,8 +40,6 @@ from iobands.source.samples import Samples, speeds_of
 
 _BLOCK: Final = 2**23  # bytes that are read at once
 _TRIES: Final = 3  # while files are rotated
-_NO_HEADER: Final = "no header line before it"
-_BAD_HEADER: Final = "under a header that cannot be used"
 _OPEN: Final = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _NOT_UNPACKED: Final = frozenset({".zst", ".Z", ".lz4", ".lzma", ".lzo", ".zip"})
 #: The endings of compressed files.
@@ -172,22 +170,16 @@ def _parse(
     for file, path in enumerate(paths):
         with readable(path, unread):
             reached[file] = _read(path, file, layouts, rejected, kept.reached.get(file))
-    new = pl.concat([pl.DataFrame(schema=ROWS), *(each.rows() for each in layouts.values())])
+    parts = [each.parsed() for each in layouts.values()]
+    new = pl.concat([pl.DataFrame(schema=ROWS), *(rows for rows, _ in parts)])
     new = new.sort(ORDER) if len(kept.rows) else new  # mostly all are in order then
     rows = Columns([*kept.rows.sources, *Columns.of(new).sources], ROWS)
     rows = rows.at(rows.select(*ORDER).select(pl.arg_sort_by(ORDER)).to_series().to_numpy())
-    said = [each.speeds() for each in layouts.values()]
-    parsed = Parsed(
-        rows,
-        pl.concat([pl.DataFrame(schema=SAID), kept.said, *said]),
-        paths,
-        rejected,
-        unread,
-        reached,
-    )
+    said = pl.concat([pl.DataFrame(schema=SAID), kept.said, *(said for _, said in parts)])
+    parsed = Parsed(rows, said, paths, rejected, unread, reached)
     if keeps and not rejected.is_full:
         with suppress(OSError):  # the caller reports the same error for the judge's memory
-            keep(directory, paths, kept, Kept(rows, parsed.said, rejected.listed, reached))
+            keep(directory, paths, kept, Kept(rows, said, rejected.listed, reached))
     return parsed
 
 
@@ -261,7 +253,7 @@ def _read(
         return reached
     about = path.stat()
     end, lines, columns = (reached.end, reached.lines, reached.columns) if reached else (0, 0, ())
-    layout = layouts.setdefault(columns, Layout(columns, rejected)) if columns else None
+    layout = layouts.setdefault(columns, Layout(columns, rejected))
     unfinished = b""
     for block, size in _blocks(path, end):
         whole = block.rfind(b"\n") + 1
@@ -271,24 +263,20 @@ def _read(
             if header:
                 lines += 1
                 former, layout = layout, layouts.setdefault(header, Layout(header, rejected))
-                if layout.problem or former:
+                if layout.problem or former.columns:
                     why = layout.problem or "another header line in the middle of the file"
                     rejected.add(file, lines, why)
-            elif layout and not layout.problem:
-                lines += layout.add(text, file, lines + 1)
             else:
-                for _ in range(text.count(b"\n")):
-                    lines += 1
-                    rejected.add(file, lines, _BAD_HEADER if layout else _NO_HEADER)
+                lines += layout.add(text, file, lines + 1)
     if unfinished:
         # it may look complete but lack the last digits of a number
         rejected.add(file, lines + 1, "the line is cut off: it has no line break")
     elif not lines:
         rejected.add(file, 0, "empty file")
-    elif lines == 1 and layout and not layout.problem:
+    elif lines == 1 and not layout.problem:
         rejected.add(file, 1, "only a header line")
-    known, packed = layout.columns if layout else (), path.suffix in PACKED
-    return Reach(about.st_size if packed else end, lines, known, about.st_mtime_ns, packed)
+    end, packed = (about.st_size, True) if path.suffix in PACKED else (end, False)
+    return Reach(end, lines, layout.columns, about.st_mtime_ns, packed)
 
 
 def _blocks(path: Path, begin: int) -> Iterator[tuple[bytes, int]]:
