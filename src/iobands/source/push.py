@@ -270,13 +270,6 @@ def push_new(
                 for each in sorted(there, key=_micro)
             }
         removed = [StoredDocument(path, now, b"") for path in known.keys() - has.keys()]
-        away = [e for e in removed if known[e.path].digest != e.digest]
-        lost = sorted(each.path for each in away if not each.path.startswith("perflogs/"))
-        if lost and not config.is_dir():
-            raise StoreError(
-                f"{config}: no such directory, but the store has {lost[0]} of this site; push from "
-                "the site's directory, or give --config"
-            )
         changed = {}
         for each in (*site.documents[system], *removed):
             former = known.get(each.path, Seen())
@@ -284,13 +277,20 @@ def push_new(
                 # later than what the store has, also where that was dated by a clock that was ahead
                 least = EVER + timedelta(microseconds=former.at + 1)
                 changed[each.path] = replace(each, changed=max(each.changed, least))
+        gone = changed.keys() - has.keys()
+        lost = sorted(path for path in gone if not path.startswith("perflogs/"))
+        if lost and not config.is_dir():
+            raise StoreError(
+                f"{config}: no such directory, but the store has {lost[0]} of this site; push from "
+                "the site's directory, or give --config"
+            )
         # also what was removed, as it may come back as old as it was; run reports have new names
-        gone = {e.path: Seen(e.digest) for e in removed if not _is_report(e.path, system)}
+        away = {e.path: Seen(e.digest) for e in removed if not _is_report(e.path, system)}
         seen[system] = {
             path: each._replace(
                 at=_micro(changed[path]) if path in changed else known.get(path, each).at
             )
-            for path, each in {**has, **gone}.items()
+            for path, each in {**has, **away}.items()
         }
         rows = site.samples.filter(pl.col("system") == system)
         if len(rows) or changed:
