@@ -632,6 +632,18 @@ def test_a_reader_takes_files_of_others_and_vanishing_files_as_they_are(name, si
         assert from_store(store) == from_files(site)
 
 
+def test_rows_of_another_system_are_not_joined_with_the_ones_of_this(site):
+    """A reader would reject the file that has both."""
+    rows = gather(Path("perflogs"), Path("config"), NOTHING).samples
+    month = rows.filter(pl.col(TIME).dt.strftime("%Y-%m") == "2026-11").unique(CONTENT)
+    with directory() as url, open_store(url, new=True) as store:
+        foreign = month[:1].with_columns(system=pl.lit("x", pl.Categorical()))
+        store._put_rows("samples/system=here/month=2026-11", foreign)
+        for each in range(20):
+            store.add("here", month[each : each + 1], ())
+        assert len(store.samples("here")[0]) == 20
+
+
 @pytest.mark.parametrize("name", ["directory", "s3"])
 def test_a_reader_fetches_a_file_of_samples_once(name, site, cache):
     with ENGINES[name]() as url, open_store(url, new=True) as store:

@@ -50,12 +50,11 @@ _VERSION: Final = "iobands-store"
 _TOGETHER: Final = 16  # files of a month that are made one
 _ATTEMPTS: Final = 20
 _AT_ONCE: Final = 8  # files that are read: a bucket answers each after a while
-#: The place, the time and the hash of a document.
+#: The place, whether it is a run report, the time and the hash of a document.
 _DOCUMENT: Final = re.compile(
-    r"documents/system=[^/]*/(.+)/(\d{10}\.\d{6})-([0-9a-f]{64})", re.ASCII
+    r"documents/system=[^/]*/((perflogs/[^/]+/reports/)?.+)/(\d{10}\.\d{6})-([0-9a-f]{64})",
+    re.ASCII,
 )
-#: How the place of a run report begins.
-_REPORT: Final = re.compile("perflogs/[^/]+/reports/")
 _MONTH: Final = re.compile(
     r"samples/system=[^/]*/(month=\d{4}-\d{2})/[0-9a-f]{64}\.parquet", re.ASCII
 )
@@ -160,12 +159,9 @@ class ObjectStore:
 
         def read(path: str) -> pl.DataFrame | Rejected:
             try:
-                rows = self._rows(path)
+                return self._rows(path)
             except _Damaged as error:
                 return Rejected(Path(path), 0, str(error))
-            if (rows["system"] == system).all():
-                return rows
-            return Rejected(Path(path), 0, "has rows of another system")
 
         top, memory = f"samples/system={quote(system)}/", user_cache(self._name, system)
         with self._errors():
@@ -197,7 +193,7 @@ class ObjectStore:
             gone = [path for path, month in months.items() if month and month[1] < first]
             for path in self._list(f"documents/system={quote(system)}/"):
                 named = _DOCUMENT.fullmatch(path)
-                if named and _REPORT.match(named[1]) and float(named[2]) < before.timestamp():
+                if named and named[2] and float(named[3]) < before.timestamp():
                     gone.append(path)
             self._remove([] if dry_run else gone)
         return count
@@ -210,11 +206,11 @@ class ObjectStore:
         def read(stored: str) -> StoredDocument | None:
             if not (named := _DOCUMENT.fullmatch(stored)):
                 return None  # nothing that was pushed
-            place, seconds, digest = unquote(named[1]), float(named[2]), named[3]
-            changed = datetime.fromtimestamp(seconds, timezone.utc)
-            if _REPORT.match(named[1]) and changed < reports_since:
+            place, is_report, seconds, digest = named.groups()
+            changed = datetime.fromtimestamp(float(seconds), timezone.utc)
+            if is_report and changed < reports_since:
                 return None
-            return StoredDocument(place, changed, self._get(stored), digest)
+            return StoredDocument(unquote(place), changed, self._get(stored), digest)
 
         prefix = f"documents/system={quote(system)}/{f'{quote(path)}/' if path else ''}"
         return [each for each in self._each(prefix, read).values() if each]
@@ -255,14 +251,18 @@ class ObjectStore:
         if hashlib.sha256(content).hexdigest() != PurePosixPath(path).stem:
             raise _Damaged("does not match its name: it was edited or cut off")
         try:
-            return typed(pl.read_parquet(content))
+            rows = typed(pl.read_parquet(content))
         # a panic is no `Exception`, and would end a page of sites
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise _Damaged(f"not a file of samples: {error}".splitlines()[0]) from None
+        system = unquote(PurePosixPath(path).parts[1].removeprefix("system="))
+        if not (rows["system"] == system).all():
+            raise _Damaged("has rows of another system")
+        return rows
 
     def _list(self, prefix: str) -> dict[str, str]:
         """Return the files below a prefix, in order, each with what an edit of it changes."""
-        every = (each for some in obstore.list(self._files, prefix) for each in some)
+        every = obstore.list(self._files, prefix).collect()
         marks = {e["path"]: f"{e['size']} {e['last_modified']} {e['e_tag']}" for e in every}
         return dict(sorted(marks.items()))
 
