@@ -503,13 +503,10 @@ def _table(parsed: Parsed, root: Path, known: Mapping[Path, int]) -> pl.DataFram
     """Return rows of perflogs as a store has them, behind the lines `known` of each."""
     names = [_name(path, root) for path in parsed.paths]
     lines = [known.get(path, 0) for path in parsed.paths]
-    files = pl.DataFrame(
-        {FILE: range(len(names)), "file": names, "known": lines},
-        {FILE: pl.UInt32(), "file": pl.Categorical(), "known": pl.Int64()},
-    )
-    rows = parsed.rows.frame.join(files, on=FILE).filter(pl.col(LINE) > pl.col("known"))
-    rows = rows.join(parsed.said, on=[FILE, LINE], how="left").rename({LINE: "line"})
-    return typed(rows)
+    file, numbers = pl.col(FILE), range(len(names))
+    rows = parsed.rows.frame.filter(pl.col(LINE) > file.replace_strict(numbers, lines))
+    rows = rows.join(parsed.said, on=[FILE, LINE], how="left")
+    return typed(rows.with_columns(file.replace_strict(numbers, names).alias("file"), line=LINE))
 
 
 def _files_of(
