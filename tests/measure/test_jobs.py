@@ -23,7 +23,7 @@ from iobands.measure.processes import (
     note_job,
 )
 from iobands.measure.reframe import Ended
-from iobands.measure.session import close_session, end_rest, open_session
+from iobands.measure.session import end_rest, opened
 from iobands.model import COMPLETED, SUSPECT, Ask
 from tests.fault_table import Observed
 
@@ -105,11 +105,12 @@ def test_a_session_that_lost_its_lock_leaves_jobs_of_the_next_one(
     """As after a suspended machine or a server that was away for hours."""
     program("scancel", "")
     program("squeue", "echo 12")
-    holder, _ = open_session(tmp_path, "iobands run")
-    (tmp_path / JOBS_NAME).write_text("slurm 12 rfm_EnvProbe\n")
-    write_document(lock_path(tmp_path), asdict(replace(holder, session="the next one")))
-    assert end_rest(tmp_path, holder.session) == []
-    close_session(tmp_path, holder.session)
+    with opened(tmp_path, "iobands run") as (holder, _):
+        (tmp_path / JOBS_NAME).write_text("slurm 12 rfm_EnvProbe\n")
+        ours = holder.processes[0]
+        after = replace(holder, session="the next one", processes=(replace(ours, pid=1),))
+        write_document(lock_path(tmp_path), asdict(after))
+        assert end_rest(tmp_path, holder.session) == []
     assert (tmp_path / JOBS_NAME).exists()
     assert not (tmp_path / "scancel").exists()
 

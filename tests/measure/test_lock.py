@@ -17,11 +17,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from iobands.measure import SessionError, processes
+from iobands.measure import Listener, SessionError, Workplace, processes
 from iobands.measure import lock as lock_module
 from iobands.measure.lock import (
     LOCK_NAME,
@@ -37,7 +38,8 @@ from iobands.measure.lock import (
     wanted,
 )
 from iobands.measure.processes import Process
-from iobands.measure.session import close_session, open_session
+from iobands.measure.session import measure_again, opened
+from iobands.model import Ask
 from tests.fault_table import Observed
 
 
@@ -60,6 +62,37 @@ def test_who_measures_between_sessions_gives_way(tmp_path: Path) -> None:
     assert not wanted(tmp_path).exists()
     with pytest.raises(BusyError):  # a session gives way to nobody
         acquire(tmp_path, replace(session, session="another"))
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_who_judges_between_sessions_gives_way_in_order(tmp_path: Path, is_wanted: bool) -> None:
+    """By the signal of its heartbeat; a signal of a person is an interruption."""
+    listener = Listener(line=lambda _: None, step=lambda _: None)
+    at = Workplace(tmp_path, lambda _: SimpleNamespace(partitions={}), listener)
+
+    def judge() -> tuple[Ask, ...]:
+        if is_wanted:
+            wanted(at.perflogs).touch()
+        signal.raise_signal(signal.SIGTERM)
+        return ()
+
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # a killed test says nothing
+    try:
+        with contextlib.nullcontext() if is_wanted else pytest.raises(KeyboardInterrupt, match="by a signal"):
+            assert measure_again(at, judge, 60) is None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert read_holder(at.perflogs) is None
+
+
+def test_a_hangup_that_is_ignored_ends_no_session(tmp_path: Path) -> None:
+    """As under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with opened(tmp_path, "iobands run"):
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:
@@ -232,20 +265,15 @@ def test_one_of_an_older_version_ends_with_a_restart(tmp_path: Path) -> None:
 def test_a_session_shows_signs_of_life_until_its_lock_is_anothers(tmp_path: Path) -> None:
     perflogs = tmp_path / "perflogs"
     lock = lock_path(perflogs)
-    asked = threading.Event()
-    before = signal.signal(signal.SIGTERM, lambda *_: asked.set())
-    try:
-        holder, _ = open_session(perflogs, "iobands run")
+    interrupted = pytest.raises(KeyboardInterrupt, match="by a signal")
+    with interrupted, opened(perflogs, "iobands run") as (holder, _):
         os.utime(lock, (1, 1))
         wait_until(lambda: lock.stat().st_mtime > 1)
         other = replace(holder, session="another")
         lock.unlink()
         acquire(perflogs, other)
-        wait_until(asked.is_set)
-        close_session(perflogs, holder.session)
-        assert read_holder(perflogs) == other
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        wait_until(lambda: False)
+    assert read_holder(perflogs) == other
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -365,13 +393,12 @@ def test_a_lock_that_cannot_be_removed_hides_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a file system that has become read-only during the session."""
-    holder, _ = open_session(tmp_path, "iobands run")
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(Path, "unlink", refuse)
-    close_session(tmp_path, holder.session)
+    with opened(tmp_path, "iobands run") as (holder, _):
+        monkeypatch.setattr(Path, "unlink", refuse)
     assert read_holder(tmp_path) == holder
 
 

@@ -22,7 +22,7 @@ from iobands.measure.lock import (
     restore_record,
 )
 from iobands.measure.processes import Process
-from iobands.measure.session import close_session, open_session
+from iobands.measure.session import opened
 from iobands.model import COMPLETED, FAILED, KILLED, LIMIT, RUNNING, UNKNOWN, LastSession
 from tests.factory import NOW, daily, write_session
 from tests.sites import DAY, SiteFiles
@@ -68,12 +68,11 @@ def test_one_that_was_killed_stays_so_when_another_takes_its_lock(tmp_path: Path
     acquire(tmp_path, killed)
     begin_record(tmp_path, killed, "daily", None)
     was = read(tmp_path)
-    holder, notes = open_session(tmp_path, "reframe -r")
-    assert notes[0].startswith("a session was killed: `iobands run`")
-    assert read(tmp_path) == was
-    begin_record(tmp_path, holder, "dayly", None)
-    restore_record(tmp_path, was)
-    close_session(tmp_path, holder.session)
+    with opened(tmp_path, "reframe -r") as (holder, notes):
+        assert notes[0].startswith("a session was killed: `iobands run`")
+        assert read(tmp_path) == was
+        begin_record(tmp_path, holder, "dayly", None)
+        restore_record(tmp_path, was)
     assert read(tmp_path) == was
     assert (was.how, was.session) == (KILLED, killed.session)
 

@@ -24,7 +24,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
 from types import FrameType, SimpleNamespace
@@ -33,7 +33,7 @@ from typing import Any, Final
 from iobands.measure.lock import join, read_holder
 from iobands.measure.perflogs import end_lines, reconcile, require_writable
 from iobands.measure.run_reports import SILENT, report_files
-from iobands.measure.session import close_session, open_session
+from iobands.measure.session import opened
 from iobands.model import NO_ACCOUNTS, SESSION_ENV, SessionError, mask_others, printable, read_small
 
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
@@ -89,27 +89,23 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
         if not parent.processes[0].is_alive():  # it ended before
             raise SessionError("iobands run has ended")
-    holder, notes = (parent, []) if parent else open_session(perflogs, "reframe -r")
-    try:
+    with ExitStack() as stack:
+        holder, notes = parent, list[str]()
+        if holder is None:
+            holder, notes = stack.enter_context(opened(perflogs, "reframe -r"))
         require_writable(perflogs, system)
-    except SessionError:
+        end_lines(perflogs, system)
+        _print(notes)
         if not parent:
-            close_session(perflogs, holder.session)
-        raise
-    end_lines(perflogs, system)
-    _print(notes)
-    if not parent:
-        os.environ[SESSION_ENV] = holder.session  # for its jobs
-        atexit.register(_close_by_hand, perflogs, holder.session, {*report_files(perflogs)})
+            os.environ[SESSION_ENV] = holder.session  # for its jobs
+            stack.callback(_find_lost, perflogs, {*report_files(perflogs)})
+            atexit.register(stack.pop_all().close)
     return holder.session
 
 
-def _close_by_hand(perflogs: Path, session: str, before: set[Path]) -> None:
-    if session != os.environ.get(SESSION_ENV):
-        return
+def _find_lost(perflogs: Path, before: set[Path]) -> None:
     for notes in reconcile(sorted({*report_files(perflogs)} - before), perflogs):
         _print(notes)
-    close_session(perflogs, session)
 
 
 def _print(notes: Sequence[str]) -> None:

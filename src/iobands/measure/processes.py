@@ -15,8 +15,8 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -160,6 +160,18 @@ def end_session(session: str) -> tuple[int, list[Process]]:
     return number, left
 
 
+@contextmanager
+def at_signals(call: Callable[[], None], *numbers: int) -> Iterator[None]:
+    """Call at signals that ask to end; one that is ignored, as under nohup, stays ignored."""
+    heeded = [each for each in numbers if signal.getsignal(each) != signal.SIG_IGN]
+    before = {each: signal.signal(each, lambda *_: call()) for each in heeded}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 JOBS_NAME: Final = ".session.jobs"
 _LARGEST: Final = 2**20  # bytes of notes that are read
 _PATIENCE: Final = 30  # seconds for a scheduler's answer
@@ -264,6 +276,8 @@ def note_job(perflogs: Path, scheduler: str, jobid: object, name: str) -> None:
         descriptor = os.open(perflogs / JOBS_NAME, flags, 0o644)
         with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
             stream.write(f"{scheduler} {jobid} {name}\n")
+            stream.flush()
+            os.fsync(descriptor)  # a session after a power failure cancels it
 
 
 def await_end(scheduler: str, jobid: str, seconds: float) -> None:

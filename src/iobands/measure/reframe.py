@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from iobands.measure.processes import at_signals
 from iobands.measure.run_reports import SILENT, load_report, report_files
 from iobands.model import (
     COMPLETED,
@@ -161,7 +162,6 @@ _GIVEN_UP: Final = re.compile(f"iobands: ({SILENT}.*)")
 LOG: Final = "iobands-run.log"
 _FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
 _TAIL: Final = 5  # lines of the output in a message
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GRACE_SECONDS: Final = 180  # to cancel jobs, and for these to clean up
 #: ReFrame's exit status for one, as argparse ends.
 WRONG_ARGUMENT: Final = 2
@@ -346,13 +346,11 @@ def _ended_orderly(child: subprocess.Popen[str], limit: float) -> Iterator[list[
         _timer(_GRACE_SECONDS, child.kill)
 
     timer = _timer(limit, lambda: ask(LIMIT))  # waits by the monotonic clock
-    before = {number: signal.signal(number, lambda *_: ask(INTERRUPTED)) for number in _SIGNALS}
     try:
-        yield reasons
+        with at_signals(lambda: ask(INTERRUPTED), signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            yield reasons
     finally:
         timer.cancel()
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _timer(seconds: float, call: Callable[[], None]) -> threading.Timer:

@@ -7,6 +7,7 @@ its run report are read.
 from __future__ import annotations
 
 import shlex
+import signal
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from iobands.measure import lock, plan
 from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, require_room
-from iobands.measure.processes import cancel_jobs, end_session
+from iobands.measure.processes import Process, at_signals, cancel_jobs, end_session
 from iobands.measure.reframe import (
     LOG,
     WRONG_ARGUMENT,
@@ -53,8 +54,6 @@ from iobands.model import (
 #: Judges what was measured so far, and returns what to measure again.
 Judge = Callable[[], Sequence[Ask]]
 
-_stop_beating: dict[str, Callable[[], None]] = {}  # by session
-
 
 @dataclass(frozen=True)
 class SessionOutcome:
@@ -86,7 +85,7 @@ def measure(
         SessionError: another session runs, ReFrame did not run, or it was interrupted.
     """
     perflogs, end = at.perflogs, time.monotonic() + limit
-    with _opened(perflogs, f"iobands run --tag {selection.tag}") as (holder, notes):
+    with opened(perflogs, f"iobands run --tag {selection.tag}") as (holder, notes):
         with _refusing(perflogs):
             begun, outcome = _recorded(at, selection, holder, limit)
         if outcome.how == INTERRUPTED:
@@ -106,15 +105,6 @@ def measure(
             outcome = _end(perflogs, begun, outcome)
             judge()
     return outcome
-
-
-@contextmanager
-def _opened(perflogs: Path, command: str) -> Iterator[tuple[lock.Holder, list[str]]]:
-    holder, notes = open_session(perflogs, command)
-    try:
-        yield holder, notes
-    finally:
-        close_session(perflogs, holder.session)
 
 
 @contextmanager
@@ -174,17 +164,19 @@ def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome |
     Raises:
         SessionError: ReFrame did not run, or nothing can be recorded.
     """
-    perflogs = at.perflogs
-    try:
-        with _refusing(perflogs), _opened(perflogs, lock.SUSPECTS) as (holder, notes):
+    perflogs, command = at.perflogs, lock.SUSPECTS
+    with suppress(lock.BusyError), _refusing(perflogs), opened(perflogs, command) as (holder, notes):
+        try:
             _require_clock(perflogs)
             again = _ask_again(at, judge(), holder.session, limit)
             if again.measured or again.notes or again.problems:
                 clean_up(at.root, None, at.read_site_file, notes)
                 judge()
-    except lock.BusyError:
-        return None
-    return replace(again, notes=(*notes, *again.notes))
+            return replace(again, notes=(*notes, *again.notes))
+        except KeyboardInterrupt:  # by the heartbeat, if another session begins
+            if not lock.wanted(perflogs).exists():
+                raise
+    return None
 
 
 def _require_clock(perflogs: Path) -> None:
@@ -204,7 +196,7 @@ def measure_apart(
     """
     perflogs, end = at.perflogs, time.monotonic() + limit
     outcomes: list[SessionOutcome] = []
-    with _refusing(perflogs), _opened(perflogs, "iobands accept") as (holder, notes):
+    with _refusing(perflogs), opened(perflogs, "iobands accept") as (holder, notes):
         _require_clock(perflogs)
         for selection in selections:
             outcome = _session(at, selection, holder.session, end - time.monotonic())
@@ -376,31 +368,32 @@ def _why_not(ask: Ask, reports: Iterable[Path]) -> str:
     return "ReFrame finds no such check; if it was removed, retire its series"
 
 
-def open_session(perflogs: Path, command: str) -> tuple[lock.Holder, list[str]]:
-    """Begin a session of this process: take the lock, and end what a killed session left running.
+@contextmanager
+def opened(perflogs: Path, command: str) -> Iterator[tuple[lock.Holder, list[str]]]:
+    """Hold the lock for a session of this process, and end what a killed one left running.
 
-    Return it with notes on what was found, or raise SessionError as `acquire` does.
+    Yield it with notes on what was found, or raise SessionError as `acquire` does. A signal to end
+    raises KeyboardInterrupt, as Ctrl-C does, so that the lock is given back.
     """
     with _refusing(perflogs):
         perflogs.mkdir(exist_ok=True)
     holder = lock.new_holder(command)
     former = lock.acquire(perflogs, holder)
-    _stop_beating[holder.session] = lock.start_beating(perflogs, holder)
+    stop_beating = lock.start_beating(perflogs, holder)
     try:
-        notes = open_to_all(perflogs)
-        if former:
-            lock.record_killed(perflogs, former.session)
-            notes += [f"a session was killed: {former}", *end_rest(perflogs, former.session)]
-    except BaseException:
-        close_session(perflogs, holder.session)
-        raise
-    return holder, notes
+        with at_signals(_interrupt, signal.SIGTERM, signal.SIGHUP):
+            notes = open_to_all(perflogs)
+            if former:
+                lock.record_killed(perflogs, former.session)
+                notes += [f"a session was killed: {former}", *end_rest(perflogs, former.session)]
+            yield holder, notes
+    finally:
+        stop_beating()
+        lock.release(perflogs, holder.session)
 
 
-def close_session(perflogs: Path, session: str) -> None:
-    """End a session, and release its lock."""
-    _stop_beating.pop(session)()
-    lock.release(perflogs, session)
+def _interrupt() -> None:
+    raise KeyboardInterrupt("by a signal")
 
 
 def end_rest(perflogs: Path, session: str, *, waited: bool = False) -> list[str]:
@@ -412,5 +405,5 @@ def end_rest(perflogs: Path, session: str, *, waited: bool = False) -> list[str]
         notes.append(f"could not be killed; probably blocked on a hung file system: pid {pids}")
     with suppress(SessionError):  # of a session that lost its lock, the jobs are another's
         holder = lock.read_holder(perflogs)
-        waited |= holder is not None and holder.session not in _stop_beating
+        waited |= holder is not None and Process.this() not in holder.processes
     return notes if waited else [*notes, *cancel_jobs(perflogs)]
