@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure import SITE_ENV, site_of_suite
+from iobands.measure import SITE_ENV, SessionError, describe, site_of_suite
+from iobands.measure import reframe as reframe_module
 from iobands.measure.reframe import suite_of
 
 CLONE = Path(__file__).resolve().parents[2]
@@ -19,6 +20,22 @@ def test_another_site_has_the_one_of_this_installation(tmp_path: Path) -> None:
     found = suite_of(tmp_path)
     assert found == CLONE
     assert (found / "config" / "site.py").is_file()
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [("exec sleep 60", "does not start or list the checks"), ("echo hello", "not what ReFrame")],
+)
+def test_a_reframe_that_does_not_list_its_checks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+) -> None:
+    program = tmp_path / "reframe"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(reframe_module, "_LISTING_SECONDS", 1)
+    with pytest.raises(SessionError, match=said):
+        describe(tmp_path, ["-t", "daily"])
 
 
 def test_the_environment_names_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from iobands.measure.documents import decoded, read_object, write_document
 from iobands.measure.reframe import ReadSiteFile, Selection, describe
-from iobands.model import REPEAT, Ask, FileError, SessionError, Unusable, seconds_of
+from iobands.model import REPEAT, Ask, FileError, Unusable, seconds_of
 
 PLAN_NAME: Final = "plan.json"
 _SCHEMA: Final = 2
@@ -220,7 +220,6 @@ def note_asked(perflogs: Path, asks: Mapping[Ask, Limits], now: datetime) -> Non
 
 BUDGET_NAME: Final = ".budget.json"
 GIB_PER_TIB: Final = 1024
-_BUDGET: Final = "daily_budget"  # of a partition in a site file
 #: Which checks are kept first, by tag.
 _PRIORITY: Final = ("smoke", "daily", "weekly")
 
@@ -273,29 +272,21 @@ def costs_of(described: Iterable[Mapping[str, Any]]) -> list[Cost]:
 def over_budget(root: Path, selection: Selection, read_site_file: ReadSiteFile) -> list[Cost]:
     """Reserve what a selection may cost today, and return what exceeds the budgets of site files.
 
-    Without a budget in any of them, ReFrame is not asked what the selection is. Files that cannot
-    be read are left to ReFrame, which names them.
+    Without a budget in any of them, ReFrame is not asked what the selection is.
 
     Raises:
-        SessionError: the costs or a site file cannot be read.
+        SessionError: the costs cannot be read.
         OSError: the reservation cannot be recorded.
     """
-    texts: list[str] = []
+    budgets = {}
     for path in (root / "config" / "systems").glob("*.py"):
-        with suppress(OSError):
-            texts.append(path.read_text(encoding="utf-8", errors="replace"))
-    if not any(_BUDGET in text for text in texts):
+        with suppress(FileError):  # ReFrame names it
+            for name, extras in read_site_file(path.stem).partitions.items():
+                if "daily_budget" in extras:
+                    budgets[f"{path.stem}:{name}"] = extras["daily_budget"]
+    if not budgets:
         return []
-    try:
-        costs = costs_of(describe(root, selection.arguments()))
-        budgets = {
-            f"{system}:{name}": extras[_BUDGET]
-            for system in {cost.partition.partition(":")[0] for cost in costs}
-            for name, extras in read_site_file(system).partitions.items()
-            if _BUDGET in extras
-        }
-    except ValueError as error:
-        raise SessionError(str(error)) from error
+    costs = costs_of(describe(root, selection.arguments()))
     return reserve(root / "perflogs", costs, budgets, datetime.now(timezone.utc).date())
 
 

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from iobands.model import SESSION_ENV, read_small
 
@@ -349,21 +349,18 @@ def _jobs_named(scheduler: str, name: str) -> frozenset[str] | None:
 
 
 def called(
-    command: Sequence[str], seconds: float = _PATIENCE
+    command: Sequence[str],
+    seconds: float = _PATIENCE,
+    **options: Any,  # noqa: ANN401
 ) -> subprocess.CompletedProcess[str] | None:
-    """Return how a command ended, None if it cannot be called or does not end within `seconds`."""
-    null, errors = subprocess.DEVNULL, "replace"
+    """Return how a command ended, None if it cannot be called or does not end within `seconds`.
+
+    `options` are further ones of `subprocess.run`.
+    """
     # a user's own filters, such as SQUEUE_STATES, would hide jobs
     env = {name: each for name, each in os.environ.items() if not name.startswith(_FILTERS)}
+    options = {"env": env, "stdin": subprocess.DEVNULL, "errors": "replace", **options}
     try:
-        return subprocess.run(
-            command,
-            env=env,
-            stdin=null,
-            capture_output=True,
-            errors=errors,
-            timeout=seconds,
-            check=False,
-        )
+        return subprocess.run(command, capture_output=True, timeout=seconds, check=False, **options)
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from iobands.measure.processes import at_signals
+from iobands.measure.processes import at_signals, called
 from iobands.measure.run_reports import SILENT, load_report, report_files
 from iobands.model import (
     COMPLETED,
@@ -163,6 +163,7 @@ LOG: Final = "iobands-run.log"
 _FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
 _TAIL: Final = 5  # lines of the output in a message
 _GRACE_SECONDS: Final = 180  # to cancel jobs, and for these to clean up
+_LISTING_SECONDS: Final = 1800  # for what lists some thousand checks in a minute
 #: ReFrame's exit status for one, as argparse ends.
 WRONG_ARGUMENT: Final = 2
 _PHASES: Final = frozenset({"run", "run_complete", "run_wait", "sanity"})
@@ -233,15 +234,19 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
 
     Raises:
         NothingSelectedError: an argument is wrong.
-        SessionError: ReFrame fails otherwise.
-        OSError: it cannot be started.
+        SessionError: ReFrame fails otherwise, or does not answer.
     """
     command = [*reframe_command(root), *arguments, "--describe"]
-    done = subprocess.run(command, capture_output=True, check=False, **_options(root))
+    if (done := called(command, _LISTING_SECONDS, **_options(root))) is None:
+        minutes = _LISTING_SECONDS // 60
+        raise SessionError(f"{command[0]} does not start or list the checks within {minutes} min")
     if done.returncode:
         failed = NothingSelectedError if done.returncode == WRONG_ARGUMENT else SessionError
         raise failed(_reason(f"{done.stdout}\n{done.stderr}".splitlines()))
-    return json.loads(done.stdout)
+    try:
+        return json.loads(done.stdout)
+    except ValueError as error:
+        raise SessionError(f"not what ReFrame says of its checks: {error}") from error
 
 
 def _options(root: Path, **more: str) -> dict[str, Any]:
