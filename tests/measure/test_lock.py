@@ -78,7 +78,11 @@ def test_who_judges_between_sessions_gives_way_in_order(tmp_path: Path, is_wante
 
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # a killed test says nothing
     try:
-        with contextlib.nullcontext() if is_wanted else pytest.raises(KeyboardInterrupt, match="by a signal"):
+        with (
+            contextlib.nullcontext()
+            if is_wanted
+            else pytest.raises(KeyboardInterrupt, match="by a signal")
+        ):
             assert measure_again(at, judge, 60) is None
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -98,7 +98,8 @@ def test_what_all_users_may_write_is_named(perflog: Path, tmp_path: Path) -> Non
     assert open_to_all(tmp_path) == []
 
 
-def test_a_value_of_an_odd_case_is_no_line(tmp_path: Path) -> None:
+def test_a_value_of_an_odd_case_is_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RFM_PERFLOG_DIR", "/elsewhere")  # which sessions do not pass to ReFrame
     good = {"system": "here", "partition": "p", "name": "A %x", "display_name": "A %x"}
     values = {"here:p:write_bw": [1.5, 0, None, None, "GiB/s"]}
     said = {"job_completion_time": "2026-11-20T01:29:12+00:00", "jobid": "1"}

@@ -19,7 +19,7 @@ from iobands.measure.lock import (
     new_holder,
     read_last_session,
     release,
-    restore_record,
+    write_record,
 )
 from iobands.measure.processes import Process
 from iobands.measure.session import opened
@@ -72,7 +72,7 @@ def test_one_that_was_killed_stays_so_when_another_takes_its_lock(tmp_path: Path
         assert notes[0].startswith("a session was killed: `iobands run`")
         assert read(tmp_path) == was
         begin_record(tmp_path, holder, "dayly", None)
-        restore_record(tmp_path, was)
+        write_record(tmp_path, was)
     assert read(tmp_path) == was
     assert (was.how, was.session) == (KILLED, killed.session)
 

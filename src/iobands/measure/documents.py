@@ -87,15 +87,11 @@ _PLAIN: Final[Mapping[Any, tuple[tuple[type, ...], Any]]] = {
 }
 
 
-def encoded(document: Mapping[str, object]) -> bytes:
-    """Return a document as JSON."""
-    return f"{json.dumps(document, indent=1, default=_text)}\n".encode()
+def write_document(path: Path, document: Mapping[str, object], *, durable: bool = False) -> None:
+    """Replace the document in a file, as `replace_file` does, or raise OSError."""
+    text = json.dumps(document, indent=1, default=_text)
+    replace_file(path, f"{text}\n".encode(), durable=durable)
 
 
 def _text(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-def write_document(path: Path, document: Mapping[str, object], *, durable: bool = False) -> None:
-    """Replace the document in a file, as `replace_file` does, or raise OSError."""
-    replace_file(path, encoded(document), durable=durable)

@@ -95,7 +95,7 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
             holder, notes = stack.enter_context(opened(perflogs, "reframe -r"))
         require_writable(perflogs, system)
         end_lines(perflogs, system)
-        _print(notes)
+        _say(*notes)
         if not parent:
             os.environ[SESSION_ENV] = holder.session  # for its jobs
             stack.callback(_find_lost, perflogs, {*report_files(perflogs)})
@@ -105,12 +105,7 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
 
 def _find_lost(perflogs: Path, before: set[Path]) -> None:
     for notes in reconcile(sorted({*report_files(perflogs)} - before), perflogs):
-        _print(notes)
-
-
-def _print(notes: Sequence[str]) -> None:
-    for note in notes:
-        print(f"iobands: {printable(note)}", file=sys.stderr)
+        _say(*notes)
 
 
 class ForceExitError(KeyboardInterrupt):
@@ -126,9 +121,10 @@ class ForceExitError(KeyboardInterrupt):
         _say(said)
 
 
-def _say(text: str) -> None:
+def _say(*notes: str) -> None:
     with suppress(OSError):  # its reader may have ended
-        os.write(sys.stderr.fileno(), f"iobands: {text}\n".encode())
+        for note in notes:
+            os.write(sys.stderr.fileno(), f"iobands: {printable(note)}\n".encode())
 
 
 def apply_workarounds() -> None:

@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -69,6 +69,18 @@ def refusal(error: OSError, path: Path) -> SessionError:
         f"{path}: {error.strerror or error}; nothing was measured, as no sample could be "
         f"recorded: {_remedy(error, path)}"
     )
+
+
+@contextmanager
+def refusing(perflogs: Path) -> Iterator[None]:
+    """Raise a SessionError for a system call that failed, above all below the perflogs."""
+    try:
+        yield
+    except OSError as error:
+        path = Path(error.filename or perflogs)
+        if perflogs not in {path, *path.parents}:
+            raise SessionError(f"{path}: {error.strerror}; nothing was measured") from error
+        raise refusal(error, path) from error
 
 
 def user_name(uid: int) -> str:
@@ -162,7 +174,11 @@ def acquire(perflogs: Path, holder: Holder) -> Holder | None:
         SessionError: it cannot be made.
     """
     path, until = lock_path(perflogs), time.monotonic() + _YIELDS
-    with _written(path, holder) as new:
+    new = path.with_name(f"{LOCK_NAME}.{secrets.token_hex(16)}")
+    with refusing(perflogs), ExitStack() as stack:
+        stack.callback(_remove, new)
+        # a power failure must not leave an empty lock
+        write_document(new, asdict(holder), durable=True)
         while True:
             try:
                 former = _take(path, new)
@@ -176,6 +192,11 @@ def acquire(perflogs: Path, holder: Holder) -> Holder | None:
             else:
                 wanted(perflogs).unlink(missing_ok=True)
                 return former
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
 
 
 def wanted(perflogs: Path) -> Path:
@@ -239,8 +260,8 @@ def _read(path: Path) -> Holder | None:
 def join(perflogs: Path, holder: Holder) -> None:
     """Add the calling process to the processes of `holder`, which holds the lock."""
     joined = replace(holder, processes=(*holder.processes, Process.this()))
-    with _written(lock_path(perflogs), joined) as new:
-        new.replace(lock_path(perflogs))
+    with refusing(perflogs):
+        write_document(lock_path(perflogs), asdict(joined), durable=True)
 
 
 def release(perflogs: Path, session: str) -> None:
@@ -261,21 +282,6 @@ def _refusal(path: Path, holder: Holder | None) -> str:
         said += f"; it cannot be seen from here: if it has ended, remove {path}"
         said += f", or wait: the next session takes over {hours} after its last heartbeat"
     return said
-
-
-@contextmanager
-def _written(path: Path, holder: Holder) -> Iterator[Path]:
-    """Yield a temporary file beside `path` with the record of `holder`."""
-    new = path.with_name(f"{LOCK_NAME}.{secrets.token_hex(16)}")
-    try:
-        # a power failure must not leave an empty lock
-        write_document(new, asdict(holder), durable=True)
-        yield new
-    except OSError as error:
-        raise refusal(error, new) from error
-    finally:
-        with suppress(OSError):
-            new.unlink(missing_ok=True)
 
 
 def time_there(directory: Path) -> float:
@@ -347,7 +353,9 @@ _LATER: Final = range(_RECORD_SCHEMA, 100)  # what a newer iobands says more is 
 def begin_record(perflogs: Path, holder: Holder, tag: str, system: str | None) -> LastSession:
     """Record that a session has begun, or raise OSError."""
     host, began = holder.processes[0].host, parse_time(holder.began)
-    return _write_record(perflogs, LastSession(holder.session, tag, system, host, began))
+    record = LastSession(holder.session, tag, system, host, began)
+    write_record(perflogs, record)
+    return record
 
 
 def end_record(
@@ -361,13 +369,14 @@ def end_record(
     """Record how a session ended, or raise OSError."""
     now = datetime.now(timezone.utc).replace(microsecond=0)
     ended = replace(record, ended=now, how=how, counts=counts, reason=reason, seconds=seconds or {})
-    _write_record(perflogs, ended)
+    write_record(perflogs, ended)
 
 
-def restore_record(perflogs: Path, former: LastSession | None) -> None:
-    """Put the former record back, as no session took place, or raise OSError."""
-    if former:
-        _write_record(perflogs, former)
+def write_record(perflogs: Path, record: LastSession | None) -> None:
+    """Replace the record, or remove it for None, or raise OSError."""
+    if record:
+        said = {"schema": _RECORD_SCHEMA, **asdict(record)}
+        write_document(perflogs / RECORD_NAME, said)
     else:
         (perflogs / RECORD_NAME).unlink()
 
@@ -377,7 +386,7 @@ def record_killed(perflogs: Path, session: str) -> None:
     record = read_last_session(perflogs)
     if record and record.session == session and record.how == KILLED:
         with suppress(OSError):  # it does not stop the one that takes over
-            _write_record(perflogs, record)
+            write_record(perflogs, record)
 
 
 def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) -> LastSession | None:
@@ -407,8 +416,3 @@ def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) ->
         why = "its end could not be recorded; was the disk full, or the lock removed by hand?"
         return replace(record, how=FAILED, reason=why)
     return replace(record, how=KILLED, reason=f"by a signal, or {record.host} restarted")
-
-
-def _write_record(perflogs: Path, record: LastSession) -> LastSession:
-    write_document(perflogs / RECORD_NAME, {"schema": _RECORD_SCHEMA, **asdict(record)})
-    return record

@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
-from iobands.measure.lock import refusal, user_name
+from iobands.measure.lock import refusing, user_name
 from iobands.measure.run_reports import by_age, load_report, report_files
 from iobands.model import (
     FIELDS,
@@ -63,7 +63,7 @@ def require_writable(perflogs: Path, system: str) -> None:
     """Raise SessionError where perflogs or run reports of `system` could not be written."""
     below = perflogs / path_part(system)
     files = sorted([*below.glob("*/*.log"), *below.glob("*/.*.lock")])
-    try:
+    with refusing(perflogs):
         if os.geteuid() == 0:
             _refuse_root([path for path in (below, *files) if path.exists()])
         directories = [perflogs, below, *sorted(p for p in below.glob("*") if p.is_dir())]
@@ -75,8 +75,6 @@ def require_writable(perflogs: Path, system: str) -> None:
                 raise SessionError(f"{path}: is not a regular file; remove it")
             with naming(path):
                 os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
-    except OSError as error:
-        raise refusal(error, Path(error.filename)) from error
 
 
 def takes_locks(perflogs: Path) -> bool:
@@ -176,8 +174,7 @@ def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
         session, cases = load_report(report)
     except Unusable:
         return
-    command = str(session.get("cmdline")).split()
-    if "RFM_PERFLOG_DIR" in os.environ or any(word.startswith(_ELSEWHERE) for word in command):
+    if any(word.startswith(_ELSEWHERE) for word in str(session.get("cmdline")).split()):
         return
     for case in (case for case in cases if case.get(TIME)):
         names = [str(case.get(name, "")).split(" ")[0] for name in ("system", "partition", "name")]

@@ -86,7 +86,7 @@ def measure(
     """
     perflogs, end = at.perflogs, time.monotonic() + limit
     with opened(perflogs, f"iobands run --tag {selection.tag}") as (holder, notes):
-        with _refusing(perflogs):
+        with lock.refusing(perflogs):
             begun, outcome = _recorded(at, selection, holder, limit)
         if outcome.how == INTERRUPTED:
             raise SessionError("; ".join(outcome.problems))
@@ -107,18 +107,6 @@ def measure(
     return outcome
 
 
-@contextmanager
-def _refusing(perflogs: Path) -> Iterator[None]:
-    """Raise a SessionError for a system call that failed, above all below the perflogs."""
-    try:
-        yield
-    except OSError as error:
-        path = Path(error.filename or perflogs)
-        if perflogs not in {path, *path.parents}:
-            raise SessionError(f"{path}: {error.strerror}; nothing was measured") from error
-        raise lock.refusal(error, path) from error
-
-
 def _recorded(
     at: Workplace, selection: Selection, holder: lock.Holder, limit: float
 ) -> tuple[LastSession, SessionOutcome]:
@@ -128,13 +116,13 @@ def _recorded(
     former = lock.read_last_session(perflogs)
     begun = lock.begin_record(perflogs, holder, selection.tag or "", selection.system)
     try:
-        with _refusing(perflogs):
+        with lock.refusing(perflogs):
             outcome = _session(at, selection, holder.session, limit)
         if clock:
             outcome = replace(outcome, problems=(clock, *outcome.problems))
         return begun, _end(perflogs, begun, outcome)
     except NothingSelectedError:
-        lock.restore_record(perflogs, former)
+        lock.write_record(perflogs, former)  # as no session took place
         raise
     except BaseException as error:  # also Ctrl-C before ReFrame runs and after it
         how = FAILED if isinstance(error, Exception) else INTERRUPTED
@@ -164,8 +152,9 @@ def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome |
     Raises:
         SessionError: ReFrame did not run, or nothing can be recorded.
     """
-    perflogs, command = at.perflogs, lock.SUSPECTS
-    with suppress(lock.BusyError), _refusing(perflogs), opened(perflogs, command) as (holder, notes):
+    perflogs = at.perflogs
+    session = opened(perflogs, lock.SUSPECTS)
+    with suppress(lock.BusyError), lock.refusing(perflogs), session as (holder, notes):
         try:
             _require_clock(perflogs)
             again = _ask_again(at, judge(), holder.session, limit)
@@ -196,7 +185,7 @@ def measure_apart(
     """
     perflogs, end = at.perflogs, time.monotonic() + limit
     outcomes: list[SessionOutcome] = []
-    with _refusing(perflogs), opened(perflogs, "iobands accept") as (holder, notes):
+    with lock.refusing(perflogs), opened(perflogs, "iobands accept") as (holder, notes):
         _require_clock(perflogs)
         for selection in selections:
             outcome = _session(at, selection, holder.session, end - time.monotonic())
@@ -375,7 +364,7 @@ def opened(perflogs: Path, command: str) -> Iterator[tuple[lock.Holder, list[str
     Yield it with notes on what was found, or raise SessionError as `acquire` does. A signal to end
     raises KeyboardInterrupt, as Ctrl-C does, so that the lock is given back.
     """
-    with _refusing(perflogs):
+    with lock.refusing(perflogs):
         perflogs.mkdir(exist_ok=True)
     holder = lock.new_holder(command)
     former = lock.acquire(perflogs, holder)
