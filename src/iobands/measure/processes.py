@@ -15,12 +15,12 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from iobands.model import SESSION_ENV, read_small
 
@@ -158,18 +158,6 @@ def end_session(session: str) -> tuple[int, list[Process]]:
             time.sleep(0.05)
             left = processes_of(session)
     return number, left
-
-
-@contextmanager
-def at_signals(call: Callable[[], None], *numbers: int) -> Iterator[None]:
-    """Call at signals that ask to end; one that is ignored, as under nohup, stays ignored."""
-    heeded = [each for each in numbers if signal.getsignal(each) != signal.SIG_IGN]
-    before = {each: signal.signal(each, lambda *_: call()) for each in heeded}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 JOBS_NAME: Final = ".session.jobs"
@@ -349,18 +337,21 @@ def _jobs_named(scheduler: str, name: str) -> frozenset[str] | None:
 
 
 def called(
-    command: Sequence[str],
-    seconds: float = _PATIENCE,
-    **options: Any,  # noqa: ANN401
+    command: Sequence[str], seconds: float = _PATIENCE
 ) -> subprocess.CompletedProcess[str] | None:
-    """Return how a command ended, None if it cannot be called or does not end within `seconds`.
-
-    `options` are further ones of `subprocess.run`.
-    """
+    """Return how a command ended, None if it cannot be called or does not end within `seconds`."""
+    null, errors = subprocess.DEVNULL, "replace"
     # a user's own filters, such as SQUEUE_STATES, would hide jobs
     env = {name: each for name, each in os.environ.items() if not name.startswith(_FILTERS)}
-    options = {"env": env, "stdin": subprocess.DEVNULL, "errors": "replace", **options}
     try:
-        return subprocess.run(command, capture_output=True, timeout=seconds, check=False, **options)
+        return subprocess.run(
+            command,
+            env=env,
+            stdin=null,
+            capture_output=True,
+            errors=errors,
+            timeout=seconds,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -24,7 +24,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from iobands.measure.processes import at_signals, called
 from iobands.measure.run_reports import SILENT, load_report, report_files
 from iobands.model import (
     COMPLETED,
@@ -235,11 +234,15 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     Raises:
         NothingSelectedError: an argument is wrong.
         SessionError: ReFrame fails otherwise, or does not answer.
+        OSError: it cannot be started.
     """
     command = [*reframe_command(root), *arguments, "--describe"]
-    if (done := called(command, _LISTING_SECONDS, **_options(root))) is None:
-        minutes = _LISTING_SECONDS // 60
-        raise SessionError(f"{command[0]} does not start or list the checks within {minutes} min")
+    options = {"timeout": _LISTING_SECONDS, **_options(root)}
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, **options)
+    except subprocess.TimeoutExpired:
+        said = f"{command[0]} does not list the checks within {_LISTING_SECONDS // 60} minutes"
+        raise SessionError(said) from None
     if done.returncode:
         failed = NothingSelectedError if done.returncode == WRONG_ARGUMENT else SessionError
         raise failed(_reason(f"{done.stdout}\n{done.stderr}".splitlines()))
@@ -335,6 +338,18 @@ def _reason(lines: Iterable[str]) -> str:
     raised = [line for line in said if _RAISED.match(line)]
     traceback = [f"{places[-1]}: {raised[-1]}"] if places and raised else []
     return " / ".join(errors[:1] or traceback or said[-_TAIL:]) or "no output"
+
+
+@contextmanager
+def at_signals(call: Callable[[], None], *numbers: int) -> Iterator[None]:
+    """Call at signals that ask to end; one that is ignored, as under nohup, stays ignored."""
+    heeded = [each for each in numbers if signal.getsignal(each) != signal.SIG_IGN]
+    before = {each: signal.signal(each, lambda *_: call()) for each in heeded}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from iobands.measure import lock, plan
 from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, require_room
-from iobands.measure.processes import Process, at_signals, cancel_jobs, end_session
+from iobands.measure.processes import Process, cancel_jobs, end_session
 from iobands.measure.reframe import (
     LOG,
     WRONG_ARGUMENT,
@@ -26,6 +26,7 @@ from iobands.measure.reframe import (
     NothingSelectedError,
     Selection,
     Workplace,
+    at_signals,
     describe,
     exactly,
     pause,
