@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from iobands.measure.lock import begin_record, end_record, new_holder
+from iobands.measure.lock import begin_record, new_holder, write_record
 from iobands.model import COMPLETED
 
 #: The header of a perflog, as contract 2 has it.
@@ -144,7 +144,8 @@ def write_report(
 def write_session(perflogs: Path, began: datetime) -> None:
     """Record a session that began then and completed."""
     holder = replace(new_holder("iobands run"), began=began.isoformat())
-    end_record(perflogs, begin_record(perflogs, holder, "daily", None), COMPLETED, {}, None)
+    begun = begin_record(perflogs, holder, "daily", None)
+    write_record(perflogs, replace(begun, ended=datetime.now(timezone.utc), how=COMPLETED))
 
 
 def write_bands(

@@ -26,9 +26,9 @@ from iobands.measure.inside import drop_secrets
 from iobands.measure.lock import (
     RECORD_NAME,
     begin_record,
-    end_record,
     new_holder,
     read_last_session,
+    write_record,
 )
 from iobands.measure.run_directories import new_note, read_leftovers
 from iobands.measure.run_reports import read_run_reports
@@ -317,7 +317,8 @@ def test_locks(tmp_path_factory, data):
 def test_records_of_sessions(tmp_path_factory, data):
     perflogs = tmp_path_factory.mktemp("recorded")
     begun = begin_record(perflogs, new_holder("iobands run"), "daily", "here")
-    end_record(perflogs, begun, LIMIT, {"ran": 3}, "its limit", {"total": 1.5})
+    ended = {"counts": {"ran": 3}, "reason": "its limit", "seconds": {"total": 1.5}}
+    write_record(perflogs, replace(begun, ended=begun.began, how=LIMIT, **ended))
     path = perflogs / RECORD_NAME
     path.write_bytes(data.draw(either(path.read_bytes())))
     rejected = []

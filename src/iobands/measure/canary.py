@@ -159,14 +159,12 @@ def become_owner(site: Path) -> None:
     Nothing in the directory is used before, and no link in its place is followed.
 
     Raises:
-        SessionError: this user is neither root nor the owner, or others may write there.
-        OSError: there is no such directory, or a link.
+        SessionError: it is a link, this user is neither root nor the owner, or others may write.
+        OSError: there is no such directory.
     """
-    if site.is_symlink():
+    about, is_root = site.lstat(), os.geteuid() == 0
+    if stat.S_ISLNK(about.st_mode):
         raise SessionError(f"{site} is a link; name the directory itself")
-    descriptor = os.open(site, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    about, is_root = os.fstat(descriptor), os.geteuid() == 0
-    os.close(descriptor)
     if is_root and about.st_uid:
         owner = pwd.getpwuid(about.st_uid)
         os.initgroups(owner.pw_name, owner.pw_gid)
@@ -248,12 +246,11 @@ def look(nest: Nest, name: str, mib: int, seconds: int) -> Look:
 
 def _sweep_killed(notes: Path, roots: Mapping[Path, Any]) -> None:
     """Remove what killed canaries of this machine left on file systems that answer."""
-    of_canaries = (note for _, note in read_notes(notes) if note and f"-{_CHECK}-" in note.name)
     own = {
         note.name
-        for note in of_canaries
-        if note.path.parent in roots and note.process.is_alive() is False
-        if why_kept(note) != LIVE
+        for _, note in read_notes(notes)
+        if note and f"-{_CHECK}-" in note.name and note.path.parent in roots
+        if note.process.is_alive() is False and why_kept(note) != LIVE
     }
     if own:
         sweep(notes, roots, own=own)

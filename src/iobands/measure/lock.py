@@ -23,7 +23,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
@@ -356,20 +356,6 @@ def begin_record(perflogs: Path, holder: Holder, tag: str, system: str | None) -
     record = LastSession(holder.session, tag, system, host, began)
     write_record(perflogs, record)
     return record
-
-
-def end_record(
-    perflogs: Path,
-    record: LastSession,
-    how: str,
-    counts: Mapping[str, int],
-    reason: str | None,
-    seconds: Mapping[str, float] | None = None,
-) -> None:
-    """Record how a session ended, or raise OSError."""
-    now = datetime.now(timezone.utc).replace(microsecond=0)
-    ended = replace(record, ended=now, how=how, counts=counts, reason=reason, seconds=seconds or {})
-    write_record(perflogs, ended)
 
 
 def write_record(perflogs: Path, record: LastSession | None) -> None:

@@ -136,9 +136,16 @@ def _recorded(
 
 def _end(perflogs: Path, begun: LastSession, outcome: SessionOutcome) -> SessionOutcome:
     """Record how a session ended; that it could not be recorded is one of its problems."""
-    reason = "; ".join(outcome.problems) or None
+    record = replace(
+        begun,
+        ended=datetime.now(timezone.utc).replace(microsecond=0),
+        how=outcome.how,
+        counts=outcome.counts,
+        reason="; ".join(outcome.problems) or None,
+        seconds=outcome.seconds,
+    )
     try:
-        lock.end_record(perflogs, begun, outcome.how, outcome.counts, reason, outcome.seconds)
+        lock.write_record(perflogs, record)
     except OSError as error:
         problem = f"the end of the session was not recorded: {error.filename}: {error.strerror}"
         return replace(outcome, problems=(*outcome.problems, problem))
@@ -189,14 +196,13 @@ def measure_apart(
     with lock.refusing(perflogs), opened(perflogs, "iobands accept") as (holder, notes):
         _require_clock(perflogs)
         for selection in selections:
-            outcome = _session(at, selection, holder.session, end - time.monotonic())
-            before = () if outcomes else notes
-            outcomes.append(replace(outcome, notes=(*before, *outcome.notes)))
-            if outcome.how != COMPLETED:
+            outcomes.append(_session(at, selection, holder.session, end - time.monotonic()))
+            if outcomes[-1].how != COMPLETED:
                 break
-    if outcomes and outcomes[-1].how == INTERRUPTED:
-        raise SessionError("; ".join(outcomes[-1].problems))
-    clean_up(at.root, selections[0].system, at.read_site_file)
+        if outcomes[-1].how == INTERRUPTED:
+            raise SessionError("; ".join(outcomes[-1].problems))
+        clean_up(at.root, selections[0].system, at.read_site_file, notes)
+    outcomes[0] = replace(outcomes[0], notes=(*notes, *outcomes[0].notes))
     return outcomes
 
 
