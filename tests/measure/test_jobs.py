@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import socket
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta, timezone
@@ -22,7 +23,7 @@ from iobands.measure.processes import (
     has_ended,
     note_job,
 )
-from iobands.measure.reframe import Ended
+from iobands.measure.reframe import Ended, Selection
 from iobands.measure.session import end_rest, opened
 from iobands.model import COMPLETED, SUSPECT, Ask
 from tests.fault_table import Observed
@@ -134,6 +135,36 @@ def test_jobs_of_a_reframe_that_was_killed_between_sessions_are_cancelled(
     again = session.measure_again(at, lambda: [Ask(*place, *why, ("a",), since)], 60)
     assert again is not None
     assert "its jobs were cancelled: 12" in again.notes
+
+
+@pytest.mark.parametrize(
+    ("hostnames", "measured"), [({"here": ".*a", "there": "b"}, {"here"}), ({}, {"here", "there"})]
+)
+def test_another_cluster_measures_its_own_suspects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostnames: dict[str, str], measured: set[str]
+) -> None:
+    """Two of them may share a site's directory."""
+    systems, asked = tmp_path / "config" / "systems", set()
+    systems.mkdir(parents=True)
+    for name in ("here", "local", "there"):
+        (systems / f"{name}.py").touch()
+    monkeypatch.setattr(socket, "gethostname", lambda: "login-a")
+
+    def read(system: str) -> SimpleNamespace:
+        names = [hostnames[system]] if system in hostnames else []
+        return SimpleNamespace(partitions={}, hostnames=["."] if system == "local" else names)
+
+    def run(_: Workplace, selection: Selection, *_more: object) -> Ended:
+        asked.add(str(selection.system).partition(":")[0])
+        return Ended(0, COMPLETED, 1, (), "", (), ())
+
+    monkeypatch.setattr(session, "run_checks", run)
+    since = datetime.now(timezone.utc) - timedelta(days=1)
+    place, why = ("p", "e", "Good", None), (SUSPECT, "")
+    asks = [Ask(system, *place, *why, ("a",), since) for system in ("here", "there")]
+    listener = Listener(line=lambda _: None, step=lambda _: None)
+    session.measure_again(Workplace(tmp_path, read, listener), lambda: asks, 60)
+    assert asked == measured
 
 
 HOSTILE = [

@@ -99,6 +99,10 @@ class DeclaredPartitions(Protocol):
     def partitions(self) -> Mapping[str, Mapping[str, Any]]:
         """The extras by the name of the partition."""
 
+    @property
+    def hostnames(self) -> Sequence[str]:
+        """Patterns of the machines on which ReFrame takes this system."""
+
 
 #: Reads the site file of a system; raises FileError.
 ReadSiteFile = Callable[[str], DeclaredPartitions]

@@ -6,8 +6,10 @@ its run report are read.
 
 from __future__ import annotations
 
+import re
 import shlex
 import signal
+import socket
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -165,7 +167,7 @@ def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome |
     with suppress(lock.BusyError), lock.refusing(perflogs), session as (holder, notes):
         try:
             _require_clock(perflogs)
-            again = _ask_again(at, judge(), holder.session, limit)
+            again = _ask_again(at, _of_here(at, judge()), holder.session, limit)
             if again.measured or again.notes or again.problems:
                 clean_up(at.root, None, at.read_site_file, notes)
                 judge()
@@ -174,6 +176,20 @@ def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome |
             if not lock.wanted(perflogs).exists():
                 raise
     return None
+
+
+def _of_here(at: Workplace, asks: Sequence[Ask]) -> list[Ask]:
+    """Return the asks of this machine's systems, or all if the site files name none for it.
+
+    Another cluster may share the directory, and its jobs would run here.
+    """
+    own, host = set(), socket.gethostname()
+    for path in (at.root / "config" / "systems").glob("[!._]*.py"):
+        with suppress(FileError):
+            if any(re.match(name, host) for name in at.read_site_file(path.stem).hostnames):
+                own.add(path.stem)
+    # `local` is of any host
+    return [ask for ask in asks if ask.system in own or not own - {"local"}]
 
 
 def _require_clock(perflogs: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import runpy
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -20,11 +20,15 @@ Section = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class SiteFile:
-    """By name: the extras of partitions, the environments, and the paths of file systems."""
+    """By name: the extras of partitions, the environments, and the paths of file systems.
+
+    `hostnames` are patterns of the machines on which ReFrame takes it.
+    """
 
     partitions: Mapping[str, Section] = field(default_factory=dict)
     environments: Mapping[str, Section] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
+    hostnames: Sequence[str] = ()
 
     def recommends(self, key: SeriesKey) -> bool:
         """Return whether an entry of `recommended` selects the series."""
@@ -55,6 +59,7 @@ def read_site_file(directory: Path, system: str) -> SiteFile:
             partitions,
             {each["name"]: each for each in found.get("environments", ())},
             {name: entry["path"] for each in places for name, entry in each.items()},
+            tuple(found["system"].get("hostnames", ())),
         )
     except (Exception, SystemExit) as error:
         raise FileError(mistake_in(path, error)) from error
