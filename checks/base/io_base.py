@@ -24,7 +24,7 @@ from .covariates import CovariatesMixin
 from .failure import how_it_ended, reason_in
 from .file_system import FileSystemMixin
 from .hints import HintsMixin
-from .package import ATTEMPT, PURPOSE, SESSION, VARIABLE_UNITS, suite_version
+from .package import ATTEMPT, LEFT_OUT, PURPOSE, SESSION, VARIABLE_UNITS, suite_version
 from .proof import ResultError
 from .run_directory import JOB_SCRIPTS, RunDirectoryMixin
 from .scale import ScaleMixin
@@ -174,6 +174,8 @@ class IoBase(
             name: make_performance_function(self.median_of, VARIABLE_UNITS[name], name)
             for name in self.metrics
         }
+        names = {name: f"{name} {self.display_name}" for name in self.valid_systems}
+        self.valid_systems = [name for name, check in names.items() if check not in LEFT_OUT]
         self.claim_series()
 
     @run_after("setup")

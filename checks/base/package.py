@@ -10,7 +10,7 @@ from iobands import __version__ as suite_version
 from iobands.bands import NO_BAND, Bands, load_bands
 from iobands.measure import SESSION_ENV, site_of_suite
 from iobands.measure.processes import await_end, note_job
-from iobands.measure.reframe import ATTEMPT_ENV, PURPOSE_ENV
+from iobands.measure.reframe import ATTEMPT_ENV, LEFT_OUT_ENV, PURPOSE_ENV
 from iobands.measure.run_directories import (
     LIVE,
     REMOVE_SCRIPT,
@@ -50,6 +50,9 @@ PERFLOGS = SITE / "perflogs"
 #: The attempt of the runs of this process.
 ATTEMPT = 2 if os.environ.get(ATTEMPT_ENV) == "2" else 1
 
+#: The checks that do not run on a partition, after its name; jobs need not know them.
+LEFT_OUT = frozenset(os.environ.pop(LEFT_OUT_ENV, "").splitlines())
+
 #: The session of the runs of this process, which config/site.py begins.
 SESSION = os.environ.get(SESSION_ENV)
 
@@ -60,6 +63,7 @@ __all__ = [
     "ATTEMPT",
     "COVARIATES",
     "FEWEST_PAIRS",
+    "LEFT_OUT",
     "LIVE",
     "MATCH_FIELDS",
     "NO_BAND",

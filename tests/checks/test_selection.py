@@ -1,6 +1,7 @@
 """What ReFrame users do first: list, select, and mistype."""
 
 import json
+import os
 import re
 
 import pytest
@@ -221,6 +222,24 @@ def test_no_schedule_waits_for_a_measurement_of_its_own(site_copy):
         run = site_copy.reframe("--system=local", "--describe", "-t", "daily", *chosen)
         (check,) = json.loads(run.stdout)
         assert check["interval_days"] == interval, word
+
+
+def test_what_one_partition_has_no_budget_for_is_measured_on_the_others(site_copy):
+    systems = site_copy.root / "config" / "systems" / "local.py"
+    more = '\nsystem["partitions"].append({**system["partitions"][0], "name": "other"})\n'
+    systems.write_text(systems.read_text(encoding="utf-8") + more, encoding="utf-8")
+    chosen = ("--system=local", "--describe", "-t", "daily", "-n", "BenchioFPP")
+    checks = json.loads(site_copy.reframe(*chosen).stdout)
+    assert {tuple(each["valid_systems"]) for each in checks} == {("local:node", "local:other")}
+    over = checks[0]["display_name"]
+    left_out = {**os.environ, "IOBANDS_LEFT_OUT": f"local:other {over}\nlocal:node Another"}
+    found = json.loads(site_copy.reframe(*chosen, env=left_out).stdout)
+    assert {each["display_name"]: each["valid_systems"] for each in found} == {
+        each["display_name"]: ["local:node"]
+        if each["display_name"] == over
+        else each["valid_systems"]
+        for each in checks
+    }
 
 
 def test_an_unknown_system_is_named(site_copy):

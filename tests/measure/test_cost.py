@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from iobands.measure import Listener, Selection, Workplace, session
 from iobands.measure.plan import BUDGET_NAME, Cost, costs_of, reserve
+from iobands.measure.reframe import Ended
+from iobands.model import COMPLETED
 from tests.commands.calling import call
 
 TODAY = date(2026, 11, 22)
@@ -90,6 +94,31 @@ def test_what_exceeds_the_budget_is_cut_by_priority(tmp_path: Path) -> None:
         small,
     ]
     assert reserve(tmp_path, chosen, {"here:gpu": {"written_tib": 0, "node_hours": 0}}, TODAY) == []
+
+
+def test_what_exceeds_the_budget_of_one_partition_is_measured_on_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config" / "systems").mkdir(parents=True)
+    (tmp_path / "config" / "systems" / "here.py").touch()
+    (tmp_path / "perflogs").mkdir()
+    two = {**FPP, "display_name": "two", "valid_systems": ["here:cpu", "here:gpu"]}
+    one = {**FPP, "display_name": "one", "valid_systems": ["here:cpu"]}
+    none = {"daily_budget": {"node_hours": 0}}
+    site_file = SimpleNamespace(partitions={"cpu": none, "gpu": {}}, hostnames=())
+    monkeypatch.setattr("iobands.measure.plan.describe", lambda *_: [two, one])
+    said: list[object] = []
+
+    def run(_at: Workplace, _what: Selection, *more: object) -> Ended:
+        said.extend(more)
+        return Ended(0, COMPLETED, 1, (), "", (), (), (tmp_path / "report.json",))
+
+    monkeypatch.setattr(session, "run_checks", run)
+    listener = Listener(line=lambda _: None, step=lambda _: None)
+    at = Workplace(tmp_path, lambda _: site_file, listener)
+    outcome = session.measure(at, Selection("daily"), 60)
+    assert (said[0], said[3]) == (["-x", "^one$"], [("here:cpu", "two")])
+    assert outcome.problems[-1].endswith("in the site file: one, two on here:cpu")
 
 
 @pytest.mark.parametrize(

@@ -269,10 +269,13 @@ def costs_of(described: Iterable[Mapping[str, Any]]) -> list[Cost]:
     return found
 
 
-def over_budget(root: Path, selection: Selection, read_site_file: ReadSiteFile) -> list[Cost]:
+def over_budget(
+    root: Path, selection: Selection, read_site_file: ReadSiteFile
+) -> tuple[list[Cost], set[str]]:
     """Reserve what a selection may cost today, and return what exceeds the budgets of site files.
 
-    Without a budget in any of them, ReFrame is not asked what the selection is.
+    With it come the names of the checks that do not on another partition. Without a budget in any
+    site file, ReFrame is not asked what the selection is.
 
     Raises:
         SessionError: the costs cannot be read.
@@ -285,9 +288,10 @@ def over_budget(root: Path, selection: Selection, read_site_file: ReadSiteFile) 
                 if "daily_budget" in extras:
                     budgets[f"{path.stem}:{name}"] = extras["daily_budget"]
     if not budgets:
-        return []
+        return [], set()
     costs = costs_of(describe(root, selection.arguments()))
-    return reserve(root / "perflogs", costs, budgets, datetime.now(timezone.utc).date())
+    cut = reserve(root / "perflogs", costs, budgets, datetime.now(timezone.utc).date())
+    return cut, {cost.name for cost in {*costs} - {*cut}}
 
 
 def capacities(partitions: Iterable[str], read_site_file: ReadSiteFile) -> dict[str, float]:

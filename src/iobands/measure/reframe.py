@@ -41,6 +41,8 @@ from iobands.model import (
 PURPOSE_ENV: Final = "IOBANDS_PURPOSE"
 #: The environment variable with the number of the attempt, which the sample keeps.
 ATTEMPT_ENV: Final = "IOBANDS_ATTEMPT"
+#: The environment variable with the checks that do not run on a partition, after its name.
+LEFT_OUT_ENV: Final = "IOBANDS_LEFT_OUT"
 
 
 @dataclass(frozen=True)
@@ -264,10 +266,16 @@ def _options(root: Path, **more: str) -> dict[str, Any]:
 
 
 def run_checks(
-    at: Workplace, selection: Selection, arguments: Sequence[str], session: str, limit: float
+    at: Workplace,
+    selection: Selection,
+    arguments: Sequence[str],
+    session: str,
+    limit: float,
+    left_out: Sequence[tuple[str, str]] = (),
 ) -> Ended:
     """Run the selected checks, and those that infrastructure spoilt once more.
 
+    `left_out` has partitions, as `system:partition`, with names of checks that do not run there.
     At the `limit` in seconds, and at a signal to this process, ReFrame is asked to end: it cancels
     its jobs and writes its report. Its output is added to `LOG`.
 
@@ -282,6 +290,7 @@ def run_checks(
     def attempt(number: int, more: Iterable[str] = ()) -> Ended:
         before = {*report_files(at.perflogs)}
         said = {SESSION_ENV: session, ATTEMPT_ENV: str(number), PURPOSE_ENV: selection.purpose}
+        said[LEFT_OUT_ENV] = "\n".join(" ".join(each) for each in left_out)
         ended = _run([*command, *more], at, max(until - time.monotonic(), 0), **said)
         return replace(ended, reports=tuple(sorted({*report_files(at.perflogs)} - before)))
 

@@ -226,9 +226,11 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
     perflogs = at.perflogs
     at.listener.step("selecting checks")
     (perflogs / LOG).write_bytes(b"")
-    cut = plan.over_budget(at.root, selection, at.read_site_file)
-    without = [word for cost in cut for word in ("-x", exactly(cost.name))]
-    ended = run_checks(at, selection, without, session, limit)
+    cut, kept = plan.over_budget(at.root, selection, at.read_site_file)
+    gone = dict.fromkeys(cost.name for cost in cut if cost.name not in kept)
+    without = [word for name in gone for word in ("-x", exactly(name))]
+    partly = [(cost.partition, cost.name) for cost in cut if cost.name in kept]
+    ended = run_checks(at, selection, without, session, limit, partly)
     problems = [f"not loaded: {each}" for each in ended.not_loaded]
     counts: dict[str, int] = {}
     seconds: dict[str, float] = {}
@@ -250,7 +252,7 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
     again = "run again because the infrastructure failed"
     notes = [*ended.untested, *(f"{again}: {why}" for why in sorted({*ended.repeated.values()}))]
     notes += end_rest(perflogs, session, waited=ended.was_complete)
-    names = ", ".join(cost.name for cost in cut)
+    names = ", ".join([*gone, *(f"{name} on {place}" for place, name in partly)])
     left_out = [f"left out because of the daily budget in the site file: {names}"] if cut else []
     problems += left_out
     reports = dict.fromkeys([*ended.reports, *recent_reports(perflogs)])
