@@ -39,8 +39,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     directory = tmp_path / "bin"
     directory.mkdir()
     monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
-    for cached in (cluster_of, has_ended):
-        cached.cache_clear()
+    cluster_of.cache_clear()
 
     def make(name: str, script: str) -> None:
         path = directory / name

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from iobands.measure.processes import Process, cluster_of, has_ended
+from iobands.measure.processes import Process, cluster_of
 from iobands.measure.run_directories import (
     Note,
     Stays,
@@ -113,11 +113,9 @@ def slurm(tmp_path, monkeypatch):
         program.write_text(script, encoding="utf-8")
         program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    for cached in (cluster_of, has_ended):
-        cached.cache_clear()
+    cluster_of.cache_clear()
     yield
-    for cached in (cluster_of, has_ended):
-        cached.cache_clear()
+    cluster_of.cache_clear()
 
 
 @pytest.mark.fault(

@@ -17,18 +17,17 @@ import errno
 import hashlib
 import os
 import pwd
-import secrets
 import signal
 import socket
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from iobands.measure.documents import decoded, read_object, write_document
 from iobands.measure.processes import Process, forget_jobs
@@ -174,9 +173,9 @@ def acquire(perflogs: Path, holder: Holder) -> Holder | None:
         SessionError: it cannot be made.
     """
     path, until = lock_path(perflogs), time.monotonic() + _YIELDS
-    new = path.with_name(f"{LOCK_NAME}.{secrets.token_hex(16)}")
-    with refusing(perflogs), ExitStack() as stack:
-        stack.callback(_remove, new)
+    aside: Any = {"prefix": f"{LOCK_NAME}.", "ignore_cleanup_errors": True}
+    with refusing(perflogs), tempfile.TemporaryDirectory(dir=perflogs, **aside) as place:
+        new = Path(place, LOCK_NAME)
         # a power failure must not leave an empty lock
         write_document(new, asdict(holder), durable=True)
         while True:
@@ -192,11 +191,6 @@ def acquire(perflogs: Path, holder: Holder) -> Holder | None:
             else:
                 wanted(perflogs).unlink(missing_ok=True)
                 return former
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink(missing_ok=True)
 
 
 def wanted(perflogs: Path) -> Path:

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from iobands.model import SESSION_ENV, read_small
 
@@ -244,7 +244,6 @@ def cluster_of(scheduler: str) -> str | None:
     return found[1] if found else None
 
 
-@cache
 def has_ended(scheduler: str, jobid: str) -> bool | None:
     """Whether a job is over, by the scheduler of this machine; None if it does not say."""
     known = _SCHEDULERS.get(scheduler)
@@ -275,8 +274,7 @@ def await_end(scheduler: str, jobid: str, seconds: float) -> None:
     job would then write at the same time as the next one.
     """
     until = time.monotonic() + seconds
-    ask = has_ended.__wrapped__  # it may have another answer each time
-    while scheduler == "squeue" and time.monotonic() < until and not ask(scheduler, jobid):
+    while scheduler == "squeue" and time.monotonic() < until and not has_ended(scheduler, jobid):
         time.sleep(_PAUSE)
 
 
@@ -340,18 +338,10 @@ def called(
     command: Sequence[str], seconds: float = _PATIENCE
 ) -> subprocess.CompletedProcess[str] | None:
     """Return how a command ended, None if it cannot be called or does not end within `seconds`."""
-    null, errors = subprocess.DEVNULL, "replace"
     # a user's own filters, such as SQUEUE_STATES, would hide jobs
     env = {name: each for name, each in os.environ.items() if not name.startswith(_FILTERS)}
+    options: Any = {"env": env, "stdin": subprocess.DEVNULL, "errors": "replace"}
     try:
-        return subprocess.run(
-            command,
-            env=env,
-            stdin=null,
-            capture_output=True,
-            errors=errors,
-            timeout=seconds,
-            check=False,
-        )
+        return subprocess.run(command, capture_output=True, timeout=seconds, check=False, **options)
     except (OSError, subprocess.TimeoutExpired):
         return None

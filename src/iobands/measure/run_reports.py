@@ -99,13 +99,14 @@ def read_run_reports(
 
 def by_age(paths: Iterable[Path]) -> list[tuple[float, Path]]:
     """Return when each file was changed, the oldest first; one that cannot be seen comes last."""
-    found = []
-    for path in paths:
+
+    def changed(path: Path) -> float:
         try:
-            found.append((path.stat().st_mtime, path))
+            return path.stat().st_mtime
         except OSError:
-            found.append((math.inf, path))  # reading it gives the reason
-    return sorted(found)
+            return math.inf  # reading it gives the reason
+
+    return sorted((changed(path), path) for path in paths)
 
 
 def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
