@@ -106,6 +106,8 @@ def test_what_is_deprecated_is_said_of_the_line_that_uses_it(monkeypatch):
     monkeypatch.setattr(warns, "inspect", warns.inspect)  # as it was, afterwards
     loader = pytest.importorskip("reframe.frontend.loader").RegressionCheckLoader
     monkeypatch.setattr(loader, "load_from_file", loader.load_from_file)
+    field = pytest.importorskip("reframe.core.fields").TypedField
+    monkeypatch.setattr(field, "__set__", field.__set__)
     found = []
     for light in (False, True):
         if light:
@@ -115,6 +117,27 @@ def test_what_is_deprecated_is_said_of_the_line_that_uses_it(monkeypatch):
         found.append((caught[0].filename, caught[0].lineno, str(caught[0].message)))
     assert found[0] == found[1]
     assert found[0][0] == __file__
+
+
+_SETS = """
+from reframe.core.fields import TypedField, make_convertible
+import reframe.frontend.loader
+from iobands.measure.inside import mend_loading
+mend_loading()
+class Check:
+    nodes = TypedField(int, type(None))
+check = Check()
+check.nodes = make_convertible("2")
+assert check.nodes == 2
+check.nodes = make_convertible("two")
+"""
+
+
+def test_a_value_that_is_no_number_is_said_with_its_variable() -> None:
+    pytest.importorskip("reframe")
+    command = [sys.executable, "-c", _SETS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "ValueError: failed to set variable 'nodes': invalid literal" in done.stderr
 
 
 _IS_INTERRUPTED = """

@@ -8,6 +8,7 @@
 6. It imports modules of checks again if they are installed beside it, so that their classes differ.
 7. Of sources that nobody may write, it makes directories that it cannot write either.
 8. At a signal while it sets the environment again, it goes on with a part of it: without PATH.
+9. It says that a value of `-S` is no number, but not of which variable.
 """
 
 from __future__ import annotations
@@ -187,6 +188,16 @@ def mend_loading() -> None:
         return load_from_file(self, filename)
 
     loader.load_from_file = load_once
+    field: _Reframe = import_module("reframe.core.fields").TypedField
+    set_value = field.__set__
+
+    def set_named(self: _Reframe, check: object, value: object) -> object:
+        try:
+            return set_value(self, check, value)
+        except ValueError as error:
+            raise ValueError(f"failed to set variable {self._name!r}: {error}") from None
+
+    field.__set__ = set_named
     vars(import_module("reframe.core.warnings"))["inspect"] = SimpleNamespace(
         stack=_frames, getmodule=lambda frame: sys.modules.get(frame.f_globals.get("__name__"))
     )
