@@ -127,9 +127,8 @@ def timed(
         return None
     every = timedelta(hours=limits.every)
     own = sorted(each.when for each in _of_today(asked, now) if each.check == ask.identity)
-    begin = ask.measured + every if ask.measured <= now + _CLOCK_OFF else now
-    past = [when for when in own if when <= now + _CLOCK_OFF]
-    begin = max([begin, *(when + every for when in past[-1:])])
+    past = [when for when in (ask.measured, *own) if when <= now + _CLOCK_OFF]
+    begin = max(past) + every if past else now
     if len(own) >= limits.per_day:
         begin = max(begin, min(own[-limits.per_day], now) + _DAY)
     until = None
