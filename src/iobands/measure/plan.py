@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime, timedelta, timezone
 from math import inf
 from pathlib import Path
 from typing import Any, Final
 
 from iobands.measure.documents import decoded, read_object, write_document
-from iobands.measure.reframe import ReadSiteFile, Selection, describe
+from iobands.measure.reframe import ReadSiteFile, Selection, Workplace, describe
 from iobands.model import REPEAT, Ask, FileError, Unusable, seconds_of
 
 PLAN_NAME: Final = "plan.json"
@@ -88,16 +88,14 @@ def limits_of(read_site_file: ReadSiteFile, place: str) -> Limits:
     """Return the limits of a partition, `system:partition`, or raise FileError."""
     system, _, name = place.partition(":")
     said = read_site_file(system).partitions.get(name, {}).get("suspects", {})
-    named = {"repeat" if key == "repeat_after" else key: value for key, value in said.items()}
-    known = {each.name: named[each.name] for each in fields(Limits) if each.name in named}
+    found = {each: said[each] for each in ("per_day", "node_hours_per_day") if each in said}
     try:
-        hours = {
-            name: min(seconds_of(known[name]) / 3600, _LONGEST)
-            for name in {"every", "repeat"} & {*known}
-        }
+        for key, entry in (("every", "every"), ("repeat", "repeat_after")):
+            if entry in said:
+                found[key] = min(seconds_of(said[entry]) / 3600, _LONGEST)
     except (ValueError, TypeError) as error:
         raise FileError(f"config/systems/{system}.py: suspects of {name}: {error}") from error
-    return Limits(**{**known, **hours})
+    return Limits(**found)
 
 
 def inputs_of(config: Path) -> dict[str, Stamp]:
@@ -268,9 +266,7 @@ def costs_of(described: Iterable[Mapping[str, Any]]) -> list[Cost]:
     return found
 
 
-def over_budget(
-    root: Path, selection: Selection, read_site_file: ReadSiteFile
-) -> tuple[list[Cost], set[str]]:
+def over_budget(at: Workplace, selection: Selection) -> tuple[list[Cost], set[str]]:
     """Reserve what a selection may cost today, and return what exceeds the budgets of site files.
 
     With it come the names of the checks that do not on another partition. Without a budget in any
@@ -280,16 +276,16 @@ def over_budget(
         SessionError: the costs cannot be read.
         OSError: the reservation cannot be recorded.
     """
-    budgets = {}
-    for path in (root / "config" / "systems").glob("*.py"):
-        with suppress(FileError):  # ReFrame names it
-            for name, extras in read_site_file(path.stem).partitions.items():
-                if "daily_budget" in extras:
-                    budgets[f"{path.stem}:{name}"] = extras["daily_budget"]
+    budgets = {
+        f"{system}:{name}": extras["daily_budget"]
+        for system, site_file in at.systems()
+        for name, extras in site_file.partitions.items()
+        if "daily_budget" in extras
+    }
     if not budgets:
         return [], set()
-    costs = costs_of(describe(root, selection.arguments()))
-    cut = reserve(root / "perflogs", costs, budgets, datetime.now(timezone.utc).date())
+    costs = costs_of(describe(at.root, selection.arguments()))
+    cut = reserve(at.perflogs, costs, budgets, datetime.now(timezone.utc).date())
     return cut, {cost.name for cost in {*costs} - {*cut}}
 
 

@@ -123,6 +123,12 @@ class Workplace:
         """The directory of the perflogs."""
         return self.root / "perflogs"
 
+    def systems(self) -> Iterator[tuple[str, DeclaredPartitions]]:
+        """Yield each system and its site file; ReFrame names those that cannot be read."""
+        for path in (self.root / "config" / "systems").glob("[!._]*.py"):
+            with suppress(FileError):
+                yield path.stem, self.read_site_file(path.stem)
+
 
 #: Names the site's directory to ReFrame and its checks.
 SITE_ENV: Final = "IOBANDS_SITE"

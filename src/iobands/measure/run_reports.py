@@ -84,7 +84,7 @@ def read_run_reports(
         if newest and newest.timestamp() - changed > within.total_seconds():
             break
         try:
-            end, of_report = read_report(path) or (None, [])
+            end, of_report = read_report(path)
         except Unusable as reason:
             why = reason.__cause__
             unread = not_read(path, why) if isinstance(why, OSError) else None
@@ -109,13 +109,13 @@ def by_age(paths: Iterable[Path]) -> list[tuple[float, Path]]:
     return sorted((changed(path), path) for path in paths)
 
 
-def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
-    """Return when the session ended and its runs, None for a dry run, or raise Unusable."""
+def read_report(path: Path) -> tuple[datetime | None, list[CheckRun]]:
+    """Return when the session ended and its runs, None and none of a dry run, or raise Unusable."""
     session, cases = load_report(path)
     if (end := from_unix(_number(session, "time_end_unix"))) is None:
         raise Unusable("not a run report: no time_end_unix")
     if "--dry-run" in str(session.get("cmdline")).split():
-        return None
+        return None, []
     by_key = {_key(case): case for case in cases}
     runs = (_run(case, end, path, by_key) for case in cases)
     return end, list({run.identity: run for run in runs}.values())

@@ -183,11 +183,12 @@ def _of_here(at: Workplace, asks: Sequence[Ask]) -> list[Ask]:
 
     Another cluster may share the directory, and its jobs would run here.
     """
-    own, host = set(), socket.gethostname()
-    for path in (at.root / "config" / "systems").glob("[!._]*.py"):
-        with suppress(FileError):
-            if any(re.match(name, host) for name in at.read_site_file(path.stem).hostnames):
-                own.add(path.stem)
+    host = socket.gethostname()
+    own = {
+        system
+        for system, site_file in at.systems()
+        if any(re.match(name, host) for name in site_file.hostnames)
+    }
     # `local` is of any host
     return [ask for ask in asks if ask.system in own or not own - {"local"}]
 
@@ -226,7 +227,7 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
     perflogs = at.perflogs
     at.listener.step("selecting checks")
     (perflogs / LOG).write_bytes(b"")
-    cut, kept = plan.over_budget(at.root, selection, at.read_site_file)
+    cut, kept = plan.over_budget(at, selection)
     gone = dict.fromkeys(cost.name for cost in cut if cost.name not in kept)
     without = [word for name in gone for word in ("-x", exactly(name))]
     partly = [(cost.partition, cost.name) for cost in cut if cost.name in kept]
@@ -376,7 +377,7 @@ def _why_not(ask: Ask, reports: Iterable[Path]) -> str:
     """Return why an ask gave no rate, by the run reports; empty if it gave one."""
     for path in reports:
         with suppress(Unusable):
-            for run in (read_report(path) or (None, []))[1]:
+            for run in read_report(path)[1]:
                 if run.identity == ask.of_check:
                     return "" if run.recorded else run.reason or run.result
     return "ReFrame finds no such check; if it was removed, retire its series"
