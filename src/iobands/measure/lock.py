@@ -17,17 +17,18 @@ import errno
 import hashlib
 import os
 import pwd
+import secrets
 import signal
 import socket
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from iobands.measure.documents import decoded, read_object, write_document
 from iobands.measure.processes import Process, forget_jobs
@@ -173,9 +174,10 @@ def acquire(perflogs: Path, holder: Holder) -> Holder | None:
         SessionError: it cannot be made.
     """
     path, until = lock_path(perflogs), time.monotonic() + _YIELDS
-    aside: Any = {"prefix": f"{LOCK_NAME}.", "ignore_cleanup_errors": True}
-    with refusing(perflogs), tempfile.TemporaryDirectory(dir=perflogs, **aside) as place:
-        new = Path(place, LOCK_NAME)
+    # in the same directory, as BeeGFS has no links between two
+    new = path.with_name(f"{LOCK_NAME}.{secrets.token_hex(16)}")
+    with refusing(perflogs), ExitStack() as stack:
+        stack.callback(_remove, new)
         # a power failure must not leave an empty lock
         write_document(new, asdict(holder), durable=True)
         while True:
@@ -191,6 +193,11 @@ def acquire(perflogs: Path, holder: Holder) -> Holder | None:
             else:
                 wanted(perflogs).unlink(missing_ok=True)
                 return former
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
 
 
 def wanted(perflogs: Path) -> Path:
