@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rich.table import Table
 
 from benchmarks.measure import Finding
+from benchmarks.pages import rendered
 from benchmarks.workload import GIB, MIB, Workload
 
-_TEMPLATES: Final = Path(__file__).resolve().parent / "templates"
 MEMORY_AIM: Final = 1.25
 
 
@@ -70,14 +68,8 @@ def page(
     date: str,
 ) -> str:
     """Return the page for the documentation, in Markdown."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("benchmarks.md").render(
+    return rendered(
+        "benchmarks.md",
         findings=findings,
         memory=memory,
         memory_aim=MEMORY_AIM,

@@ -16,6 +16,7 @@ from benchmarks.alarms.figures import Rate
 from benchmarks.alarms.marked import MARKS, read_marks
 from benchmarks.alarms.real import Replay, replay
 from benchmarks.alarms.together import shuffled_incidents
+from benchmarks.pages import TEMPLATES
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _SHUFFLED_YEARS: Final = 100
@@ -77,7 +78,7 @@ def with_section(directory: Path | None, heading: str, text: str, today: str) ->
         return new
     page = (directory / "error-rates.md").read_text(encoding="utf-8")
     if f"## {heading}\n" not in page:  # a new one, before the section that follows it
-        template = (tables.TEMPLATES / "error-rates.md").read_text(encoding="utf-8")
+        template = (TEMPLATES / "error-rates.md").read_text(encoding="utf-8")
         after = template.partition(f"## {heading}\n")[2].partition("\n## ")[2].splitlines()[0]
         return page.replace(f"## {after}\n", f"{new}\n## {after}\n", 1)
     return page.replace(tables.section_of(page, heading), new)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.alarms import marked, peers, score
 from benchmarks.alarms.figures import Rate, table, verdict
 from benchmarks.alarms.real import Event, Replay
-from benchmarks.alarms.tables import TEMPLATES, rendered
+from benchmarks.pages import TEMPLATES, rendered
 from iobands.snapshot import Series, Severity
 
 if TYPE_CHECKING:

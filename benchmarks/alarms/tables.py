@@ -7,10 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any, Final
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchmarks.alarms import (
     accepting,
@@ -27,8 +24,8 @@ from benchmarks.alarms import (
 from benchmarks.alarms.figures import Delays, Rate, table, verdict
 from benchmarks.alarms.simulate import LARGE
 from benchmarks.alarms.worlds import WORLDS
+from benchmarks.pages import TEMPLATES, rendered
 
-TEMPLATES: Final = Path(__file__).resolve().parents[1] / "templates"
 _MORE_TARGETS: Final = slow.Targets(96)
 # Expanded by four empty ones, one replaced, one nearly full, and few that all differ.
 _UNEQUAL: Final = tuple(
@@ -362,18 +359,6 @@ def _peers(worlds: Sequence[Mapping[str, tuple[int, list[float]]]], series: int)
     return table(
         ["", "false alarms a series-year", "−30 %: median", "90 %", "missed in 100 runs"], lines
     )
-
-
-def rendered(template: str, **values: object) -> str:
-    """Return a template with its values."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template(template).render(**values)
 
 
 def _seed(case: rows.Case) -> int:

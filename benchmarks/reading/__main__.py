@@ -18,13 +18,12 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Final
 
 import typer
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchmarks.machine import processor
+from benchmarks.pages import rendered
 from benchmarks.reading.perflogs import write_perflogs
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-_TEMPLATES: Final = _ROOT / "benchmarks" / "templates"
 _SIZES: Final = "300x365,5000x30,500x3650"
 #: What `iobands status` is to cost, from the perflogs alone and a day after a session.
 _AIMS: Final = {
@@ -102,15 +101,8 @@ def facts(before: float) -> dict[str, str]:
 
 def write_page(path: Path, template: str, **values: object) -> None:
     """Write a page from its template, with the date of today."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
     date = f"{datetime.now(timezone.utc):%Y-%m-%d}"
-    path.write_text(environment.get_template(template).render(date=date, **values), "utf-8")
+    path.write_text(rendered(template, date=date, **values), "utf-8")
     print(f"Written: {path}")
 
 
