@@ -142,6 +142,13 @@ STRIDED = Pattern(
     large=((8192, 4, 2, "local"), 3),
 )  # fmt: skip
 
+# The same file, whose records are of other ranks.
+MAPPED = replace(
+    STRIDED,
+    ways=tuple(replace(way, io=io) for way in STRIDED.ways for io in ("ompio", "romio321")),
+    finder=2,
+)
+
 IDLE = ("--compute=0", "--every=2")
 SNAPSHOT = Pattern(
     ways=(
@@ -183,13 +190,15 @@ LAYERS = [
     Layer("strided", STRIDED, "strided", "mpiio", True, BOTH),
     Layer("strided-independent", STRIDED, "strided-independent", "mpiio", False, BOTH),
     Layer("strided-posix", STRIDED, "strided", "posix", True, BOTH[:1]),
+    Layer("mapped", MAPPED, "mapped", "mpiio", False, BOTH),
+    Layer("mapped-independent", MAPPED, "mapped-independent", "mpiio", False, BOTH),
     Layer("snapshot", SNAPSHOT, "snapshot", "mpiio", True, BOTH[1:]),
     Layer("snapshot-nonblocking", SNAPSHOT, "snapshot-nonblocking", "mpiio", True, BOTH[:1]),
 ]  # fmt: skip
 LAYERS = [layer for layer in LAYERS if PNETCDF_IS_THERE or layer.interface != "pnetcdf"]
 PATTERNS = {
     "array": ARRAY, "blocks": BLOCKS, "aligned": ALIGNED, "btio": BTIO, "strided": STRIDED,
-    "snapshot": SNAPSHOT,
+    "mapped": MAPPED, "snapshot": SNAPSHOT,
 }  # fmt: skip
 
 of_each = pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
@@ -303,7 +312,7 @@ def test_a_changed_byte_is_named(benchio, kept, layer):
     path.write_bytes(data)
     found = Difference.of(refused(benchio, kept(layer))[0])
     # Records of any length are compared byte by byte, and name the first that differs.
-    at = byte if layer.of is STRIDED or layer.of is ALIGNED else byte - byte % 8
+    at = byte if layer.of in (STRIDED, MAPPED, ALIGNED) else byte - byte % 8
     order = "big" if layer.has_header else "little"
     element = byte // 8
     assert found.path == f"unstriped/{path.name}"
@@ -473,8 +482,9 @@ def test_a_failing_process_does_not_leave_the_others_waiting(benchio, name):
         # other process has none.
         ("aligned-single", (2**20 * 35, 1, 1, "global", "--stripe-size=270M"), 2, 280,
          260 * 2**20 + 1),
-        # Seven records of 40 MiB: six fit.
+        # Seven records of 40 MiB: six fit, and the last is a second call.
         ("strided-posix", (1, 7, 1, "local", "--record=40M"), 1, 280, 6 * 40 * 2**20 + 5),
+        ("mapped", (1, 7, 1, "local", "--record=40M"), 1, 280, 6 * 40 * 2**20 + 5),
     ],
 )  # fmt: skip
 def test_more_than_the_memory_holds_goes_round_by_round(
