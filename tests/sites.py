@@ -41,11 +41,11 @@ EIGHT = tuple(
 Factor = Callable[[Mapping[str, str], int], float]
 
 
-def levels(*parts: tuple[int, float], seed: int = 1) -> list[float]:
-    """Return runs at each factor of 1.5 GiB/s with 8 % noise, one part after the other."""
+def levels(*parts: tuple[int, float], seed: int = 1, level: float = 1.5) -> list[float]:
+    """Return runs at each factor of a level with 8 % noise, one part after the other."""
     runs, factors = zip(*parts, strict=True)
     noise = np.random.default_rng(seed).normal(0, 0.08, sum(runs))
-    return [float(value) for value in 1.5 * np.exp(noise) * np.repeat(factors, runs)]
+    return [float(value) for value in level * np.exp(noise) * np.repeat(factors, runs)]
 
 
 def slow(factor: float = 0.7, since: int = 12, until: int = 0, **fields: str) -> Factor:
@@ -175,6 +175,11 @@ class Growing(SiteFiles):
     def does(self, kind: str, words: str = "disk fpp write_bw", **options: object) -> Action:
         """Log what jane does on that evening."""
         return self.act(kind, words, now=self.now, **options)
+
+
+def look(root: Path) -> Snapshot:
+    """Return the snapshot of the site below `root`."""
+    return SiteFiles(root).read()
 
 
 def only(site: Snapshot) -> Series:

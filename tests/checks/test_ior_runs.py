@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.test_runs_that_end_early import wait_until
 from tests.site_copy import OTHER_TOOLS, copy_suite
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.machine
 

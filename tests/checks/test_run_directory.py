@@ -15,8 +15,8 @@ import pytest
 from checks.base.job import when_submitted
 from iobands.measure.processes import Process
 from iobands.measure.run_directories import new_note, read_leftovers, sweep
-from tests.faults.test_runs_that_end_early import wait_until
 from tests.site_copy import ROOT
+from tests.waiting import wait_until
 
 SOURCE = f"source {ROOT / 'checks' / 'base' / 'job.sh'}"
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from tests.conftest import Command
 from tests.fault_table import Observed
 from tests.left_behind import files, left_behind
 from tests.soak.__main__ import clock_library
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.machine
 
@@ -79,14 +80,6 @@ def holder(root: Path, hanging: subprocess.Popen[str]) -> Holder:
     found = read_holder(root / "perflogs")
     assert found is not None
     return found
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for what must come; the bound is generous, since it only ends a failed test."""
-    deadline = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
 
 
 @pytest.mark.fault("session", "`iobands run` during a session", "refused; who measures, since when")

@@ -19,6 +19,7 @@ from iobands.measure.lock import SUSPECTS, acquire, new_holder, read_holder, rel
 from iobands.measure.plan import Asked
 from tests.conftest import Command, Ended
 from tests.factory import COLUMNS, line
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.machine
 
@@ -320,8 +321,7 @@ def test_an_hourly_run_that_is_interrupted(
     time.sleep(1.1)
     command = [sys.executable, "-m", "iobands", "run", "--suspects"]
     with subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE, text=True) as hourly:
-        while not (root / "begun").exists():
-            time.sleep(0.1)
+        wait_until((root / "begun").exists)
         (root / "slow").unlink()
         if begins:
             iobands("run", cwd=root)
@@ -362,8 +362,7 @@ def test_a_session_that_is_interrupted_before_its_repeats_is_complete(
     with subprocess.Popen(
         command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as session:
-        while not (root / "perflogs" / "plan.json").exists():
-            time.sleep(0.1)
+        wait_until((root / "perflogs" / "plan.json").exists)
         time.sleep(2)
         session.terminate()
         digest, said = session.communicate()
@@ -398,8 +397,7 @@ def test_a_repeat_that_waits_longer_than_the_interval_is_submitted_once(
     time.sleep(1.1)
     command = [sys.executable, "-m", "iobands", "run", "--suspects"]
     with subprocess.Popen(command, cwd=root) as first:
-        while not (root / "begun").exists():
-            time.sleep(0.1)
+        wait_until((root / "begun").exists)
         # two more hours pass
         for _ in range(2):
             done = ask_again(iobands, root)
@@ -410,10 +408,7 @@ def test_a_repeat_that_waits_longer_than_the_interval_is_submitted_once(
         # its host goes down: the next one ends the job, and asks again
         first.kill()
     # its ReFrame, which the kernel tells, takes as long to end as the machine is busy
-    until = time.monotonic() + 60
-    while read_holder(root / "perflogs").is_alive is not False:
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    wait_until(lambda: read_holder(root / "perflogs").is_alive is False)
     done = ask_again(iobands, root)
     assert "a session was killed" in done.stderr
     assert purposes(root) == ["scheduled", "repeat", "suspect"]

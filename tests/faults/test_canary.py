@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.faults.test_hung_file_systems import disk, freeze, thaw, users_of  # noqa: F401
-from tests.faults.test_runs_that_end_early import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs("mounts", "loop devices")
 

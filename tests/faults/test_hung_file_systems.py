@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.test_layers_on_bad_devices import system
-from tests.faults.test_runs_that_end_early import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs("mounts", "loop devices")
 

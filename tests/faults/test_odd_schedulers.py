@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import iobands
-from tests.faults.test_runs_that_end_early import wait_until
+from tests.waiting import wait_until
 
 STAND_IN = Path(__file__).parents[1] / "programs" / "slurm"
 ONE = ("run", "--system=queued", "--", "-n", "BenchioSerial")

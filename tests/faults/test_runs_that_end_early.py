@@ -3,9 +3,10 @@
 import os
 import shutil
 import signal
-import time
 
 import pytest
+
+from tests.waiting import wait_until
 
 
 def add_slow_system(site, disk, **scale):
@@ -59,12 +60,3 @@ def test_a_run_that_is_ended_early(site_copy, tmp_path_factory, observed):
         ("time-out of a local job", case["fail_reason"], late.returncode),
     ):
         observed(fault, message=message, exit_status=status, left=left, next_run=again)
-
-
-def wait_until(condition, seconds=300):
-    """Wait for what must come; the bound is generous, since it only ends a failed test."""
-    for _ in range(seconds * 10):
-        if condition():
-            return
-        time.sleep(0.1)
-    pytest.fail("waited in vain")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +9,13 @@ import pytest
 
 from benchmarks.alarms.causes import BROKEN, alerts, verdict
 from iobands.judge.causes import clear_cause
-from iobands.judge.site import judge, read_site
 from iobands.snapshot import CAUSED, Alert, AlertEvent, Cause, CauseKind, Snapshot
 from iobands.source.action_log import append_events
-from iobands.source.known import read_known
 from iobands.views.writing import odds_text
-from tests.factory import NOW, daily, write_perflog
+from tests.factory import NOW, daily
+from tests.sites import DAY, SiteFiles
 
 RUNS, SLOW = 200, 15
-DAY = timedelta(days=1)
 
 
 def rows(
@@ -38,8 +35,7 @@ def rows(
 
 
 def site(root: Path, *series: list[str]) -> Snapshot:
-    write_perflog(root / "perflogs", [line for each in series for line in each])
-    return read_site(root / "perflogs", root / "bands", root / "alerts", now=NOW)
+    return SiteFiles(root).write([line for each in series for line in each]).read()
 
 
 def only(found: Snapshot) -> Alert:
@@ -162,22 +158,21 @@ def test_through_the_whole_judge_it_is_right_or_unknown(broken: str) -> None:
 
 def test_told_evening_by_evening_or_at_once_it_is_the_same(tmp_path: Path) -> None:
     since, before = {"targets_inactive": 1, "targets_active": 11}, {"targets_inactive": 0}
-    write_perflog(tmp_path / "perflogs", rows(1, 0.7, since, before))
-    places = (tmp_path / "perflogs", tmp_path / "bands", tmp_path / "alerts")
+    files = SiteFiles(tmp_path).write(rows(1, 0.7, since, before))
 
     def news(days: int) -> list[AlertEvent]:
-        known = read_known(*places, now=NOW - days * DAY, as_of=True)
-        return [*judge(known, with_power=False).news.get("here", ())]
+        judged = files.judge(NOW - days * DAY, as_of=True, with_power=False)
+        return [*judged.news.get("here", ())]
 
     at_once = news(0)
     for days in range(SLOW, -1, -1):
         append_events(tmp_path / "perflogs", "here", news(days))
-    known = read_known(*places, now=NOW)
-    logged = [*known.alert_log["here"]]
+    judged = files.judge()
+    logged = [*judged.known.alert_log["here"]]
     assert [each.kind for each in logged].count(CAUSED) == 1
     causes = [(each.when, each.cause) for each in logged if each.kind == CAUSED]
     assert causes == [(each.when, each.cause) for each in at_once if each.kind == CAUSED]
-    (alert,) = judge(known).snapshot.alerts
+    (alert,) = judged.snapshot.alerts
     assert alert.cause == causes[0][1]
 
 

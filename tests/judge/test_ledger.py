@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.judge.site import read_site
 from iobands.snapshot import (
     GREW,
     REBASELINE,
@@ -17,21 +16,12 @@ from iobands.snapshot import (
     Action,
     AlertEvent,
     Severity,
-    Snapshot,
     State,
 )
 from iobands.source.action_log import append, append_events
 from iobands.views.alert_lines import details
 from tests.factory import NOW, daily, days_ago, write_perflog
-from tests.sites import DAY, EIGHT, SiteFiles, slow
-
-
-def site(tmp_path: Path) -> Snapshot:
-    return read_site(tmp_path / "perflogs", tmp_path / "bands", tmp_path / "alerts", now=NOW)
-
-
-def ledger(found: Snapshot):
-    return found.ledger
+from tests.sites import DAY, EIGHT, SiteFiles, look, slow
 
 
 def steady(runs: int, level: float = 2.0) -> list[float]:
@@ -42,7 +32,7 @@ def steady(runs: int, level: float = 2.0) -> list[float]:
 def test_a_drop_that_recovered_has_an_entry_with_both_ends(tmp_path: Path) -> None:
     values = [*steady(60), *steady(20, 1.0), *steady(30)]
     write_perflog(tmp_path / "perflogs", daily(values))
-    found = ledger(site(tmp_path))
+    found = look(tmp_path).ledger
     (entry,) = [each for each in found.entries if each.end == "recovered"]
     assert entry.ratio is not None
     assert abs(entry.ratio - 0.5) < 0.02
@@ -57,7 +47,7 @@ def test_a_drop_that_recovered_has_an_entry_with_both_ends(tmp_path: Path) -> No
 
 def test_an_open_drop_is_listed_without_an_end(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([*steady(60), *steady(20, 1.0)]))
-    found = ledger(site(tmp_path))
+    found = look(tmp_path).ledger
     (entry,) = found.entries
     assert (entry.end, entry.ended) == ("", None)
     assert entry.raised is not None
@@ -97,7 +87,7 @@ def write_noisy(tmp_path: Path, after: int) -> None:
 
 def test_an_open_alert_of_many_series_has_its_day_and_delay(tmp_path: Path) -> None:
     write_noisy(tmp_path, after=0)
-    found = ledger(site(tmp_path))
+    found = look(tmp_path).ledger
     (entry,) = [each for each in found.entries if each.subject == "disk writes"]
     assert entry.raised is not None
     assert entry.delay == found.delay == (entry.raised - entry.since).days + 1
@@ -105,9 +95,9 @@ def test_an_open_alert_of_many_series_has_its_day_and_delay(tmp_path: Path) -> N
 
 def test_what_was_seen_in_many_series_together_only_is_not_forgotten(tmp_path: Path) -> None:
     write_noisy(tmp_path, after=40)
-    seen = site(tmp_path)
+    seen = look(tmp_path)
     assert not any(each.status.evidence.changes for each in seen.series)
-    (entry,) = ledger(seen).entries
+    (entry,) = seen.ledger.entries
     assert entry.end == "recovered"
     assert entry.subject == "disk writes"
     assert entry.raised is not None and entry.ended is not None
@@ -123,7 +113,7 @@ def test_series_of_one_file_system_that_fell_together_are_one_entry(tmp_path: Pa
         name = f"BenchioSeries{pattern}.log"
         lines = daily(values, pattern=pattern, display_name=f"Benchio %pattern={pattern}")
         write_perflog(tmp_path / "perflogs", lines, name=name)
-    recovered = [each for each in ledger(site(tmp_path)).entries if each.end == "recovered"]
+    recovered = [each for each in look(tmp_path).ledger.entries if each.end == "recovered"]
     assert [each.subject for each in recovered] == ["disk writes"]
 
 
@@ -135,7 +125,7 @@ def test_verdicts_give_the_precision(tmp_path: Path) -> None:
         times = {"since": when, "until": when}
         action = Action(RESOLVE, when, "me", "repaired", series, **times, verdict=verdict)
         append(tmp_path / "alerts", "here", [action])
-    found = ledger(site(tmp_path))
+    found = look(tmp_path).ledger
     assert (found.real, found.false) == (2, 1)
     assert sum(each.ending.startswith("resolved (real) by me") for each in found.entries) == 2
 
@@ -153,7 +143,7 @@ def test_what_was_resolved_in_one_system_has_no_series_of_another(tmp_path: Path
         RESOLVE, when, "me", "repaired", ({"file_system": "disk"},), since=when, until=when
     )
     append(tmp_path / "alerts", "b", [action])
-    (entry,) = ledger(site(tmp_path)).entries
+    (entry,) = look(tmp_path).ledger.entries
     assert (entry.subject, entry.system) == ("2 series", "b")
 
 

@@ -10,11 +10,10 @@ import pytest
 
 from iobands.judge.advise import published
 from iobands.judge.calibrate import calibrate
-from iobands.judge.site import judge
-from iobands.source.known import read_known
 from iobands.source.missing_runs import overdue_after
 from iobands.source.site_file import SiteFile
-from tests.factory import NOW, line, write_perflog
+from tests.factory import NOW, line
+from tests.sites import SiteFiles
 
 DAYS = 120
 
@@ -29,8 +28,7 @@ def site(root: Path, *, repeats: bool):
         low = value < 0.8  # what lowered it lasts
         again = [row(when + timedelta(hours=4 * n), 0.9 * value, "suspect") for n in (1, 2)]
         rows += again if repeats and low else []
-    write_perflog(root / "perflogs", rows)
-    return judge(read_known(root / "perflogs", root / "bands", root / "alerts", now=NOW))
+    return SiteFiles(root).write(rows).judge()
 
 
 def row(when: datetime, value: float, purpose: str) -> str:

@@ -9,17 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from iobands.judge.site import judge, read_site
 from iobands.judge.suspects import asks_of, repeats_of
 from iobands.measure import Plan, write_plan
-from iobands.snapshot import RESOLVE, Certainty, Snapshot, State
-from iobands.source.known import read_known
+from iobands.snapshot import RESOLVE, Certainty, State
 from tests.factory import NOW, ROW, case, daily, line, write_perflog, write_report, write_session
-from tests.sites import SiteFiles, slow
-
-
-def site(root: Path) -> Snapshot:
-    return read_site(root / "perflogs", root / "bands", root / "alerts", now=NOW)
+from tests.sites import SiteFiles, look, slow
 
 
 @pytest.mark.parametrize(("purpose", "late"), [("suspect", True), ("scheduled", False)])
@@ -29,7 +23,7 @@ def test_a_late_session_stays_late(tmp_path: Path, purpose: str, late: bool) -> 
     rows.append(line(job_completion_time=when, interval_days=1, purpose=purpose))
     write_perflog(tmp_path / "perflogs", rows)
     write_session(tmp_path / "perflogs", NOW - timedelta(days=3))
-    said = [each.reason for each in site(tmp_path).alerts if each.subject == "last session"]
+    said = [each.reason for each in look(tmp_path).alerts if each.subject == "last session"]
     assert bool(said) == late
     assert all(each.startswith("no session for more than 48 h") for each in said)
 
@@ -50,7 +44,7 @@ def test_only_a_run_that_was_due_or_failed_is_a_missing_sample(
     rows = daily([1.5, 1.52, 1.48] * 10, last=0.2, interval_days=1, purpose="scheduled")
     write_perflog(tmp_path / "perflogs", rows)
     write_report(tmp_path / "perflogs", [case(purpose=purpose, result=result)], days=0.1)
-    (series,) = site(tmp_path).series
+    (series,) = look(tmp_path).series
     assert series.status.state is state
 
 
@@ -60,7 +54,7 @@ def test_runs_of_older_perflogs_are_scheduled(tmp_path: Path) -> None:
     place = lines[0].index("purpose")
     older = ["|".join([*cells[:place], *cells[place + 1 :]]) for cells in lines]
     path.write_text("\n".join([*older, ""]))
-    (series,) = site(tmp_path).series
+    (series,) = look(tmp_path).series
     assert len(series.history.routine) == 5
 
 
@@ -87,8 +81,7 @@ def test_a_check_that_was_repeated_by_hand_is_asked_by_its_own_name(
     write_perflog(tmp_path / "perflogs", rows)
     run = case(result="pass", fail_phase=None, nodes=4, time_limit=1800, display_name=name + more)
     write_report(tmp_path / "perflogs", [run], days=0.2)
-    known = read_known(tmp_path / "perflogs", tmp_path / "bands", tmp_path / "alerts", now=NOW)
-    judged = judge(known, with_power=False)
+    judged = SiteFiles(tmp_path).judge(with_power=False)
     (ask,) = repeats_of(judged.snapshot, NOW - timedelta(days=0.5), judged.known.reports.runs)
     # ReFrame makes the name of a repeat anew each time, so it would find no such check
     assert (ask.check, ask.node_hours) == (name, 2)
@@ -102,7 +95,7 @@ def test_a_repeat_by_hand_that_failed_is_over_when_the_check_runs_again(tmp_path
     write_report(tmp_path / "perflogs", [repeat], days=0.5)
     report = case(result="pass", fail_phase=None, perfvalues={"here:local:write_bw": [1.5]})
     write_report(tmp_path / "perflogs", [report], days=0.2, number=1)
-    found = site(tmp_path)
+    found = look(tmp_path)
     assert [each.subject for each in found.alerts] == []
     assert [series.status.state for series in found.series] == [State.HEALTHY]
 
@@ -125,8 +118,7 @@ def ask_kinds(root: Path, scheduler: str) -> list[tuple[str, str, str]]:
     """Return target, node and reason of what is asked, with a run report of this scheduler."""
     report = case(result="pass", fail_phase=None, purpose="scheduled", scheduler=scheduler, nodes=4)
     write_report(root / "perflogs", [report], days=0.2)
-    known = read_known(root / "perflogs", root / "bands", root / "alerts", now=NOW)
-    judged = judge(known, with_power=False)
+    judged = SiteFiles(root).judge(with_power=False)
     return [
         (ask.target, ask.node, ask.why)
         for ask in asks_of(judged.snapshot, judged.known.reports.runs)
@@ -161,12 +153,12 @@ def test_a_node_under_suspicion_is_asked_for_by_name_where_the_scheduler_can(
     write_perflog(tmp_path / "perflogs", rows)
     assert evidence(tmp_path, "nid2") > before
     assert ask_kinds(tmp_path, scheduler) == [("", node, why)]
-    by_case = {each.key.case: len(each.history) for each in site(tmp_path).series}
+    by_case = {each.key.case: len(each.history) for each in look(tmp_path).series}
     assert by_case == {None: 31, "node nid2": 1}
 
 
 def evidence(root: Path, peer: str) -> float:
-    (place,) = site(root).places
+    (place,) = look(root).places
     return place.suspects()[peer]
 
 

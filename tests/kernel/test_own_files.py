@@ -5,12 +5,12 @@ import re
 import signal
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.kernel.conftest import MPI_SETTINGS, SOURCES
+from tests.waiting import wait_until
 
 # Layers whose files are opened without O_EXCL, for reasons that docs/security.md gives.
 SHARED = {"aligned", "aligned-single", "aligned-files", "aligned-random", "strided-posix"}
@@ -94,9 +94,7 @@ def test_a_signal_leaves_no_file(benchio, in_memory, observed, number):
             text=True,
         )
         try:
-            deadline = time.monotonic() + 300
-            while not any(where.glob("*.dat")) and time.monotonic() < deadline:
-                time.sleep(0.01)
+            wait_until(lambda: any(where.glob("*.dat")))
             job.send_signal(number)
             _, said = job.communicate(timeout=300)
         finally:

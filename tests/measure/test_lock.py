@@ -14,7 +14,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,6 +40,7 @@ from iobands.measure.processes import Process
 from iobands.measure.session import measure_again, opened
 from iobands.model import Ask
 from tests.fault_table import Observed
+from tests.waiting import wait_until
 
 
 def test_who_measures_between_sessions_gives_way(tmp_path: Path) -> None:
@@ -52,9 +52,7 @@ def test_who_measures_between_sessions_gives_way(tmp_path: Path) -> None:
     assert not wanted(tmp_path).exists()
     waiting = threading.Thread(target=acquire, args=(tmp_path, session))
     waiting.start()
-    until = time.monotonic() + 30
-    while not wanted(tmp_path).exists() and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_until(wanted(tmp_path).exists)
     assert read_holder(tmp_path) == between  # which ends in order, with its jobs
     release(tmp_path, between.session)
     waiting.join(30)
@@ -278,13 +276,6 @@ def test_a_session_shows_signs_of_life_until_its_lock_is_anothers(tmp_path: Path
         acquire(perflogs, other)
         wait_until(lambda: False)
     assert read_holder(perflogs) == other
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.mark.fault("session", "NFS loses the answer to `link`", "the session has its lock")

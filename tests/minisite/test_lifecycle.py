@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,8 @@ import pytest
 from minisite import disks
 from minisite.commands import start
 from minisite.place import Place, claim
-from tests.minisite.sites import PATIENCE, ROOT, limits, loop_numbers
+from tests.minisite.sites import ROOT, limits, loop_numbers
+from tests.waiting import wait_until
 
 NODES = ["n1", "n2", "n3", "n4"]
 TYPES = {"ceph": "fuse.ceph-fuse", "fast": "ext4", "slow": "ext4"}
@@ -32,13 +32,6 @@ def kill_daemons(site, name):
             continue
         if words[0] == name and f"{site.root}/" in " ".join(words):
             os.kill(int(entry.name), signal.SIGKILL)
-
-
-def until(condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_a_site_that_is_up(running):
@@ -104,7 +97,7 @@ def test_nothing_is_left_of_a_second_site_with_a_job_running_and_a_shell_inside(
     srun = subprocess.Popen(["sh", "-c", f". {fresh.root}/env; cd {fresh.root}; exec {job}"])
     shell = subprocess.Popen(["sleep", "600"], cwd=fresh.root / "fast")
     try:
-        until(lambda: len(list((fresh.root / "slow").glob("job.*"))) == 4)
+        wait_until(lambda: len(list((fresh.root / "slow").glob("job.*"))) == 4)
         status, said = fresh.call("down")
         assert status == 0, said
         # It is not the site's, and is named.
@@ -114,7 +107,7 @@ def test_nothing_is_left_of_a_second_site_with_a_job_running_and_a_shell_inside(
         shell.kill()
         shell.wait()
         srun.wait()
-    until(lambda: fresh.remains() == [])
+    wait_until(lambda: fresh.remains() == [])
     assert not {limit for limit in limits() if limit.split()[0] in numbers}
     assert fresh.call("down") == (0, f"The site in {fresh.root} is removed\n")
     status, said = running.call("status")
@@ -125,7 +118,7 @@ def test_nothing_is_left_of_a_second_site_with_a_job_running_and_a_shell_inside(
 @pytest.mark.parametrize("reached", [".iobands-minisite", "slow.device", "spool/osd3/fsid"])
 def test_up_killed_on_its_way(fresh, reached):
     with fresh.start("up") as starting:
-        until((fresh.root / reached).exists)
+        wait_until((fresh.root / reached).exists)
         starting.kill()
     status, said = fresh.call("down")
     assert status == 0, said
@@ -135,11 +128,11 @@ def test_up_killed_on_its_way(fresh, reached):
 
 def test_up_after_an_up_that_was_killed_and_one_that_was_interrupted(fresh):
     with fresh.start("up") as starting:
-        until((fresh.root / "slurm.conf").exists)
+        wait_until((fresh.root / "slurm.conf").exists)
         starting.kill()
     (fresh.root / "slurm.conf").unlink()
     with fresh.start("up") as starting:
-        until((fresh.root / "slurm.conf").exists)
+        wait_until((fresh.root / "slurm.conf").exists)
         starting.terminate()
     assert starting.returncode != 0
     # Its logs stay, nothing else.
@@ -198,7 +191,7 @@ def test_the_site_of_a_killed_test_is_ended(fresh):
     ) as test:
         test.stdout.readline()
         test.kill()
-    until(lambda: not fresh.root.exists())
+    wait_until(lambda: not fresh.root.exists())
 
 
 def test_a_directory_with_something_else_in_it_is_left_alone(fresh):

@@ -5,9 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-import numpy as np
-
-from iobands.judge.site import read_site
 from iobands.snapshot import ACKNOWLEDGE, Action, Snapshot
 from iobands.source.action_log import append
 from tests.factory import (
@@ -19,24 +16,19 @@ from tests.factory import (
     write_perflog,
     write_report,
 )
+from tests.sites import levels, look
 
 RUNS = 120
 SLOW = 15
 
 
 def healthy(runs: int = RUNS, seed: int = 1, level: float = 1.5) -> list[float]:
-    noise = np.random.default_rng(seed).normal(0, 0.08, runs)
-    return [float(value) for value in level * np.exp(noise)]
+    return levels((runs, 1.0), seed=seed, level=level)
 
 
 def dropped(factor: float = 0.7, seed: int = 1, after: int = SLOW, runs: int = RUNS) -> list[float]:
     """Return healthy values, the last `after` of them times `factor`."""
-    values = healthy(runs, seed)
-    return values[:-after] + [value * factor for value in values[-after:]]
-
-
-def look(root: Path) -> Snapshot:
-    return read_site(root / "perflogs", root / "bands", root / "alerts", now=NOW)
+    return levels((runs - after, 1.0), (after, factor), seed=seed)
 
 
 def site(root: Path, *names: str, factors: dict[str, float], **since: object) -> Snapshot:
