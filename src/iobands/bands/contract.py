@@ -66,9 +66,9 @@ class ContractLine:
         """Whether a check or a run with these fields has what the line names."""
         return all(
             canonical(fields.get(name)) == canonical(wanted)
-            for name, wanted in self.match.items()
-            if name not in {"variable", "case"}
-        ) and canonical(fields.get("case")) == canonical(self.match.get("case"))
+            for name, wanted in {"case": None, **self.match}.items()
+            if name != "variable"
+        )
 
 
 @dataclass(frozen=True)

@@ -114,10 +114,10 @@ class _Reader:
         self.series: dict[str, Series] = {}
 
     def value(self, hint: Any, value: Any) -> Any:  # noqa: ANN401, PLR0911 (one a type)
-        kind = without_none(hint)
-        origin, parts = get_origin(kind), get_args(kind)
         if value is None:
             return None
+        kind = without_none(hint)
+        origin, parts = get_origin(kind), get_args(kind)
         if origin in (tuple, frozenset):
             kinds = parts if origin is tuple and parts[-1] is not ... else parts[:1] * len(value)
             return origin(self.value(of, each) for of, each in zip(kinds, value, strict=True))
