@@ -82,12 +82,6 @@ def test_floor_of_the_published_bands(tmp_path: Path) -> None:
     assert (hdd.epoch, hdd.source) == ("published-2023-10", "the documentation")
 
 
-def test_reference_is_median_and_the_floor_as_a_fraction(tmp_path: Path) -> None:
-    _, hdd, own = load(write(tmp_path, GOOD)).epochs[0].bands
-    assert own.reference() == (2.0, -0.75, None, "GiB/s")
-    assert hdd.reference()[1] == pytest.approx(2.4357 / 90 - 1, abs=1e-6)
-
-
 @pytest.mark.parametrize(
     ("value", "verdict"),
     [
@@ -108,17 +102,6 @@ def test_verdict_at_the_limits(tmp_path: Path, value: float, verdict: str) -> No
 def test_nan_has_no_verdict(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="NaN"):
         load(write(tmp_path, GOOD)).epochs[0].bands[0].verdict(math.nan)
-
-
-def test_epoch_in_force(tmp_path: Path) -> None:
-    bands = load(write(tmp_path, GOOD))
-    first, second = bands.epochs
-    began = datetime(2024, 5, 1, 5, tzinfo=timezone.utc)  # 06:00+01:00
-    assert bands.epoch_at(datetime(2023, 10, 8, 23, 59, 59, tzinfo=timezone.utc)) is None
-    assert bands.epoch_at(datetime(2023, 10, 9, tzinfo=timezone.utc)) is first
-    assert bands.epoch_at(began - timedelta(seconds=1)) is first
-    assert bands.epoch_at(began) is second
-    assert bands.band_for(HDD, began) is None
 
 
 def test_epochs_may_stand_in_any_order(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ def at(*when, hours=0):
 @pytest.mark.parametrize(
     ("when", "epoch"),
     [
-        (at(2023, 10, 8, 23), None),
-        (at(2023, 10, 10), "first"),
-        (at(2024, 5, 1, 10, 59), "first"),
+        (at(2023, 10, 8, 23, 59, 59), None),
+        (at(2023, 10, 9), "first"),
+        (at(2024, 5, 1, 10, 59, 59), "first"),
         (at(2024, 5, 1, 11, 0), "second"),  # 12:00 at +01:00
         (at(2024, 5, 1, 11, 30, hours=1), "first"),
         (at(2030, 1, 1), "second"),

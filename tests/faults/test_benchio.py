@@ -13,15 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.test_layers_on_bad_devices import built, system
+from tests.faults.test_layers_on_bad_devices import LARGE, SMALL, benchio, built, system
 from tests.kernel.conftest import Benchio, injecting
 
 pytestmark = pytest.mark.needs("mounts", "fewer capabilities", "tracing")
 
-__all__ = ["built"]
+__all__ = ["benchio", "built"]
 
-LARGE = (64, 64, 96, "global")  # 3 MiB
-SMALL = (32, 32, 16, "global")  # 128 KiB
 SEED = "--seed=42"
 
 
@@ -297,11 +295,6 @@ def ended_by(benchio: Benchio, signal: str) -> str:
 def _(where, benchio):
     stop = 'while [ "$OMPI_COMM_WORLD_RANK" = 1 ]; do kill -STOP $$; done; exec "$@"'
     yield Call(wrapper=("sh", "-c", stop, "sh"), launcher=ended_by(benchio, "TERM"))
-
-
-@pytest.fixture
-def benchio(built, tmp_path):
-    return Benchio(built, tmp_path)
 
 
 def wait_for_ranks(benchio: Benchio) -> None:

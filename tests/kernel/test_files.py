@@ -1,14 +1,8 @@
 """The content of the files, byte for byte."""
 
-from tests.kernel.reference import blocks, whole_array
+from tests.kernel.reference import blocks
 
 SEED = 20231009
-
-
-def test_global_sizes_are_those_of_the_whole_array(benchio):
-    benchio.run(6, 4, 8, "global", "mpiio", "unstriped", f"--seed={SEED}", "--keep", ranks=4)
-    expected = whole_array((6, 4, 8), SEED).tobytes(order="F")
-    assert (benchio.cwd / "unstriped/mpiio.dat").read_bytes() == expected
 
 
 def test_rows_longer_than_one_call_takes(benchio):

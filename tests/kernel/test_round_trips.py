@@ -132,14 +132,11 @@ def test_each_group_writes_its_part_of_the_array(benchio, decomposition, files, 
     assert (found.byte, found.element) == (len(data) - 8, element)
 
 
-def test_groups_that_the_grid_cannot_be_divided_into(benchio, says):
-    words = (*ODD, "local", "unstriped", "group")
-    done = benchio.run(*words, "--files=5", ranks=6)
-    assert done.status == 2
-    says(done)
-    done = benchio.run(*words, "--files=7", ranks=6)
-    assert done.status == 2
-    says(done)
+def test_numbers_of_files_and_writers_that_do_not_fit(benchio, says):
+    for words in ("group --files=5", "group --files=7", "mpiio --writers=5", "serial --writers=2"):
+        done = benchio.run(*ODD, "local", "unstriped", *words.split(), ranks=6)
+        assert done.status == 2
+        says(done)
 
 
 @pytest.mark.parametrize("layer", [("proc", "--writers=1"), ("group",)])
@@ -154,18 +151,6 @@ def test_repeats_keep_no_communicators(benchio, preloaded, layer):
         assert done.status == 0, done.err
         left.append([line for line in done.err.splitlines() if "communicators left" in line])
     assert left[0] == left[1] != []
-
-
-def test_writers_that_the_grid_cannot_be_divided_among(benchio, says):
-    done = benchio.run(*ODD, "local", "unstriped", "mpiio", "--writers=5", ranks=6)
-    assert done.status == 2
-    says(done)
-
-
-def test_writers_of_a_layer_that_gathers_by_itself(benchio, says):
-    done = benchio.run(*ODD, "local", "unstriped", "serial", "--writers=2", ranks=4)
-    assert done.status == 2
-    says(done)
 
 
 def test_readers_that_had_no_part_in_the_writing(benchio):
