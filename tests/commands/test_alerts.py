@@ -55,6 +55,20 @@ def logged() -> tuple[Action, ...]:
     return found.actions
 
 
+def test_while_the_bands_cannot_be_used_nothing_is_logged(site: Path) -> None:
+    """Without its epochs, the alerts of the system would have other numbers from then on."""
+    bands, options = site / "config" / "bands" / "here.yaml", SiteOptions()
+    bands.parent.mkdir(parents=True)
+    bands.write_text("schema: [")
+    judged = judgement_of(options)
+    assert log_news(options, judged, partial(judgement_of, options)) is judged
+    status, said = call("acknowledge", "disk", "write_bw", "--reason", "a switch")
+    assert (status, "bands of here: config/bands/here.yaml, line " in said) == (3, True)
+    assert not (site / "perflogs" / "here" / "alerts.jsonl").exists()
+    bands.unlink()
+    assert call("acknowledge", "disk", "write_bw", "--reason", "a switch")[0] == 0
+
+
 def test_the_list_says_who_acknowledged_an_alert_when_and_why(site: Path) -> None:
     assert "no verdict yet" in call("alerts")[1]
     known = ("--reason", "a switch", "--owner", "joe")

@@ -144,7 +144,11 @@ def _recorded(options: cli.SiteOptions) -> Snapshot:
     All systems are judged, as the numbers do not depend on what somebody looks at.
     """
     judge = partial(judgement_of, replace(options, system=None))
-    judged = log_news(options, judge(), judge)
+    judged = judge()
+    for about, why in judged.known.problems:
+        if about.startswith(f"bands of {options.system or ''}"):  # see `log_news`
+            raise cli.failure(f"{about}: {why}")
+    judged = log_news(options, judged, judge)
     if options.system is not None:
         judged = judgement_of(options, memory=judged.memory)
     return judged.snapshot
