@@ -51,6 +51,17 @@ class Node:
         text = (self.root / "calls.txt").read_text(encoding="utf-8")
         return [line for line in text.splitlines() if line.startswith(f"{name} ")]
 
+    def bash(self, *lines, path=()):
+        """Run lines in the stage directory; more commands are in the directories of `path`."""
+        return subprocess.run(
+            [shutil.which("bash"), "-c", "\n".join(lines)],
+            cwd=self.stage,
+            env={"PATH": os.pathsep.join([str(self.root / "bin"), *path])},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
     def run(self, name, asked, **settings):
         """Run what comes before a program and after it, with two files in between."""
         backend = BACKENDS[name]
@@ -70,14 +81,7 @@ class Node:
             'echo one > "$run_directory/f1"; echo two > "$run_directory/f2"',
             *(["read_layout"] if backend.script else []),
         ]
-        done = subprocess.run(
-            [shutil.which("bash"), "-c", "\n".join(script)],
-            cwd=self.stage,
-            env={"PATH": str(self.root / "bin")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = self.bash(*script)
         assert (done.returncode == 0) == bool(list(directory.iterdir())), done.stderr
         return done
 
@@ -162,12 +166,9 @@ def test_a_file_system_that_is_not_mounted_is_told_from_the_disk_below(node, nam
     node.mount(mounted)
     done = node.run(name, Asked(4))
     assert done.returncode == 1
-    host = subprocess.run(
-        ["uname", "-n"], capture_output=True, text=True, check=True
-    ).stdout.strip()
     assert done.stderr == (
         f"iobands: {node.root}: type requested: {name}; mounted there: {mounted}: "
-        f"is it mounted on {host}?\n"
+        f"is it mounted on {os.uname().nodename}?\n"
     )
 
 
@@ -263,11 +264,17 @@ EIGHT = (
 )
 
 
-@pytest.mark.parametrize(("name", "script", "outputs", "call"), [SEVEN, EIGHT])
-def test_both_commands_of_beegfs(node, name, script, outputs, call):
+def beegfs_on(node, version):
+    name, script, outputs, _ = version
     node.mount("beegfs")
     targets, entry = (captures.captured(out, "beegfs-documented.txt")[0] for out in outputs)
     node.stand_in(name, script.format(targets=answer(targets), entry=answer(entry)))
+
+
+@pytest.mark.parametrize("version", [SEVEN, EIGHT])
+def test_both_commands_of_beegfs(node, version):
+    beegfs_on(node, version)
+    name, _, _, call = version
     asked = Asked(4, size_kib=512)
     assert node.run("beegfs", asked).returncode == 0
     assert call.format(run=f"{node.root}/run") in node.calls(name)
@@ -289,22 +296,16 @@ def test_both_commands_of_beegfs(node, name, script, outputs, call):
     ],
 )
 def test_all_targets_of_beegfs_are_those_in_service(node, version, asked, option):
-    node.mount("beegfs")
-    name, script, outputs, _ = version
-    targets, entry = (captures.captured(out, "beegfs-documented.txt")[0] for out in outputs)
-    node.stand_in(name, script.format(targets=answer(targets), entry=answer(entry)))
+    beegfs_on(node, version)
     assert node.run("beegfs", asked).returncode == 0
-    assert any(option in call for call in node.calls(name))
+    assert any(option in call for call in node.calls(version[0]))
     # the covariates are of the targets of the pool
     listed = (node.stage / "targets.txt").read_text(encoding="utf-8")
     assert listed.startswith("pool 1\n") == (asked.pool == "1")
 
 
 def test_no_target_of_a_pool_of_beegfs_is_in_service(node):
-    node.mount("beegfs")
-    name, script, outputs, _ = SEVEN
-    targets, entry = (captures.captured(out, "beegfs-documented.txt")[0] for out in outputs)
-    node.stand_in(name, script.format(targets=answer(targets), entry=answer(entry)))
+    beegfs_on(node, SEVEN)
     done = node.run("beegfs", Asked(-1, pool="2"))
     assert (done.returncode, "how many are online cannot be seen here" in done.stderr) == (1, True)
 
@@ -313,12 +314,17 @@ def gpfs_on(node):
     node.stand_in(
         "df", "case $1 in --output=source) echo Device; echo work ;; *) echo T; echo gpfs ;; esac"
     )
-    captured_file = captures.captured("mmlsattr -L replicated", "spectrum-scale-documented.txt")[0]
-    node.stand_in("mmlsattr", f'for file in "${{@:2}}"; do {answer(captured_file)}\ndone')
-    disks = captures.captured("mmlsdisk work -Y", "spectrum-scale-documented.txt")[0]
-    node.stand_in("mmlsdisk", answer(disks))
-    space = captures.captured("mmdf work -d -P data -Y", "spectrum-scale-documented.txt")[0]
-    node.stand_in("mmdf", answer(space))
+    commands = (
+        "mmlsattr -L replicated",
+        "mmlsdisk work -Y",
+        "mmdf work -d -P data -Y",
+        "mmlsquota -Y work",
+    )
+    for command in commands:
+        said = answer(captures.captured(command, "spectrum-scale-documented.txt")[0])
+        name = command.split()[0]
+        of_files = f'for file in "${{@:2}}"; do {said}\ndone'
+        node.stand_in(name, of_files if name == "mmlsattr" else said)
 
 
 def test_spectrum_scale(node):
@@ -352,38 +358,23 @@ def test_spectrum_scale_without_its_commands(node):
 
 def test_the_quota_of_spectrum_scale(node):
     gpfs_on(node)
-    limits = captures.captured("mmlsquota -Y work", "spectrum-scale-documented.txt")[0]
-    node.stand_in("mmlsquota", answer(limits))
     (node.root / "bin" / "awk").symlink_to(shutil.which("awk"))
-    command = f"source {BACKENDS['gpfs'].script}; file_system={node.root}; show_quota"
-    said = subprocess.run(
-        [shutil.which("bash"), "-c", command],
-        env={"PATH": str(node.root / "bin")},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    done = node.bash(f"source {BACKENDS['gpfs'].script}; file_system={node.root}; show_quota")
     # 2 of 12 GiB and 4000 of 500000 files; the group has no limit.
-    found = [(each.used, each.limit, each.unit) for each in quotas(said)]
+    found = [(each.used, each.limit, each.unit) for each in quotas(done.stdout)]
     assert found == [(2 * 2**30, 12 * 2**30, "bytes"), (4000, 500000, "files")]
 
 
 def test_the_stripes_of_a_case_are_read_from_the_layout(node):
     listing = captures.captured("lfs getstripe /mnt/lustre/dc4S1mi2/f", "lfs-2.17.txt")[0]
     node.stand_in("lfs", answer(listing))
-    script = [
-        f"cd {node.stage}; source {BACKENDS['lustre'].script}",
+    done = node.bash(
+        f"source {BACKENDS['lustre'].script}",
         f"source {ROOT / 'checks' / 'cases' / 'bulk_lustre.sh'}",
         f"run_directory={node.root}/run number_of_files=2; mkdir $run_directory",
         "before_run; ls $run_directory; place_option; cat $run_directory.table; cut -c-2 scans.txt",
         "echo some > $run_directory/000001; before_run; wc -c < $run_directory/000001",
-    ]
-    done = subprocess.run(
-        ["bash", "-c", "\n".join(script)],
-        env={**os.environ, "PATH": f"{node.root / 'bin'}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=True,
+        path=[os.environ["PATH"]],
     )
     # `lfs getstripe -S` said 1 MiB of the same file, `-i` 2 and `-c` 4.
     assert done.stdout.splitlines() == [
@@ -407,19 +398,11 @@ def test_the_stripes_of_a_case_are_read_from_the_entries_of_beegfs(node, command
     for tool in ("awk", "sort", "mkdir", "seq", "xargs", "touch", "date"):
         (node.root / "bin" / tool).symlink_to(shutil.which(tool))
     node.mount("beegfs")
-    script = [
+    done = node.bash(
         f"source {BACKENDS['beegfs'].script}; file_system={node.root}",
         f"source {ROOT / 'checks' / 'cases' / 'bulk_lustre.sh'}",
         f"run_directory={node.root}/run number_of_files=2; mkdir $run_directory",
         "before_run; cat $run_directory.table",
-    ]
-    done = subprocess.run(
-        [shutil.which("bash"), "-c", "\n".join(script)],
-        cwd=node.stage,
-        env={"PATH": str(node.root / "bin")},
-        capture_output=True,
-        text=True,
-        check=True,
     )
     files = [f"{node.root}/run/{number}" for number in ("000001", "000002")]
     assert done.stdout.splitlines() == [f"{file} {stripes}" for file in files]
@@ -432,20 +415,13 @@ def stripes_on_ceph(node, layout, ceph, size=MIB):
     """
     node.stand_in("getfattr", f"""echo "# file: ${{@: -1}}"; echo 'ceph.file.layout="{layout}"'""")
     node.stand_in("ceph", ceph)
-    script = [
+    return node.bash(
         f"source {ROOT / 'checks' / 'base' / 'job.sh'}; file_system=/ceph",
         f"source {BACKENDS['cephfs'].script}",
         f"source {ROOT / 'checks' / 'cases' / 'bulk_lustre.sh'}",
         f"run_directory={node.root}/run number_of_files=1 bytes_per_file={size}",
         "mkdir $run_directory; before_run || exit; cat $run_directory.table",
-    ]
-    return subprocess.run(
-        ["bash", "-c", "\n".join(script)],
-        cwd=node.stage,
-        env={**os.environ, "PATH": f"{node.root / 'bin'}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
+        path=[os.environ["PATH"]],
     )
 
 
@@ -513,7 +489,7 @@ def test_the_small_file_of_a_lustre_lies_on_a_target_that_took_a_write(node, goo
         f'case "$*" in "getstripe -c "*) echo 4 ;; "getstripe -p "*) ;;\n'
         f"getstripe*) cat <<'END'\n{layout}\nEND\n;; esac",
     )
-    for tool in ("seq", "xargs", "awk"):
+    for tool in ("seq", "xargs", "awk", "sleep"):
         (node.root / "bin" / tool).symlink_to(shutil.which(tool))
     script = f"""
         section() {{ echo "@@@ $1"; }}
@@ -523,9 +499,7 @@ def test_the_small_file_of_a_lustre_lies_on_a_target_that_took_a_write(node, goo
             case " {" ".join(map(str, good))} " in *" $2 "*) echo "wrote $2" ;; *) sleep 9 ;; esac
         }}
         look_at_targets flash"""
-    path = {"PATH": str(node.root / "bin")}
-    (node.root / "bin" / "sleep").symlink_to(shutil.which("sleep"))
-    subprocess.run([shutil.which("bash"), "-c", script], env=path, check=True, capture_output=True)
+    assert node.bash(script).returncode == 0
     small = [call for call in node.calls("lfs") if call.endswith("/file")]
     target = [2, 3, 0, 1][good[0]] if len(good) == 1 else "[12]"
     assert len(small) == bool(good)
