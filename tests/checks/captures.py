@@ -3,12 +3,13 @@
 A file has each command after `@@@`, then what it printed, then its exit status after `@@rc`.
 """
 
+from functools import partial
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
 
 
-def captured(command: str, source: str) -> list[str]:
+def each_captured(command: str, source: str) -> list[str]:
     """What each call of `command` printed, in order, in a file of tests/checks/data."""
     outputs = []
     for section in (DATA / source).read_text(encoding="utf-8").split("@@@ ")[1:]:
@@ -17,6 +18,17 @@ def captured(command: str, source: str) -> list[str]:
             outputs.append(rest.split("@@rc ")[0])
     assert outputs, f"{command!r} was not captured in {source}"
     return outputs
+
+
+def captured(command: str, source: str) -> str:
+    """What the first call of `command` printed."""
+    return each_captured(command, source)[0]
+
+
+lustre_said = partial(captured, source="lfs-2.17.txt")
+ceph_said = partial(captured, source="ceph-16.2.txt")
+beegfs_said = partial(captured, source="beegfs-documented.txt")
+gpfs_said = partial(captured, source="spectrum-scale-documented.txt")
 
 
 def states(begin: str) -> str:

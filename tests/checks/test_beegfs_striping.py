@@ -5,21 +5,17 @@ import pytest
 from checks.filesystems import BACKENDS, Asked, Layout, StripingError, TargetFaults, Targets
 from checks.filesystems.beegfs import file_layouts
 from checks.filesystems.layout import LAYOUT_FILE, TARGETS_FILE
-from tests.checks import captures
+from tests.checks.captures import beegfs_said
 
 BEEGFS = BACKENDS["beegfs"]
 KIB = 2**10
 
 
-def captured(command):
-    return captures.captured(command, "beegfs-documented.txt")[0]
-
-
-FOUR = captured("beegfs-ctl --getentryinfo four")
-THREE = captured("beegfs-ctl --getentryinfo three")
-SEVEN = captured("beegfs-ctl --listtargets --nodetype=storage --state --storagepools --pools")
-SPACE = captured("beegfs-ctl --listtargets --nodetype=storage --spaceinfo")
-EIGHT = captured("beegfs target list --node-type storage --state --capacity --raw")
+FOUR = beegfs_said("beegfs-ctl --getentryinfo four")
+THREE = beegfs_said("beegfs-ctl --getentryinfo three")
+SEVEN = beegfs_said("beegfs-ctl --listtargets --nodetype=storage --state --storagepools --pools")
+SPACE = beegfs_said("beegfs-ctl --listtargets --nodetype=storage --spaceinfo")
+EIGHT = beegfs_said("beegfs target list --node-type storage --state --capacity --raw")
 
 
 @pytest.fixture
@@ -34,7 +30,7 @@ def stage(tmp_path):
 
 
 def test_layout_of_each_file():
-    two = captured("beegfs entry info --retro --raw two")
+    two = beegfs_said("beegfs entry info --retro --raw two")
     text = f"--- /mnt/four\n{FOUR}--- /mnt/two\n{two}"
     assert file_layouts(text) == [Layout(4, 512 * KIB), Layout(2, 512 * KIB)]
     assert BEEGFS.targets_of_files(text) == {"four": (1203, 2101, 2102, 2103), "two": (101, 201)}
@@ -48,7 +44,7 @@ def test_layout_of_each_file():
         f"--- /mnt/f\n{FOUR}--- /mnt/g\n",  # a file whose layout could not be read
         "--- /mnt/f\nUnable to retrieve entry info\n",
         # It desires targets, and has none.
-        f"--- /mnt/d\n{captured('beegfs-ctl --getentryinfo directory')}",
+        f"--- /mnt/d\n{beegfs_said('beegfs-ctl --getentryinfo directory')}",
     ],
 )
 def test_what_is_no_layout_of_a_file_is_refused(output):
@@ -60,7 +56,7 @@ def test_targets_that_are_online():
     assert BEEGFS.count_targets(SEVEN) == Targets(active=4, inactive=3)
     assert BEEGFS.count_targets(EIGHT) == Targets(active=2, inactive=1)
     # Without the pools, as where the management server does not send them.
-    plain = captured("beegfs-ctl --listtargets --nodetype=storage --state")
+    plain = beegfs_said("beegfs-ctl --listtargets --nodetype=storage --state")
     assert BEEGFS.count_targets(plain) == Targets(active=2, inactive=2)
     assert BEEGFS.count_targets("") is None
 

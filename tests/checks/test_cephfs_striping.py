@@ -5,19 +5,15 @@ import pytest
 from checks.filesystems import BACKENDS, Asked, Layout, StripingError, Targets
 from checks.filesystems.cephfs import file_layouts, up_osds
 from checks.filesystems.layout import LAYOUT_FILE, TARGETS_FILE
-from tests.checks import captures
+from tests.checks.captures import ceph_said
 
 CEPHFS = BACKENDS["cephfs"]
 MIB = 2**20
 
 
-def captured(command):
-    return captures.captured(command, "ceph-16.2.txt")[0]
-
-
 def layouts_in(directory):
     each = "-exec getfattr --absolute-names -n ceph.file.layout {} +"
-    return captured(f"find /mnt/cephfs/{directory} -type f {each}")
+    return ceph_said(f"find /mnt/cephfs/{directory} -type f {each}")
 
 
 @pytest.fixture
@@ -27,7 +23,7 @@ def stage(tmp_path):
     def leave(directory, counted=True):
         (tmp_path / LAYOUT_FILE).write_text(layouts_in(directory), encoding="utf-8")
         if counted:
-            text = captured("ceph osd stat --format json")
+            text = ceph_said("ceph osd stat --format json")
             (tmp_path / TARGETS_FILE).write_text(text, encoding="utf-8")
         return tmp_path
 
@@ -42,8 +38,8 @@ def test_layout_of_each_file():
     "output",
     [
         "",
-        captured("getfattr --absolute-names -n ceph.file.layout /scratch/elsewhere/f"),
-        captured("getfattr --absolute-names -n ceph.file.layout /mnt/cephfs/absent"),
+        ceph_said("getfattr --absolute-names -n ceph.file.layout /scratch/elsewhere/f"),
+        ceph_said("getfattr --absolute-names -n ceph.file.layout /mnt/cephfs/absent"),
         layouts_in("c4") + "/mnt/cephfs/c4/f3: ceph.file.layout: No such attribute\n",
         layouts_in("c4").replace("stripe_count=4", "stripe_count=", 1),
     ],
@@ -54,8 +50,8 @@ def test_what_is_no_layout_is_refused(output):
 
 
 def test_osds_that_are_up():
-    assert up_osds(captured("ceph osd stat --format json")) == Targets(active=4, inactive=0)
-    one_down = captured("ceph osd stat --format json # one OSD is down")
+    assert up_osds(ceph_said("ceph osd stat --format json")) == Targets(active=4, inactive=0)
+    one_down = ceph_said("ceph osd stat --format json # one OSD is down")
     assert up_osds(one_down) == Targets(active=3, inactive=1)
     assert up_osds("") is None
     assert up_osds("Error initializing cluster client") is None

@@ -9,13 +9,18 @@ from checks.base import covariates
 from checks.base.covariates import COVARIATES, Gathered, measure
 from checks.filesystems import BACKENDS, Targets
 from checks.preflight.findings import sections
-from tests.checks import captures
-from tests.checks.captures import states
-from tests.checks.lfs_captures import captured
+from tests.checks.captures import (
+    beegfs_said,
+    captured,
+    each_captured,
+    gpfs_said,
+    lustre_said,
+    states,
+)
 from tests.site_copy import ROOT
 
 # Taken before and after a run on a real Lustre 2.17; before it nothing had been read.
-BEFORE, AFTER = captured("lctl get_param llite.*.stats")
+BEFORE, AFTER = each_captured("lctl get_param llite.*.stats", "lfs-2.17.txt")
 
 # As the manual of Lustre 2.x has them: without a sum of squares, and with another time.
 OLDER = """\
@@ -125,12 +130,9 @@ def test_how_full_targets_of_beegfs_are():
     listing = "beegfs-ctl --listtargets --nodetype=storage"
     states_and_pools = f"{listing} --state --storagepools --pools"
     seven = "pool 1\n" + "".join(
-        captures.captured(command, "beegfs-documented.txt")[0]
-        for command in (states_and_pools, f"{listing} --spaceinfo")
+        beegfs_said(command) for command in (states_and_pools, f"{listing} --spaceinfo")
     )
-    eight = captures.captured(
-        "beegfs target list --node-type storage --state --capacity --raw", "beegfs-documented.txt"
-    )[0]
+    eight = beegfs_said("beegfs target list --node-type storage --state --capacity --raw")
     # 0.5 of 65536 GiB are free on the fullest and 32768 on the emptiest
     for text, fullest in ((seven, "2102"), (eight, "201")):
         gathered = Gathered(1, in_reach=BACKENDS["beegfs"].targets_in_reach(text))
@@ -141,7 +143,7 @@ def test_how_full_targets_of_beegfs_are():
 
 def test_how_full_disks_of_spectrum_scale_are():
     disks, all_space, of_pool = (
-        captures.captured(command, "spectrum-scale-documented.txt")[0]
+        gpfs_said(command)
         for command in ("mmlsdisk work -Y", "mmdf work -Y", "mmdf work -d -P data -Y")
     )
 
@@ -226,11 +228,11 @@ def lustre_commands(tmp_path_factory):
     outputs = {
         "before": BEFORE,
         "after": AFTER,
-        "osts": captured("lfs osts /mnt/lustre")[0],
-        "layout": captured("lfs getstripe /mnt/lustre/dc4S1mi2/f")[0],
-        "space": captures.captured(
+        "osts": lustre_said("lfs osts /mnt/lustre"),
+        "layout": lustre_said("lfs getstripe /mnt/lustre/dc4S1mi2/f"),
+        "space": captured(
             "lfs df /mnt/lustre # full: 8 KiB are left", "lfs-2.17-unfit-targets.txt"
-        )[0],
+        ),
     }
     for name, text in outputs.items():
         (here / name).write_text(text, encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 from checks.preflight import clocks, mpi, toolchain
 from checks.preflight.clocks import Span
 from checks.preflight.quota import Quota, quotas
-from tests.checks.captures import captured
+from tests.checks.captures import each_captured
 
 TWO = "iobands-before 100.0\niobands-node n1 100.5\niobands-node n2 {second}\n"
 MET = "iobands-mpi 2 processes on {nodes} nodes\n"
@@ -147,7 +147,7 @@ def test_quotas_of_ext4_and_xfs(device):
         found = quotas("\n".join(line for line in said.splitlines() if f" {device} " in line))
         return [str(quota) for quota in found if quota.percent >= 95]
 
-    half, nearly, more, files, without_limits, _ = captured(
+    half, nearly, more, files, without_limits, _ = each_captured(
         "quota -v -w -p -u -g", "quota-4.06.txt"
     )
     # Of the soft limit, 20480 KiB or 100 files: 10240; 20070 or 20072; 22528; 96 files.

@@ -13,7 +13,7 @@ from checks.base.stage import copy_scripts
 from checks.preflight import probe
 from checks.preflight.clocks import DEFAULT_SKEW_SECONDS
 from checks.preflight.findings import Wanted, judge, silent
-from tests.checks.captures import captured
+from tests.checks.captures import each_captured, lustre_said
 
 pytestmark = pytest.mark.machine
 
@@ -233,16 +233,16 @@ def test_a_clock_that_is_off_is_told_and_stops_nothing(probed, tmp_path_factory)
     assert said.endswith(f" s ahead of the clock of {NODE}; 1 s are allowed")
 
 
-FOUR = captured("lfs getstripe /mnt/lustre/dc4S1mi2/f", "lfs-2.17.txt")[0]
+FOUR = lustre_said("lfs getstripe /mnt/lustre/dc4S1mi2/f")
 THREE = re.sub(r"\n\t +3\t.*", "", FOUR.replace("count:  4", "count:  3"))
 
 
 def lustre(probed, quota: str = "exit 1", layout: str = FOUR) -> dict:
     """Stand in for Lustre with the captured four OSTs; return the settings of a file system."""
     answers = {
-        "osts": captured("lfs osts /mnt/lustre", "lfs-2.17.txt")[0],
-        "df": captured("lfs df /mnt/lustre", "lfs-2.17.txt")[0],
-        "check": captured("lfs check osts", "lfs-2.17.txt")[0],
+        "osts": lustre_said("lfs osts /mnt/lustre"),
+        "df": lustre_said("lfs df /mnt/lustre"),
+        "check": lustre_said("lfs check osts"),
         "getstripe": layout,
     }
     for name, text in answers.items():
@@ -348,7 +348,7 @@ def test_the_quota_of_posix_is_that_of_the_device(probed, tmp_path_factory, sour
     path, df = str(tmp_path_factory.mktemp("disk")), shutil.which("df")
     probed.stand_in("df", f'case "$*" in *source*) echo {source} ;; *) exec {df} "$@" ;; esac')
     # On XFS the group has nearly used what it may, and not on ext4.
-    text = captured("quota -v -w -p -u -g", "quota-4.06.txt")[-1]
+    text = each_captured("quota -v -w -p -u -g", "quota-4.06.txt")[-1]
     text = text.replace("      /dev/ubdb", f"{source:>15}")
     probed.stand_in("quota", f"[ \"$*\" = '-v -w -p -u -g' ] && cat <<'END'\n{text}END\nexit 1")
     found = probed.look({"path": path})

@@ -4,20 +4,16 @@ import pytest
 
 from checks.filesystems import BACKENDS, Asked, Layout, StripingError, TargetFaults, Targets
 from checks.filesystems.layout import LAYOUT_FILE
-from tests.checks import captures
+from tests.checks.captures import gpfs_said
 
 GPFS = BACKENDS["gpfs"]
 
 
-def captured(command):
-    return captures.captured(command, "spectrum-scale-documented.txt")[0]
-
-
-REPLICATED = captured("mmlsattr -L replicated")
-SINGLE = captured("mmlsattr -L single")
-DISKS = captured("mmlsdisk work -Y")
-SPACE = captured("mmdf work -Y")
-STATE = captured("mmgetstate -Y")
+REPLICATED = gpfs_said("mmlsattr -L replicated")
+SINGLE = gpfs_said("mmlsattr -L single")
+DISKS = gpfs_said("mmlsdisk work -Y")
+SPACE = gpfs_said("mmdf work -Y")
+STATE = gpfs_said("mmgetstate -Y")
 DATA = Layout(pool="data", fileset="scratch", replicas=2)
 
 
@@ -43,7 +39,7 @@ def test_the_place_of_the_files(stage):
         (Asked(pool="nvme"), REPLICATED, "pool requested: nvme; in effect: data"),
         (Asked(fileset="root"), REPLICATED, "fileset requested: root; in effect: scratch"),
         (Asked(replicas=2), REPLICATED + SINGLE, "copies of the data requested: 2; in effect: 1"),
-        (Asked(pool="data"), captured("mmlsattr -L astray"), "astray is illplaced"),
+        (Asked(pool="data"), gpfs_said("mmlsattr -L astray"), "astray is illplaced"),
         (Asked(pool="data"), "", "named no pool of a file, but said 'nothing'"),
         (
             Asked(pool="data"),

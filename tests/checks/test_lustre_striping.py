@@ -7,9 +7,7 @@ import pytest
 from checks.filesystems import BACKENDS, Asked, Layout, StripingError, Targets
 from checks.filesystems.layout import LAYOUT_FILE, TARGETS_FILE
 from checks.filesystems.lustre import file_layouts, setstripe_options
-from tests.checks import captures
-from tests.checks.captures import states
-from tests.checks.lfs_captures import captured
+from tests.checks.captures import captured, lustre_said, states
 
 MIB = 2**20
 
@@ -27,7 +25,7 @@ MIB = 2**20
     ],
 )
 def test_layout_of_a_file(file, stripe_count, stripe_size, index):
-    output = captured(f"lfs getstripe /mnt/lustre/{file}")[0]
+    output = lustre_said(f"lfs getstripe /mnt/lustre/{file}")
     assert file_layouts(output) == [Layout(stripe_count, stripe_size, index=index)]
 
 
@@ -39,14 +37,14 @@ def without_last_component(output):
 
 
 def test_a_composite_file_is_read_by_its_last_component_in_use():
-    output = captured("lfs getstripe /mnt/lustre/pfl/f")[0]
+    output = lustre_said("lfs getstripe /mnt/lustre/pfl/f")
     assert file_layouts(without_last_component(output)) == [Layout(2, 4 * MIB, index=0)]
 
 
 def test_targets_of_files_are_those_of_every_stripe():
     """As `lfs getstripe -y` lists the objects of the same files."""
     files = ("dc1/f", "dc4S1mi2/f", "pfl/f")
-    outputs = [captured(f"lfs getstripe /mnt/lustre/{file}")[0] for file in files]
+    outputs = [lustre_said(f"lfs getstripe /mnt/lustre/{file}") for file in files]
     # The files of a run lie in one directory.
     text = "".join(
         output.replace(f"/mnt/lustre/{file}", f"/mnt/lustre/run/{number:06}")
@@ -54,7 +52,7 @@ def test_targets_of_files_are_those_of_every_stripe():
     )
     text += without_last_component(outputs[-1])
     text += documented("overstriped") + documented("dom-small")
-    yaml = [captured(f"lfs getstripe -y /mnt/lustre/{file}")[0] for file in files]
+    yaml = [lustre_said(f"lfs getstripe -y /mnt/lustre/{file}") for file in files]
     listed = [tuple(map(int, re.findall(r"l_ost_idx: (\d+)", output))) for output in yaml]
     assert listed[1] == (2, 3, 0, 1)
     assert BACKENDS["lustre"].targets_of_files(text) == {
@@ -66,8 +64,8 @@ def test_targets_of_files_are_those_of_every_stripe():
 
 
 def test_several_files_are_kept_apart():
-    one = captured("lfs getstripe /mnt/lustre/dc1/f")[0]
-    four = captured("lfs getstripe /mnt/lustre/dc4S1mi2/f")[0]
+    one = lustre_said("lfs getstripe /mnt/lustre/dc1/f")
+    four = lustre_said("lfs getstripe /mnt/lustre/dc4S1mi2/f")
     assert file_layouts(f"{one}{four}") == [Layout(1, 4 * MIB, index=3), Layout(4, MIB, index=2)]
 
 
@@ -75,11 +73,11 @@ def test_several_files_are_kept_apart():
     "output",
     [
         "",
-        captured("lfs getstripe /mnt/lustre/dc1")[0],  # of a directory, which proves nothing
-        captured("lfs getstripe /scratch/notlustre")[0],
-        captured("lfs getstripe /mnt/lustre/dc1/f")[0].replace("4194304", "4M"),
+        lustre_said("lfs getstripe /mnt/lustre/dc1"),  # of a directory, which proves nothing
+        lustre_said("lfs getstripe /scratch/notlustre"),
+        lustre_said("lfs getstripe /mnt/lustre/dc1/f").replace("4194304", "4M"),
         # One file of two whose layout could not be read.
-        captured("lfs getstripe /mnt/lustre/dc1/f")[0] + "/mnt/lustre/g has no stripe info\n",
+        lustre_said("lfs getstripe /mnt/lustre/dc1/f") + "/mnt/lustre/g has no stripe info\n",
     ],
 )
 def test_what_is_no_layout_of_a_file_is_refused(output):
@@ -88,7 +86,7 @@ def test_what_is_no_layout_of_a_file_is_refused(output):
 
 
 def test_active_targets():
-    output = captured("lfs osts /mnt/lustre")[0]
+    output = lustre_said("lfs osts /mnt/lustre")
     count = BACKENDS["lustre"].count_targets
     assert count(output) == Targets(active=4, inactive=0)
     less = output.replace("OST0002_UUID ACTIVE", "OST0002_UUID INACTIVE")
@@ -105,11 +103,11 @@ def stage(tmp_path):
     def leave(*files):
         # Each under a name of its own, also where one was captured for both.
         text = "".join(
-            captured(f"lfs getstripe /mnt/lustre/{file}")[0].replace("/f\n", f"/f{number}\n")
+            lustre_said(f"lfs getstripe /mnt/lustre/{file}").replace("/f\n", f"/f{number}\n")
             for number, file in enumerate(files)
         )
         (tmp_path / LAYOUT_FILE).write_text(text, encoding="utf-8")
-        targets = captured("lfs osts /mnt/lustre")[0]
+        targets = lustre_said("lfs osts /mnt/lustre")
         (tmp_path / TARGETS_FILE).write_text(targets, encoding="utf-8")
         return tmp_path
 
@@ -117,7 +115,7 @@ def stage(tmp_path):
 
 
 def documented(file):
-    return captures.captured(f"lfs getstripe {file}", "lustre-documented.txt")[0]
+    return captured(f"lfs getstripe {file}", "lustre-documented.txt")
 
 
 @pytest.mark.parametrize(

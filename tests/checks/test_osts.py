@@ -10,14 +10,13 @@ import pytest
 from checks.filesystems import TargetFaults
 from checks.filesystems.osts import judge
 from checks.preflight.findings import sections
-from tests.checks.captures import captured, states
+from tests.checks.captures import captured, lustre_said, states
 
-HEALTHY = "lfs-2.17.txt"
 UNFIT = "lfs-2.17-unfit-targets.txt"
-FOUR = captured("lfs getstripe /mnt/lustre/dc4S1mi2/f", HEALTHY)[0]  # on 2, 3, 0 and 1
+FOUR = lustre_said("lfs getstripe /mnt/lustre/dc4S1mi2/f")  # on 2, 3, 0 and 1
 # The layout for which `lfs getstripe -c` said 3, in the same form.
 THREE = re.sub(r"\n\t +3\t.*", "", FOUR.replace("count:  4", "count:  3"))
-ACTIVE = captured("lfs osts /mnt/lustre # drained, full or gone", UNFIT)[0]
+ACTIVE = captured("lfs osts /mnt/lustre # drained, full or gone", UNFIT)
 DRAINED = "lfs df /mnt/lustre # drained: lctl set_param osp.*.max_create_count=0 on the MDS"
 GONE = "lfs check osts # gone: its server does not answer; standard output and standard error"
 KIB_NEEDED = 1024
@@ -26,9 +25,9 @@ KIB_NEEDED = 1024
 def said(**changes):
     """The sections of a healthy probe of the captured Lustre, with changes."""
     sections = {
-        "targets": captured("lfs osts /mnt/lustre", HEALTHY)[0],
-        "target_space": captured("lfs df /mnt/lustre", HEALTHY)[0],
-        "target_check": captured("lfs check osts", HEALTHY)[0],
+        "targets": lustre_said("lfs osts /mnt/lustre"),
+        "target_space": lustre_said("lfs df /mnt/lustre"),
+        "target_check": lustre_said("lfs check osts"),
         "target_files": FOUR + wrote(4),
         **changes,
     }
@@ -51,7 +50,7 @@ def test_four_that_take_files():
 def test_one_that_is_drained_is_named_by_the_layout_alone():
     drained = {
         "targets": ACTIVE,
-        "target_space": captured(DRAINED, UNFIT)[0],
+        "target_space": captured(DRAINED, UNFIT),
         "target_files": THREE + wrote(3),
     }
     found = faults(**drained)
@@ -72,7 +71,7 @@ def test_one_that_is_drained_is_named_by_the_layout_alone():
 )
 def test_the_letters_of_a_state_are_its_reason(letters, why):
     # In the form of lfs-df(1), behind the mount point.
-    space = captured("lfs df /mnt/lustre # full: 8 KiB are left", UNFIT)[0]
+    space = captured("lfs df /mnt/lustre # full: 8 KiB are left", UNFIT)
     space = space.replace("[OST:3] ", f"[OST:3] {letters}")
     found = faults(target_space=space, target_files=THREE + wrote(3))
     assert found.over_all == f"4 targets, OST0003 takes no new files ({why}; 8 KiB are free)"
@@ -85,13 +84,13 @@ def test_the_letters_of_a_state_are_its_reason(letters, why):
 
 
 def test_one_that_is_degraded_and_avoided_shows_why():
-    space = captured("lfs df /mnt/lustre", HEALTHY)[0].replace("[OST:3] ", "[OST:3] D")
+    space = lustre_said("lfs df /mnt/lustre").replace("[OST:3] ", "[OST:3] D")
     found = faults(target_space=space, target_files=THREE + wrote(3))
     assert found.over_all == "4 targets, OST0003 takes no new files (degraded)"
 
 
 def test_one_that_is_full_is_named_with_what_is_free():
-    full = captured("lfs df /mnt/lustre # full: 8 KiB are left", UNFIT)[0]
+    full = captured("lfs df /mnt/lustre # full: 8 KiB are left", UNFIT)
     # Stripe 1 of the file is on OST 3.
     ends = wrote(1) + "failed 1 No space left on device\nwrote 2\nwrote 3\n"
     for files in (FOUR + ends, FOUR + wrote(4)):
@@ -102,7 +101,7 @@ def test_one_that_is_full_is_named_with_what_is_free():
 
 
 def test_one_whose_server_is_gone_is_named_by_the_write_that_did_not_end():
-    gone = {"targets": ACTIVE, "target_check": captured(GONE, UNFIT)[0]}
+    gone = {"targets": ACTIVE, "target_check": captured(GONE, UNFIT)}
     ends = "wrote 2\nwrote 0\nwrote 3\n"
     assert faults(**gone, target_files=FOUR + ends).stopping == (
         "OST0003 does not answer: a write to it did not end (Input/output error)",
@@ -115,7 +114,7 @@ def test_one_whose_server_is_gone_is_named_by_the_write_that_did_not_end():
     space = re.sub(
         r"(?m)^(lustre-OST0003_UUID ).*",
         r"\1: Cannot send after transport endpoint shutdown",
-        captured("lfs df /mnt/lustre", HEALTHY)[0],
+        lustre_said("lfs df /mnt/lustre"),
     )
     assert (
         "(Cannot send after transport endpoint shutdown)"
@@ -124,7 +123,7 @@ def test_one_whose_server_is_gone_is_named_by_the_write_that_did_not_end():
         ).over_all
     )
     # What a plain user may not check.
-    refused = captured(GONE, UNFIT)[0].replace("Input/output error (5)", "Permission denied (13)")
+    refused = captured(GONE, UNFIT).replace("Input/output error (5)", "Permission denied (13)")
     (said,) = faults(targets=ACTIVE, target_check=refused, target_files=FOUR + ends).stopping
     assert said == "OST0003 does not answer: a write to it did not end"
 
@@ -133,7 +132,7 @@ def test_one_that_is_not_active_on_the_client_alone_still_gets_files():
     """The MDS does not know of it, so max_inactive_targets is of no help."""
     osts = captured(
         "lfs osts /mnt/lustre # not active on this client: lctl set_param osc.*.active=0", UNFIT
-    )[0]
+    )
     ends = wrote(1) + "failed 1 Input/output error\nwrote 2\nwrote 3\n"
     (said,) = faults(tolerated=1, targets=osts, target_files=FOUR + ends).stopping
     assert said.startswith("OST0003 cannot be written to: Input/output error")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from iobands.judge.site import read_site
-from tests.checks.lfs_captures import captured
+from tests.checks.captures import lustre_said
 from tests.site_copy import BENCHIO, copy_suite
 
 pytestmark = pytest.mark.machine
@@ -49,7 +49,7 @@ def test_the_slow_target_is_named(tmp_path):
         ("osts", "lfs osts /mnt/lustre"),
         ("layout", "lfs getstripe /mnt/lustre/dc1/f"),
     ):
-        (answers / name).write_text(captured(command)[0], encoding="utf-8")
+        (answers / name).write_text(lustre_said(command), encoding="utf-8")
     (answers / "lfs").write_text(LFS.format(answers=answers), encoding="utf-8")
     (answers / "lfs").chmod(0o755)
     library = tmp_path / "slow_target.so"

@@ -16,8 +16,7 @@ import pytest
 from checks.filesystems import BACKENDS, Asked, Layout, Targets, mount_names
 from checks.filesystems.layout import LAYOUT_FILE, Space
 from checks.preflight.quota import quotas
-from tests.checks import captures
-from tests.checks.lfs_captures import captured
+from tests.checks.captures import beegfs_said, ceph_said, gpfs_said, lustre_said
 from tests.site_copy import ROOT
 
 MIB = 2**20
@@ -102,8 +101,8 @@ def answer(text):
 
 def lustre_on(node, set_stripe="exit 0"):
     node.mount("lustre")
-    layout = captured("lfs getstripe /mnt/lustre/dc4S1mi2/f")[0].partition("\n")[2]
-    osts = captured("lfs osts /mnt/lustre")[0]
+    layout = lustre_said("lfs getstripe /mnt/lustre/dc4S1mi2/f").partition("\n")[2]
+    osts = lustre_said("lfs osts /mnt/lustre")
     node.stand_in(
         "lfs",
         f'case "$1" in\nsetstripe) {set_stripe} ;;\n'
@@ -132,7 +131,7 @@ def test_nothing_is_set_where_nothing_is_asked(node):
 
 
 def test_the_words_of_a_command_that_refuses_are_the_reason(node):
-    said = captured("lfs setstripe -S 3 /mnt/lustre/news3")[0]  # and goes on with its help
+    said = lustre_said("lfs setstripe -S 3 /mnt/lustre/news3")  # and goes on with its help
     lustre_on(node, f"{answer(said)}\nexit 4")
     done = node.run("lustre", Asked(4))
     assert done.returncode == 1
@@ -200,7 +199,7 @@ def ceph_on(node, count=None):
     node.stand_in("setfattr", "exit 0")
     node.stand_in("getfattr", "exit 0")
     if count is not None:
-        text = captures.captured("ceph osd stat --format json", "ceph-16.2.txt")[0]
+        text = ceph_said("ceph osd stat --format json")
         node.stand_in("ceph", answer(text.replace('num_up_osds":4', f'num_up_osds":{count}')))
 
 
@@ -267,7 +266,7 @@ EIGHT = (
 def beegfs_on(node, version):
     name, script, outputs, _ = version
     node.mount("beegfs")
-    targets, entry = (captures.captured(out, "beegfs-documented.txt")[0] for out in outputs)
+    targets, entry = (beegfs_said(out) for out in outputs)
     node.stand_in(name, script.format(targets=answer(targets), entry=answer(entry)))
 
 
@@ -321,7 +320,7 @@ def gpfs_on(node):
         "mmlsquota -Y work",
     )
     for command in commands:
-        said = answer(captures.captured(command, "spectrum-scale-documented.txt")[0])
+        said = answer(gpfs_said(command))
         name = command.split()[0]
         of_files = f'for file in "${{@:2}}"; do {said}\ndone'
         node.stand_in(name, of_files if name == "mmlsattr" else said)
@@ -366,7 +365,7 @@ def test_the_quota_of_spectrum_scale(node):
 
 
 def test_the_stripes_of_a_case_are_read_from_the_layout(node):
-    listing = captures.captured("lfs getstripe /mnt/lustre/dc4S1mi2/f", "lfs-2.17.txt")[0]
+    listing = lustre_said("lfs getstripe /mnt/lustre/dc4S1mi2/f")
     node.stand_in("lfs", answer(listing))
     done = node.bash(
         f"source {BACKENDS['lustre'].script}",
@@ -394,7 +393,7 @@ def test_the_stripes_of_a_case_are_read_from_the_layout(node):
     ],
 )
 def test_the_stripes_of_a_case_are_read_from_the_entries_of_beegfs(node, command, entry, stripes):
-    node.stand_in(command, answer(captures.captured(entry, "beegfs-documented.txt")[0]))
+    node.stand_in(command, answer(beegfs_said(entry)))
     for tool in ("awk", "sort", "mkdir", "seq", "xargs", "touch", "date"):
         (node.root / "bin" / tool).symlink_to(shutil.which(tool))
     node.mount("beegfs")
@@ -427,7 +426,7 @@ def stripes_on_ceph(node, layout, ceph, size=MIB):
 
 def numbered_osds(where):
     """A `ceph` that answers in the captured form; the OSD of an object is its number."""
-    form = captures.captured(where, "ceph-16.2.txt")[0].rstrip()
+    form = ceph_said(where).rstrip()
     form = re.sub(r"object '.*?'", "object '%s'", form)
     form = re.sub(r"acting .*", "acting ([%d,7], p%d)", form)
     return f"""
@@ -483,7 +482,7 @@ def test_a_ceph_that_does_not_say_where_objects_are_ends_the_job(node, layout, c
 @pytest.mark.parametrize("good", [(), (2,), (3, 0)])
 def test_the_small_file_of_a_lustre_lies_on_a_target_that_took_a_write(node, good):
     """The stripes of the captured file lie on the targets 2, 3, 0 and 1."""
-    layout = captured("lfs getstripe /mnt/lustre/dc4S1mi2/f")[0]
+    layout = lustre_said("lfs getstripe /mnt/lustre/dc4S1mi2/f")
     node.stand_in(
         "lfs",
         f'case "$*" in "getstripe -c "*) echo 4 ;; "getstripe -p "*) ;;\n'

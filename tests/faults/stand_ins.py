@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.checks.lfs_captures import captured
+from tests.checks.captures import lustre_said
 
 #: By the file system: the fault, what is expected, and what mpirun does in place of a launch.
 FAULTS = {
@@ -72,7 +72,7 @@ class StandIns:
         )
         self._write("lfs", LFS.format(answers=root, lifted=self._lifted))
         for name, command in ANSWERS.items():
-            (root / name).write_text(captured(command)[0], encoding="utf-8")
+            (root / name).write_text(lustre_said(command), encoding="utf-8")
 
     def _write(self, name: str, script: str) -> None:
         path = self._programs / name
