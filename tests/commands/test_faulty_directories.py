@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from iobands.measure.run_directories import new_note
+from tests import mounts
 from tests.commands.small_site import site
 from tests.conftest import Command
 from tests.fault_table import Observed
@@ -78,12 +79,9 @@ def away(place: Place) -> Iterator[None]:
 
 def mounted(place: Place) -> Iterator[None]:
     below = noted(place.notes, place.disk).path / "deep"
-    subprocess.run(["mount", "--bind", place.root / "config", below], check=True)
-    try:
+    with mounts.mounted(below, "--bind", place.root / "config"):
         yield
         assert (place.root / "config" / "site.py").exists()
-    finally:
-        subprocess.run(["umount", below], check=True)
 
 
 def not_utf8(place: Place) -> Iterator[None]:

@@ -17,6 +17,7 @@ from tests.commands.small_site import site, unknown
 from tests.conftest import Command
 from tests.factory import line, write_perflog
 from tests.fault_table import Observed
+from tests.mounts import fill, in_memory
 
 needs_mounts = pytest.mark.needs("mounts")
 
@@ -126,41 +127,28 @@ def test_an_export_keeps_the_mode_of_the_file_that_it_replaces(
     "reports", "device becomes full while pages are written", "unknown; old pages stay"
 )
 def test_pages_on_a_full_device(healthy: Path, iobands: Command, observed: Observed) -> None:
-    where = healthy / "device"
-    where.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", where], check=True)
-    try:
+    with in_memory(healthy / "device", "size=2m") as where:
         assert iobands("report", "device/pages").returncode == 0
         before = (where / "pages" / "index.html").read_bytes()
         newest = datetime.now(timezone.utc).isoformat()
         write_perflog(healthy / "perflogs", [line(job_completion_time=newest)], name="New.log")
-        filler = where / "filler"
-        with filler.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
-            while True:
-                file.write(bytes(4096))
+        fill(filler := where / "filler")
         done = unknown(iobands("report", "device/pages"))
         assert (where / "pages" / "index.html").read_bytes() == before
         filler.unlink()
         again = iobands("report", "device/pages")
         observed(**done.cells(), next_run=again.returncode == 0)
-    finally:
-        subprocess.run(["umount", where], check=True)
 
 
 @needs_mounts
 @pytest.mark.machine
 @pytest.mark.fault("reports", "read-only file system", "unknown; old pages stay")
 def test_pages_on_a_read_only_device(healthy: Path, iobands: Command, observed: Observed) -> None:
-    where = healthy / "device"
-    where.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,ro", "tmpfs", where], check=True)
-    try:
+    with in_memory(healthy / "device", "size=16m,ro") as where:
         done = unknown(iobands("report", "device/pages"))
         subprocess.run(["mount", "-o", "remount,rw", where], check=True)
         again = iobands("report", "device/pages")
         observed(**done.cells(), next_run=again.returncode == 0)
-    finally:
-        subprocess.run(["umount", where], check=True)
 
 
 HOSTILE = "</script><img src=x onerror=alert(1)>`$(touch ran)`"

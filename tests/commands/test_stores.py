@@ -23,6 +23,7 @@ from iobands.views.dashboard.write import directory_of
 from tests.commands.calling import alike
 from tests.commands.small_site import site, unknown
 from tests.factory import case, write_report
+from tests.mounts import fill, in_memory
 from tests.site_copy import ROOT
 from tests.source.engines import ENGINES
 
@@ -436,21 +437,11 @@ def test_a_server_that_takes_no_end_holds_no_push_for_ever(iobands, tmp_path, mo
 @pytest.mark.machine
 @pytest.mark.needs("mounts")
 def test_a_full_disk_at_the_cluster_names_the_file_and_loses_nothing(iobands, tmp_path):
-    (tmp_path / "perflogs").mkdir()
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path / "perflogs"], check=True
-    )
-    try:
+    with in_memory(tmp_path / "perflogs", "size=64k"):
         site(tmp_path)
         store, filler = f"{tmp_path}/store", tmp_path / "perflogs" / "filler"
-
-        def fill():
-            with filler.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
-                while True:
-                    file.write(bytes(4096))
-
         for name in ("site.id", "pushed.json"):
-            fill()
+            fill(filler)
             said = unknown(iobands("push", "--store", store)).stderr
             assert f"perflogs/{name}: No space left on device; nothing is lost" in said
             filler.unlink()
@@ -462,8 +453,6 @@ def test_a_full_disk_at_the_cluster_names_the_file_and_loses_nothing(iobands, tm
         assert iobands("push", "--store", store).stdout == "Pushed 10 samples and 0 documents\n"
         assert iobands("push", "--store", store).stdout == "Pushed 0 samples and 0 documents\n"
         assert iobands(*past, "--store", store).stdout == read.stdout
-    finally:
-        subprocess.run(["umount", tmp_path / "perflogs"], check=True)
 
 
 def test_another_store_gets_everything_and_each_has_its_own_age(iobands, tmp_path):

@@ -15,6 +15,7 @@ import pytest
 
 from tests.faults.test_layers_on_bad_devices import LARGE, SMALL, benchio, built, system
 from tests.kernel.conftest import Benchio, injecting
+from tests.mounts import in_memory, mounted
 
 pytestmark = pytest.mark.needs("mounts", "fewer capabilities", "tracing")
 
@@ -50,16 +51,6 @@ def row(fault: str, expected: str = "refused; no rate", status: int = 1):
     return mark
 
 
-@contextlib.contextmanager
-def mounted(where: Path, *arguments: str) -> Iterator[None]:
-    """Mount there, and unmount whatever becomes of the test."""
-    system("mount", *arguments, str(where))
-    try:
-        yield
-    finally:
-        system("umount", str(where))
-
-
 @row("directory missing")
 def _(where, benchio):
     where.rmdir()
@@ -69,13 +60,13 @@ def _(where, benchio):
 
 @row("read-only file system")
 def _(where, benchio):
-    with mounted(where, "-t", "tmpfs", "-o", "size=8m,ro", "tmpfs"):
+    with in_memory(where, "size=8m,ro"):
         yield Call()
 
 
 @row("file system with too little room")
 def _(where, benchio):
-    with mounted(where, "-t", "tmpfs", "-o", "size=1m", "tmpfs"):
+    with in_memory(where, "size=1m"):
         yield Call(sizes=LARGE)
 
 
@@ -94,7 +85,7 @@ def _(where, benchio):
 @row("no inode left")
 def _(where, benchio):
     # the root alone; with room for one of two files, either rank may be first
-    with mounted(where, "-t", "tmpfs", "-o", "size=8m,nr_inodes=1", "tmpfs"):
+    with in_memory(where, "size=8m,nr_inodes=1"):
         yield Call(ranks=1)
 
 
@@ -113,7 +104,7 @@ def _(where, benchio):
 
 @row("O_DIRECT where files are in memory only")
 def _(where, benchio):
-    with mounted(where, "-t", "tmpfs", "-o", "size=8m", "tmpfs"):
+    with in_memory(where, "size=8m"):
         yield Call(more=("--direct",))
 
 
@@ -233,7 +224,7 @@ def _(where, benchio):
 def _(where, benchio):
     full = benchio.cwd / "full"
     full.mkdir()
-    with mounted(full, "-t", "tmpfs", "-o", "size=64k", "tmpfs"):
+    with in_memory(full, "size=64k"):
         (full / "filling").write_bytes(bytes(2**16))
         yield Call(more=(f"--result={full}/result",))
 

@@ -8,13 +8,14 @@ import contextlib
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.kernel.conftest import Benchio, injecting, plain_build
+from tests.mounts import in_memory, mounted
 
 pytestmark = pytest.mark.needs("mounts", "loop devices", "tracing")
 
@@ -70,18 +71,7 @@ def system(*command):
     assert done.returncode == 0, f"{command}: {done.stderr}"
 
 
-@contextlib.contextmanager
-def tmpfs(where: Path, options: str) -> Iterator[Path]:
-    where.mkdir()
-    system("mount", "-t", "tmpfs", "-o", options, "tmpfs", str(where))
-    try:
-        yield where
-    finally:
-        system("umount", str(where))
-
-
-@contextlib.contextmanager
-def on_a_device(where: Path, mebibytes: int, *make: str) -> Iterator[Path]:
+def on_a_device(where: Path, mebibytes: int, *make: str) -> AbstractContextManager[Path]:
     """A new file system in a file, on a loop device."""
     if shutil.which(make[0]) is None:
         pytest.skip(f"{make[0]} is not installed")
@@ -89,17 +79,12 @@ def on_a_device(where: Path, mebibytes: int, *make: str) -> Iterator[Path]:
     with image.open("wb") as file:
         file.truncate(mebibytes * 2**20)
     system(*make, str(image))
-    where.mkdir()
-    system("mount", "-o", "loop", str(image), str(where))
-    try:
-        yield where
-    finally:
-        system("umount", str(where))
+    return mounted(where, "-o", "loop", image)
 
 
 @pytest.fixture(scope="module")
 def full_tmpfs(tmp_path_factory):
-    with tmpfs(tmp_path_factory.mktemp("devices") / "tmpfs", "size=1m") as where:
+    with in_memory(tmp_path_factory.mktemp("devices") / "tmpfs", "size=1m") as where:
         yield where
 
 
@@ -124,7 +109,7 @@ def quota(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def read_only(tmp_path_factory):
-    with tmpfs(tmp_path_factory.mktemp("devices") / "readonly", "size=8m,ro") as where:
+    with in_memory(tmp_path_factory.mktemp("devices") / "readonly", "size=8m,ro") as where:
         yield where
 
 
@@ -170,7 +155,7 @@ def test_no_room(benchio, request, layer, device):
 
 @of_each_way
 def test_no_inode(benchio, layer):
-    with tmpfs(benchio.cwd / "one", "size=8m,nr_inodes=1") as where:
+    with in_memory(benchio.cwd / "one", "size=8m,nr_inodes=1") as where:
         done = run(benchio, layer, where)
         assert_failed(benchio, done, layer, where)
     if layer.name in ("serial", "proc", "node"):

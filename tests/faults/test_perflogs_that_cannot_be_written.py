@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from tests.left_behind import Ended, files, left_behind
+from tests.mounts import fill, in_memory
 from tests.site_copy import BENCHIO, copy_suite
 
 pytestmark = pytest.mark.needs("mounts")
@@ -27,9 +28,8 @@ def site(tmp_path):
     )
     perflogs = site.root / "perflogs"
     perflogs.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", perflogs], check=True)
-    yield site
-    subprocess.run(["umount", perflogs], check=True)
+    with in_memory(perflogs, "size=4m"):
+        yield site
 
 
 def run(site, action="-r", **environment):
@@ -63,10 +63,7 @@ def test_each_fault_is_named_with_its_remedy_and_the_next_run_is_right(site, tmp
     refused["perflog is a fifo"] = done
     perflog.unlink()
 
-    with (perflogs / "filler").open("wb") as filler, pytest.raises(OSError, match="No space"):
-        while True:
-            filler.write(bytes(2**16))
-            filler.flush()
+    fill(perflogs / "filler")
     done = run(site)
     assert (done.returncode, "No space left on device" in done.stderr) == (1, True)
     refused["perflogs on a full device"] = done

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from iobands.measure import SessionError
 from iobands.measure.lock import refusal
 from iobands.measure.perflogs import end_lines, open_to_all, reconcile, require_writable
+from tests.mounts import in_memory
 
 
 @pytest.fixture
@@ -67,12 +67,9 @@ def test_of_another_user(perflog: Path, tmp_path: Path) -> None:
 @pytest.mark.machine
 @pytest.mark.needs("mounts")
 def test_a_full_file_system(tmp_path: Path) -> None:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path], check=True)
-    try:
+    with in_memory(tmp_path, "size=64k"):
         assert "No space left on device" in refused(tmp_path)
         assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-    finally:
-        subprocess.run(["umount", tmp_path], check=True)
 
 
 def test_a_line_that_was_cut_off_gets_its_end(perflog: Path, tmp_path: Path) -> None:

@@ -1,0 +1,33 @@
+"""File systems of a test's own, mounted for as long as it needs them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+
+
+@contextmanager
+def mounted(where: Path, *arguments: str | Path) -> Iterator[Path]:
+    """Mount there, and unmount whatever becomes of the test."""
+    where.mkdir(exist_ok=True)
+    subprocess.run(["mount", *arguments, where], check=True)
+    try:
+        yield where
+    finally:
+        subprocess.run(["umount", where], check=True)
+
+
+def in_memory(where: Path, options: str) -> AbstractContextManager[Path]:
+    """Mount a file system in memory there."""
+    return mounted(where, "-t", "tmpfs", "-o", options, "tmpfs")
+
+
+def fill(path: Path) -> None:
+    """Write to a file until its file system is full."""
+    with path.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
+        while True:
+            file.write(bytes(4096))
