@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -240,6 +241,36 @@ def test_hover_keys_and_zoom_of_a_series(opened: Open, site: Snapshot) -> None:
     expect(page.locator("details tbody tr")).to_have_count(100)
     page.get_by_label("read_bw").check()
     assert "with=read_bw" in address_of(page)
+
+
+def test_zoom_by_keyboard_keeps_the_chosen_run_in_view_and_is_in_a_comparison_too(
+    opened: Open, site: Snapshot
+) -> None:
+    series = id_of(site, "good", "ofi", "write_bw")
+    page = opened(f"#/series/{series}")
+    expect(page.locator("[aria-live]")).to_contain_text("In view: 120 runs")
+    page.locator(".plot").focus()
+    for key in ("End", "+", "+", "+", "+"):
+        page.keyboard.press(key)
+    expect(page.locator("[aria-live]")).to_contain_text(" to 20 Nov;")
+    page = opened(f"#/compare?sets={series},{id_of(site, 'good', 'ucx', 'write_bw')}")
+    page.locator("#together .chart").focus()
+    page.keyboard.press("+")
+    assert "from=2026-" in address_of(page)
+    page.keyboard.press("0")
+    assert "from=2026-" not in address_of(page)
+
+
+def test_the_hours_of_a_chart_are_even_when_the_readers_clocks_change(opened: Open) -> None:
+    hours = """() => { const holder = iobands.element("div");
+      document.body.append(holder);
+      const times = ["2026-03-07T12:00Z", "2026-03-08T20:00Z"].map((each) => Date.parse(each) / 1000);
+      const line = { times, values: [1, 2], colour: "line" };
+      const plot = iobands.chart(holder, { title: "", height: 200, lines: [line] });
+      return new Promise((done) => queueMicrotask(() => done(plot.axes[0]._splits))); }"""
+    ticks = opened(timezone_id="America/New_York").evaluate(hours)
+    assert len(ticks) > 3
+    assert len({later - earlier for earlier, later in pairwise(ticks)}) == 1
 
 
 def test_a_run_has_the_figure_and_the_verdict_of_the_digest(opened: Open, site: Snapshot) -> None:

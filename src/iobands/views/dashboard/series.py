@@ -36,6 +36,8 @@ _OVERDUE: Final = 1.5
 # A character for each cell: the verdicts by their codes, and why a verdict is missing.
 _CELLS: Final = "nwabc"
 _GAP, _MISSED, _MAINTENANCE, _UNASKED = ".", "m", "p", " "
+# Which a page folds.
+_TECHNICAL: Final = {"Evidence", "Power", "Baseline"}
 # Without people's names and texts.
 _PUBLIC_FACTS: Final = (
     "Drop", "Rise", "Spread", "Suspicion", "Newest", "Next repeat", "Runs", "Baseline", "Evidence",
@@ -265,7 +267,7 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
         "actions": [{"when": each.when, "says": action_text(each)} for each in series.actions],
         # what an earlier run asked for has a smaller mark
         "asked": history.times[history.asked].astype("datetime64[s]").astype(int).tolist(),
-        "facts": _facts(site, series),
+        **_facts(site, series),
         "moved": [] if site.is_public else list(moved(site, series)),
     }
 
@@ -283,10 +285,11 @@ def _change(site: Snapshot, series: Series, change: Change) -> dict[str, object]
     }
 
 
-def _facts(site: Snapshot, series: Series) -> Sequence[Fact]:
-    found, last = [], ""
+def _facts(site: Snapshot, series: Series) -> dict[str, list[Fact]]:
+    found: dict[str, list[Fact]] = {"facts": [], "technical": []}
+    last = ""
     for heading, text in facts(site, series):
         last = heading or last
         if not site.is_public or last in _PUBLIC_FACTS:
-            found.append((heading, text))
+            found["technical" if last in _TECHNICAL else "facts"].append((heading, text))
     return found

@@ -6,8 +6,10 @@
   const MARKS = { above: "up", within: "dot", below: "down", collapsed: "cross", "no band": "ring" };
   const DENSE = 400; // from this many runs in view, marks are smaller
   const DAY = 86400;
+  const YEAR = 365 * DAY; // as uPlot's steps have it, and 30 days as a month
   const MARGIN = 0.03; // share of a view that is free behind the newest run
-  const STEP = 0.25; // share of the view for each step of zoom and pan
+  const STEP = 0.25; // share of the view for each step of pan
+  const CLOSER = 0.75; // of the view, after a step of zoom
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
@@ -121,6 +123,16 @@
     history.missing.forEach(({ when }) => context.fillText("!", x(when), bottom - 3 * devicePixelRatio));
   });
 
+  // The ticks of the time axis: uPlot's are wrong on days on which the reader's clocks change.
+  function ticksOf(u, axis, min, max, step) {
+    const months = step >= YEAR ? (12 * step) / YEAR : step / (30 * DAY);
+    const start = Math.ceil(min / Math.min(step, DAY)) * Math.min(step, DAY);
+    const tick = months < 1 ? (count) => start + count * step : (count) => Date.UTC(1970, count * months) / 1000;
+    const found = [];
+    for (let count = 0; tick(count) <= max; count += 1) if (tick(count) >= min) found.push(tick(count));
+    return found;
+  }
+
   // The labels of the time axis: the parts of a date that its ticks need.
   const dates = (u, ticks, _axis, _space, step) => ticks.map((tick, place) => {
     const [iso, hour] = iobands.isoMinute(tick).split("T");
@@ -139,7 +151,6 @@
     const plot = new uPlot({
       width: (container.clientWidth || 600) - 16, // without its padding
       height, legend: { show: false }, padding: [null, 24, null, null],
-      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
       scales: {
         x: { time: true, range: (u, min, max) => [min, max] },
         y: { range: (u, min, max) => [0, 1.1 * Math.max(max ?? 0, ceiling) || 1] },
@@ -149,7 +160,7 @@
         points: { show: Boolean(each.points), size: 4, fill: colour(each.colour) },
       }))],
       // uPlot draws no axis after a hidden one
-      axes: [axis === false ? { ...axes, size: 8, values: (u, ticks) => ticks.map(() => "") } : { ...axes, values: dates }, { ...axes, size: 56, values: (u, ticks) => ticks.map((each) => (each < 1e4 ? iobands.figure(each) : `${each / 1000}k`)) }],
+      axes: [{ ...axes, splits: ticksOf, ...(axis === false ? { size: 8, values: (u, ticks) => ticks.map(() => "") } : { values: dates }) }, { ...axes, size: 56, values: (u, ticks) => ticks.map((each) => (each < 1e4 ? iobands.figure(each) : `${each / 1000}k`)) }],
       cursor: { sync: { key: "time" }, drag: { x: true, y: false, setScale: true }, points: { show: false } },
       hooks: { drawClear: under ? [under] : [], draw: draw ? [draw] : [] },
     }, data, container);
@@ -158,8 +169,9 @@
   };
 
   // Charts that share a time axis, which the address keeps; without it, `first` is in view at first.
-  // `changed` is called with the times in view.
-  iobands.together = (plots, whole, changed = () => {}, first = whole) => {
+  // `changed` is called with the times in view. `keys` are those of the first chart beside + - and
+  // 0, and zoom stays at the time of `at` while it is in view. Returns the buttons.
+  iobands.together = (plots, whole, { changed = () => {}, first = whole, keys = {}, at = () => NaN } = {}) => {
     let busy = false;
     const isPlain = first[0] <= whole[0] && first[1] >= whole[1]; // else the address names the whole, too
     const set = (min, max) => {
@@ -184,35 +196,38 @@
       plot.over.addEventListener("wheel", (event) => {
         if (!event.ctrlKey) return; // otherwise the page could not be scrolled
         event.preventDefault();
-        const { min, max } = plot.scales.x;
-        const at = plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x");
-        const factor = event.deltaY < 0 ? 1 - STEP : 1 / (1 - STEP);
-        set(at - (at - min) * factor, at + (max - at) * factor);
+        zoom(event.deltaY < 0 ? CLOSER : 1 / CLOSER, plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x"));
       }, { passive: false });
     });
-    const view = () => plots[0].scales.x;
-    const zoom = (factor) => {
-      const { min, max } = view();
-      const middle = (min + max) / 2;
-      set(middle - (middle - min) * factor, middle + (max - middle) * factor);
+    const zoom = (factor, wanted = at()) => {
+      const { min, max } = plots[0].scales.x;
+      const still = wanted >= min && wanted <= max ? wanted : (min + max) / 2;
+      set(still - (still - min) * factor, still + (max - still) * factor);
     };
     const pan = (share) => {
-      const { min, max } = view();
+      const { min, max } = plots[0].scales.x;
       set(min + share * (max - min), max + share * (max - min));
     };
     const last = (days) => { // up to the newest run: of ten years, the margin has months
       const newest = plots[0].data[0].at(-1);
       set(newest - days * DAY, newest + days * DAY * MARGIN);
     };
+    const acts = { "+": () => zoom(CLOSER), "-": () => zoom(1 / CLOSER), 0: () => set(...whole), ...keys };
+    plots[0].root.parentElement.onkeydown = (event) => {
+      const act = acts[event.key];
+      if (!act || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      act();
+    };
     const button = (text, says, act) => element("button", { type: "button", "aria-label": says, title: says, onclick: act }, text);
     const tools = element("div", { class: "tools", role: "group", "aria-label": "Time in view" },
       button("◀", "Earlier", () => pan(-STEP)), button("▶", "Later", () => pan(STEP)),
-      button("+", "Zoom in", () => zoom(1 - STEP)), button("−", "Zoom out", () => zoom(1 / (1 - STEP))),
+      button("+", "Zoom in", acts["+"]), button("−", "Zoom out", acts["-"]),
       button("30 days", "The last 30 days", () => last(30)), button("90 days", "The last 90 days", () => last(90)),
-      button("1 year", "The last year", () => last(365)), button("all", "All runs", () => set(...whole)));
+      button("1 year", "The last year", () => last(365)), button("all", "All runs", acts[0]));
     const given = ["from", "to"].map((name) => Date.parse(`${iobands.place().settings[name]}Z`) / 1000);
     set(...(given.every(Number.isFinite) && given[0] < given[1] ? given : first));
-    return { set, zoom, tools };
+    return tools;
   };
 
   // Draws again when colours or width change; returns a function that ends this.

@@ -44,10 +44,7 @@
   async function runsOf(set) {
     const history = await iobands.history(set.id);
     if (!set.from) return history;
-    const [from, to] = [set.from, set.to].map(begin);
-    const places = history.times.map((_, place) => place)
-      .filter((place) => history.times[place] >= from && history.times[place] < to + 86400);
-    return { ...history, times: places.map((place) => history.times[place]), values: places.map((place) => history.values[place]) };
+    return { ...history, ...iobands.between(history, begin(set.from), begin(set.to) + 86399) };
   }
 
   function chooser(sets, change) {
@@ -92,22 +89,23 @@
         onclick: () => change(sets.filter((each) => each !== set).map((each) => each.set)) }, "×")));
   }
 
-  async function show(main, settings) {
+  iobands.showCompare = async (main, settings) => {
     const sets = parse(settings.sets);
     const change = (names) => { location.hash = iobands.address("compare", { sets: names.join(",") }); };
     const parts = [element("h1", {}, "Compare"), chooser(sets, change)];
+    main.replaceChildren(...parts);
     if (!sets.length) {
-      main.replaceChildren(...parts, element("p", { class: "card plain" },
+      main.append(element("p", { class: "card plain" },
         "Add two series, or one series twice with different dates. The page of a series links to the series that differ from it in one setting, and to its month before."), suggestions());
       return;
     }
     await iobands.ready;
     const histories = await Promise.all(sets.map(runsOf));
     if (iobands.place().settings.sets !== settings.sets) return;
-    const together = element("div", { class: "chart card", role: "img", "aria-label": `${sets.map(labelOf).join("; ")}, against time; the table above has the figures` });
+    const together = element("div", { class: "chart card", tabindex: "0", role: "img", "aria-label": `${sets.map(labelOf).join("; ")}, against time; the table above has the figures` });
     const time = element("div");
-    const table = iobands.table("Table of ratios", iobands.headings(["Set", "Runs", "Quartiles", "Ratio with 95 % interval", "Remove"]),
-      element("tbody", {}, sets.map((set, place) => ratioRow(set, place, histories, sets, change))));
+    const table = iobands.table("Table of ratios", ["Set", "Runs", "Quartiles", "Ratio with 95 % interval", "Remove"],
+      sets.map((set, place) => () => ratioRow(set, place, histories, sets, change)));
     main.replaceChildren(...parts, section("ratios", "Ratios", table), section("together", "On one axis", time, together));
     const drawn = histories.map((history, place) => ({ history, place }))
       .filter(({ history }) => history.times.length && history.series.unit === histories[0].series.unit);
@@ -126,11 +124,11 @@
         colour: COLOURS[place], dash: DASHES[place], width: 1.5, points: history.times.length < 120 })) });
       const times = plot.data[0];
       const whole = [times[0] - 3600, times.at(-1) + 3600];
-      time.replaceChildren(iobands.together([plot], whole).tools, spans ? element("p", { class: "note" }, "Each set is shifted to the dates of the first.") : "");
+      time.replaceChildren(iobands.together([plot], whole), spans ? element("p", { class: "note" }, "Each set is shifted to the dates of the first.") : "");
     }
     draw();
     iobands.leave = iobands.redraw(draw);
-  }
+  };
 
   // A few suggested comparisons: the first pair of each field.
   function suggestions() {
@@ -148,10 +146,4 @@
     }
     return items.length ? section("suggestions", "For example", element("ul", { class: "card" }, items)) : "";
   }
-
-  iobands.showCompare = (main, settings) => {
-    show(main, settings).catch((error) => {
-      main.replaceChildren(element("h1", {}, "Compare"), element("p", { class: "card plain", role: "alert" }, String(error.message)));
-    });
-  };
 })();

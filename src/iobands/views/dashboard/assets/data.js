@@ -63,6 +63,12 @@ const iobands = {
     }
   }
 
+  // The times and values of the runs from one time to another.
+  iobands.between = ({ times, values }, from, to) => {
+    const isInside = (_, place) => times[place] >= from && times[place] <= to;
+    return { times: times.filter(isInside), values: values.filter(isInside) };
+  };
+
   // The runs of a series: times, values, and for each run a function that returns one of its
   // columns; and all else that is known of the series.
   const histories = new Map();

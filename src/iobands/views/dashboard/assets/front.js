@@ -68,10 +68,10 @@
       ["Outliers", (each) => (each.outliers ? `${each.outliers} runs` : "–")],
       ["Newest run", (each) => iobands.minute(each.when)],
     ].filter(Boolean);
+    const headings = columns.map(([name]) => name);
     return section("file-systems", "File systems",
-      iobands.table("Table of file systems", iobands.headings(columns.map(([name]) => name)),
-        element("tbody", {}, site.file_systems.map((each) => element("tr", {}, columns.map(([name, cell], place) => (place
-          ? element("td", { "data-label": name }, cell(each)) : element("th", { scope: "row" }, cell(each))))))), "cards"),
+      iobands.table("Table of file systems", headings, site.file_systems.map((each) => () =>
+        iobands.cardRow(headings, columns.map(([, cell]) => cell(each)))), "cards"),
       element("p", { class: "note" }, "As seen by the newest run of each. An outlier is a run below the floor of its band, outside a lasting drop. A healthy run hardly ever lies below the floor."));
   }
 
@@ -88,13 +88,11 @@
   }
 
   function seriesTable(chosen) {
-    const body = element("tbody");
     const states = ["degraded", "mode lost", "sliding", "unstable", "no data", "watch", "improved", "healthy", "calibrating"];
     const worst = [...chosen].sort((one, other) => states.indexOf(one.state) - states.indexOf(other.state));
-    const [, button] = iobands.more(worst.map((series) => () => seriesRow(series)), iobands.onAPhone() ? ON_A_PHONE : MOST_ROWS, body);
     return [
-      iobands.table("Table of series", iobands.headings(["Series and settings in effect", "State", "Newest", "Verdict", "Band", "Trend", "When"]), body, "cards"),
-      button,
+      ...iobands.table("Table of series", ["Series and settings in effect", "State", "Newest", "Verdict", "Band", "Trend", "When"],
+        worst.map((series) => () => seriesRow(series)), "cards", iobands.onAPhone() ? ON_A_PHONE : MOST_ROWS),
       element("details", {}, element("summary", {}, "What the columns mean"), element("p", { class: "note" },
         "In effect: the settings that the newest run really used. Band: lower quartile–median–upper quartile; ~ marks a provisional band, learned from the series' own runs. A quarter of healthy runs lie below the lower quartile. The trend shows the newest runs, from the lowest to the highest.")),
     ];

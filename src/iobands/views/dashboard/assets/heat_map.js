@@ -16,14 +16,9 @@
   iobands.firstSession = (sessions) => (iobands.onAPhone() ? Math.max(0, sessions.length - ON_A_PHONE) : 0);
 
   // A heat map with `most` rows at first, and a button for more. One column a week shows its date.
-  iobands.heatTable = (label, noun, times, makers, most) => {
-    const body = element("tbody");
-    const [, button] = iobands.more(makers, most, body);
-    const head = iobands.headings([noun, ...times.map((time, place) => [
-      element("span", { class: "day", "aria-hidden": "true" }, place % 7 === (times.length - 1) % 7 ? iobands.shortDay(time) : ""),
-      element("span", { class: "unseen" }, iobands.day(time))])]);
-    return [iobands.table(label, head, body, "heat"), button];
-  };
+  iobands.heatTable = (label, noun, times, rows, most) => iobands.table(label, [noun, ...times.map((time, place) => [
+    element("span", { class: "day", "aria-hidden": "true" }, place % 7 === (times.length - 1) % 7 ? iobands.shortDay(time) : ""),
+    element("span", { class: "unseen" }, iobands.day(time))])], rows, "heat", most);
 
   function legend() {
     return element("p", { class: "note key" }, element("span", {}, "The worst verdict of a session:"),

@@ -2,7 +2,13 @@
 "use strict";
 
 (() => {
+  const { element } = iobands;
   const HALF_A_MINUTE = 30_000;
+
+  function showNothing(main) {
+    main.replaceChildren(element("h1", {}, "No such series"), element("p", { class: "card plain" },
+      "No series has this name. ", element("a", { href: "#/" }, "All series")));
+  }
 
   function show() {
     const { place, settings } = iobands.place();
@@ -17,13 +23,12 @@
     iobands.showState();
     iobands.leave?.();
     iobands.leave = null;
-    if (kind === "series" && iobands.byId.has(id)) iobands.showSeries(main, id, settings);
-    else if (kind === "compare") iobands.showCompare(main, settings);
-    else if (kind === "") iobands.showFront(main, settings);
-    else {
-      main.replaceChildren(iobands.element("h1", {}, "No such series"), iobands.element("p", { class: "card plain" },
-        "No series has this name. ", iobands.element("a", { href: "#/" }, "All series")));
-    }
+    const pages = { __proto__: null, "": iobands.showFront, compare: iobands.showCompare, series: iobands.byId.has(id) && iobands.showSeries };
+    (pages[kind] || showNothing)(main, settings, id)?.catch((error) => {
+      if (iobands.place().place !== place) return;
+      document.getElementById("loading")?.remove();
+      main.append(element("p", { class: "card plain", role: "alert" }, error.message));
+    });
   }
 
   iobands.ready = new Promise((resolve) => {
@@ -46,7 +51,7 @@
       main.focus();
     });
     document.getElementById("footer").replaceChildren(
-      `iobands ${site.version} · GiB is 2`, iobands.element("sup", {}, "30"), " bytes",
+      `iobands ${site.version} · GiB is 2`, element("sup", {}, "30"), " bytes",
       site.public ? " · without people, nodes, jobs and reasons" : "");
   };
 })();

@@ -36,12 +36,10 @@
 
   function table({ name, noun, rows }) {
     const variables = [...new Set(rows.flatMap((each) => Object.keys(each.speeds)))].sort().reverse();
-    const body = element("tbody");
     const makers = rows.map((each) => () => row([each.name, ...variables.map((name) => each.speeds[name] ?? "–"),
       each.runs, tag(each.state), each.since === null ? "–" : iobands.day(each.since)]));
-    const [, button] = iobands.more(makers, MOST_ROWS, body);
     return element("details", {}, element("summary", {}, "Table"),
-      iobands.table(`Table: ${name}`, iobands.headings([noun, ...variables, "Runs", "State", "Since"]), body), button);
+      iobands.table(`Table: ${name}`, [noun, ...variables, "Runs", "State", "Since"], makers, "", MOST_ROWS));
   }
 
   function sentence({ noun, rows }) {

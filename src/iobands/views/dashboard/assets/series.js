@@ -7,20 +7,14 @@
   const BINS = 40;
   const NO_CHART = new Set(["stripe_count", "stripe_size", "targets_active"]);
 
-  // The index of the first of ordered times that is not before `time`.
+  // The place of the first of ordered times that is not before `time`, else of the last one.
   const firstFrom = (times, time) => {
-    let low = 0;
-    let high = times.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (times[middle] < time) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    const place = times.findIndex((each) => each >= time);
+    return place < 0 ? times.length - 1 : place;
   };
   const nearest = (times, time) => {
-    const place = Math.min(firstFrom(times, time), times.length - 1);
-    return place > 0 && time - times[place - 1] < times[place] - time ? place - 1 : place;
+    const place = firstFrom(times, time);
+    return time - times[place - 1] < times[place] - time ? place - 1 : place;
   };
 
   function runText(history, place) {
@@ -33,13 +27,6 @@
         tag(history.verdicts[place]), ` run ${place + 1} of ${history.times.length}`),
       element("p", {}, details.join(" · ")),
     ];
-  }
-
-  // The times and values of the runs between two times; times are in order.
-  function inView(history, from, to) {
-    const first = firstFrom(history.times, from);
-    const last = firstFrom(history.times, Math.floor(to) + 1);
-    return { times: history.times.slice(first, last), values: history.values.slice(first, last) };
   }
 
   function sentence({ times, values }, unit) {
@@ -55,18 +42,10 @@
     const counts = new Array(BINS).fill(0);
     values.forEach((value) => { counts[Math.max(0, Math.min(BINS - 1, Math.floor((BINS * value) / top)))] += 1; });
     const most = Math.max(...counts);
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    svg.setAttribute("viewBox", `0 0 100 ${BINS * 8}`);
-    svg.setAttribute("preserveAspectRatio", "none");
-    svg.setAttribute("aria-hidden", "true");
-    counts.forEach((count, bin) => {
-      const bar = document.createElementNS(svg.namespaceURI, "rect");
-      const at = { x: 0, y: (BINS - 1 - bin) * 8, height: 7, width: (100 * count) / most };
-      Object.entries(at).forEach(([name, value]) => bar.setAttribute(name, value));
-      svg.append(bar);
-    });
     return [
-      element("p", { class: "title" }, "Distribution in view"), svg,
+      element("p", { class: "title" }, "Distribution in view"),
+      element("svg", { viewBox: `0 0 100 ${BINS * 8}`, preserveAspectRatio: "none", "aria-hidden": "true" }, counts.map((count, bin) =>
+        element("rect", { x: 0, y: (BINS - 1 - bin) * 8, height: 7, width: (100 * count) / most }))),
       element("p", { class: "note" }, `On the scale of the chart; the longest bar is ${plural(most, "run")}`),
     ];
   }
@@ -91,21 +70,6 @@
   const factsAs = (facts) => element("dl", {}, facts.map(([name, text]) => [name && element("dt", {}, name), element("dd", {}, text)]));
   const factList = (heading, facts) => element("div", { class: "card" }, element("h3", {}, heading), factsAs(facts));
 
-  const TECHNICAL = new Set(["Evidence", "Power", "Baseline"]);
-  // The facts that are technical, or the others; an empty name continues the one before.
-  function factsOf(facts, technical) {
-    let last = "";
-    return facts.filter(([name]) => {
-      last = name || last;
-      return TECHNICAL.has(last) === technical;
-    });
-  }
-  function technical(facts) {
-    const found = factsOf(facts, true);
-    return found.length ? element("details", { class: "card" }, element("summary", {}, "How it is judged"),
-      factsAs(found)) : null;
-  }
-
   function about(history) {
     const { series } = history;
     const newest = history.cells.at(-1);
@@ -113,16 +77,15 @@
     const effect = newest ? columns.filter((name) => history.columns.includes(name) && newest(name) !== null)
       .map((name) => [nameOf(name), String(newest(name))]) : [];
     return section("about", "Details", element("div", { class: "facts" },
-      factList("Judgement", factsOf(history.facts, false)),
+      factList("Judgement", history.facts),
       factList("Asked for", Object.entries(series.fields).map(([name, value]) => [nameOf(name), value])),
       effect.length ? factList("In effect: read back in the newest run", effect) : null,
-      technical(history.facts),
+      history.technical.length ? element("details", { class: "card" }, element("summary", {}, "How it is judged"), factsAs(history.technical)) : null,
       history.moved.length ? element("div", { class: "card" }, element("h3", {}, "Moved at the same time"),
         element("ul", { class: "moved" }, history.moved.map((text) => element("li", {}, text)))) : null));
   }
 
   function runTable(history) {
-    const body = element("tbody");
     const details = element("details", {}, element("summary", {}, "Runs as a table"));
     details.addEventListener("toggle", () => {
       const columns = history.columns.filter((name) => history.cells.some((cells) => cells(name) !== history.cells[0](name)));
@@ -130,8 +93,7 @@
       const rows = places.map((place) => () => iobands.row([
         iobands.minute(history.times[place]), figure(history.values[place]), history.verdicts[place],
         ...columns.map((name) => history.cells[place](name) ?? "–")]));
-      const [, button] = iobands.more(rows, TABLE_ROWS, body);
-      details.append(iobands.table("Runs as a table", iobands.headings(["Time (UTC)", history.series.unit, "Verdict", ...columns.map(nameOf)]), body), button);
+      details.append(...iobands.table("Runs as a table", ["Time (UTC)", history.series.unit, "Verdict", ...columns.map(nameOf)], rows, "", TABLE_ROWS));
     }, { once: true });
     return details;
   }
@@ -180,7 +142,7 @@
     return [found, still];
   }
 
-  async function show(main, id, settings) {
+  iobands.showSeries = async (main, settings, id) => {
     const series = iobands.byId.get(id);
     const left = series.left ? `: ${plural(series.left, "run")} to go` : "";
     const heading = element("h1", {}, `${series.label} `, tag(series.state, series.says + left, series.quiet));
@@ -212,11 +174,9 @@
     const newest = history.times.at(-1);
     const begin = isOpen ? [Math.max(whole[0], newest - 90 * 86400), Math.min(whole[1], newest + 3 * 86400)] : whole;
     // a run, or a session with its later runs
-    let selected = settings.at ? firstFrom(history.times, Date.parse(`${settings.at}Z`) / 1000 || Infinity) : Infinity;
-    selected = Math.min(selected, history.times.length - 1);
+    let selected = firstFrom(history.times, Date.parse(`${settings.at}Z`) / 1000);
     const shown = new Set((settings.with ?? "").split(" ").filter(Boolean));
     let plots = [];
-    let axis;
 
     function select(place, keep = true) {
       selected = Math.max(0, Math.min(history.times.length - 1, place));
@@ -225,7 +185,7 @@
       plots[0]?.redraw(false);
     }
     function changed(from, to) {
-      const runs = inView(history, from, to);
+      const runs = iobands.between(history, from, to);
       says.textContent = iobands.glued(sentence(runs, series.unit));
       const { over, scales } = plots[0];
       side.replaceChildren(...distribution(runs, scales.y.max));
@@ -264,25 +224,16 @@
         select(nearest(history.times, at), false);
       }));
       main.over.addEventListener("click", () => select(selected));
-      axis = iobands.together(plots, whole, changed, begin);
-      time.replaceChildren(axis.tools);
+      time.replaceChildren(iobands.together(plots, whole, { changed, first: begin, keys, at: () => history.times[selected] }));
     }
-    plot.addEventListener("keydown", (event) => {
-      const act = {
-        ArrowLeft: () => select(selected - 1), ArrowRight: () => select(selected + 1),
-        Home: () => select(0), End: () => select(history.times.length - 1),
-        "+": () => axis.zoom(0.75), "-": () => axis.zoom(4 / 3), 0: () => axis.set(...whole),
-      }[event.key];
-      if (!act || event.ctrlKey || event.metaKey) return;
-      event.preventDefault();
-      act();
+    function go(place) {
+      select(place);
       const at = history.times[selected];
       const { min, max } = plots[0].scales.x;
-      if (event.key.length > 1 && (at < min || at > max)) {
-        const half = (max - min) / 2;
-        axis.set(at - half, at + half);
-      }
-    });
+      const half = (max - min) / 2;
+      if (at < min || at > max) plots[0].setScale("x", { min: at - half, max: at + half });
+    }
+    const keys = { ArrowLeft: () => go(selected - 1), ArrowRight: () => go(selected + 1), Home: () => go(0), End: () => go(Infinity) };
     others.forEach((other) => {
       const name = other.series.variable;
       const box = element("input", { type: "checkbox", id: `with-${name}`, checked: shown.has(name), onchange: () => {
@@ -302,7 +253,7 @@
     draw();
     select(selected, false);
     iobands.leave = iobands.redraw(draw);
-  }
+  };
 
   function legend() {
     const swatch = (style, text) => element("span", {}, element("i", { class: `swatch ${style}`, "aria-hidden": "true" }), ` ${text} `);
@@ -313,11 +264,4 @@
       swatch("raised-swatch", "alert raised"), swatch("epoch-swatch", "epoch begins"),
       swatch("maintenance", "maintenance"), swatch("incident", "incident"), iobands.key("run failed", "!", "run failed"));
   }
-
-  iobands.showSeries = (main, id, settings) => {
-    show(main, id, settings).catch((error) => {
-      document.getElementById("loading")?.remove();
-      main.append(element("p", { class: "card plain", role: "alert" }, String(error.message)));
-    });
-  };
 })();

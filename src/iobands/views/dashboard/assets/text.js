@@ -5,7 +5,7 @@
 iobands.glued = (text) => text.replace(/(\d) (?=[×%]|[KMGT]iB|1\/s|[A-Z][a-z]{2}\b)/g, "$1\u00a0");
 
 iobands.element = function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+  const made = document.createElementNS(`http://www.w3.org/${["svg", "rect"].includes(name) ? "2000/svg" : "1999/xhtml"}`, name);
   for (const [key, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
@@ -74,7 +74,9 @@ iobands.element = function element(name, attributes = {}, ...children) {
     element("span", {}, element("i", { class: `cell ${kind.replace(" ", "-")}`, "aria-hidden": "true" }, mark), ` ${text} `);
 
   iobands.row = (cells) => element("tr", {}, cells.map((cell) => element("td", {}, cell)));
-  iobands.headings = (cells) => element("tr", {}, cells.map((cell) => element("th", { scope: "col" }, cell)));
+  // A row that is a card on a phone.
+  iobands.cardRow = (headings, [first, ...cells]) => element("tr", {}, element("th", { scope: "row" }, first),
+    cells.map((cell, place) => element("td", { "data-label": headings[place + 1] }, cell)));
 
   iobands.link = (id, text) => element("a", { href: iobands.address(`series/${id}`) }, text);
 
@@ -88,9 +90,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
     Paragraph: () => element("p", { class: "note" }, block.text),
     Bullets: () => element("ul", { class: "card bullets" }, block.lines.map((line) => element("li", {}, line))),
     Commands: () => element("pre", { class: "card plain", tabindex: "0" }, block.lines.join("\n")),
-    Table: () => iobands.table("Table of rates", iobands.headings(block.headings),
-      element("tbody", {}, block.rows.map(([first, ...cells]) => element("tr", {}, element("th", { scope: "row" }, first),
-        cells.map((cell, place) => element("td", { "data-label": block.headings[place + 1] }, cell))))), "cards"),
+    Table: () => iobands.table("Table of rates", block.headings, block.rows.map((row) => () => iobands.cardRow(block.headings, row)), "cards"),
   })[kind]();
 
   iobands.section = (id, heading, ...children) =>
@@ -99,10 +99,14 @@ iobands.element = function element(name, attributes = {}, ...children) {
 
   iobands.onAPhone = () => matchMedia("(max-width: 46rem)").matches;
 
-  // A table that scrolls by itself if it is wider than the page; `head` is its first row.
-  iobands.table = (label, head, body, kind = "") =>
-    element("div", { class: `card scroll ${kind}`, tabindex: "0", role: "region", "aria-label": label },
-      element("table", {}, element("thead", {}, head), body));
+  // A table that scrolls by itself if it is wider than the page, with its first rows and a button for
+  // the others.
+  iobands.table = (label, headings, rows, kind = "", most = rows.length) => {
+    const [body, button] = iobands.more(rows, most, element("tbody"));
+    const head = element("tr", {}, headings.map((each) => element("th", { scope: "col" }, each)));
+    return [element("div", { class: `card scroll ${kind}`, tabindex: "0", role: "region", "aria-label": label },
+      element("table", {}, element("thead", {}, head), body)), button];
+  };
 
   // A container with its first items, and a button for the others.
   iobands.more = (items, most, container) => {
