@@ -264,7 +264,8 @@ def test_zoom_by_keyboard_keeps_the_chosen_run_in_view_and_is_in_a_comparison_to
 def test_the_hours_of_a_chart_are_even_when_the_readers_clocks_change(opened: Open) -> None:
     hours = """() => { const holder = iobands.element("div");
       document.body.append(holder);
-      const times = ["2026-03-07T12:00Z", "2026-03-08T20:00Z"].map((each) => Date.parse(each) / 1000);
+      const days = ["2026-03-07T12:00Z", "2026-03-08T20:00Z"];
+      const times = days.map((each) => Date.parse(each) / 1000);
       const line = { times, values: [1, 2], colour: "line" };
       const plot = iobands.chart(holder, { title: "", height: 200, lines: [line] });
       return new Promise((done) => queueMicrotask(() => done(plot.axes[0]._splits))); }"""

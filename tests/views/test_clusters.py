@@ -130,3 +130,14 @@ def test_no_dashboard_of_a_site_that_left_the_page_is_left(tmp_path: Path) -> No
     write_clusters(page, [unread, unread], NOW, public=True)
     assert not [*(page / "a two").glob("data/*")]
     assert [*(page / "others").glob("data/*")]  # which no page of several sites had
+
+
+def test_no_dashboard_of_several_sites_is_left_when_one_of_them_stays(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily(dropped(0.6), job_nodelist="node-of-kim"))
+    site, page = look(tmp_path), tmp_path / "page"
+    for name in ("one", "two"):
+        write_dashboard(site, page / name)
+    write_clusters(page, [about_cluster(name, f"{name}/", site) for name in ("one", "two")], NOW)
+    write_dashboard(site, page)
+    assert [*page.glob("data/*")]
+    assert not [*page.glob("*/data/*"), *page.glob("*/alerts/*")]

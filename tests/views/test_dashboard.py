@@ -60,6 +60,12 @@ def data_of(path: Path) -> Any:
     return data if name == "site" else json.loads(zlib.decompress(base64.b64decode(data)))
 
 
+def cells_in(column: Any) -> list[Any]:
+    """Return the values of a column that has a character for each of a few, or all of them."""
+    is_list = isinstance(column, list)
+    return column if is_list else [column["of"][ord(each) - 35] for each in column["at"]]
+
+
 def everything_in(directory: Path) -> str:
     """Return all texts below `directory`, unpacked."""
     data = [json.dumps(data_of(path)) for path in (directory / "data").rglob("*.js")]
@@ -236,11 +242,15 @@ def test_series_that_are_gone_leave_no_file(tmp_path: Path) -> None:
     theirs = tmp_path / "page" / "data" / "theirs.js"
     theirs.write_text("let x;")
     # of a report that was killed
-    half = theirs.with_name(".series.js.0123456789abcdef")
-    half.write_text("")
+    names = ("index.html", "data/series.js", "app/main.js")
+    halves = [tmp_path / "page" / f"{each}.0123456789abcdef" for each in names]
+    halves = [each.with_name(f".{each.name}") for each in halves]
+    for half in halves:
+        half.write_text("")
     write_dashboard(look(tmp_path), tmp_path / "page")
     assert len(list((tmp_path / "page" / "data").glob("*/series.js"))) == 1
-    assert (theirs.exists(), half.exists()) == (True, False)
+    assert theirs.exists()
+    assert not [each for each in halves if each.exists()]
 
 
 def test_runs_keep_their_order_and_digits(tmp_path: Path) -> None:
@@ -253,7 +263,7 @@ def test_runs_keep_their_order_and_digits(tmp_path: Path) -> None:
     assert about["parts"] == ["earlier", "2026-1", "2026-2"]
     parts = [data_of(job / f"{part}.js") for part in about["parts"]]
     assert all(len(tables) == 1 for tables in parts)  # write and read share their times
-    found = [value for (table,) in parts for value in table["values"]["read_bw"]]
+    found = [value for (table,) in parts for value in cells_in(table["values"]["read_bw"])]
     assert len(found) == 800
     assert max(abs(one / other - 1) for one, other in zip(found, values, strict=True)) < 0.005
     times = [time for (table,) in parts for time in table["times"]]
@@ -261,6 +271,16 @@ def test_runs_keep_their_order_and_digits(tmp_path: Path) -> None:
     assert "jobid" not in parts[0][0]["columns"]
     assert parts[2][0]["columns"]["jobid"] == "7"
     assert [table["columns"]["fullness_percent"] for (table,) in parts] == [12.5] * 3
+
+
+def test_a_column_of_few_values_has_a_character_for_each_run(tmp_path: Path) -> None:
+    values = [2.0 + day % 7 / 10 for day in range(60)]
+    write_perflog(tmp_path / "perflogs", daily(values))
+    write_dashboard(look(tmp_path), tmp_path / "page")
+    (path,) = (tmp_path / "page" / "data").glob("*/2026-2.js")
+    (table,) = data_of(path)
+    assert set(table["values"]["write_bw"]) == {"of", "at"}
+    assert cells_in(table["values"]["write_bw"]) == values
 
 
 def test_numbers_of_any_size_and_unknown_ones_are_kept(tmp_path: Path) -> None:

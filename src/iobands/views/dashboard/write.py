@@ -14,14 +14,14 @@ import math
 import os
 import re
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from errno import EEXIST
 from functools import partial
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Final
@@ -49,15 +49,15 @@ _UNSAFE: Final = str.maketrans(
 _DATA: Final = "data"
 #: How our data files begin; other files are never removed.
 _RECEIVE: Final = b"iobands.receive("
-#: The directories of files that come and go, with what they begin with, by how their names end.
-_OURS: Final = (_DATA, "alerts", "maintenances")
+#: The directories of our files; what those that come and go begin with, by how their names end.
+_OURS: Final = ("app", _DATA, "alerts", "maintenances")
 _PAGE: Final = "index.html"
 #: The directory of a dashboard to which the page of several sites has a link.
 _LINKED: Final = re.compile('href="([^"/.][^"/]*)/index.html"')
 _STYLE: Final = "clusters.css"
 _SCRIPT: Final = "clusters.js"
 #: What a dashboard has in its directory.
-_TAKEN: Final = (_PAGE, "app", *_OURS, _MARK)
+_TAKEN: Final = (_PAGE, *_OURS, _MARK)
 _LONGEST: Final = 255  # bytes of a name
 _BEGINNINGS: Final = {
     ".js": _RECEIVE,
@@ -68,8 +68,8 @@ _UNFINISHED: Final = re.compile(r"\..+\.[0-9a-f]{16}")
 _PATIENCE_SECONDS: Final = 60
 _ASSETS: Final = files("iobands.views.dashboard") / "assets"
 _json: Final = partial(json.dumps, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-#: A higher one takes three times as long and saves a tenth.
-_DEFLATION: Final = 3
+#: A higher one takes twice as long and saves a fiftieth.
+_DEFLATION: Final = 5
 
 
 def write_dashboard(
@@ -89,12 +89,14 @@ def write_dashboard(
     each of `maintenances` has a page. `progress` is called with the number of parts written so far.
 
     The page is written last, so that a reader finds all files that it names. Files of an earlier
-    dashboard that do not belong to this one are removed.
+    dashboard that do not belong to this one are removed, and dashboards of several sites that were
+    there.
 
     Raises:
         OSError: the directory cannot be written, or is not a dashboard.
     """
     with _alone(directory):
+        _remove_sites(directory, kept=set())
         made: set[Path] = set()
         replaced = 0
         about = overview(site, paths, past=past, users=users, maintenances=maintenances)
@@ -135,16 +137,11 @@ def write_clusters(
     }
     kept = {directory_of(each.name) for each in clusters if each.href or not public}
     with _alone(directory), model.opened_below(directory, (), _ENTERED) as parent:
-        page = directory / _PAGE
-        before = page.read_text(encoding="utf-8", errors="replace") if page.exists() else ""
-        for name in {*map(unquote, _LINKED.findall(before))} - kept:
-            if (directory / name / _MARK).is_file():
-                with _alone(directory / name):
-                    _remove_others(directory / name, set())
+        _remove_sites(directory, kept)
         for name, content in contents.items():
             model.replace_file(directory / name, content, mode=_READABLE, directory=parent)
         _remove_others(directory, set())  # of a single site that was here
-    return page
+    return directory / _PAGE
 
 
 def directory_of(name: str) -> str:
@@ -182,7 +179,20 @@ def _alone(directory: Path) -> Iterator[None]:
                 raise FileExistsError(EEXIST, problem, str(path))
         model.replace_file(directory / _MARK, b"", mode=_READABLE, directory=opened)
     with model.held(directory / _MARK, _PATIENCE_SECONDS), model.naming(directory):
+        for name in (_PAGE, _MARK, _STYLE, _SCRIPT):  # what a killed report left
+            for path in directory.glob(f".{name}.{16 * '[0-9a-f]'}"):
+                path.unlink(missing_ok=True)
         yield
+
+
+def _remove_sites(directory: Path, kept: set[str]) -> None:
+    """Remove the dashboards that a page of several sites here has links to, unless `kept`."""
+    page = directory / _PAGE
+    before = page.read_text(encoding="utf-8", errors="replace") if page.exists() else ""
+    for name in {*map(unquote, _LINKED.findall(before))} - kept:
+        if (directory / name / _MARK).is_file():
+            with _alone(directory / name):
+                _remove_others(directory / name, set())
 
 
 def _remove_others(directory: Path, made: set[Path]) -> None:
@@ -275,6 +285,8 @@ _OF_RUN: Final = (model.TIME, "jobid")
 _ABOUT: Final = ("job_nodelist", "attempt", *_EVIDENCE)
 _NONE: Final = pl.Series(dtype=pl.Null)
 _DIGITS: Final = 3  # of a covariate
+_FIRST: Final = 35  # the character for the commonest value of a column; see data.js
+_MOST_REPEATED: Final = 20_000  # values of a column that have characters
 
 _Table = dict[str, object]
 
@@ -292,37 +304,33 @@ def _parts_of(
     samples at the same times share a table. `rows` has all samples, `same` the columns in which all
     agree, and `slow` the slowest peers of runs, by `WHERE`.
     """
-    tables: list[tuple[pl.DataFrame, dict[str, pl.Series]]] = []
+    frames: list[pl.DataFrame] = []  # with a column for each variable
     for series in group:
-        runs = rows.select(_OF_RUN)[series.rows]
-        alike = (values for frame, values in tables if frame.select(_OF_RUN).equals(runs))
-        if (values := next(alike, None)) is not None:
-            values[series.key.variable] = rows[model.VALUE][series.rows]
+        runs, variable = rows[series.rows], series.key.variable
+        values, times = runs[model.VALUE].alias(variable), runs.select(_OF_RUN)
+        known = slow.get(tuple(getattr(series.key, name) for name in WHERE))
+        alike = (place for place, frame in enumerate(frames) if frame.select(_OF_RUN).equals(times))
+        if (place := next(alike, None)) is not None:
+            frames[place] = frames[place].with_columns(values)
         elif len(runs):
-            frame = rows[series.rows]
-            known = slow.get(tuple(getattr(series.key, name) for name in WHERE))
             if known is not None:
-                frame = frame.join(known, on=model.TIME, how="left", maintain_order="left")
-            tables.append((frame, {series.key.variable: frame[model.VALUE]}))
+                runs = runs.join(known, on=model.TIME, how="left", maintain_order="left")
+            frames.append(runs.with_columns(values))
     this = 2 * now.year + (now.month - 1) // 6  # the number of a half-year
     halves = [(half // 2, half % 2) for half in (this - 1, this)]
     begins = [datetime(year, 1 + 6 * half, 1, tzinfo=timezone.utc) for year, half in halves]
-    before, newest = (f"{year}-{half + 1}" for year, half in halves)
-    parts: dict[str, list[_Table]] = {"earlier": [], before: [], newest: []}
-    for frame, values in tables:
-        first, second = frame[model.TIME].search_sorted(begins)
-        of_parts = (slice(first), slice(first, second), slice(second, None))
-        for name, mine in zip(parts, of_parts, strict=True):
-            if len(part := frame[mine]):
-                of_part = {name: each[mine] for name, each in values.items()}
-                parts[name].append(_table(part, same, of_part, name == "earlier"))
-    return {name: tables for name, tables in parts.items() if tables}
+    parts: defaultdict[str, list[_Table]] = defaultdict(list)
+    for frame in frames:
+        ends = [0, *frame[model.TIME].search_sorted(begins), len(frame)]
+        names = ["earlier", *(f"{year}-{half + 1}" for year, half in halves)]
+        for name, (begin, end) in zip(names, pairwise(ends), strict=True):
+            if begin < end:
+                parts[name].append(_table(frame[begin:end], same, is_early=name == "earlier"))
+    return parts
 
 
-def _table(
-    frame: pl.DataFrame, same: pl.DataFrame, values: Mapping[str, pl.Series], is_early: bool
-) -> _Table:
-    """Return a column as its only value or as a list; times as the first and the differences.
+def _table(frame: pl.DataFrame, same: pl.DataFrame, *, is_early: bool) -> _Table:
+    """Return the columns of runs; times as the first and the differences.
 
     Values have more digits than a page shows, as to round twice may change the last one; less is
     kept of early runs.
@@ -338,9 +346,21 @@ def _table(
             # what is the same in all runs takes no room, and is to be the same in all parts
             shown = _DIGITS - (is_early and not is_constant(column))
             column = column.round(max(0, shown - 1 - size))
-        columns[name] = column[0] if is_constant(column) else column.to_list()
+        columns[name] = _column(column)
     times = frame[model.TIME].dt.epoch("s")
     digits = 3 if is_early else 6
-    rates = {name: each.round_sig_figs(digits).to_list() for name, each in values.items()}
-    steps = times.diff()[1:].to_list()
-    return {"times": [times[0], *steps], "values": rates, "columns": columns}
+    variables = [name for name in frame.columns if name in model.VARIABLE_UNITS]
+    rates = {name: _column(frame[name].round_sig_figs(digits)) for name in variables}
+    return {"times": [times[0], *times.diff()[1:].to_list()], "values": rates, "columns": columns}
+
+
+def _column(column: pl.Series) -> object:
+    """Return a column as its only value, as a character a run for its few values, or as a list."""
+    if is_constant(column):
+        return column[0]
+    cells = column.to_list()
+    counts = Counter(cells)
+    if len(counts) > min(len(cells) / 4, _MOST_REPEATED):
+        return cells
+    marks = {value: chr(_FIRST + place) for place, (value, _) in enumerate(counts.most_common())}
+    return {"of": [*marks], "at": "".join(map(marks.__getitem__, cells))}

@@ -45,18 +45,21 @@ const iobands = {
     return new Response(stream).json();
   }
 
-  // A column is its only value, or a value for each run.
-  const cell = (column, run) => (Array.isArray(column) ? column[run] : column ?? null);
+  // A column is its only value, a value for each run, or its values with a character for each run.
+  const FIRST = 35;
+  function cell(column, run) {
+    if (Array.isArray(column)) return column[run];
+    return column?.at ? column.of[column.at.charCodeAt(run) - FIRST] : column ?? null;
+  }
 
   function addTables(runs, tables, variable) {
     for (const table of tables) {
       if (table.values[variable] === undefined) continue;
-      const values = table.values[variable];
       let time = 0;
       table.times.forEach((step, place) => {
         time += step;
         runs.times.push(time);
-        runs.values.push(values[place]);
+        runs.values.push(cell(table.values[variable], place));
         runs.cells.push((name) => cell(table.columns[name], place));
       });
       Object.keys(table.columns).forEach((name) => runs.columns.add(name));
