@@ -369,12 +369,13 @@ def test_no_page_violates_wcag_or_is_wider_than_a_phone(opened: Open, site: Snap
         assert page.evaluate("document.documentElement.scrollWidth") <= DESKTOP["width"]
 
 
-#: Numbers whose unit, and days whose month, is in the next line.
+#: Numbers whose unit, days whose month, and intervals whose end is in the next line.
 BROKEN = r"""() => {
   const found = [];
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const whole = /\d\s(%|×|GiB|[A-Z][a-z]{2}\b)|\([\d.]+–\u2060?\d/g;
   while (texts.nextNode()) {
-    for (const each of texts.currentNode.data.matchAll(/\d\s(%|×|GiB|[A-Z][a-z]{2}\b)/g)) {
+    for (const each of texts.currentNode.data.matchAll(whole)) {
       const range = document.createRange();
       range.setStart(texts.currentNode, each.index);
       range.setEnd(texts.currentNode, each.index + each[0].length);

@@ -48,7 +48,7 @@ def test_series_are_compared_per_node_and_tebibyte_with_intervals(tmp_path: Path
         ["one", "disk fpp write_bw", "4", "2.2 (1.7–2.7)", "0.55 (0.425–0.675)", "1.1 (0.85–1.35)"],
     ]
     assert f'href="one/index.html#/series/{series_id(site.series[0].key)}"' in page
-    few = replace(clusters[0], rates={}), clusters[1]
+    few = replace(clusters[0], rates=()), clusters[1]
     assert "What they deliver" not in clusters_page(few, NOW)
 
 
@@ -96,7 +96,7 @@ def test_what_is_acknowledged_needs_no_attention(
     alerts = [("7 home writes", "−31 %", "alert-7.html")]
     page = clusters_page(
         [
-            Cluster(f"site {n}", "", status, "", "never", alerts if has_alert else [], {})
+            Cluster(f"site {n}", "", status, "", "never", alerts if has_alert else [], ())
             for n, (status, has_alert) in enumerate(sites)
         ],
         NOW,
@@ -122,7 +122,7 @@ def test_no_dashboard_of_a_site_that_left_the_page_is_left(tmp_path: Path) -> No
         write_dashboard(site, page / name)
     two = about_cluster("a two", "a%20two/", site)
     write_clusters(page, [about_cluster("one", "one/", site), two], NOW)
-    unread = Cluster("a two", "", UNKNOWN, "cannot be read", "unknown", (), {})
+    unread = Cluster("a two", "", UNKNOWN, "cannot be read", "unknown", (), ())
     write_clusters(page, [unread, unread], NOW)
     assert not [*(page / "one").glob("data/*"), *(page / "one").glob("alerts/*")]
     assert [*(page / "a two").glob("data/*")]  # it may be read the next time

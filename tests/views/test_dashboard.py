@@ -273,6 +273,14 @@ def test_runs_keep_their_order_and_digits(tmp_path: Path) -> None:
     assert [table["columns"]["fullness_percent"] for (table,) in parts] == [12.5] * 3
 
 
+def test_parts_are_in_the_order_of_time_if_only_some_series_are_old(tmp_path: Path) -> None:
+    rows = [*daily([1.0, 2.0]), *daily([1.0] * 800, perf_var="read_bw")]
+    write_perflog(tmp_path / "perflogs", rows)
+    write_dashboard(look(tmp_path), tmp_path / "page")
+    (about,) = (tmp_path / "page" / "data").glob("*/series.js")
+    assert data_of(about)["parts"] == ["earlier", "2026-1", "2026-2"]
+
+
 def test_a_column_of_few_values_has_a_character_for_each_run(tmp_path: Path) -> None:
     values = [2.0 + day % 7 / 10 for day in range(60)]
     write_perflog(tmp_path / "perflogs", daily(values))

@@ -67,7 +67,7 @@ def report(
             why = cli.reason_of(error)
             unwritten.append(f"{name}: {why}")
         reason = "cannot be read" if public else why  # it may name hosts and paths
-        clusters.append(Cluster(name, "", model.UNKNOWN, reason, "unknown", (), {}))
+        clusters.append(Cluster(name, "", model.UNKNOWN, reason, "unknown", (), ()))
     if clusters:
         past = options.as_of is not None
         page = write_clusters(directory, clusters, now, past=past, public=public)

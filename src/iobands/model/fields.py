@@ -176,18 +176,13 @@ RATIO_UNIT: Final = "1"
 VARIABLE_UNITS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("write_bw", "read_bw"), "GiB/s"),
     "list_rate": "1/s",
-    # of a case that compares: the ratio with the setting to without it, and its interval
+    # of a case that compares: the rate without the setting, the ratio with it, and its interval
+    **dict.fromkeys(("write_bw_without", "read_bw_without"), "GiB/s"),
+    "list_rate_without": "1/s",
     **{
-        f"{operation}_{name}": unit or of_rate
-        for operation, rate, of_rate in (
-            ("write", "bw", "GiB/s"),
-            ("read", "bw", "GiB/s"),
-            ("list", "rate", "1/s"),
-        )
-        for name, unit in (
-            (f"{rate}_without", None),
-            *dict.fromkeys(("ratio", "ratio_lower", "ratio_upper"), RATIO_UNIT).items(),
-        )
+        f"{operation}_ratio{end}": RATIO_UNIT
+        for operation in ("write", "read", "list")
+        for end in ("", "_lower", "_upper")
     },
     # time steps of a simulation: without I/O, during its I/O, and including the waits for it
     **dict.fromkeys(("step_rate", "step_rate_beside", "program_rate"), "1/s"),

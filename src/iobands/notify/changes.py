@@ -73,11 +73,6 @@ class Event:
     news: tuple[AlertEvent, ...] = ()
     undone: bool = False
 
-    @property
-    def id(self) -> str:
-        """The name of the event; it never changes."""
-        return f"{self.topic.id}-{self.topic.events}"
-
 
 def changes(
     before: Sequence[Topic], site: Snapshot, severities: frozenset[str]
@@ -306,7 +301,7 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     labels = (printable(member.series.label) for member in members)
     worst = alerts[0] if alerts else None
     return Message(
-        id=event.id,
+        id=f"{topic.id}-{topic.events}",
         cause=topic.id,
         kind=event.kind,
         severity=topic.severity,

@@ -19,6 +19,14 @@ from iobands.views.dashboard.series import heat_map, job_id, peer_map, picked, s
 from iobands.views.maintenance import in_short, page_about, title_of_maintenance
 from iobands.views.writing import counts, percent, sparkline, state_text, time_text
 
+#: What users of a site read, who do not see what only its staff acts on.
+_FOR_USERS: Final = {
+    "OK": "as usual",
+    "WARNING": "known trouble",
+    "CRITICAL": "slower than usual",
+    "UNKNOWN": "not known",
+    "CALIBRATING": "too new to tell",
+}
 _LATELY: Final = 30
 _RECENT: Final = 20
 _MOST_REJECTED: Final = 100
@@ -47,6 +55,7 @@ def overview(
         "made_up": site.is_made_up,
         "public": site.is_public,
         "word": writing.WORDS[site.exit_status],
+        "names": _FOR_USERS if site.is_public else {},
         "counts": counts(site),
         "headline": headline(site),
         "newest": newest,
@@ -193,22 +202,16 @@ _MONTH: Final = np.timedelta64(30, "D")
 _MOST_ALERTS: Final = 8
 _FEW_SITES: Final = 10  # for which the file systems of each are compared
 _TIB: Final = 1024  # GiB
-# As in state.js.
-_FOR_USERS: Final = {
-    snapshot.OK: "as usual",
-    snapshot.WARNING: "known trouble",
-    snapshot.CRITICAL: "slower than usual",
-    snapshot.UNKNOWN: "not known",
-}
 
 
 class Rate(NamedTuple):
     """The median of a series over 30 days, in its unit, on each node.
 
-    `href` is the page of the series. `texts` have the median with its interval of 95 %: as it is,
-    per node, and per TiB of its file system.
+    `job` is what it measures, and the unit. `href` is the page of the series. `texts` have the
+    median with its interval of 95 %: as it is, per node, and per TiB of its file system.
     """
 
+    job: tuple[str, str]
     site: str
     href: str
     file_system: str
@@ -228,7 +231,7 @@ class Cluster:
     counts: str
     newest: str
     alerts: Sequence[tuple[str, str, str]]
-    rates: Mapping[tuple[str, str], Sequence[Rate]]
+    rates: Sequence[Rate]
     maintenances: Sequence[tuple[str, str, str]] = ()
     public: bool = False
     young: bool = False
@@ -236,14 +239,15 @@ class Cluster:
     @property
     def word(self) -> str:
         """What its own page calls its state."""
-        if self.young:  # nothing can be judged, so it is not OK
-            return "too new to tell" if self.public else "CALIBRATING"
-        return (_FOR_USERS if self.public else writing.WORDS)[self.exit_status]
+        word = self.style.upper()
+        return _FOR_USERS[word] if self.public else word
 
     @property
     def style(self) -> str:
         """The class of its state in the page's style."""
-        return "calibrating" if self.young else writing.WORDS[self.exit_status].lower()
+        if self.young:  # nothing can be judged, so it is not OK
+            return "calibrating"
+        return writing.WORDS[self.exit_status].lower()
 
     @property
     def needs_attention(self) -> bool:
@@ -266,12 +270,7 @@ def about_cluster(
     ]
     if len(urgent) > len(alerts):
         alerts.append((f"and {len(urgent) - len(alerts)} more", "", ""))
-    rates: defaultdict[tuple[str, str], list[Rate]] = defaultdict(list)
-    for series in site.series:
-        if rate := _rate(name, f"{href}index.html#/series/{series_id(series.key)}", series, site):
-            key = series.key
-            job = f"{key.tool} {key.pattern} {key.interface} {key.variable}"
-            rates[job, key.symbol].append(rate)
+    rates = (_rate(name, href, each, site) for each in site.series)
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     return Cluster(
         name,
@@ -280,7 +279,7 @@ def about_cluster(
         f"{'made up, nothing was measured; ' * site.is_made_up}{counts(site)}",
         time_text(newest) if newest else "never",
         [(title, says, f"{href}{page}") for title, says, page in alerts],
-        rates,
+        [rate for rate in rates if rate],
         [
             (title_of_maintenance(each), in_short(each), f"{href}{page_about(each)}")
             for each in held
@@ -294,8 +293,8 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime, *, past: bool = Fa
     """Return the page; the sites with trouble come first. Of the `past` it has no age."""
     jobs: defaultdict[tuple[str, str], list[Rate]] = defaultdict(list)
     for each in clusters:
-        for job, rates in each.rates.items():
-            jobs[job] += rates
+        for rate in each.rates:
+            jobs[rate.job].append(rate)
     compared = {}
     for job, rates in sorted(jobs.items()):
         best: dict[tuple[str, str], Rate] = {}
@@ -330,5 +329,7 @@ def _rate(name: str, href: str, series: Series, site: Snapshot) -> Rate | None:
         "{} ({}–{})".format(*(figure(each / share) for each in known)) if share else "–"
         for share in (1, nodes, size / _TIB if size else 0)
     ]
+    job = f"{key.tool} {key.pattern} {key.interface} {key.variable}", key.symbol
+    page = f"{href}index.html#/series/{series_id(key)}"
     place, per_node = str(key.file_system), found.median / nodes
-    return Rate(name, href, place, series.label, nodes, per_node, texts)
+    return Rate(job, name, page, place, series.label, nodes, per_node, texts)

@@ -65,6 +65,7 @@ _BEGINNINGS: Final = {
 }
 #: What a killed report leaves of a file.
 _UNFINISHED: Final = re.compile(r"\..+\.[0-9a-f]{16}")
+_INTERVAL: Final = re.compile(r"\([\d.]+–(?=\d)")
 _PATIENCE_SECONDS: Final = 60
 _ASSETS: Final = files("iobands.views.dashboard") / "assets"
 _json: Final = partial(json.dumps, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -103,7 +104,7 @@ def write_dashboard(
         front = {f"{_DATA}/site.js": _call("site", about), _PAGE: (_ASSETS / _PAGE).read_bytes()}
         reports = ((page_about(each), page_of_maintenance(each)) for each in maintenances)
         pages = chain(alert_pages(site), reports)
-        written = ((name, page.encode("utf-8", "replace")) for name, page in pages)
+        written = ((name, _html(page)) for name, page in pages)
         for name, content in chain(_app(), _runs(site, progress), written, front.items()):
             path = directory / name
             with model.opened_below(directory, PurePath(name).parts[:-1], _ENTERED) as parent:
@@ -133,7 +134,7 @@ def write_clusters(
     contents = {
         _STYLE: (_ASSETS / "dashboard.css").read_bytes(),
         _SCRIPT: (_ASSETS / _SCRIPT).read_bytes(),
-        _PAGE: clusters_page(clusters, now, past=past).encode("utf-8", "replace"),
+        _PAGE: _html(clusters_page(clusters, now, past=past)),
     }
     kept = {directory_of(each.name) for each in clusters if each.href or not public}
     with _alone(directory), model.opened_below(directory, (), _ENTERED) as parent:
@@ -224,6 +225,11 @@ def _app() -> Iterator[tuple[str, bytes]]:
         yield f"app/{name}", (_ASSETS / name).read_bytes()
     for name in ("uPlot.iife.js", "uPlot.min.css"):
         yield f"app/{name}", (files("uplot") / "static" / name).read_bytes()
+
+
+def _html(page: str) -> bytes:
+    """Return a page in which no interval breaks at its dash, as in text.js."""
+    return _INTERVAL.sub("\\g<0>\N{WORD JOINER}", page).encode("utf-8", "replace")
 
 
 def _runs(site: Snapshot, progress: Callable[[int, int], None]) -> Iterator[tuple[str, bytes]]:
@@ -319,14 +325,14 @@ def _parts_of(
     this = 2 * now.year + (now.month - 1) // 6  # the number of a half-year
     halves = [(half // 2, half % 2) for half in (this - 1, this)]
     begins = [datetime(year, 1 + 6 * half, 1, tzinfo=timezone.utc) for year, half in halves]
-    parts: defaultdict[str, list[_Table]] = defaultdict(list)
+    names = ("earlier", *(f"{year}-{half + 1}" for year, half in halves))
+    parts: dict[str, list[_Table]] = {name: [] for name in names}
     for frame in frames:
         ends = [0, *frame[model.TIME].search_sorted(begins), len(frame)]
-        names = ["earlier", *(f"{year}-{half + 1}" for year, half in halves)]
         for name, (begin, end) in zip(names, pairwise(ends), strict=True):
             if begin < end:
                 parts[name].append(_table(frame[begin:end], same, is_early=name == "earlier"))
-    return parts
+    return {name: tables for name, tables in parts.items() if tables}
 
 
 def _table(frame: pl.DataFrame, same: pl.DataFrame, *, is_early: bool) -> _Table:

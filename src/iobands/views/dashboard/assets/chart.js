@@ -232,7 +232,6 @@
 
   // Draws again when colours or width change; returns a function that ends this.
   iobands.redraw = (draw) => {
-    const dark = matchMedia("(prefers-color-scheme: dark)");
     let timer;
     const later = () => {
       clearTimeout(timer);
@@ -242,13 +241,15 @@
       document.documentElement.classList.toggle("paper", on);
       draw();
     };
-    const listeners = [["resize", later], ["beforeprint", paper(true)], ["afterprint", paper(false)]];
-    listeners.forEach(([name, act]) => addEventListener(name, act));
-    dark.addEventListener("change", draw);
+    const ended = new AbortController();
+    const on = (name, act, of = window) => of.addEventListener(name, act, { signal: ended.signal });
+    on("resize", later);
+    on("beforeprint", paper(true));
+    on("afterprint", paper(false));
+    on("change", draw, matchMedia("(prefers-color-scheme: dark)"));
     return () => {
       clearTimeout(timer);
-      listeners.forEach(([name, act]) => removeEventListener(name, act));
-      dark.removeEventListener("change", draw);
+      ended.abort();
     };
   };
 })();

@@ -3,27 +3,28 @@
 
 (() => {
   const { element, section, figure } = iobands;
-  const COLOURS = ["median", "below-mark", "within-mark", "collapsed-mark", "other", "soft"];
-  const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 5], [1, 5]];
-  iobands.mostSets = COLOURS.length;
+  // The colour and the dashes of each set, in the chart and in the table.
+  const LINES = [
+    ["median", [], "solid"], ["below-mark", [8, 4], "dashed"], ["within-mark", [2, 3], "dotted"],
+    ["collapsed-mark", [10, 3, 2, 3], "dashed"], ["other", [5, 5], "dashed"], ["soft", [1, 5], "dotted"],
+  ];
+  iobands.mostSets = LINES.length;
 
   // For each comparable field, the series that differ from this one in it and in what follows from it.
   iobands.neighbours = (series) => {
     const seen = new Set();
-    return differing(series).filter(([, ids]) => ids.length && !seen.has(ids.join()) && seen.add(ids.join()));
+    return Object.entries(iobands.site.comparable).map(([field, follows]) => {
+      const differ = iobands.site.series.filter((other) => other.variable === series.variable && other.fields[field] !== series.fields[field]
+        && fieldsOf(series, other).every((name) => name === field || follows.includes(name)));
+      return [field, differ.map((other) => other.id)];
+    }).filter(([, ids]) => ids.length && !seen.has(ids.join()) && seen.add(ids.join()));
   };
-  const differing = (series) => Object.entries(iobands.site.comparable).map(([field, follows]) => {
-    const free = new Set([field, ...follows]);
-    const ids = iobands.site.series.filter((other) => other.variable === series.variable
-      && other.fields[field] !== series.fields[field]
-      && Object.keys({ ...series.fields, ...other.fields }).every((name) => free.has(name) || other.fields[name] === series.fields[name]))
-      .map((other) => other.id);
-    return [field, ids];
-  });
+  // The fields in which two series differ.
+  const fieldsOf = (one, other) => Object.keys({ ...one.fields, ...other.fields }).filter((name) => one.fields[name] !== other.fields[name]);
 
   // The fields in which two series differ so that their ratio would say nothing; empty if it does.
   function unlike(one, other) {
-    const names = Object.keys({ ...one.fields, ...other.fields }).filter((name) => one.fields[name] !== other.fields[name]);
+    const names = fieldsOf(one, other);
     if (one.variable !== other.variable) return [...names, "variable"];
     const isOneSetting = Object.entries(iobands.site.comparable)
       .some(([field, follows]) => names.every((name) => name === field || follows.includes(name)));
@@ -72,6 +73,8 @@
 
   function ratioRow(set, place, histories, sets, change) {
     const history = histories[place];
+    const line = element("span", { class: "line", "aria-hidden": "true" });
+    line.style.borderTop = `3px ${LINES[place][2]} var(--${LINES[place][0]})`;
     const base = histories[0];
     const quartiles = iobands.quartiles(history.values).map(figure);
     const isAlike = base.series.unit === history.series.unit;
@@ -81,7 +84,7 @@
     const text = !place ? "1: the others are divided by this one" : !isAlike ? "not compared or drawn: it has another unit" : others.length ? `no ratio: the ${others.map(iobands.nameOf).join(", ")} ${others.length === 1 ? "differs" : "differ"}` : !ratio ? "too few runs"
       : `${figure(ratio.ratio)} × (${figure(ratio.low)} to ${figure(ratio.high)})${differs ? "" : ", no difference shown"}`;
     return element("tr", {},
-      element("th", { scope: "row" }, element("span", { class: `line line-${place}`, "aria-hidden": "true" }), " ", iobands.link(set.id, labelOf(set))),
+      element("th", { scope: "row" }, line, " ", iobands.link(set.id, labelOf(set))),
       element("td", { class: "n" }, history.values.length),
       element("td", {}, quartiles.length ? `${quartiles.join("–")} ${history.series.unit}` : "–"),
       element("td", {}, text, ratio ? element("span", { class: "note" }, ` ${ratio.how}`) : ""),
@@ -121,7 +124,7 @@
       const title = `${variables.join(", ")} in ${drawn[0].history.series.unit}`;
       plot = iobands.chart(together, { title, height: 360, lines: drawn.map(({ history, place }) => ({
         times: history.times.map((each) => each + shift(history, place)), values: history.values,
-        colour: COLOURS[place], dash: DASHES[place], width: 1.5, points: history.times.length < 120 })) });
+        colour: LINES[place][0], dash: LINES[place][1], width: 1.5, points: history.times.length < 120 })) });
       const times = plot.data[0];
       const whole = [times[0] - 3600, times.at(-1) + 3600];
       time.replaceChildren(iobands.together([plot], whole), spans ? element("p", { class: "note" }, "Each set is shifted to the dates of the first.") : "");

@@ -9,7 +9,7 @@ const iobands = {
 
 (() => {
   const received = new Map(); // data from the scripts, by name
-  const loads = new Map(); // promises of the data, by the same name
+  const loads = {}; // promises of the data, by the same name
 
   iobands.receive = (name, data) => {
     received.set(name, data);
@@ -21,22 +21,20 @@ const iobands = {
 
   // The data of a file; all except the site's are packed.
   function load(name) {
-    if (!loads.has(name)) {
-      loads.set(name, new Promise((resolve, reject) => {
-        const script = document.createElement("script");
-        script.onload = script.onerror = () => {
-          if (received.has(name)) {
-            resolve(unpacked(received.get(name)));
-            return;
-          }
-          loads.delete(name);
-          reject(new Error(`data/${name}.js is missing or damaged; is the copy of the dashboard complete?`));
-        };
-        script.src = `data/${name}.js`;
-        document.head.append(script);
-      }));
-    }
-    return loads.get(name);
+    loads[name] ??= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.onload = script.onerror = () => {
+        if (received.has(name)) {
+          resolve(unpacked(received.get(name)));
+          return;
+        }
+        delete loads[name];
+        reject(new Error(`data/${name}.js is missing or damaged; is the copy of the dashboard complete?`));
+      };
+      script.src = `data/${name}.js`;
+      document.head.append(script);
+    });
+    return loads[name];
   }
 
   async function unpacked(packed) {
@@ -49,7 +47,7 @@ const iobands = {
   const FIRST = 35;
   function cell(column, run) {
     if (Array.isArray(column)) return column[run];
-    return column?.at ? column.of[column.at.charCodeAt(run) - FIRST] : column ?? null;
+    return column?.of ? column.of[column.at.charCodeAt(run) - FIRST] : column ?? null;
   }
 
   function addTables(runs, tables, variable) {
@@ -74,23 +72,21 @@ const iobands = {
 
   // The runs of a series: times, values, and for each run a function that returns one of its
   // columns; and all else that is known of the series.
-  const histories = new Map();
-  iobands.history = function history(id) {
-    const series = iobands.byId.get(id);
-    if (!histories.has(id)) {
-      histories.set(id, (async () => {
-        const about = await load(`${series.job}/series`);
-        const parts = await Promise.all(about.parts.map((part) => load(`${series.job}/${part}`)));
-        const runs = { times: [], values: [], cells: [], columns: new Set() };
-        parts.forEach((tables) => addTables(runs, tables, series.variable));
-        runs.columns = about.columns.filter((name) => runs.columns.has(name));
-        const details = about.series.find((each) => each.id === id);
-        const verdicts = [...details.verdicts].map((cell) => iobands.cells[cell]);
-        // a killed report leaves runs without their verdicts
-        [runs.times, runs.values, runs.cells].forEach((each) => each.splice(verdicts.length));
-        return { series, ...runs, ...details, verdicts };
-      })());
-    }
-    return histories.get(id);
+  async function historyOf(series) {
+    const about = await load(`${series.job}/series`);
+    const parts = await Promise.all(about.parts.map((part) => load(`${series.job}/${part}`)));
+    const runs = { times: [], values: [], cells: [], columns: new Set() };
+    parts.forEach((tables) => addTables(runs, tables, series.variable));
+    runs.columns = about.columns.filter((name) => runs.columns.has(name));
+    const details = about.series.find((each) => each.id === series.id);
+    const verdicts = [...details.verdicts].map((cell) => iobands.cells[cell]);
+    // a killed report leaves runs without their verdicts
+    [runs.times, runs.values, runs.cells].forEach((each) => each.splice(verdicts.length));
+    return { series, ...runs, ...details, verdicts };
+  }
+  const histories = {};
+  iobands.history = (id) => {
+    histories[id] ??= historyOf(iobands.byId.get(id));
+    return histories[id];
   };
 })();

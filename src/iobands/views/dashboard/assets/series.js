@@ -127,8 +127,7 @@
       const values = history.cells.map((cells) => cells(column));
       const numbers = values.filter((value) => typeof value === "number");
       if (!numbers.length || NO_CHART.has(column)) continue;
-      const low = numbers.reduce((one, other) => Math.min(one, other));
-      const high = numbers.reduce((one, other) => Math.max(one, other));
+      const [low, high] = iobands.quantiles(numbers, [0, 1]);
       if (low === high) {
         still.push(`${nameOf(column)} ${figure(low)}`);
         continue;

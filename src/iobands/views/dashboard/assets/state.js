@@ -3,10 +3,7 @@
 
 (() => {
   const { element } = iobands;
-
-  // Users of a site do not see what only its staff acts on.
-  const FOR_USERS = { OK: "as usual", WARNING: "known trouble", CRITICAL: "slower than usual", UNKNOWN: "not known", CALIBRATING: "too new to tell" };
-  const nameOf = (word) => (iobands.site.public ? FOR_USERS[word] : word);
+  const nameOf = (word) => iobands.site.names[word] ?? word; // users read other words
 
   // Without a session for two intervals, the state is unknown.
   iobands.judgement = (site, now) => {

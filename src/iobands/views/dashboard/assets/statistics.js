@@ -39,22 +39,17 @@
       .filter(([first, second]) => first > 0 && second > 0);
   };
 
-  // How often the median of `number` ratios lies inside when `place` are left out at each end.
-  function confidence(number, place) {
-    let outside = 0;
-    let term = 2 ** -number;
-    for (let count = 0; count <= place; count += 1) {
-      outside += term;
-      term *= (number - count) / (count + 1);
-    }
-    return 1 - 2 * outside;
-  }
-
   // The median ratio of pairs, with the interval of the sign test.
   function pairedRatio(pairs) {
     const logs = sorted(pairs.map(([one, other]) => Math.log(one / other)));
     let place = -1;
-    while (place + 1 < Math.floor(logs.length / 2) && confidence(logs.length, place + 1) >= CONFIDENCE) place += 1;
+    let term = 2 ** -logs.length;
+    let outside = term; // how often all but `place` + 1 ratios are on one side of the median
+    while (place + 1 < Math.floor(logs.length / 2) && 1 - 2 * outside >= CONFIDENCE) {
+      place += 1;
+      term *= (logs.length - place) / (place + 1);
+      outside += term;
+    }
     return {
       ratio: Math.exp(median(logs)), low: Math.exp(logs[place]), high: Math.exp(logs[logs.length - 1 - place]),
       how: `median of ${iobands.plural(pairs.length, "pair")} of runs at most a day apart, interval from the sign test`,

@@ -1,8 +1,9 @@
 // Elements and texts. Input from a log becomes text, never markup.
 "use strict";
 
-// A number stays with its unit, and a day with its month.
-iobands.glued = (text) => text.replace(/(\d) (?=[×%]|[KMGT]iB|1\/s|[A-Z][a-z]{2}\b)/g, "$1\u00a0");
+// A number stays with its unit, and a day with its month; an interval does not break at its dash.
+iobands.glued = (text) => text.replace(/(\d) (?=[×%]|[KMGT]iB|1\/s|[A-Z][a-z]{2}\b)/g, "$1\u00a0")
+  .replace(/(\([\d.]+–)(?=\d)/g, "$1\u2060");
 
 iobands.element = function element(name, attributes = {}, ...children) {
   const made = document.createElementNS(`http://www.w3.org/${["svg", "rect"].includes(name) ? "2000/svg" : "1999/xhtml"}`, name);
