@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
+from io import BufferedReader
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -219,21 +220,17 @@ def hand_to(command: Sequence[str], content: bytes) -> None:
         raise SendError(f"{program} ended with status {done.returncode}{said and f': {said}'}")
 
 
-class _Answers:
+class _Answers(BufferedReader):
     """What a server says: smtplib would keep each line of an answer without end."""
 
-    def __init__(self, lines: BinaryIO) -> None:
-        self._lines, self._left = lines, _MOST_BYTES
+    left = _MOST_BYTES
 
-    def readline(self, most: int) -> bytes:
-        line = self._lines.readline(most)
-        self._left -= len(line)
-        if self._left < 0:
+    def readline(self, size: int | None = -1) -> bytes:
+        line = super().readline(size)
+        self.left -= len(line)
+        if self.left < 0:
             raise SendError("the answer of the server has no end")
         return line
-
-    def close(self) -> None:
-        self._lines.close()
 
 
 class _Server(smtplib.SMTP):
@@ -246,7 +243,7 @@ class _Server(smtplib.SMTP):
 
     def getreply(self) -> tuple[int, bytes]:
         if self.file is None:
-            self.file = _Answers(self.sock.makefile("rb"))  # type: ignore[union-attr]
+            self.file = _Answers(self.sock.makefile("rb", buffering=0))  # type: ignore[union-attr]
         try:
             return super().getreply()
         except SendError:

@@ -47,9 +47,10 @@ _UNSAFE: Final = str.maketrans(
     {"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 )
 _DATA: Final = "data"
-#: How our data files begin; other files are never removed.
+#: How our files that come and go begin; other files are never removed.
 _RECEIVE: Final = b"iobands.receive("
-#: The directories of our files; what those that come and go begin with, by how their names end.
+_BEGINNINGS: Final = (_RECEIVE, b'<!DOCTYPE html>\n<html lang="en" class="iobands-alert">')
+#: The directories of our files.
 _OURS: Final = ("app", _DATA, "alerts", "maintenances")
 _PAGE: Final = "index.html"
 #: The directory of a dashboard to which the page of several sites has a link.
@@ -59,10 +60,6 @@ _SCRIPT: Final = "clusters.js"
 #: What a dashboard has in its directory.
 _TAKEN: Final = (_PAGE, *_OURS, _MARK)
 _LONGEST: Final = 255  # bytes of a name
-_BEGINNINGS: Final = {
-    ".js": _RECEIVE,
-    ".html": b'<!DOCTYPE html>\n<html lang="en" class="iobands-alert">',
-}
 #: What a killed report leaves of a file.
 _UNFINISHED: Final = re.compile(r"\..+\.[0-9a-f]{16}")
 _INTERVAL: Final = re.compile(r"\([\d.]+–(?=\d)")
@@ -208,12 +205,12 @@ def _remove_below(path: Path, data: int, made: set[Path]) -> None:
     """Remove our files that are not in `made`; `data` is open at `path`."""
     for where, _, names, parent in os.fwalk(dir_fd=data, topdown=False):
         for name in names:
-            is_unfinished = _UNFINISHED.fullmatch(name)
-            begins = b"" if is_unfinished else _BEGINNINGS.get(PurePath(name).suffix)
-            if path / where / name in made or begins is None:
+            if path / where / name in made:
                 continue
+            begins = (b"",) if _UNFINISHED.fullmatch(name) else _BEGINNINGS
             with suppress(FileNotFoundError):
-                if model.read_regular(name, parent, len(begins)) == begins:
+                content = model.read_regular(name, parent, max(map(len, begins)))
+                if content is not None and content.startswith(begins):
                     os.unlink(name, dir_fd=parent)
         if where != ".":
             with suppress(OSError):  # not empty
