@@ -65,7 +65,7 @@ def overview(
                 "heading": heading,
                 **picked(alert, "severity", "certainty"),
                 "quiet": alert.is_quiet,
-                "number": alert_lines.counted_members(alert, site),
+                "counted": alert_lines.counted_members(alert, site),
                 "says": _says(alert, site),
                 **_spell(alert, site),
             }

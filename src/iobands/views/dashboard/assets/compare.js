@@ -105,7 +105,7 @@
     await iobands.ready;
     const histories = await Promise.all(sets.map(runsOf));
     if (iobands.place().settings.sets !== settings.sets) return;
-    const together = element("div", { class: "chart card", tabindex: "0", role: "img", "aria-label": `${sets.map(labelOf).join("; ")}, against time; the table above has the figures` });
+    const together = element("div", { class: "chart card", tabindex: "0", role: "img", "aria-label": `${sets.map(labelOf).join("; ")}, against time; the table above has the figures. Plus and minus zoom, 0 shows all.` });
     const time = element("div");
     const table = iobands.table("Table of ratios", ["Set", "Runs", "Quartiles", "Ratio with 95 % interval", "Remove"],
       sets.map((set, place) => () => ratioRow(set, place, histories, sets, change)));

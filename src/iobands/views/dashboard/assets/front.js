@@ -8,12 +8,12 @@
 
   // The severity, subject, level, date and certainty of an alert, as in the digest.
   iobands.alertText = (alert, name) => [tag(alert.severity, alert.severity, alert.quiet || alert.severity === "collapsed"), " ", element("strong", {}, name),
-    alert.number ? ` (${alert.number}) ` : " ",
+    alert.counted ? ` (${alert.counted}) ` : " ",
     alert.says.map((text) => (text === alert.certainty ? `certainty: ${text}` : text)).join(" · ")];
 
   function alertItem(alert) {
     const about = alert.series.filter((id) => iobands.byId.has(id));
-    const item = element("li", {}, iobands.alertText(alert, about.length === 1 && !alert.page ? link(about[0], alert.subject) : iobands.alertLink({ ...alert, number: null })));
+    const item = element("li", {}, iobands.alertText(alert, about.length === 1 && !alert.page ? link(about[0], alert.subject) : iobands.alertLink(alert)));
     if (about.length > 1) {
       item.append(element("details", {}, element("summary", {}, `its ${about.length} series`),
         element("ul", { class: "under" },

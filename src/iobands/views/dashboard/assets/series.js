@@ -101,7 +101,7 @@
   const isOf = (series) => (alert) => alert.series.includes(series.id);
   const alertLines = (series) => [
     ...iobands.site.alerts.filter(isOf(series)).map((alert) =>
-      element("p", { class: "lead" }, iobands.alertText(alert, iobands.alertLink({ ...alert, number: null })))),
+      element("p", { class: "lead" }, iobands.alertText(alert, iobands.alertLink(alert)))),
     ...iobands.site.over.filter(isOf(series)).slice(0, 5).map((alert) =>
       element("p", { class: "note" }, "Past alert: ", iobands.alertLink(alert), `, ${iobands.day(alert.since)} to ${iobands.day(alert.ended)}`)),
   ];
