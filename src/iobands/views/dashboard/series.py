@@ -91,23 +91,15 @@ def heat_map(site: Snapshot) -> dict[str, object]:
 
 def _sessions(site: Snapshot, shown: Iterable[Series]) -> _Sessions:
     """Return the last sessions; those without runs are where the usual step leaves a gap."""
-    begins: dict[int, int] = {}
-    names: dict[str, int] = {}
-    scheduled: set[int] = set()
-    ran: defaultdict[int, set[tuple[str, float]]] = defaultdict(set)
+    runs: defaultdict[int, list[tuple[int, str | None, str, tuple[str, float]]]] = defaultdict(list)
     samples = site.samples.select("session", "purpose")
     for each in shown:
+        kind = each.key.system, _interval_days(each)
         numbers, times = each.history.sessions[_RECENT], each.verdicts.times[_RECENT]
-        runs = samples[each.rows[_RECENT]].iter_rows()
-        for number, time, (name, purpose) in zip(
-            numbers.tolist(), times.tolist(), runs, strict=True
-        ):
-            begins[number] = min(begins.get(number, time), time)
-            ran[number].add((each.key.system, _interval_days(each)))
-            if name is not None:
-                names[name] = number
-            if purpose == snapshot.SCHEDULED:
-                scheduled.add(number)
+        rows = zip(times.tolist(), samples[each.rows[_RECENT]].iter_rows(), strict=True)
+        for number, (time, (name, purpose)) in zip(numbers.tolist(), rows, strict=True):
+            runs[number].append((time, name, purpose, kind))
+    begins = {number: min(time for time, *_ in mine) for number, mine in runs.items()}
     every = sorted(begins.values())
     days = np.rint(np.diff(every) / _DAY)
     step = _DAY * round(float(np.median(days[days > 0]))) if days.any() else _DAY
@@ -118,9 +110,13 @@ def _sessions(site: Snapshot, shown: Iterable[Series]) -> _Sessions:
     return _Sessions(
         [time for time, _ in last],
         columns,
-        {name: columns[number] for name, number in names.items() if number in columns},
-        {column for number, column in columns.items() if number not in scheduled},
-        {column: ran[number] for number, column in columns.items()},
+        {name: columns[number] for number in columns for _, name, *_ in runs[number] if name},
+        {
+            column
+            for number, column in columns.items()
+            if snapshot.SCHEDULED not in (purpose for _, _, purpose, _ in runs[number])
+        },
+        {column: {kind for *_, kind in runs[number]} for number, column in columns.items()},
     )
 
 
