@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from iobands.judge.detect.detector import follow
-from iobands.judge.detect.prior import DEGRADED, runs_between_false_alarms
+from iobands.judge.detect.prior import DEGRADED, Prior, runs_between_false_alarms
 from iobands.judge.detection import _run_length, power
 from iobands.snapshot import DOWN
 from tests.judge.series import healthy
@@ -28,19 +28,22 @@ def test_a_design_that_hardly_ever_sees_a_drop_hides_no_other():
     sees = np.full(128, 120.0)
     never = np.full(128, -300.0)
     never[0] = 300 / 9
-    assert _run_length(np.array([never]), 300.0) == math.inf
-    assert _run_length(np.array([never, sees]), 300.0) == pytest.approx(3)
+    assert _run_length(np.array([[never]] * 2), 300.0) == math.inf
+    assert _run_length(np.array([[never, sees]] * 2), 300.0) == pytest.approx(3)
 
 
-def test_power_agrees_with_what_is_measured():
-    history = healthy(200)
-    expected = power(follow([], history=history, threshold=9.0), 0.7)
+@pytest.mark.parametrize("spread", [0.003, 0.15])
+@pytest.mark.parametrize("prior", [Prior(), Prior(4000, 40, 12, 0.2)])
+def test_power_agrees_with_what_is_measured(spread: float, prior: Prior):
+    history = healthy(200, spread=spread)
+    expected = power(follow([], history=history, threshold=9.0, prior=prior), 0.7)
     random = np.random.default_rng(7)
     delays = []
     for _ in range(100):
         # runs like the history, but all of them at 0.7
         values = 0.7 * random.choice(history, 60)
-        delays.append(follow(values, history=history, threshold=9.0).changes[0].raised + 1)
+        chart = follow(values, history=history, threshold=9.0, prior=prior)
+        delays.append(chart.changes[0].raised + 1)
     assert expected == pytest.approx(np.mean(delays), rel=0.3)
 
 

@@ -24,6 +24,7 @@ from iobands.judge.detect import (
     Months,
     Settled,
     Spacing,
+    deep_scores,
     doubtful,
     follow,
 )
@@ -132,7 +133,7 @@ class Detection:
             if not (over.size and spacing.asked[over[0]] and says[is_low].max() >= FAR_DOWN):
                 continue
             low = low[low < over[0]]
-            level = np.median(self.chart.logarithms[low]) - np.median(baseline.level())
+            level = np.median(self.chart.logarithms[low]) - np.median(baseline.level)
             since, until = (moment(self.times[place]) for place in (low[0], over[0]))
             ratio, seen = float(np.exp(level)), int(over[0] - low[0]) + 1
             found.append(Transient(since, until, ratio, len(low), seen))
@@ -265,34 +266,43 @@ def power(chart: Chart, drop: float) -> float:
     `math.inf` if the chart cannot detect the drop or would take more than a million runs. The
     evidence starts at 0. For each design the run length of its CUSUM is exact apart from a grid
     of 60 steps (Brook and Evans, "An approach to the probability distribution of CUSUM run
-    length", Biometrika 59, 1972); the least of them is returned.
+    length", Biometrika 59, 1972); the least of them is returned. A deep run counts less after the
+    first one.
     """
-    if chart.baseline.scores is None:
+    baseline, terms = chart.baseline, chart.terms
+    if baseline.scores is None:
         return math.inf
-    values = chart.baseline.level() + math.log(drop)
-    scores = chart.baseline.scores.scores(values)[:, SIDES[DOWN if drop < 1 else UP]]
-    return _run_length(scores.T / chart.scale, chart.threshold)
+    values, direction = baseline.level + math.log(drop), DOWN if drop < 1 else UP
+    scores = [baseline.scores.scores(values)[:, SIDES[direction]] / chart.scale] * 2
+    if direction == DOWN:
+        streaks = np.array([[False], [True]])
+        scores = [deep_scores(baseline, values, scores[0], terms, each) for each in streaks]
+    return _run_length(np.stack(scores).swapaxes(1, 2), chart.threshold)
 
 
 def _run_length(scores: Array, threshold: float) -> float:
-    """Return the shortest mean run length of designs; `scores` are of shape (designs, runs)."""
+    """Return the shortest mean run length of designs.
+
+    `scores` are of shape (2, designs, runs): of the first run, and of all later ones.
+    """
     # the states are the middles of the steps; the first is everything around zero
-    steps = np.rint(scores / (threshold / _STATES)).astype(int)
-    steps = steps[steps.max(axis=1) > 0]  # the others never leave the first state
-    designs, runs = steps.shape
-    moves = np.clip(np.arange(_STATES)[:, None] + steps[:, None], 0, _STATES)
-    shape = (designs, _STATES, _STATES + 1)
-    begins = np.arange(0, math.prod(shape), shape[-1]).reshape(designs, _STATES, 1)
-    counts = np.bincount((begins + moves).ravel(), minlength=math.prod(shape))
-    chains = counts.reshape(shape)[:, :, :_STATES] / runs
-    return min(map(_steps_through, chains), default=math.inf)
+    steps = np.clip(np.rint(scores / (threshold / _STATES)), -_STATES, _STATES)
+    counts = (steps[..., None] == np.arange(-_STATES, _STATES + 1)).sum(axis=2)
+    states = np.arange(_STATES)
+    chains = counts[..., _STATES + states - states[:, None]]
+    chains[..., 0] = counts.cumsum(axis=2)[..., _STATES - states]
+    chains = chains[:, steps[1].max(axis=1) > 0] / scores.shape[2]
+    return min(map(_steps_through, *chains), default=math.inf)
 
 
-def _steps_through(chain: Array) -> float:
-    """Return the mean number of steps from the first state out of a chain, of shape (n, n)."""
+def _steps_through(first: Array, later: Array) -> float:
+    """Return the mean number of steps out of a chain from its first state.
+
+    The first of the steps is of another chain; both are of shape (n, n).
+    """
     try:
-        lengths = np.linalg.solve(np.eye(len(chain)) - chain, np.ones(len(chain)))
+        lengths = np.linalg.solve(np.eye(len(later)) - later, np.ones(len(later)))
     except np.linalg.LinAlgError:  # so long that no number tells
         return math.inf
-    length = float(lengths[0])
+    length = float(lengths[0] + (first[0] - later[0]) @ lengths)
     return length if 1 <= length <= 1e6 else math.inf  # noqa: PLR2004

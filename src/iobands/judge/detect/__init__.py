@@ -17,7 +17,15 @@ from iobands.judge.detect.baseline import (
     scale_for,
     serial_correlation,
 )
-from iobands.judge.detect.chart import SIDES, USED, ChangePoint, Chart, Settled, doubtful
+from iobands.judge.detect.chart import (
+    SIDES,
+    USED,
+    ChangePoint,
+    Chart,
+    Settled,
+    deep_scores,
+    doubtful,
+)
 from iobands.judge.detect.detector import LEAST, follow
 from iobands.judge.detect.prior import (
     FAR_DOWN,

@@ -143,7 +143,7 @@ class Baseline:
     @cached_property
     def ordered(self) -> Array:
         """`level`, in rising order."""
-        return np.sort(self.level())
+        return np.sort(self.level)
 
     def normal(self, logarithms: Array) -> Array:
         """Return the ranks of runs in the baseline, as values of a normal distribution."""
@@ -181,8 +181,9 @@ class Baseline:
         """The median of `level`."""
         return median_of(self.ordered)
 
+    @cached_property
     def level(self) -> Array:
-        """Return logarithms spread like healthy runs, of shape (n,); empty where unknown."""
+        """Logarithms spread like healthy runs, of shape (n,); empty where unknown."""
         if len(self.runs) < FIRST_BASELINE and self.band is not None:
             return band_sample(self.band)
         return self.runs

@@ -5,24 +5,82 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from iobands.judge.detect.baseline import WATCH, Baseline
-from iobands.judge.detect.prior import FAR_DOWN, LOW
+from iobands.judge.detect.baseline import MOST_CORRELATION, WATCH, Baseline, scale_for
+from iobands.judge.detect.prior import FAR_DOWN, LOW, Prior
 from iobands.judge.detect.scores import DESIGNS, DROPS, EVERY, MODE, SPREAD, WEIGHTS, lower_mode
 from iobands.snapshot.history import (
     DOWN,
     SUSPECTED_FROM,
     UP,
     Array,
+    Flags,
     Ratio,
     State,
     level_ratio,
     median_of,
 )
+
+# This many times as far from the level as the fence.
+_BEYOND: Final = 2.0
+
+
+class Terms(NamedTuple):
+    """On what terms runs are scored, of shape (runs,): by their baseline and their month.
+
+    Scores are divided by `scale`, for the serial `correlation`; of a deep run by `deep_scale`.
+    `first` is the rate of deep runs, and `again` that soon after one far out. The rest is as in
+    `Prior`.
+    """
+
+    scale: Array
+    correlation: Array
+    deep_scale: Array
+    first: Array
+    again: Array
+    rate: Array
+    new: Array
+    continued: Array
+
+    @classmethod
+    def of(cls, baseline: Baseline, threshold: float, prior: Prior) -> tuple[float, ...]:
+        """Return the terms of one run, in their order."""
+        correlation = baseline.correlation_by(prior.correlation)
+        known = correlation if prior.correlation is None else prior.correlation
+        own = (baseline.deep_runs, len(baseline.runs)) if baseline.can_judge else (0, 0)
+        first = prior.first_of(*own)
+        return (
+            scale_for(correlation, threshold, baseline.youth),
+            correlation,
+            scale_for(min(max(known, 0.0), MOST_CORRELATION), threshold),
+            first,
+            max(prior.again, first),
+            prior.rate,
+            prior.new,
+            prior.continued,
+        )
+
+
+def deep_scores(
+    baseline: Baseline, values: Array, scores: Array, terms: Terms, streak: Flags
+) -> Array:
+    """Return the scores for a drop; those of deep runs by how often runs are deep.
+
+    That is known from all series, and so is how often after one far out, as in a `streak`. What
+    varies from day to day explains some of those near the fence, and none beyond it.
+    """
+    rates = np.where(streak, terms.again, terms.first)
+    beyond = values < baseline.middle - _BEYOND * (baseline.middle - baseline.far)
+    divisors = np.where(beyond, 1.0, terms.deep_scale)
+    found = np.log1p(baseline.deep_shares[SIDES[DOWN]] / rates[:, None]) / divisors[:, None]
+    if not baseline.deep_runs:
+        # where no streak of outliers is known, depth takes nothing from the evidence
+        found = np.where(terms.continued[:, None] > 0, found, np.maximum(found, scores))
+    return np.where((values < baseline.deep)[:, None], found, scores)
 
 
 @dataclass(frozen=True)
@@ -37,8 +95,8 @@ class Chart:
     `baselines` are those that runs were judged by, each with its first run; the last one judges the
     next run. `changes` are in the order of time and the last of them may be open. A change smaller
     than `least`, a share of the level, does not count. `back` is the evidence that the open change
-    is over, since the run `back_since`; 0 if the newest run speaks against that. `settled` is what
-    more runs do not change.
+    is over, since the run `back_since`; 0 if the newest run speaks against that. `terms` are of the
+    newest run, and `settled` is what more runs do not change.
     """
 
     baselines: tuple[tuple[int, Baseline], ...]
@@ -52,7 +110,7 @@ class Chart:
     sums: Array
     starts: NDArray[np.int_]
     changes: tuple[ChangePoint, ...]
-    scale: float
+    terms: Terms
     back: float
     back_since: int
     settled: Settled
@@ -61,6 +119,11 @@ class Chart:
     def baseline(self) -> Baseline:
         """What judges the next run."""
         return self.baselines[-1][1]
+
+    @property
+    def scale(self) -> float:
+        """The divisor of scores for the serial correlation."""
+        return float(self.terms.scale[0])
 
     @property
     def runs(self) -> int:
@@ -111,7 +174,7 @@ class Chart:
         start = min(int(self.starts[design]), self.runs - 1)
         speaking = self.increments[start:, design].astype(float)
         onset = start + onset_interval(speaking, self.runs - 1 - start)[0]
-        ratio = level_ratio(self.baseline.level(), self.logarithms[onset:])
+        ratio = level_ratio(self.baseline.level, self.logarithms[onset:])
         return None if ratio.is_small(self.least) else (onset, ratio)
 
 
@@ -176,15 +239,16 @@ class ChangePoint:
 
 @dataclass(frozen=True)
 class OpenPoint:
-    """A change that lasts: its design, the runs of its onset and size so far, and recovery."""
+    """A change that lasts: its design, where its evidence began, and recovery.
+
+    `point` is the change as it was when it was raised.
+    """
 
     design: int
     start: int
     point: ChangePoint
-    before: Array
     recovery: Array
     recovery_start: int
-    first: int
     turns: tuple[TurnPoint, ...] = ()
 
     @property
@@ -281,10 +345,11 @@ def cusum(scores: Array, begun: Array) -> Array:
     return total - np.minimum(np.minimum.accumulate(total, axis=0), -begun)
 
 
-def after_last_zero(sums: Array, first: int, otherwise: int) -> int:
-    """Return the run after the last zero of `sums`, which begin with run `first`."""
-    zeros = np.flatnonzero(sums == 0)
-    return first + int(zeros[-1]) + 1 if zeros.size else otherwise
+def after_last_zero(sums: Array, first: int, otherwise: ArrayLike) -> NDArray[np.int_]:
+    """Return the run after the last zero of each column of `sums`, which begin with run `first`."""
+    zeros = sums == 0
+    after = first + len(zeros) - np.argmax(zeros[::-1], axis=0)
+    return np.where(zeros.any(axis=0), after, otherwise)
 
 
 def first_true(flags: NDArray[np.bool_], otherwise: int) -> int:

@@ -13,16 +13,14 @@ from typing import Final
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from iobands.judge.detect.baseline import (
     FIRST_BASELINE,
     FULL_BASELINE,
     LARGEST_BASELINE,
-    MOST_CORRELATION,
     WATCH,
     Baseline,
-    scale_for,
 )
 from iobands.judge.detect.chart import (
     AGAIN,
@@ -33,9 +31,11 @@ from iobands.judge.detect.chart import (
     FallPoint,
     OpenPoint,
     Settled,
+    Terms,
     TurnPoint,
     after_last_zero,
     cusum,
+    deep_scores,
     direction_of,
     first_true,
     is_wider,
@@ -63,7 +63,7 @@ from iobands.snapshot.history import (
     RECOVERED,
     UP,
     Array,
-    Flags,
+    Ratio,
     State,
     level_ratio,
     median_of,
@@ -89,8 +89,6 @@ _SURELY: Final = 0.8
 # then: what falls from it is a further drop.
 _LEVELS: Final = (8, 30)
 _QUIET: Final = 1.0
-# This many times as far from the level as the fence.
-_BEYOND: Final = 2.0
 # Outliers come together: of two at most this many runs apart, the later one says less.
 _TOGETHER: Final = 10
 # The newest level comes from this many runs.
@@ -169,9 +167,6 @@ class _Detector:
         self.months = months
         firsts = [month.first for month in months]
         self.month_of = np.searchsorted(firsts, np.arange(max(self.total, 1)), side="right") - 1
-        priors = [month.prior for month in months]
-        figures = [(each.again, each.rate, each.new, each.continued) for each in priors]
-        self.again, self.rates, self.new, self.continued = np.array(figures).T
         self.thresholds = np.array([month.threshold for month in months])
         self.increments, self.alone = np.zeros((2, self.total, EVERY), dtype=np.float32)
         self.evidence = {DOWN: np.zeros(self.total), UP: np.zeros(self.total)}
@@ -211,7 +206,7 @@ class _Detector:
             sums=self.sums,
             starts=self.starts,
             changes=tuple(self.changes),
-            scale=float(self.scales[self._months_of(slice(-1, None))[0]]),
+            terms=self._terms(slice(-1, None)),
             back=self._back(change) if change else 0.0,
             back_since=change.recovery_start if change else 0,
             settled=settled,
@@ -266,40 +261,26 @@ class _Detector:
         """Judge by `baseline`, which has the usable runs before `joined`."""
         self.baseline, self.joined = baseline, joined
         self.baselines.append((self.at, baseline))
-        unknown = np.full((4, len(self.months)), np.nan)
-        self.scales, self.correlations, self.first, self.deep_scales = unknown
 
-    def _months_of(self, runs: slice) -> NDArray[np.int_]:
-        """Return the months of `runs`, after learning what the baseline gives in them."""
-        found, baseline = self.month_of[runs], self.baseline
-        for place in range(found[0], found[-1] + 1):
-            if np.isnan(self.scales[place]):
-                month = self.months[place]
-                correlation = baseline.correlation_by(month.prior.correlation)
-                self.correlations[place] = correlation
-                self.scales[place] = scale_for(correlation, month.threshold, baseline.youth)
-                if baseline.can_judge:
-                    own = baseline.deep_runs, len(baseline.runs)
-                    self.first[place] = month.prior.first_of(*own)
-                prior = month.prior.correlation
-                known = min(max(correlation if prior is None else prior, 0.0), MOST_CORRELATION)
-                self.deep_scales[place] = scale_for(known, month.threshold)
-        return found
+    def _terms(self, runs: slice) -> Terms:
+        """Return on what terms `runs` are scored by the baseline and the months."""
+        month_of = self.month_of[runs]
+        months = self.months[month_of[0] : month_of[-1] + 1]
+        rows = [Terms.of(self.baseline, each.threshold, each.prior) for each in months]
+        return Terms(*np.array(rows).T[:, month_of - month_of[0]])
 
     def _scored(self, stop: int) -> Array:
         """Return the scores of the runs up to `stop`, of shape (runs, designs)."""
         assert self.baseline.scores is not None
         begun = int(self.spacing.begun[self.at])
         runs = slice(begun, stop)
-        measured, month = self.logarithms[runs], self._months_of(runs)
+        measured, terms = self.logarithms[runs], self._terms(runs)
         close = self.spacing.close[runs]
         scores, weights = self.baseline.scores.scores(measured), np.ones(len(measured))
-        alone = scores / self.scales[month, None]
+        alone = scores / terms.scale[:, None]
         if close.any():
             normal = self.baseline.normal(measured)
-            weights, new, shown = self.spacing.foreseen(
-                runs, normal, self.correlations[month], self.new[month]
-            )
+            weights, new, shown = self.spacing.foreseen(runs, normal, terms.correlation, terms.new)
             scores[close, OTHERS] = np.minimum(scores[close, OTHERS], 0.0)
             scores *= weights[:, None]
             # an open change has another level to be foreseen by, which is hardly known, and
@@ -309,7 +290,7 @@ class _Detector:
                 found = moves * (new / shown)[close, None] - moves**2 / 2
                 found = WEIGHTS[shifts] * found - self.baseline.scores.penalty[shifts]
                 scores[close, shifts] = weights[close, None] * found
-        scores /= self.scales[month, None]
+        scores /= terms.scale[:, None]
         first, places = max(begun - _TOGETHER, 0), np.arange(begun, stop)
         far = first + np.flatnonzero(self.logarithms[first : stop - 1] < self.baseline.far)
         last_far = np.append(-_TOGETHER - 1, far)[np.searchsorted(far, places)]
@@ -318,39 +299,24 @@ class _Detector:
         if deep.any():
             # neither the correlation of the core nor its weights say how outliers depend on others
             weights[deep] = 1.0
-            # where no streak of outliers is known, depth takes nothing from the evidence
-            known = (self.baseline.deep_runs > 0) | (self.continued[month[deep], None] > 0)
             for says, after in ((scores, streak & ~close), (alone, streak)):
-                found = self._deep_scores(measured[deep], month[deep], after[deep])
-                least = np.where(known, -np.inf, says[deep, SIDES[DOWN]])
-                says[deep, SIDES[DOWN]] = np.maximum(found, least)
+                says[:, SIDES[DOWN]] = deep_scores(
+                    self.baseline, measured, says[:, SIDES[DOWN]], terms, after
+                )
                 says[deep, SPREAD] = 0.0  # an outlier is no spread
         self.weights[runs], self.alone[runs] = weights, alone
         if close.any() and self.open is None:
             down = scores[:, SIDES[DOWN]]
-            lasts = [self.months[each].prior.lasts for each in month]
+            lasts = [self.months[each].prior.lasts for each in self.month_of[runs]]
             ratios = np.exp(down.max(axis=1))
             after = streak & ~close
-            lasting = self.spacing.lasting(runs, ratios, after, self.rates[month], lasts)
+            lasting = self.spacing.lasting(runs, ratios, after, terms.rate, lasts)
             down[:] = np.where(down > 0, np.maximum(down - lasting[:, None], 0.0), down)
         return scores[self.at - begun :]
 
     def _grown(self, runs: Array) -> Baseline:
         prior = self._month(self.at - 1).prior
         return replace(self.baseline, runs=runs, prior_correlation=prior.correlation)
-
-    def _deep_scores(self, values: Array, month: NDArray[np.int_], streak: Flags) -> Array:
-        """Return the scores for a drop of deep runs; `streak`: which came soon after one far out.
-
-        How often runs are deep is known from all series, and so is how often after one far out.
-        What varies from day to day explains some of those near the fence, and none beyond it.
-        """
-        baseline, first = self.baseline, self.first[month]
-        rates = np.where(streak, np.maximum(self.again[month], first), first)
-        beyond = values < baseline.middle - _BEYOND * (baseline.middle - baseline.far)
-        divisors = np.where(beyond, 1.0, self.deep_scales[month])
-        found = np.log1p(baseline.deep_shares[SIDES[DOWN]] / rates[:, None])
-        return np.asarray(found / divisors[:, None], float)
 
     def _while_learning(self) -> None:
         wanted = FIRST_BASELINE - len(self.baseline.runs)
@@ -381,9 +347,7 @@ class _Detector:
         self.increments[begun:done] = scores[: event + 1]
         for name, evidence in best.items():
             self.evidence[name][begun:done] = evidence[: event + 1]
-        zeros = sums[: event + 1] == 0
-        latest = event - np.argmax(zeros[::-1], axis=0)
-        self.starts = np.where(zeros.any(axis=0), begun + latest + 1, self.starts)
+        self.starts = after_last_zero(sums[: event + 1], begun, self.starts)
         self.sums = sums[event].copy()
         self.at = done
         if found == event:
@@ -410,8 +374,7 @@ class _Detector:
         runs = self.logarithms[start : raised + 1]
         kind, design = kind_of(self.baseline, runs, loudest, self.least, at_first=True)
         direction = direction_of(design)
-        before = self.baseline.level()
-        since = level_ratio(before, runs)
+        since = level_ratio(self.baseline.level, runs)
         point = ChangePoint(
             direction=direction,
             raised=raised,
@@ -424,12 +387,12 @@ class _Detector:
             threshold=self._month(raised).threshold,
         )
         empty = np.zeros(len(recovery_designs(design)))
-        found = OpenPoint(design, start, point, before, empty, raised + 1, start)
-        dated = self._dated(found, raised + 1)
+        found = OpenPoint(design, start, point, empty, raised + 1)
+        found = replace(found, point=self._dated(found, raised + 1))
         # Of a history with two levels, leaving one may look like any change: what is no lower
         # than the baseline is no drop. A change that is too small to matter does not count either.
-        size = level_ratio(before, self.logarithms[dated.onset : raised + 1])
-        is_none = (since.value < 1) != (direction == DOWN) or size.is_small(self.least)
+        is_small = found.point.ratio.is_small(self.least)
+        is_none = (since.value < 1) != (direction == DOWN) or is_small
         if kind is State.UNSTABLE:
             is_none = not is_wider(self.baseline, runs, self.least)
         if is_none:
@@ -437,7 +400,7 @@ class _Detector:
             self.sums[side], self.starts[side] = 0.0, raised + 1
             self.dismissed = raised + 1  # what follows is another change
         else:
-            self.open = self._turned(replace(found, first=dated.onset), kind, raised + 1)
+            self.open = self._turned(found, kind, raised + 1)
 
     def _turned(self, change: OpenPoint, kind: State, known: int) -> OpenPoint:
         """Return the change as what it is by the runs before `known`, which may be a slide."""
@@ -454,7 +417,7 @@ class _Detector:
         """Return an open drop as what it is by all runs until now; a slide stays one."""
         if change.point.direction == UP or change.kind is State.SLIDING:
             return change
-        runs = self.logarithms[change.first : self.at]
+        runs = self.logarithms[change.point.onset : self.at]
         kind, design = kind_of(self.baseline, runs, change.design, self.least)
         turned = self._turned(change, kind, self.at)
         if turned is change or turned.kind is State.SLIDING:
@@ -477,7 +440,7 @@ class _Detector:
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
         own = back[: event + 1, columns.index(change.design)]
-        start = after_last_zero(own, begun, change.recovery_start)
+        start = int(after_last_zero(own, begun, change.recovery_start))
         # for the figure: an open change ends by evidence for recovery alone
         shown = self.sums[change.design] + np.cumsum(scores[: event + 1, change.design])
         self.evidence[change.point.direction][begun:done] = np.maximum(shown, 0.0)
@@ -498,13 +461,13 @@ class _Detector:
         assert self.baseline.scores is not None
         runs, columns = slice(self.at, self.at + len(scores)), recovery_designs(change.design)
         # without what is taken off for the error of the baseline, which no longer matters
-        divisors = self.scales[self.month_of[runs], None]
-        penalty = self.weights[runs, None] * self.baseline.scores.penalty[columns] / divisors
+        penalty = self.weights[runs, None] * self.baseline.scores.penalty[columns]
+        penalty /= self._terms(runs).scale[:, None]
         found = -scores[:, columns] - penalty
         if change.kind is not State.DEGRADED:
             return found
         # what the changed level never reaches is limited by stray runs alone
-        level = median_of(self.logarithms[change.first : self.at]) - change.point.baseline
+        level = median_of(self.logarithms[change.point.onset : self.at]) - change.point.baseline
         high, values = self.baseline.high + level, self.logarithms[runs]
         sure = values > max(high, self.baseline.far)
         return np.where(sure[:, None], sure_end(self.spacing.gaps[runs])[:, None], found)
@@ -515,9 +478,9 @@ class _Detector:
         All of them while it is not known: the level lies between them and the baseline.
         """
         designs = recovery_designs(change.design)
-        since = self.logarithms[change.first : self.at]
-        if len(since) >= _BACK and change.design < len(DESIGNS):
-            ratio = level_ratio(change.before, since, self.baseline.inflation)
+        since = slice(change.point.onset, self.at)
+        if since.stop - since.start >= _BACK and change.design < len(DESIGNS):
+            ratio = self._ratio(since)
             near = ratio.high if change.point.direction == DOWN else ratio.low
             size = _SURELY * abs(math.log(near)) if 0 < near < math.inf else 0.0
             found = [n for n, each in enumerate(designs) if abs(math.log(DESIGNS[each])) >= size]
@@ -537,12 +500,10 @@ class _Detector:
         if newest + 1 - first < _BACK or change.kind is State.UNSTABLE:
             return None
         windows = sliding_window_view(self.logarithms[first : newest + 1], _BACK)
-        middle = np.sort(windows, axis=1)[:, _BACK // 2 - 1 : _BACK // 2 + 1].mean(axis=1)
-        off = np.abs(middle - change.point.baseline)
-        for place in np.flatnonzero(off < -np.log1p(-self.least)):
-            ratio = level_ratio(change.before, windows[place], self.baseline.inflation)
-            if ratio.is_surely_small(self.least):
-                return first + int(place) + _BACK - 1
+        off = np.abs(np.median(windows, axis=1) - change.point.baseline)
+        for begin in (first + np.flatnonzero(off < -np.log1p(-self.least))).tolist():
+            if self._ratio(slice(begin, begin + _BACK)).is_surely_small(self.least):
+                return begin + _BACK - 1
         return None
 
     def _after_last_off(self, change: OpenPoint, newest: int) -> int:
@@ -578,16 +539,18 @@ class _Detector:
         """Return the change by the runs up to `ended`, with its further drops."""
         point, falls = self._dated(change, ended), self._falls(change, ended)
         since = max([point.onset, ended - _NEWEST, *(each.onset for each in falls[-1:])])
-        newest = level_ratio(change.before, self.logarithms[since:ended], self.baseline.inflation)
-        was, now = levels_of(change.kind, change.before, self.logarithms[point.onset : ended])
+        newest = self._ratio(slice(since, ended))
+        runs = self.logarithms[point.onset : ended]
+        was, now = levels_of(change.kind, self.baseline.level, runs)
         return replace(point, falls=falls, newest=newest, turns=change.turns, was=was, now=now)
 
     def _falls(self, change: OpenPoint, ended: int) -> tuple[FallPoint, ...]:
         """Return the drops from the level of an open drop, up to the run `ended`."""
         unstable = [each.run for each in change.turns if each.kind is State.UNSTABLE]
         ended = min([ended, *unstable])  # such a series has no level to fall from
-        begun, later = (max(change.point.raised + 1, change.first + runs) for runs in _LEVELS)
-        if change.point.direction == UP or ended <= begun:
+        point = change.point
+        begun, later = (max(point.raised + 1, point.onset + runs) for runs in _LEVELS)
+        if point.direction == UP or ended <= begun:
             return ()
         if begun == later:  # a drop that was found late, whose level is known well
             later = ended
@@ -600,9 +563,10 @@ class _Detector:
         for first, chart in parts:
             for each in chart.changes:
                 points = [FallPoint(each.onset, each.raised, each.ratio), *each.falls]
-                for point in points if each.direction == DOWN else ():
-                    onset, raised = point.onset + first, point.raised + first
-                    ratio = level_ratio(change.before, self.logarithms[onset : raised + 1])
+                for fall in points if each.direction == DOWN else ():
+                    onset, raised = fall.onset + first, fall.raised + first
+                    runs = self.logarithms[onset : raised + 1]
+                    ratio = level_ratio(self.baseline.level, runs)
                     falls.append(FallPoint(onset, raised, ratio))
         return tuple(falls)
 
@@ -611,12 +575,12 @@ class _Detector:
 
         The baseline keeps its shape, and the level is the lowest that the runs allow.
         """
-        runs = next(n for n in reversed(_LEVELS) if change.first + n <= begun)
-        level = self.logarithms[change.first : change.first + runs]
-        ratio = level_ratio(change.before, level, self.baseline.inflation)
+        onset = change.point.onset
+        runs = next(n for n in reversed(_LEVELS) if onset + n <= begun)
+        ratio = self._ratio(slice(onset, onset + runs))
         shift = np.log(ratio.low if ratio.low > 0 else ratio.value)
         correlation = self._month(begun).prior.correlation
-        baseline = Baseline(change.before + shift, None, correlation)
+        baseline = Baseline(self.baseline.level + shift, None, correlation)
         known = self.months[self.month_of[begun] : self.month_of[ended - 1] + 1]
         months = [replace(each, first=max(each.first - begun, 0)) for each in known]
         runs_below = self.logarithms[begun:ended]
@@ -635,5 +599,9 @@ class _Detector:
         first += int(unjudged[-1]) + 1 if unjudged.size else 0
         speaking = self.increments[first:stop, change.design].astype(float)
         onset, low, high = (first + i for i in onset_interval(speaking, point.raised - first))
-        ratio = level_ratio(change.before, self.logarithms[onset:known], self.baseline.inflation)
+        ratio = self._ratio(slice(onset, known))
         return replace(point, onset=onset, onset_low=low, onset_high=high, ratio=ratio)
+
+    def _ratio(self, runs: slice) -> Ratio:
+        """Return the level of runs since an open change over the one before it."""
+        return level_ratio(self.baseline.level, self.logarithms[runs], self.baseline.inflation)
