@@ -152,7 +152,7 @@ class Usual:
         of_day = _day_of(hours)
         each = np.bincount(of_day, drawn**2) / np.bincount(of_day)
         spread = max(float(np.sqrt(np.mean(each))), _LEAST_SPREAD)
-        own = correlation_of(np.exp(residuals))
+        own = correlation_of(residuals)
         shared = (number * own + _ASSUMED_RUNS * correlation) / (number + _ASSUMED_RUNS)
         if unit.is_after.any():
             _, more, further = _levels(unit.hours[unit.is_after], unit.logs[unit.is_after])

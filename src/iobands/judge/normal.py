@@ -146,11 +146,7 @@ def _learned(key: SeriesKey, baseline: Baseline) -> Band:
     Quartiles interpolate linearly between order statistics: type 7 of Hyndman and Fan, "Sample
     quantiles in statistical packages", The American Statistician 50 (1996).
     """
-    ordered = np.exp(baseline.ordered)
-    at = np.array((0.25, 0.5, 0.75, 1.0)) * (len(ordered) - 1)
-    below = at.astype(int)
-    above = np.minimum(below + 1, len(ordered) - 1)
-    figures = ordered[below] + (at - below) * (ordered[above] - ordered[below])
+    figures = np.quantile(np.exp(baseline.ordered), (0.25, 0.5, 0.75, 1.0))
     lower, median, upper, maximum = (float(f"{each:.{_DIGITS}g}") for each in figures)
     return Band(
         match={},

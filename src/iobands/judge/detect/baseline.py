@@ -108,25 +108,15 @@ class Baseline:
         return Blend(own, published, (size - FIRST_BASELINE) / (FULL_BASELINE - FIRST_BASELINE))
 
     @cached_property
-    def far(self) -> float:
-        """The logarithm under which a run is far out.
+    def fences(self) -> tuple[float, float]:
+        """The logarithms under which a run is far out, and which no run of this level surpasses.
 
-        The outer fence, three interquartile ranges under the lower quartile (Tukey, "Exploratory
-        data analysis", 1977, chapter 2).
+        The outer fences, three interquartile ranges beyond the quartiles (Tukey, "Exploratory data
+        analysis", 1977, chapter 2).
         """
-        lower, upper = self._quartiles
-        return lower - FENCE * (upper - lower)
-
-    @cached_property
-    def high(self) -> float:
-        """The logarithm of the other outer fence, which no run of this level surpasses."""
-        lower, upper = self._quartiles
-        return upper + FENCE * (upper - lower)
-
-    @property
-    def _quartiles(self) -> tuple[float, float]:
         size = len(self.ordered)
-        return float(self.ordered[size // 4]), float(self.ordered[3 * size // 4])
+        lower, upper = float(self.ordered[size // 4]), float(self.ordered[3 * size // 4])
+        return lower - FENCE * (upper - lower), upper + FENCE * (upper - lower)
 
     @cached_property
     def deep(self) -> float:
@@ -136,7 +126,7 @@ class Baseline:
         few of the baseline would be: these are a mode and no outliers.
         """
         size = len(self.ordered)
-        fence = min(self.far, float(self.ordered[size // 2] + np.log(DEEP)))
+        fence = min(self.fences[0], float(self.ordered[size // 2] + np.log(DEEP)))
         below = int(self.ordered.searchsorted(fence))
         return fence if below <= _MOST_DEEP * size else -np.inf
 
@@ -295,5 +285,5 @@ def interval(
 
 
 def correlation_of(values: Array) -> float:
-    """Return the serial correlation of the logarithms of `values`, from 0 to `MOST_CORRELATION`."""
-    return float(np.clip(serial_correlation(np.log(values)), 0.0, MOST_CORRELATION))
+    """Return the serial correlation of the ranks of `values`, from 0 to `MOST_CORRELATION`."""
+    return float(np.clip(serial_correlation(values), 0.0, MOST_CORRELATION))

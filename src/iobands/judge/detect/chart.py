@@ -74,7 +74,7 @@ def deep_scores(
     varies from day to day explains some of those near the fence, and none beyond it.
     """
     rates = np.where(streak, terms.again, terms.first)
-    beyond = values < baseline.middle - _BEYOND * (baseline.middle - baseline.far)
+    beyond = values < baseline.middle - _BEYOND * (baseline.middle - baseline.fences[0])
     divisors = np.where(beyond, 1.0, terms.deep_scale)
     found = np.log1p(baseline.deep_shares[SIDES[DOWN]] / rates[:, None]) / divisors[:, None]
     if not baseline.deep_runs:

@@ -178,7 +178,7 @@ class _Detector:
         self.at = 0
         self.dismissed = 0
         self.settled: Settled | None = None
-        self._learn(baseline, 0)
+        self._judge_by(baseline, 0)
         if settled is not None:
             self._go_on(settled)
 
@@ -249,7 +249,7 @@ class _Detector:
         self.evidence[DOWN][done], self.evidence[UP][done] = settled.down, settled.up
         self.usable[done] = settled.usable
         self.at = settled.at
-        self._learn(settled.baselines[-1][1], settled.joined)
+        self._judge_by(settled.baselines[-1][1], settled.joined)
         self.baselines, self.changes = [*settled.baselines], [*settled.changes]
         self.sums, self.starts = settled.sums.copy(), settled.starts.copy()
         self.open, self.dismissed = settled.open, settled.dismissed
@@ -257,8 +257,12 @@ class _Detector:
     def _month(self, run: int) -> Month:
         return self.months[self.month_of[max(run, 0)]]
 
-    def _learn(self, baseline: Baseline, joined: int) -> None:
-        """Judge by `baseline`, which has the usable runs before `joined`."""
+    def _learn(self, runs: Array, band: Quartiles | None, joined: int) -> None:
+        """Judge by a baseline of `runs`, which are the usable ones before `joined`."""
+        prior = self._month(self.at - 1).prior
+        self._judge_by(Baseline(runs, band, prior.correlation), joined)
+
+    def _judge_by(self, baseline: Baseline, joined: int) -> None:
         self.baseline, self.joined = baseline, joined
         self.baselines.append((self.at, baseline))
 
@@ -292,7 +296,7 @@ class _Detector:
                 scores[close, shifts] = weights[close, None] * found
         scores /= terms.scale[:, None]
         first, places = max(begun - _TOGETHER, 0), np.arange(begun, stop)
-        far = first + np.flatnonzero(self.logarithms[first : stop - 1] < self.baseline.far)
+        far = first + np.flatnonzero(self.logarithms[first : stop - 1] < self.baseline.fences[0])
         last_far = np.append(-_TOGETHER - 1, far)[np.searchsorted(far, places)]
         streak = places - last_far <= _TOGETHER
         deep = measured < self.baseline.deep
@@ -314,10 +318,6 @@ class _Detector:
             down[:] = np.where(down > 0, np.maximum(down - lasting[:, None], 0.0), down)
         return scores[self.at - begun :]
 
-    def _grown(self, runs: Array) -> Baseline:
-        prior = self._month(self.at - 1).prior
-        return replace(self.baseline, runs=runs, prior_correlation=prior.correlation)
-
     def _while_learning(self) -> None:
         wanted = FIRST_BASELINE - len(self.baseline.runs)
         found = self.at + np.flatnonzero(self.usable[self.at :])[:wanted]
@@ -325,7 +325,7 @@ class _Detector:
         runs = np.concatenate((self.baseline.runs, self.logarithms[found]))
         self.starts[:] = end
         self.at = end
-        self._learn(self._grown(runs), end)
+        self._learn(runs, self.baseline.band, end)
 
     def _while_quiet(self) -> None:
         joining, due = self._next_growth()
@@ -355,7 +355,7 @@ class _Detector:
         elif grow == event:
             joined = self.logarithms[self.joined : joining][self.usable[self.joined : joining]]
             runs = np.concatenate((self.baseline.runs, joined))
-            self._learn(self._grown(runs), joining)
+            self._learn(runs, self.baseline.band, joining)
 
     def _next_growth(self) -> tuple[int, int]:
         """Return up to which run the baseline grows next, and the run after which it may."""
@@ -468,8 +468,8 @@ class _Detector:
             return found
         # what the changed level never reaches is limited by stray runs alone
         level = median_of(self.logarithms[change.point.onset : self.at]) - change.point.baseline
-        high, values = self.baseline.high + level, self.logarithms[runs]
-        sure = values > max(high, self.baseline.far)
+        low, high = self.baseline.fences
+        sure = self.logarithms[runs] > max(high + level, low)
         return np.where(sure[:, None], sure_end(self.spacing.gaps[runs])[:, None], found)
 
     def _sure(self, change: OpenPoint) -> list[int]:
@@ -525,9 +525,8 @@ class _Detector:
         onset = self._dated(change).onset
         self._end(self.at, self.at - 1, ADOPTED)
         self.sums[:], self.starts[:] = 0.0, self.at
-        correlation = self._month(self.at - 1).prior.correlation
         runs = self.logarithms[onset : self.at][~self.spacing.asked[onset : self.at]]
-        self._learn(Baseline(runs, None, correlation), self.at)
+        self._learn(runs, None, self.at)
 
     def _end(self, ended: int, closed: int, end: str) -> None:
         assert self.open is not None

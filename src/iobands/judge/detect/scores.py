@@ -166,7 +166,11 @@ class Cells:
     @cached_property
     def table(self) -> Array:
         """The score of a run in each cell, of shape (designs, k), in nats."""
-        return (self._logarithms - self._unweighted[:, None]) * WEIGHTS[:, None]
+        top, bottom = self._robust
+        return self._lowered(top / bottom)
+
+    def _lowered(self, ratios: Array) -> Array:
+        return (np.log(ratios) - self._unweighted[:, None]) * WEIGHTS[:, None]
 
     def scores(self, logarithms: Array) -> Array:
         """Return the score of each run for each design, of shape (runs, designs), in nats.
@@ -181,8 +185,8 @@ class Cells:
             last = np.searchsorted(self.edges, logarithms[tied], side="right")
             top, bottom = (np.pad(p.cumsum(axis=1), ((0, 0), (1, 0))) for p in self._robust)
             start, stop = first[tied], last + 1
-            ratio = (top[:, stop] - top[:, start]) / (bottom[:, stop] - bottom[:, start])
-            found[tied] = ((np.log(ratio) - self._unweighted[:, None]) * WEIGHTS[:, None]).T
+            ratios = (top[:, stop] - top[:, start]) / (bottom[:, stop] - bottom[:, start])
+            found[tied] = self._lowered(ratios).T
         return found
 
     @cached_property
@@ -190,15 +194,6 @@ class Cells:
         top = (1 - _STRAY_CHANGED) * self.changed + _STRAY_CHANGED * self.healthy
         bottom = (1 - _STRAY_HEALTHY) * self.healthy + _STRAY_HEALTHY * self.changed
         return top, bottom
-
-    @cached_property
-    def _ratios(self) -> Array:
-        top, bottom = self._robust
-        return top / bottom
-
-    @cached_property
-    def _logarithms(self) -> Array:
-        return np.log(self._ratios)
 
     @property
     def penalty(self) -> Array:
@@ -210,10 +205,11 @@ class Cells:
         # If the healthy probabilities are off by this many standard errors, either the mean of the
         # scores must stay as far below zero, or the mean of the likelihood ratios at one. One of
         # the two is enough; which one lowers the scores less depends on the shape.
-        errors = self.errors / np.sqrt(self.runs)
-        mean = (self._ratios * self.healthy).sum(axis=1)
-        by_ratios = np.log(mean + errors * self._deviation(self._ratios))
-        return np.minimum(by_ratios, errors * self._deviation(self._logarithms))
+        errors, (top, bottom) = self.errors / np.sqrt(self.runs), self._robust
+        ratios = top / bottom
+        mean = (ratios * self.healthy).sum(axis=1)
+        by_ratios = np.log(mean + errors * self._deviation(ratios))
+        return np.minimum(by_ratios, errors * self._deviation(np.log(ratios)))
 
     def _deviation(self, numbers: Array) -> Array:
         mean = numbers @ self.healthy
@@ -284,8 +280,8 @@ def history_cells(history: Array, independent: float | None = None, youth: float
     """
     ordered = np.sort(history)
     size = len(ordered)
-    counts, healthy = cell_counts(size), _healthy(size)
-    edges = ordered[counts - 1]
+    counts = cell_counts(size)
+    edges, healthy = ordered[counts - 1], np.diff(counts, prepend=0, append=size + 1) / (size + 1)
     if (ordered[1:] == ordered[:-1]).any():
         edges, healthy, ordered = _of_ties(ordered, counts)
     shares = np.arange(1, size + 1) / (size + 1)
@@ -328,11 +324,6 @@ def cell_counts(size: int) -> NDArray[np.int_]:
         step = min(2 * step, widest)
     lower = np.array(half)
     return np.unique(np.concatenate((lower, size + 1 - lower)))
-
-
-@lru_cache
-def _healthy(size: int) -> Array:
-    return np.diff(np.concatenate(([0], cell_counts(size), [size + 1]))) / (size + 1)
 
 
 def _known_quantiles(band: Quartiles) -> tuple[Array, Array]:

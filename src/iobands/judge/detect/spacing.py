@@ -151,7 +151,7 @@ class Spacing:
     @cached_property
     def gaps(self) -> Array:
         """The hours since the run before."""
-        return np.concatenate(([np.inf], self.hours[1:] - self.hours[:-1]))[: len(self.hours)]
+        return np.diff(self.hours, prepend=-np.inf)
 
     @cached_property
     def close(self) -> Flags:
