@@ -70,6 +70,13 @@ def test_an_improvement_that_lasts_is_adopted_and_what_falls_from_it_is_a_drop()
     assert math.exp(drop.baseline) == pytest.approx(1.5 * 150, rel=0.05)
 
 
+def test_an_improvement_is_adopted_with_its_thirtieth_run():
+    (young,) = follow(levels((200, 1), (29, 1.5), spread=0.003)).changes
+    assert young.is_open
+    (rise,) = follow(levels((200, 1), (30, 1.5), spread=0.003)).changes
+    assert (rise.onset, rise.closed, rise.ended, rise.end) == (200, 229, 230, ADOPTED)
+
+
 def test_an_improvement_that_is_young_is_open():
     change = follow(levels((200, 1), (20, 1.5))).open_change
     assert change is not None

@@ -435,7 +435,7 @@ class _Detector:
         recovered = first_true(back[:, self._sure(change)].min(axis=1) >= RECOVERED_FROM, last + 1)
         level = self._back_to_baseline(change, self.at + min(recovered, last))
         lasted = change.point.direction == UP
-        adopted = max(change.start + ADOPTION - self.at, 0) if lasted else last + 1
+        adopted = max(change.start + ADOPTION - 1 - self.at, 0) if lasted else last + 1
         event = min(recovered, last, adopted, last if level is None else level - self.at)
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
