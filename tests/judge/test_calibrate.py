@@ -68,6 +68,14 @@ def test_a_new_epoch_continues_the_one_before(files: SiteFiles) -> None:
     assert bands(files).compares_since(NOW + HOUR) is None
 
 
+def test_a_series_over_many_decades_has_a_band_that_its_file_can_hold(files: SiteFiles) -> None:
+    over = 10.0 ** np.random.default_rng(1).uniform(-6, 6, 100)
+    files.write(daily([float(f"{each:.6g}") for each in over]))
+    accept(files)
+    (band,) = bands(files).epochs[0].bands
+    assert band.floor == 1e-12
+
+
 def test_a_frozen_band_stays_until_the_tool_changes(files: SiteFiles) -> None:
     files.write(daily(levels((210, 1))))
     accept(files)

@@ -28,6 +28,8 @@ BY_HAND: Final = "iobands epoch"
 #: Runs below the fence are outliers up to this share; more of them are normal for the series.
 MOST_OUTLIERS: Final = 0.15
 _DIGITS: Final = 4
+# A bands file has no smaller figure, and none over its inverse.
+_LEAST: Final = 1e-12
 _UPPER_OUTER_FENCE: Final = 3.0
 
 
@@ -260,5 +262,5 @@ def _intervals(values: Array, correlation: float) -> dict[str, tuple[float, floa
 
 
 def _rounded(figure: float) -> float:
-    # the significant digits of a band; rounding keeps figures in order
-    return float(f"{figure:.{_DIGITS}g}")
+    # the significant digits of a band; figures keep their order
+    return float(f"{min(max(figure, _LEAST), 1 / _LEAST):.{_DIGITS}g}")

@@ -65,13 +65,16 @@ class Levels:
         """
         newest = np.abs(off[-_LAST_LOOKS:][counts[-_LAST_LOOKS:]])
         noise = max(_MAD_TO_SIGMA * float(np.median(newest)) if newest.size else 0.0, _LEAST_NOISE)
+        same = replace(self, noise=noise)
         if self.settled.all():
-            return replace(self, noise=noise)
+            return same
         first = counts & (counts.cumsum(0) <= _FIRST)
+        rows = first.any(1)  # of many years a few sessions
+        first, fixed = first[rows], fixed[rows]
         number = first.sum(0)
         known = number >= _FEWEST
         if known.sum() < _FEWEST:
-            return replace(self, noise=noise)
+            return same
         group = known & ~self.settled  # peers that came together
         group = group if group.sum() >= _FEWEST_OF_A_SPREAD else known
         found = _median(np.where(first, fixed, np.nan), 0)[0]
@@ -263,6 +266,7 @@ class _Scan:
         self._evidence = np.zeros((len(_DESIGNS), shape[1]))
         self._onsets = np.full(self._evidence.shape, -1)
         self._newest = np.full(shape[1], -1)
+        self._times_low, self._cells = np.zeros(self._evidence.shape, int), np.zeros(shape[1], int)
         self._healthy = np.zeros(shape[1], dtype=int)
         self._busy_hours, self._times_busy = _BUSY_HOURS * _PRIOR_TIMES, float(_PRIOR_TIMES)
         self.is_slow = np.zeros(shape[1], dtype=bool)
@@ -282,9 +286,11 @@ class _Scan:
         levels = _DESIGNS[:, :, None]
         near = np.maximum(off + favour, levels)
         ratios = levels * (near - levels / 2) / noise**2
-        chance = self._chance(begin)
+        chance = self._chance()
         self._off[own], self.noise[own], self._fixed[own] = off, noise, fixed
         self._low[:, own] = ratios > 0
+        self._times_low += self._low[:, own].sum(1)
+        self._cells += self._speeds.used[own].sum(0)
         gaps, was_low = self._before(begin, end)
         steps = self._steps(own, ratios, chance, np.where(was_low, gaps, math.inf))
         for session in range(begin, end):
@@ -294,10 +300,9 @@ class _Scan:
         self._busy_hours += float((gaps * np.where(is_low, 1.0, 0.5))[lasts].sum())
         self._times_busy += float((lasts & ~is_low).sum())
 
-    def _chance(self, begin: int) -> Array:
+    def _chance(self) -> Array:
         """Return how often each peer looks slow by chance, as learned from the others."""
-        low = self._low[:, :begin].sum(1)
-        cells = self._speeds.used[:begin].sum(0)
+        low, cells = self._times_low, self._cells
         others = cells.sum() - cells
         prior = _SLOW_BY_CHANCE * _PRIOR_CELLS
         found = (low.sum(1, keepdims=True) - low + prior) / (others + _PRIOR_CELLS)
