@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from iobands.judge.detect.spacing import Spacing
 from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP
 from tests.judge.series import healthy, levels
 
-NVME = SimpleNamespace(lower_quartile=135, median=150, upper_quartile=180, maximum=200)
+NVME = (135, 150, 180, 200)
 
 #: So much evidence that chance raises no alarm in any number of examples.
 HIGH = 25.0
@@ -250,8 +249,7 @@ def test_the_unit_does_not_matter(factor: float, seed: int, parts: list[tuple[in
 )
 def test_ties_raise_nothing(seed: int, few: list[float], banded: bool):
     values = 150 * np.random.default_rng(seed).choice(few, size=600)
-    low, median, high = np.quantile(values[:100], (0.25, 0.5, 0.75))
-    band = SimpleNamespace(lower_quartile=low, median=median, upper_quartile=high, maximum=None)
+    band = tuple(np.quantile(values[:100], (0.25, 0.5, 0.75)))
     assert follow(values, band if banded else None, threshold=HIGH).changes == ()
 
 

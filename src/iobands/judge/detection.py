@@ -237,7 +237,9 @@ def detect(
     """
     values, times = history.values[rows], history.times[rows]
     spacing = Spacing.of(times, history.asked[rows])
-    basis = Basis(values, spacing, band, months.of(times), LEAST if least is None else least)
+    figures = (band.lower_quartile, band.median, band.upper_quartile, band.maximum) if band else ()
+    published = tuple(each for each in figures if each is not None) or None
+    basis = Basis(values, spacing, published, months.of(times), LEAST if least is None else least)
     chart = chart_of(basis, basis.settled(kept))
     return Detection(rows, times, chart, basis)
 

@@ -17,8 +17,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from iobands.bands import Band
-from iobands.judge.detect import Array, Month, Settled, Spacing
+from iobands.judge.detect import Array, Month, Quartiles, Settled, Spacing
 from iobands.model import SeriesKey, path_part
 from iobands.source.kept import read_sealed, write_sealed
 
@@ -40,7 +39,7 @@ class Basis:
 
     values: Array
     spacing: Spacing
-    band: Band | None
+    band: Quartiles | None
     months: Sequence[Month]
     least: float
 
@@ -95,7 +94,5 @@ def _of_array(value: object) -> tuple[str, Sequence[int], bytes]:
 
 
 def _restored(type_: Any, value: Any) -> object:  # noqa: ANN401 (as msgspec calls it)
-    if isinstance(value, dict):  # the one protocol among the types
-        return msgspec.convert(value, Band)
     kind, shape, content = value
     return np.frombuffer(content, kind).reshape(shape)

@@ -38,5 +38,5 @@ from iobands.judge.detect.prior import (
     months_of,
     priors_of,
 )
-from iobands.judge.detect.scores import Array
+from iobands.judge.detect.scores import Array, Quartiles
 from iobands.judge.detect.spacing import DAY, FADES, NEW, Spacing

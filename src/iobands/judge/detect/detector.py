@@ -114,7 +114,7 @@ def follow(  # noqa: PLR0913 (each is a fact of its own)
 
     Args:
         values: positive values in the order of time, one a job, of shape (runs,).
-        band: published quartiles in the unit of the series.
+        band: published quartiles in the unit of the series, and a maximum if there is one.
         history: earlier healthy values in the order of time: a baseline from the first run on.
             The newest `LARGEST_BASELINE` are used.
         threshold: the evidence in nats at which a change is found.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,18 +133,8 @@ def _shifts() -> Array:
 SHIFTS: Final = _shifts()
 
 
-@runtime_checkable  # msgspec asks for it, which reads the judge's memory
-class Quartiles(Protocol):
-    """The figures of a published band, in the unit of the series."""
-
-    @property
-    def lower_quartile(self) -> float: ...  # noqa: D102
-    @property
-    def median(self) -> float: ...  # noqa: D102
-    @property
-    def upper_quartile(self) -> float: ...  # noqa: D102
-    @property
-    def maximum(self) -> float | None: ...  # noqa: D102
+#: The quartiles of a published band in the unit of the series, and its maximum if it has one.
+Quartiles = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -332,13 +322,13 @@ def _known_quantiles(band: Quartiles) -> tuple[Array, Array]:
     Raises:
         ValueError: they are no quartiles.
     """
-    quartiles = np.array([band.lower_quartile, band.median, band.upper_quartile], dtype=float)
+    quartiles, maximum = np.array(band[:3], dtype=float), np.log(band[3:])
     is_finite = np.isfinite(quartiles).all()
     if not (is_finite and quartiles[0] > 0 and (np.diff(quartiles) >= 0).all()):
         raise ValueError(f"quartiles are positive numbers in rising order, not {quartiles}")
     at, figures = np.array([-_QUARTILE, 0.0, _QUARTILE]), np.log(quartiles)
-    if band.maximum is not None and np.log(band.maximum) > figures[-1]:
-        return np.append(at, _NEAR_ONE), np.append(figures, np.log(band.maximum))
+    if (maximum > figures[-1]).any():
+        return np.append(at, _NEAR_ONE), np.append(figures, maximum)
     return at, figures
 
 
