@@ -71,8 +71,8 @@ class Unit:
 
     def only(self, kept: Flags) -> Unit:
         """Return the runs that are `kept`."""
-        runs = self.hours[kept], self.logs[kept], self.is_after[kept]
-        return Unit(*runs, self.share, self.members, self.margin)
+        hours, logs, is_after = self.hours[kept], self.logs[kept], self.is_after[kept]
+        return replace(self, hours=hours, logs=logs, is_after=is_after)
 
     def until(self, hour: float) -> Unit:
         """Return the runs by then."""
@@ -92,19 +92,18 @@ class Unit:
 
 def _days(hours: Array) -> Array:
     """Return the hour of the first run of each day."""
-    return hours[_begins(hours)]
-
-
-def _begins(hours: Array) -> Flags:
-    """Return which runs begin a day: after 12 hours without a run, or 24 after the first."""
-    apart = np.diff(hours, prepend=-np.inf) > DAY / 2
-    first = hours[np.maximum.accumulate(np.where(apart, np.arange(len(hours)), 0))]
-    return np.asarray(apart | (np.diff((hours - first) // DAY, prepend=0.0) > 0))
+    return hours[np.diff(_day_of(hours), prepend=-1) > 0]
 
 
 def _day_of(hours: Array) -> NDArray[np.int_]:
-    """Return the number of the day of each run."""
-    return np.cumsum(_begins(hours)) - 1
+    """Return the number of the day of each run.
+
+    A day begins after 12 hours without a run, or 24 after the first.
+    """
+    apart = np.diff(hours, prepend=-np.inf) > DAY / 2
+    first = hours[np.maximum.accumulate(np.where(apart, np.arange(len(hours)), 0))]
+    begins = apart | (np.diff((hours - first) // DAY, prepend=0.0) > 0)
+    return np.cumsum(begins) - 1
 
 
 def _levels(hours: Array, logs: Array) -> tuple[Array, float, int]:
@@ -189,11 +188,12 @@ class Usual:
         found: Array = self.spread**2 * ((1 - self.new) * lasting + self.new * np.eye(len(hours)))
         return found
 
-    def bad_days(self, shift: float) -> float:
-        """Return how often a day is as bad, or as good, as a shift and does not last."""
+    def mistaken(self, shift: float, days: int) -> float:
+        """Return how often most of so many `days` are as bad, or as good, as a shift by chance."""
         depth = max(_CLIP * self.spread, abs(shift) / 2)
         seen = np.count_nonzero(np.sign(shift) * self.residuals >= depth)
-        return float((seen + _BAD_DAYS[0]) / (len(self.residuals) + _BAD_DAYS[1]))
+        bad = float((seen + _BAD_DAYS[0]) / (len(self.residuals) + _BAD_DAYS[1]))
+        return bad * self.again ** (days // 2)
 
 
 @dataclass(frozen=True)
@@ -213,8 +213,8 @@ class Fit:
 
     @property
     def mistaken(self) -> float:
-        """How often most of the days after are bad by chance, each as far as the step."""
-        return self.usual.bad_days(self.step) * self.usual.again ** (self.days // 2)
+        """How often most of the days after are as bad as the step by chance."""
+        return self.usual.mistaken(self.step, self.days)
 
     def half_width(self, error: float) -> float:
         """Return the half-width of the interval that is wrong with probability `error`."""
@@ -288,7 +288,7 @@ class Ruling:
         for days in _FUTURE:
             later = self.unit.hours[-1] + DAY * np.arange(1, days + 1)
             wide = _quantile(self.error, usual.freedom) * _error_with(self.unit, usual, later)
-            known = usual.bad_days(self.fit.step) * usual.again ** ((self.fit.days + days) // 2)
+            known = usual.mistaken(self.fit.step, self.fit.days + days)
             if step + wide <= margin or (step > wide and known < self.error / 2):
                 return days
         return None
@@ -365,7 +365,7 @@ def _error_with(unit: Unit, usual: Usual, later: Array) -> float:
 def _visible(usual: Usual, wrong: float, days: int, error: float) -> float | None:
     loss = 0.0
     for _ in range(3):  # rarer bad days are as bad as a larger loss
-        rest = error - usual.bad_days(-loss or -1e-9) * usual.again ** (days // 2)
+        rest = error - usual.mistaken(-loss or -1e-9, days)
         if rest <= error / 10:
             if loss:
                 return None

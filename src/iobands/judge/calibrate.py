@@ -198,7 +198,7 @@ def propose(values: Array) -> Proposal:
     state = PROVISIONAL if len(window) < FULL_BASELINE else ACTIVE
     state = FROZEN if len(window) >= LARGEST_BASELINE else state
     notes = []
-    lower, _, upper = _quartiles(window)
+    lower, upper = map(float, np.quantile(window, (0.25, 0.75)))
     kept = window[window >= log_fence(lower, upper, len(window))]
     outliers = len(window) - len(kept)
     if outliers > MOST_OUTLIERS * len(window):
@@ -206,7 +206,7 @@ def propose(values: Array) -> Proposal:
         kept = window
     elif outliers:
         notes.append(f"outliers left out: {outliers}")
-    lower, median, upper = _quartiles(kept)
+    lower, median, upper = map(float, np.quantile(kept, (0.25, 0.5, 0.75)))
     if lower == upper:
         raise NoProposal(
             f"half of {len(kept)} values are equal, {median:g}, so the band would have no width; "
@@ -216,8 +216,6 @@ def propose(values: Array) -> Proposal:
     beyond = int(np.count_nonzero(kept > top))
     if beyond:
         notes.append(f"runs far above the others left out of the maximum: {beyond}")
-    maximum, floor = float(kept[kept <= top].max()), log_fence(lower, upper, len(kept))
-    lower, median, upper, maximum, floor = map(_rounded, (lower, median, upper, maximum, floor))
     correlation = correlation_of(window)
     band = Band(
         match={},
@@ -225,20 +223,15 @@ def propose(values: Array) -> Proposal:
         runs=len(kept),
         epoch="",
         source=SOURCE,
-        lower_quartile=lower,
-        median=median,
-        upper_quartile=upper,
-        maximum=maximum,
-        floor=floor,
+        lower_quartile=_rounded(lower),
+        median=_rounded(median),
+        upper_quartile=_rounded(upper),
+        maximum=_rounded(kept[kept <= top].max()),
+        floor=_rounded(log_fence(lower, upper, len(kept))),
         state=state,
         intervals=_intervals(kept, correlation),
     )
     return Proposal(band, correlation, tuple(notes))
-
-
-def _quartiles(values: Array) -> tuple[float, float, float]:
-    lower, median, upper = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
-    return lower, median, upper
 
 
 def _intervals(values: Array, correlation: float) -> dict[str, tuple[float, float]]:

@@ -22,11 +22,9 @@ from iobands.judge.detect import (
     ChangePoint,
     Chart,
     Months,
-    Settled,
     Spacing,
     deep_scores,
     doubtful,
-    follow,
 )
 from iobands.judge.memory import Basis, Remembered
 from iobands.snapshot.history import (
@@ -148,7 +146,7 @@ class Detection:
     @property
     def is_as_anew(self) -> bool:
         """Whether all runs, judged anew, give the same chart."""
-        chart, anew = self.chart, chart_of(self.basis)
+        chart, anew = self.chart, self.basis.chart()
         newest = (each.increments[-USED:] for each in (chart, anew))
         pairs = (tuple(newest), (chart.down, anew.down), (chart.up, anew.up))
         return chart.changes == anew.changes and all(np.array_equal(*pair) for pair in pairs)
@@ -240,20 +238,7 @@ def detect(
     figures = (band.lower_quartile, band.median, band.upper_quartile, band.maximum) if band else ()
     published = tuple(each for each in figures if each is not None) or None
     basis = Basis(values, spacing, published, months.of(times), LEAST if least is None else least)
-    chart = chart_of(basis, basis.settled(kept))
-    return Detection(rows, times, chart, basis)
-
-
-def chart_of(basis: Basis, settled: Settled | None = None) -> Chart:
-    """Return the chart that follows from `basis`; it goes on from what is `settled`."""
-    return follow(
-        basis.values,
-        basis.band,
-        least=basis.least,
-        months=basis.months,
-        spacing=basis.spacing,
-        settled=settled,
-    )
+    return Detection(rows, times, basis.chart(kept), basis)
 
 
 # A repeat confirms a change that shows more than half of it.

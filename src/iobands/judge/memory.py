@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from iobands.judge.detect import Array, Month, Quartiles, Settled, Spacing
+from iobands.judge.detect import Array, Chart, Month, Quartiles, Settled, Spacing, follow
 from iobands.model import SeriesKey, path_part
 from iobands.source.kept import read_sealed, write_sealed
 
@@ -42,6 +42,17 @@ class Basis:
     band: Quartiles | None
     months: Sequence[Month]
     least: float
+
+    def chart(self, kept: Remembered | None = None) -> Chart:
+        """Return the chart; it goes on from what was kept, if that fits."""
+        return follow(
+            self.values,
+            self.band,
+            least=self.least,
+            months=self.months,
+            spacing=self.spacing,
+            settled=self.settled(kept),
+        )
 
     def settled(self, kept: Remembered | None) -> Settled | None:
         """Return what was kept if it follows from the first of these runs, else None."""

@@ -387,10 +387,8 @@ def _matches(series: Sequence[Series], every: Sequence[Series]) -> tuple[Mapping
         {name: value for name, value in each.key.fields().items() if name != "system"}
         for each in series
     ]
-    first, *others = fields
-    shared = {
-        name: value for name, value in first.items() if all(each[name] == value for each in others)
-    }
+    of_first = fields[0].items()
+    shared = {name: value for name, value in of_first if all(e[name] == value for e in fields)}
     wanted = {"system": series[0].key.system, **shared}.items()
     alike = sum(wanted <= each.key.fields().items() for each in every)
     return (shared,) if alike == len(series) else tuple(fields)

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from iobands.judge.detect.baseline import MOST_CORRELATION, WATCH, Baseline, scale_for
-from iobands.judge.detect.prior import FAR_DOWN, LOW, Prior
+from iobands.judge.detect.baseline import WATCH, Baseline
+from iobands.judge.detect.prior import FAR_DOWN, LOW
 from iobands.judge.detect.scores import DESIGNS, DROPS, EVERY, MODE, SPREAD, WEIGHTS, lower_mode
 from iobands.snapshot.history import (
     DOWN,
@@ -45,24 +45,6 @@ class Terms(NamedTuple):
     rate: Array
     new: Array
     continued: Array
-
-    @classmethod
-    def of(cls, baseline: Baseline, threshold: float, prior: Prior) -> tuple[float, ...]:
-        """Return the terms of one run, in their order."""
-        correlation = baseline.correlation_by(prior.correlation)
-        known = correlation if prior.correlation is None else prior.correlation
-        own = (baseline.deep_runs, len(baseline.runs)) if baseline.can_judge else (0, 0)
-        first = prior.first_of(*own)
-        return (
-            scale_for(correlation, threshold, baseline.youth),
-            correlation,
-            scale_for(min(max(known, 0.0), MOST_CORRELATION), threshold),
-            first,
-            max(prior.again, first),
-            prior.rate,
-            prior.new,
-            prior.continued,
-        )
 
 
 def deep_scores(
@@ -267,16 +249,15 @@ class Settled:
     """The detector before the run `at`, after the last step that later runs do not change.
 
     It goes on from here when there are more runs, with the same result as from the first run.
-    Arrays are of the runs before `at`, and otherwise as in `Chart`; of `increments` and `alone`
-    only the newest are kept, which something may still need. The baseline has the `usable` runs
-    before `joined`, and evidence from before the run `dismissed` dates no change.
+    Arrays are of the runs before `at`, and otherwise as in `Chart`: `says` has `increments` and
+    `alone`, only the newest, which something may still need, and `evidence` has `down` and `up`.
+    The baseline has the `usable` runs before `joined`, and evidence from before the run `dismissed`
+    dates no change.
     """
 
     at: int
-    increments: NDArray[np.float32]
-    alone: NDArray[np.float32]
-    down: Array
-    up: Array
+    says: NDArray[np.float32]
+    evidence: Array
     usable: NDArray[np.bool_]
     sums: Array
     starts: NDArray[np.int_]
@@ -339,27 +320,6 @@ def recovery_designs(design: int) -> list[int]:
     ]
 
 
-def cusum(scores: Array, begun: Array) -> Array:
-    """Return the sums after each run by column, starting from `begun`, never below zero."""
-    total = np.cumsum(scores, axis=0)
-    return total - np.minimum(np.minimum.accumulate(total, axis=0), -begun)
-
-
-def after_last_zero(sums: Array, first: int, otherwise: ArrayLike) -> NDArray[np.int_]:
-    """Return the run after the last zero of each column of `sums`, which begin with run `first`."""
-    zeros = sums == 0
-    after = first + len(zeros) - np.argmax(zeros[::-1], axis=0)
-    return np.where(zeros.any(axis=0), after, otherwise)
-
-
-def first_true(flags: NDArray[np.bool_], otherwise: int) -> int:
-    """Return the index of the first true flag, or `otherwise`."""
-    found = int(np.argmax(flags)) if flags.size else 0
-    return found if flags.size and flags[found] else otherwise
-
-
-#: The kind of an open change is looked at again after this many runs.
-AGAIN: Final = 10
 # The newest runs say it, and one that was something else has to lead by this much evidence.
 _NEWEST: Final = 30
 _LEADS: Final = 5.0

@@ -13,17 +13,18 @@ from typing import Final
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from iobands.judge.detect.baseline import (
     FIRST_BASELINE,
     FULL_BASELINE,
     LARGEST_BASELINE,
+    MOST_CORRELATION,
     WATCH,
     Baseline,
+    scale_for,
 )
 from iobands.judge.detect.chart import (
-    AGAIN,
     SIDES,
     USED,
     ChangePoint,
@@ -33,11 +34,8 @@ from iobands.judge.detect.chart import (
     Settled,
     Terms,
     TurnPoint,
-    after_last_zero,
-    cusum,
     deep_scores,
     direction_of,
-    first_true,
     is_wider,
     kind_of,
     levels_of,
@@ -63,6 +61,7 @@ from iobands.snapshot.history import (
     RECOVERED,
     UP,
     Array,
+    Flags,
     Ratio,
     State,
     level_ratio,
@@ -81,6 +80,8 @@ _GROWTH: Final = (FIRST_BASELINE, 30, 40, FULL_BASELINE, 90, 130, LARGEST_BASELI
 _CHUNK: Final = 64
 # How many runs are scored at a time. Scoring all that follows would be wasted at each change.
 _AT_A_TIME: Final = 256
+# The kind of an open change is looked at again after this many runs.
+_AGAIN: Final = 10
 # How many runs at the level of the baseline end a change, however steady they are.
 _BACK: Final = 8
 # A design describes the level since a change if it is at least this share of the certain change.
@@ -149,6 +150,10 @@ def logarithms_of(values: ArrayLike) -> Array:
     return np.log(numbers)
 
 
+# The rows of the evidence.
+_PLACES: Final = {DOWN: 0, UP: 1}
+
+
 class _Detector:
     """One pass over the runs; arrays are filled in place."""
 
@@ -168,19 +173,23 @@ class _Detector:
         firsts = [month.first for month in months]
         self.month_of = np.searchsorted(firsts, np.arange(max(self.total, 1)), side="right") - 1
         self.thresholds = np.array([month.threshold for month in months])
-        self.increments, self.alone = np.zeros((2, self.total, EVERY), dtype=np.float32)
-        self.evidence = {DOWN: np.zeros(self.total), UP: np.zeros(self.total)}
+        self.says = np.zeros((2, self.total, EVERY), dtype=np.float32)
+        self.increments, self.alone = self.says
+        self.evidence = np.zeros((2, self.total))
         self.sums, self.starts = np.zeros(EVERY), np.zeros(EVERY, dtype=int)
         self.usable, self.weights = ~spacing.asked, np.ones(self.total)
         self.changes: list[ChangePoint] = []
-        self.baselines: list[tuple[int, Baseline]] = []
+        self.baselines = [(0, baseline)]
         self.open: OpenPoint | None = None
-        self.at = 0
-        self.dismissed = 0
+        self.at, self.joined, self.dismissed = 0, 0, 0
         self.settled: Settled | None = None
-        self._judge_by(baseline, 0)
         if settled is not None:
             self._go_on(settled)
+
+    @property
+    def baseline(self) -> Baseline:
+        """What judges the next run."""
+        return self.baselines[-1][1]
 
     def chart(self) -> Chart:
         """Judge all runs."""
@@ -201,8 +210,8 @@ class _Detector:
             logarithms=self.logarithms,
             increments=self.increments,
             alone=self.alone,
-            down=self.evidence[DOWN],
-            up=self.evidence[UP],
+            down=self.evidence[_PLACES[DOWN]],
+            up=self.evidence[_PLACES[UP]],
             sums=self.sums,
             starts=self.starts,
             changes=tuple(self.changes),
@@ -222,18 +231,15 @@ class _Detector:
         return min(wanted, self.total)
 
     def _state(self) -> Settled:
-        done = slice(0, self.at)
         needed = [self.at - USED, int(self.starts.min(initial=self.at))]
         if self.open is not None:
             needed.append(self.open.start - _BEFORE_ONSET)
-        newest = slice(max(min(needed), 0), self.at)
+        newest = max(min(needed), 0)
         return Settled(
             at=self.at,
-            increments=self.increments[newest].copy(),
-            alone=self.alone[newest].copy(),
-            down=self.evidence[DOWN][done].copy(),
-            up=self.evidence[UP][done].copy(),
-            usable=self.usable[done].copy(),
+            says=self.says[:, newest : self.at].copy(),
+            evidence=self.evidence[:, : self.at].copy(),
+            usable=self.usable[: self.at].copy(),
             sums=self.sums.copy(),
             starts=self.starts.copy(),
             baselines=tuple(self.baselines),
@@ -244,12 +250,10 @@ class _Detector:
         )
 
     def _go_on(self, settled: Settled) -> None:
-        done, newest = slice(0, settled.at), slice(settled.at - len(settled.alone), settled.at)
-        self.increments[newest], self.alone[newest] = settled.increments, settled.alone
-        self.evidence[DOWN][done], self.evidence[UP][done] = settled.down, settled.up
-        self.usable[done] = settled.usable
-        self.at = settled.at
-        self._judge_by(settled.baselines[-1][1], settled.joined)
+        self.at, self.joined = settled.at, settled.joined
+        self.says[:, self.at - settled.says.shape[1] : self.at] = settled.says
+        self.evidence[:, : self.at] = settled.evidence
+        self.usable[: self.at] = settled.usable
         self.baselines, self.changes = [*settled.baselines], [*settled.changes]
         self.sums, self.starts = settled.sums.copy(), settled.starts.copy()
         self.open, self.dismissed = settled.open, settled.dismissed
@@ -260,17 +264,23 @@ class _Detector:
     def _learn(self, runs: Array, band: Quartiles | None, joined: int) -> None:
         """Judge by a baseline of `runs`, which are the usable ones before `joined`."""
         prior = self._month(self.at - 1).prior
-        self._judge_by(Baseline(runs, band, prior.correlation), joined)
-
-    def _judge_by(self, baseline: Baseline, joined: int) -> None:
-        self.baseline, self.joined = baseline, joined
-        self.baselines.append((self.at, baseline))
+        self.baselines.append((self.at, Baseline(runs, band, prior.correlation)))
+        self.joined = joined
 
     def _terms(self, runs: slice) -> Terms:
         """Return on what terms `runs` are scored by the baseline and the months."""
-        month_of = self.month_of[runs]
-        months = self.months[month_of[0] : month_of[-1] + 1]
-        rows = [Terms.of(self.baseline, each.threshold, each.prior) for each in months]
+        baseline, month_of = self.baseline, self.month_of[runs]
+        own = (baseline.deep_runs, len(baseline.runs)) if baseline.can_judge else (0, 0)
+        rows = []
+        for month in self.months[month_of[0] : month_of[-1] + 1]:
+            prior, threshold = month.prior, month.threshold
+            correlation = baseline.correlation_by(prior.correlation)
+            known = correlation if prior.correlation is None else prior.correlation
+            scale = scale_for(correlation, threshold, baseline.youth)
+            deep_scale = scale_for(min(max(known, 0.0), MOST_CORRELATION), threshold)
+            first = prior.first_of(*own)
+            rates = (first, max(prior.again, first), prior.rate)
+            rows.append((scale, correlation, deep_scale, *rates, prior.new, prior.continued))
         return Terms(*np.array(rows).T[:, month_of - month_of[0]])
 
     def _scored(self, stop: int) -> Array:
@@ -331,23 +341,22 @@ class _Detector:
         joining, due = self._next_growth()
         end = self._until(min(max(due, self.at) + _CHUNK, self.at + _AT_A_TIME))
         scores = self._scored(end)
-        sums = cusum(scores, self.sums)
-        best = {name: sums[:, columns].max(axis=1) for name, columns in SIDES.items()}
+        sums = _cusum(scores, self.sums)
         most = sums.max(axis=1)
         last = len(most) - 1
         is_over = most >= self.thresholds[self.month_of[self.at : end]]
         if self.changes and (closed := self.changes[-1].closed) is not None:
             # nobody knew that these runs are no longer part of it
             is_over[: max(closed - self.at, 0)] = False
-        found = first_true(is_over, last + 1)
+        found = _first_true(is_over, last + 1)
         grow = max(due - self.at, 0)
-        grow += first_true(most[grow:] < WATCH, last + 1)
+        grow += _first_true(most[grow:] < WATCH, last + 1)
         event = min(found, grow, last)
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
-        for name, evidence in best.items():
-            self.evidence[name][begun:done] = evidence[: event + 1]
-        self.starts = after_last_zero(sums[: event + 1], begun, self.starts)
+        for side, columns in SIDES.items():
+            self.evidence[_PLACES[side], begun:done] = sums[: event + 1, columns].max(axis=1)
+        self.starts = _after_last_zero(sums[: event + 1], begun, self.starts)
         self.sums = sums[event].copy()
         self.at = done
         if found == event:
@@ -375,24 +384,23 @@ class _Detector:
         kind, design = kind_of(self.baseline, runs, loudest, self.least, at_first=True)
         direction = direction_of(design)
         since = level_ratio(self.baseline.level, runs)
+        onset, low, high = self._onset(design, start, raised, raised + 1)
         point = ChangePoint(
             direction=direction,
             raised=raised,
-            onset=start,
-            onset_low=start,
-            onset_high=start,
-            ratio=since,
+            onset=onset,
+            onset_low=low,
+            onset_high=high,
+            ratio=self._ratio(slice(onset, raised + 1)),
             baseline=self.baseline.middle,
             score=score,
             threshold=self._month(raised).threshold,
         )
         empty = np.zeros(len(recovery_designs(design)))
         found = OpenPoint(design, start, point, empty, raised + 1)
-        found = replace(found, point=self._dated(found, raised + 1))
         # Of a history with two levels, leaving one may look like any change: what is no lower
         # than the baseline is no drop. A change that is too small to matter does not count either.
-        is_small = found.point.ratio.is_small(self.least)
-        is_none = (since.value < 1) != (direction == DOWN) or is_small
+        is_none = (since.value < 1) != (direction == DOWN) or point.ratio.is_small(self.least)
         if kind is State.UNSTABLE:
             is_none = not is_wider(self.baseline, runs, self.least)
         if is_none:
@@ -427,12 +435,12 @@ class _Detector:
 
     def _while_open(self, change: OpenPoint) -> None:
         # in parts that do not depend on how many runs there are, as the level is known better later
-        due = (change.point.raised - self.at) % AGAIN
+        due = (change.point.raised - self.at) % _AGAIN
         scores = self._scored(self._until(self.at + due + 1))
         columns = recovery_designs(change.design)
-        back = cusum(self._over(scores, change), change.recovery)
+        back = _cusum(self._over(scores, change), change.recovery)
         last = len(back) - 1
-        recovered = first_true(back[:, self._sure(change)].min(axis=1) >= RECOVERED_FROM, last + 1)
+        recovered = _first_true(back[:, self._sure(change)].min(axis=1) >= RECOVERED_FROM, last + 1)
         level = self._back_to_baseline(change, self.at + min(recovered, last))
         lasted = change.point.direction == UP
         adopted = max(change.start + ADOPTION - 1 - self.at, 0) if lasted else last + 1
@@ -440,10 +448,10 @@ class _Detector:
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
         own = back[: event + 1, columns.index(change.design)]
-        start = int(after_last_zero(own, begun, change.recovery_start))
+        start = int(_after_last_zero(own, begun, change.recovery_start))
         # for the figure: an open change ends by evidence for recovery alone
         shown = self.sums[change.design] + np.cumsum(scores[: event + 1, change.design])
-        self.evidence[change.point.direction][begun:done] = np.maximum(shown, 0.0)
+        self.evidence[_PLACES[change.point.direction], begun:done] = np.maximum(shown, 0.0)
         self.sums[change.design] = shown[-1]
         self.at = done
         if level is not None and event == level - begun:
@@ -522,7 +530,7 @@ class _Detector:
 
     def _adopt(self, change: OpenPoint) -> None:
         """Make an improvement that lasted the baseline, from its onset on."""
-        onset = self._dated(change).onset
+        onset = self._dated(change, self.at).onset
         self._end(self.at, self.at - 1, ADOPTED)
         self.sums[:], self.starts[:] = 0.0, self.at
         runs = self.logarithms[onset : self.at][~self.spacing.asked[onset : self.at]]
@@ -586,21 +594,42 @@ class _Detector:
         spacing = self.spacing.between(begun, ended)
         return _Detector(runs_below, spacing, baseline, months, self.least).chart()
 
-    def _dated(self, change: OpenPoint, ended: int | None = None) -> ChangePoint:
-        """Return the change with its onset and its size by the runs up to `ended`, or all."""
-        point = change.point
-        known = self.at if ended is None else ended
-        stop = max(point.raised + 1, min(known, point.raised + 1 + _AFTER_RAISED))
-        first = max(0, min(change.start, max(change.start - _BEFORE_ONSET, self.dismissed)))
+    def _dated(self, change: OpenPoint, ended: int) -> ChangePoint:
+        """Return the change with its onset and its size by the runs up to `ended`."""
+        onset, low, high = self._onset(change.design, change.start, change.point.raised, ended)
+        ratio = self._ratio(slice(onset, ended))
+        return replace(change.point, onset=onset, onset_low=low, onset_high=high, ratio=ratio)
+
+    def _onset(self, design: int, start: int, raised: int, known: int) -> tuple[int, int, int]:
+        """Return the onset of a change by the runs before `known`, see `onset_interval`."""
+        stop = max(raised + 1, min(known, raised + 1 + _AFTER_RAISED))
+        first = max(0, min(start, max(start - _BEFORE_ONSET, self.dismissed)))
         first = max([first, *(each.ended for each in self.changes if each.ended is not None)])
         # runs that the baseline was learned from were never judged, and have no increments
-        unjudged = np.flatnonzero(~self.increments[first : change.start].any(axis=1))
+        unjudged = np.flatnonzero(~self.increments[first:start].any(axis=1))
         first += int(unjudged[-1]) + 1 if unjudged.size else 0
-        speaking = self.increments[first:stop, change.design].astype(float)
-        onset, low, high = (first + i for i in onset_interval(speaking, point.raised - first))
-        ratio = self._ratio(slice(onset, known))
-        return replace(point, onset=onset, onset_low=low, onset_high=high, ratio=ratio)
+        speaking = self.increments[first:stop, design].astype(float)
+        onset, low, high = onset_interval(speaking, raised - first)
+        return first + onset, first + low, first + high
 
     def _ratio(self, runs: slice) -> Ratio:
         """Return the level of runs since an open change over the one before it."""
         return level_ratio(self.baseline.level, self.logarithms[runs], self.baseline.inflation)
+
+
+def _cusum(scores: Array, begun: Array) -> Array:
+    """Return the sums after each run by column, starting from `begun`, never below zero."""
+    total = np.cumsum(scores, axis=0)
+    return total - np.minimum(np.minimum.accumulate(total, axis=0), -begun)
+
+
+def _after_last_zero(sums: Array, first: int, otherwise: ArrayLike) -> NDArray[np.int_]:
+    """Return the run after the last zero of each column of `sums`, which begin with run `first`."""
+    zeros = sums == 0
+    after = first + len(zeros) - np.argmax(zeros[::-1], axis=0)
+    return np.where(zeros.any(axis=0), after, otherwise)
+
+
+def _first_true(flags: Flags, otherwise: int) -> int:
+    """Return the index of the first true flag, or `otherwise`."""
+    return int(np.argmax(flags)) if flags.any() else otherwise
