@@ -112,9 +112,7 @@ def normal_of(
     found: list[Band | Baseline] = []
     size = len(history)
     own, is_judged = np.full(size, -1), np.zeros(size, dtype=bool)
-    rows = judged
-    if not len(judged) or judged[-1] != size - 1:
-        rows = np.append(judged, size - 1)  # the newest has a verdict even if it failed
+    rows = np.union1d(judged, [size - 1])  # the newest has a verdict even if it failed
     for first, baseline in baselines:
         if len(baseline.runs) >= FIRST_BASELINE and first < len(rows):
             own[rows[first if found else 0 :]] = len(found)
@@ -128,12 +126,10 @@ def normal_of(
         places[since:] = len(found) if declared else own[since:]
         found += [declared] if declared else []
     is_judged = (is_judged | (places != own)) & ~history.asked
-    used = np.flatnonzero(np.bincount(places + 1)[1:])
-    inside = [found[place] for place in used]
+    used, places = np.unique(places, return_inverse=True)
+    places -= np.count_nonzero(used < 0)  # where nothing is known it stays -1
+    inside = [found[place] for place in used if place >= 0]
     known = tuple(_learned(key, each) if isinstance(each, Baseline) else each for each in inside)
-    numbers = np.full(len(found) + 1, -1)  # the last is of -1, where nothing is known
-    numbers[used] = np.arange(len(used))
-    places = numbers[places]
     newest = known[places[-1]] if places[-1] >= 0 else None
     if newest and newest.is_own and left_out(history, bands)[-1]:
         places[-1] = -1

@@ -360,25 +360,23 @@ def _still_low(members: Sequence[Member]) -> str:
 
     For series that changed only as a group, their median counts, as one of many is low by chance.
     """
+    found: list[tuple[str, float, float]] = []
     of_group: list[tuple[float, float]] = []
     for each in members:
         value, change = each.series.status.value, each.series.status.change
         if value is None:
             continue
         if change and change.is_drop:
-            if low := _low(each.series.label, value / change.baseline, change.ratio.value):
-                return low
+            found.append((each.series.label, value / change.baseline, change.ratio.value))
         elif change is None and each.ratio and each.baseline:
             of_group.append((value / each.baseline, each.ratio.value))
-    if not of_group:
-        return ""
-    ratio, dropped = (statistics.median(each) for each in zip(*of_group, strict=True))
-    return _low(f"{len(of_group)} series of the group", ratio, dropped)
-
-
-def _low(name: str, ratio: float, dropped: float) -> str:
-    is_low = ratio < math.sqrt(min(dropped, 1.0))
-    return f"{name}: the newest run is still at {ratio:.2f} × the baseline" if is_low else ""
+    if of_group:
+        ratio, dropped = map(statistics.median, zip(*of_group, strict=True))
+        found.append((f"{len(of_group)} series of the group", ratio, dropped))
+    for name, ratio, dropped in found:
+        if ratio < math.sqrt(min(dropped, 1.0)):
+            return f"{name}: the newest run is still at {ratio:.2f} × the baseline"
+    return ""
 
 
 def _matches(series: Sequence[Series], every: Sequence[Series]) -> tuple[Mapping[str, object], ...]:

@@ -282,8 +282,9 @@ def onset_interval(scores: Array, raised: int) -> tuple[int, int, int]:
     return best, int(near[0]), int(near[-1])
 
 
-#: The designs of each direction, as columns.
+#: The designs of each direction, as columns, and the sizes of all of them.
 SIDES: Final = {DOWN: slice(0, len(DROPS)), UP: slice(len(DROPS), len(DESIGNS))}
+SIZES: Final = np.abs(np.log(DESIGNS))
 
 
 def doubtful(chart: Chart, runs: slice = slice(None)) -> NDArray[np.bool_]:
@@ -304,20 +305,17 @@ def direction_of(design: int) -> str:
     return UP if len(DROPS) <= design < len(DESIGNS) else DOWN
 
 
-def recovery_designs(design: int) -> list[int]:
+def recovery_designs(design: int) -> range:
     """Return the designs that must all show recovery: from half the size of `design` up to it.
 
     The design that fitted best when the change was found may be larger than the change. The true
     level then lies between it and the baseline, and that design alone would see a recovery.
     """
-    if design >= len(DESIGNS):
-        return [design]
-    size = abs(np.log(DESIGNS[design]))
-    return [
-        column
-        for column in range(SIDES[direction_of(design)].start, design + 1)
-        if abs(np.log(DESIGNS[column])) >= _RECOVERY_SHARE * size
-    ]
+    first = design
+    if design < len(DESIGNS):
+        side = SIDES[direction_of(design)]
+        first = side.start + int(SIZES[side].searchsorted(_RECOVERY_SHARE * SIZES[design]))
+    return range(first, design + 1)
 
 
 # The newest runs say it, and one that was something else has to lead by this much evidence.

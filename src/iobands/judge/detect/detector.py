@@ -26,6 +26,7 @@ from iobands.judge.detect.baseline import (
 )
 from iobands.judge.detect.chart import (
     SIDES,
+    SIZES,
     USED,
     ChangePoint,
     Chart,
@@ -437,18 +438,17 @@ class _Detector:
         # in parts that do not depend on how many runs there are, as the level is known better later
         due = (change.point.raised - self.at) % _AGAIN
         scores = self._scored(self._until(self.at + due + 1))
-        columns = recovery_designs(change.design)
         back = _cusum(self._over(scores, change), change.recovery)
         last = len(back) - 1
-        recovered = _first_true(back[:, self._sure(change)].min(axis=1) >= RECOVERED_FROM, last + 1)
+        surely = back[:, -len(self._sure(change)) :].min(axis=1)
+        recovered = _first_true(surely >= RECOVERED_FROM, last + 1)
         level = self._back_to_baseline(change, self.at + min(recovered, last))
         lasted = change.point.direction == UP
         adopted = max(change.start + ADOPTION - 1 - self.at, 0) if lasted else last + 1
         event = min(recovered, last, adopted, last if level is None else level - self.at)
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
-        own = back[: event + 1, columns.index(change.design)]
-        start = int(_after_last_zero(own, begun, change.recovery_start))
+        start = int(_after_last_zero(back[: event + 1, -1], begun, change.recovery_start))
         # for the figure: an open change ends by evidence for recovery alone
         shown = self.sums[change.design] + np.cumsum(scores[: event + 1, change.design])
         self.evidence[_PLACES[change.point.direction], begun:done] = np.maximum(shown, 0.0)
@@ -480,8 +480,8 @@ class _Detector:
         sure = self.logarithms[runs] > max(high + level, low)
         return np.where(sure[:, None], sure_end(self.spacing.gaps[runs])[:, None], found)
 
-    def _sure(self, change: OpenPoint) -> list[int]:
-        """Return the places of the recovery designs that the level of a change surely goes beyond.
+    def _sure(self, change: OpenPoint) -> Sequence[int]:
+        """Return the recovery designs that the level of a change surely goes beyond, the largest.
 
         All of them while it is not known: the level lies between them and the baseline.
         """
@@ -491,16 +491,14 @@ class _Detector:
             ratio = self._ratio(since)
             near = ratio.high if change.point.direction == DOWN else ratio.low
             size = _SURELY * abs(math.log(near)) if 0 < near < math.inf else 0.0
-            found = [n for n, each in enumerate(designs) if abs(math.log(DESIGNS[each])) >= size]
-            if found:
-                return found
-        return list(range(len(designs)))
+            return [each for each in designs if SIZES[each] >= size] or designs
+        return designs
 
     def _back(self, change: OpenPoint) -> float:
         """Return the evidence that the change is over, 0 if the newest run speaks against that."""
-        places, columns = self._sure(change), recovery_designs(change.design)
-        newest = self.increments[-1, [columns[place] for place in places]]
-        return float(change.recovery[places].min()) if newest.max() < 0 else 0.0
+        designs = self._sure(change)
+        speaks_against = self.increments[-1, designs].max() >= 0
+        return 0.0 if speaks_against else float(change.recovery[-len(designs) :].min())
 
     def _back_to_baseline(self, change: OpenPoint, newest: int) -> int | None:
         """Return the first run up to `newest` with which the level surely is the baseline's."""
@@ -561,15 +559,16 @@ class _Detector:
             return ()
         if begun == later:  # a drop that was found late, whose level is known well
             later = ended
-        parts = [(begun, self._below(change, begun, min(later, ended)))]
-        if later < ended:
-            quiet = parts[0][1].open_change is None and parts[0][1].down[-1] < _QUIET
-            more = self._below(change, later if quiet else begun, ended)
-            parts = [*parts, (later, more)] if quiet else [(begun, more)]
+        chart = self._below(change, begun, min(later, ended))
+        parts = [(begun, chart)]
+        if later < ended and chart.open_change is None and chart.down[-1] < _QUIET:
+            parts.append((later, self._below(change, later, ended)))
+        elif later < ended:
+            parts = [(begun, self._below(change, begun, ended))]
         falls = []
         for first, chart in parts:
             for each in chart.changes:
-                points = [FallPoint(each.onset, each.raised, each.ratio), *each.falls]
+                points: tuple[ChangePoint | FallPoint, ...] = (each, *each.falls)
                 for fall in points if each.direction == DOWN else ():
                     onset, raised = fall.onset + first, fall.raised + first
                     runs = self.logarithms[onset : raised + 1]
