@@ -166,7 +166,7 @@ def test_a_drop_of_several_after_a_pause_may_have_begun_in_the_pause(tmp_path: P
     drop = GroupDrop(
         "here", began, began, None, 1, 12.0, {each.key: Ratio(1, 1, 1) for each in series}
     )
-    found = happenings_of(series, [drop], [], [])[-1]
+    found = happenings_of(series, [drop], [])[-1]
     assert (found.low, found.after) == (began, NOW - 40.25 * DAY)
     # what began two days after the last run before it is near it, with the three days of all
     assert found.earliest == NOW - 38.25 * DAY
@@ -179,10 +179,10 @@ def test_a_drop_of_several_is_over_when_each_has_recovered_by_itself(tmp_path: P
     drop = GroupDrop(
         "here", began, began, None, 1, 12.0, {each.key: Ratio(1, 1, 1) for each in series}
     )
-    assert happenings_of(series, [drop], [], [])[-1].over == max(filter(None, ends))
-    assert happenings_of(series, [replace(drop, raised=NOW)], [], [])[-1].over is None
+    assert happenings_of(series, [drop], [])[-1].over == max(filter(None, ends))
+    assert happenings_of(series, [replace(drop, raised=NOW)], [])[-1].over is None
     sooner = replace(drop, ended=NOW - 30 * DAY)
-    assert happenings_of(series, [sooner], [], [])[-1].over == sooner.ended
+    assert happenings_of(series, [sooner], [])[-1].over == sooner.ended
 
 
 def test_two_causes_are_two_alerts(tmp_path: Path) -> None:

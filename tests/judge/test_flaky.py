@@ -127,6 +127,17 @@ def test_what_is_not_flaky(
     assert flaky(write(tmp_path, failures, others=others).read().alerts) == []
 
 
+def test_a_bad_night_that_midnight_cuts_in_two_makes_no_check_flaky(tmp_path: Path) -> None:
+    rows = []
+    for number, name in enumerate(CHECKS):
+        values: list[float | None] = [2 + 0.01 * (day % 7) for day in range(100)]
+        for ago in (3, 12, 20, 30) if number in (0, 1, 7) else ():
+            values[99 - ago] = None
+        # from 20:00 to 01:00, all in UTC
+        rows += daily(values, last=(5.5 - 0.7 * number) / 24, file_system=name)
+    assert not flaky(SiteFiles(tmp_path).write(rows).read().alerts)
+
+
 def test_it_is_over_after_as_many_good_sessions(tmp_path: Path) -> None:
     files = write(tmp_path, (41, 50, 62, 70), days=120)
     (past,) = flaky(files.read().past)

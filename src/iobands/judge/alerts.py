@@ -253,8 +253,7 @@ def _of_story(system: System, story: Story) -> Alert:
     flaky = [each.source for each in parts if isinstance(each.source, Flaky)]
     lead = min(story.found, key=lambda each: each.raised, default=None)
     is_answered = end in ENDED_BY.values()
-    lasted = [each.ended for each in story.certain if each.ended and not is_answered]
-    lasted = lasted or over_then
+    lasted = [e.ended or e.over for e in story.certain if e.over and not is_answered] or over_then
     score = max((_score(each, system.series) for each in parts), default=0.0)
     slides = certain if severity is Severity.SLIDING else ()
     since, since_low, since_high = _began(story, lead, slides)

@@ -42,8 +42,9 @@ _FOR_EVER: Final = datetime.max.replace(tzinfo=timezone.utc)
 class Happening:
     """Something lasting that was found: a change, a drop of a group, an incident, a slow peer.
 
-    It began between `low` and `high`, most likely at `since`, was `raised` after `delay` runs,
-    `ended`, and was known to be `over`, both None while it lasts; `end` says how.
+    It began between `low` and `high`, most likely at `since`, and was `raised` after `delay` runs.
+    It was known to be `over`, None while it lasts, and if `ended` is set, it ended before; `end`
+    says how.
     `names` has its series, or its peer. `turns` say what it is if not a change of the level, and
     what it turned into. Without being `certain` it may join an alert but opens none. The last run
     without it was at `after`, None if not known.
@@ -56,8 +57,8 @@ class Happening:
     low: datetime
     high: datetime
     raised: datetime
-    ended: datetime | None
     over: datetime | None
+    ended: datetime | None = None
     end: str = RECOVERED
     delay: int | None = None
     certain: bool = True

@@ -47,17 +47,13 @@ _AS_FAST: Final = "again as fast as the others"
 
 
 def happenings_of(
-    series: Sequence[Series],
-    drops: Iterable[GroupDrop],
-    incidents: Iterable[Incident],
-    places: Iterable[Place],
+    series: Sequence[Series], several: Iterable[GroupDrop | Incident], places: Iterable[Place]
 ) -> list[Happening]:
     """Return all that was found of one system, what is over included."""
     known = {each.key: each for each in series}
     return [
         *(found for each in series for found in _of_series(each)),
-        *(_of_several(e, known, over, over) for e in drops for over in [_over(e, known)]),
-        *(_of_several(each, known, each.closed and each.until, each.closed) for each in incidents),
+        *(_of_several(each, known) for each in several),
         *(peer for place in places for peer in _of_place(place)),
     ]
 
@@ -73,24 +69,27 @@ def _of_series(series: Series) -> Iterator[Happening]:
     times, _ = series.judged
 
     for each in evidence.changes:
-        whole = Happening(
-            each,
-            each.direction,
-            names,
-            since=each.since,
-            low=each.since_low,
-            high=each.since_high,
-            raised=each.raised,
-            ended=each.ended,
-            over=each.closed,
-            end=each.end or "",
-            delay=each.delay,
+        yield (
+            whole := Happening(
+                each,
+                each.direction,
+                names,
+                since=each.since,
+                low=each.since_low,
+                high=each.since_high,
+                raised=each.raised,
+                over=each.closed,
+                ended=each.ended,
+                end=each.end or "",
+                delay=each.delay,
+                turns=each.turns,
+                after=_before(series, each.since_low),
+            )
         )
-        yield replace(whole, turns=each.turns, after=_before(series, each.since_low))
         for fall in each.falls:
             since, after = fall.since, _before(series, fall.since)
             again = replace(whole, since=since, low=since, high=since, raised=fall.raised)
-            yield replace(again, after=after)
+            yield replace(again, turns=(), after=after)
     speaks = np.flatnonzero(evidence.down >= _JOINS)
     if not speaks.size or not series.shares_causes:
         return
@@ -103,7 +102,6 @@ def _of_series(series: Series) -> Iterator[Happening]:
         found = np.flatnonzero((total >= _JOINS) & (total > most))
         if found.size:
             first, raised = moment(times[begin]), moment(times[begin + found[0]])
-            over = moment(times[end]) if end < len(times) else None
             yield Happening(
                 series,
                 DOWN,
@@ -112,8 +110,7 @@ def _of_series(series: Series) -> Iterator[Happening]:
                 low=first,
                 high=first,
                 raised=raised,
-                ended=over,
-                over=over,
+                over=moment(times[end]) if end < len(times) else None,
                 certain=False,
                 after=_before(series, first),
             )
@@ -134,12 +131,7 @@ def _over(drop: GroupDrop, known: Mapping[SeriesKey, Series]) -> datetime | None
     return min([*back, max(map(min, ends))] if all(ends) else back, default=None)
 
 
-def _of_several(
-    source: GroupDrop | Incident,
-    known: Mapping[SeriesKey, Series],
-    ended: datetime | None,
-    over: datetime | None,
-) -> Happening:
+def _of_several(source: GroupDrop | Incident, known: Mapping[SeriesKey, Series]) -> Happening:
     names = tuple(slug(key) for key in source.ratios)
     before = (_before(known[key], source.since) for key in source.ratios if key in known)
     return Happening(
@@ -150,8 +142,8 @@ def _of_several(
         low=source.since,
         high=source.since,
         raised=source.raised,
-        ended=ended,
-        over=over,
+        over=_over(source, known) if isinstance(source, GroupDrop) else source.closed,
+        ended=source.until if isinstance(source, Incident) else None,
         delay=source.delay if isinstance(source, GroupDrop) else None,
         after=max(filter(None, before), default=None),
     )
@@ -165,7 +157,6 @@ def _of_place(place: Place) -> Iterator[Happening]:
             for (raised, ended), (low, since) in zip(peer.alarms, peer.began, strict=True):
                 is_slow = ended is None and peer.state is PeerState.SLOW
                 # a pinned run that raised it is no use of the peer
-                over = None if is_slow else ended or max(raised, peer.last)
                 yield Happening(
                     source,
                     DOWN,
@@ -174,8 +165,7 @@ def _of_place(place: Place) -> Iterator[Happening]:
                     low=low,
                     high=since,
                     raised=raised,
-                    ended=over,
-                    over=over,
+                    over=None if is_slow else ended or max(raised, peer.last),
                     end=_AS_FAST if ended else _ENDS.get(peer.state, _AS_FAST),
                 )
 
@@ -196,39 +186,40 @@ def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tupl
     for place, keys in groups.items():
         if len(keys) < _SEVERAL:
             continue
-        times = np.concatenate([runs[key].times for key in keys])
+        mine = [runs[key] for key in keys]
+        of_series = np.repeat(np.arange(len(keys)), [len(each.times) for each in mine])
+        times, low, ratios = (
+            np.concatenate(parts)
+            for parts in zip(*((e.times, e.low, e.ratios) for e in mine), strict=True)
+        )
         of_day = days_of(times)
-        ends = np.cumsum([len(runs[key].times) for key in keys])[:-1]
-        days = dict(zip(keys, np.split(of_day, ends), strict=True))
-        for begun, opened, last, closing in _spans(of_day, [runs[key].low for key in keys]):
+        for begun, opened, last, closing in _spans(of_day, low):
             until, week = moment(times[of_day == last].max()), timedelta(days=_WEEK)
             ends_at = [until + week] if now - until >= week else []
             if closing is not None:
                 ends_at.append(moment(times[of_day == closing].max()))
-            ratios = {}
-            for key in keys:
-                low = (days[key] >= begun) & (days[key] <= last) & runs[key].low
-                if low.any():
-                    ratios[key] = float(np.median(runs[key].ratios[low]))
+            is_low = (begun <= of_day) & (of_day <= last) & low
+            medians = {
+                keys[each]: float(np.median(ratios[is_low & (of_series == each)]))
+                for each in np.unique(of_series[is_low])
+            }
             incident = Incident(
                 *place,
                 since=moment(times[of_day == begun].min()),
                 raised=moment(times[of_day == opened].max()),
                 until=until,
-                ratios=dict(sorted(ratios.items(), key=lambda item: item[1])),
+                ratios=dict(sorted(medians.items(), key=lambda item: item[1])),
                 closed=min(ends_at, default=None),
             )
             found.append(incident)
     return tuple(sorted(found, key=lambda each: each.since))
 
 
-def _spans(
-    of_day: NDArray[np.int_], lows: Sequence[Flags]
-) -> Iterator[tuple[int, int, int, int | None]]:
+def _spans(of_day: NDArray[np.int_], lows: Flags) -> Iterator[tuple[int, int, int, int | None]]:
     """Yield of each incident the first bad day, the opening, the last bad and the closing one."""
     first = of_day.min(initial=0)
     ran = np.bincount(of_day - first)
-    low = np.bincount(of_day - first, np.concatenate(lows))
+    low = np.bincount(of_day - first, lows)
     judged = np.flatnonzero(ran >= _SEVERAL)
     days, bad = first + judged, (2 * low > ran)[judged]
     begun: int | None = None
@@ -287,19 +278,12 @@ def flaky_of(
     """Return when checks were flaky, by what was known of all checks of a system in each month."""
     found: list[Happening] = []
     for system, known in months.items():
-        mine = [each for each in series if each[0].key.system == system]
-        found += _flaky_in(_checks(mine), known)
-    return found
-
-
-def _flaky_in(checks: Sequence[_Check], months: Months) -> list[Happening]:
-    totals = sum((check.before(months.since) for check in checks), np.zeros((2, len(months.since))))
-    found: list[Happening] = []
-    for check in checks:
-        if check.counted.sum() < _LEAST:
-            continue
-        failed, runs = totals - check.before(months.since)
-        found += _flaky_spans(check, months, (1 + failed) / (_USUAL + runs))
+        checks = _checks([each for each in series if each[0].key.system == system])
+        totals = sum((check.before(known.since) for check in checks), np.int_(0))
+        for check in checks:
+            if check.counted.sum() >= _LEAST:
+                failed, runs = totals - check.before(known.since)
+                found += _flaky_spans(check, known, (1 + failed) / (_USUAL + runs))
     return found
 
 
@@ -339,23 +323,24 @@ def _checks(series: Collection[tuple[Series, Bands]]) -> list[_Check]:
         left = np.array([when for when, (_, is_left) in said.items() if is_left], "datetime64[ns]")
         whys = {when: why for when, (why, _) in said.items()}
         checks.append(_Check(names, times, failed, counted, np.isin(times, left), whys))
-    for day in _bad_days(checks):
-        for check in checks:
-            check.counted[check.times.astype("datetime64[D]") == day] = False
+    if checks:
+        _leave_out_bad_days(checks)
     return checks
 
 
-def _bad_days(checks: Collection[_Check]) -> Iterator[np.datetime64]:
-    """Yield the days on which many checks failed, which is one cause."""
-    failed = [np.unique(each.times[each.failed].astype("datetime64[D]")) for each in checks]
-    every = np.concatenate([*failed, np.array([], "datetime64[D]")])
-    days, numbers = np.unique(every, return_counts=True)
-    for day, number in zip(days, numbers, strict=True):
-        if number > 1:
-            span = np.array([day, day + np.timedelta64(1, "D")]).astype("datetime64[ns]")
-            ran = sum(bool(np.diff(np.searchsorted(each.times, span))[0]) for each in checks)
-            if number > _TOGETHER * ran:
-                yield day
+def _leave_out_bad_days(checks: Sequence[_Check]) -> None:
+    """Count no failure of a day on which many checks failed, which is one cause."""
+    every = days_of(np.concatenate([each.times for each in checks]))
+    days = np.split(every - every.min(), np.cumsum([len(each.times) for each in checks])[:-1])
+
+    def numbers(of_each: Iterable[NDArray[np.int_]]) -> NDArray[np.int_]:
+        once = [mine[np.diff(mine, prepend=-1) > 0] for mine in of_each]
+        return np.bincount(np.concatenate(once), minlength=1 + np.ptp(every))
+
+    failed = numbers(mine[each.failed] for mine, each in zip(days, checks, strict=True))
+    is_bad = (failed > 1) & (failed > _TOGETHER * numbers(days))
+    for mine, each in zip(days, checks, strict=True):
+        each.counted[is_bad[mine]] = False
 
 
 def _flaky_spans(check: _Check, months: Months, rates: NDArray[np.float64]) -> Iterator[Happening]:
@@ -372,7 +357,7 @@ def _flaky_spans(check: _Check, months: Months, rates: NDArray[np.float64]) -> I
 
     places = np.flatnonzero(check.counted & ~check.answered)
     month_of = np.maximum(np.searchsorted(months.since, check.times, "right") - 1, 0)
-    shown, over = check.failed & ~check.answered, -1
+    failed, over = check.failed & ~check.answered, -1
     for place in places:
         window = places[(places > place - SESSIONS) & (places <= place)]
         if place <= over or len(window) < limit(int(month_of[place])):
@@ -385,18 +370,16 @@ def _flaky_spans(check: _Check, months: Months, rates: NDArray[np.float64]) -> I
         until = len(check.times) - 1 if end is None else last
         begin = max(0, until + 1 - SESSIONS)
         # failures in a row and of bad days count here, too, as people count them
-        failures = check.times[begin : until + 1][shown[begin : until + 1]]
-        newest, when = failures[-1], check.times[last]
-        source = Flaky(len(failures), until + 1 - begin, moment(newest), check.said[newest])
-        since = moment(check.times[window[0]])
+        failures = check.times[begin : until + 1][failed[begin : until + 1]]
+        newest, since = failures[-1], moment(check.times[window[0]])
         yield Happening(
-            source,
+            Flaky(len(failures), until + 1 - begin, moment(newest), check.said[newest]),
             FLAKY,
             check.names,
             since=since,
             low=since,
             high=since,
             raised=moment(check.times[place]),
-            ended=None if end is None else moment(when),
             over=None if end is None else moment(end),
+            ended=moment(check.times[last]),
         )

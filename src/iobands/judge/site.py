@@ -137,9 +137,10 @@ def judge(
     places = attempts.of("targets and nodes", compared, ())
     peer_actions = actions_on_peers(places, known.logs)
     unfit = frozenset(key for each in stopped for key in each.keys)
+    several: list[GroupDrop | Incident] = [*drops, *incidents]
     numbered: list[Alert] = []
     for system in _systems(stage, kept, budgets, places, false_alarms):
-        fold_forward = partial(_alerts_of, known, system, drops, incidents, flaky)
+        fold_forward = partial(_alerts_of, known, system, several, flaky)
         numbered += attempts.of(f"alerts of {system.name}", fold_forward, [])
     series, numbered = with_states(series, numbered)
     changed = [each for each in numbered if each.ended is None]
@@ -261,16 +262,11 @@ def _systems(
 def _alerts_of(
     known: Known,
     system: System,
-    drops: Sequence[GroupDrop],
-    incidents: Sequence[Incident],
-    flaky: Sequence[Happening],
+    several: Iterable[GroupDrop | Incident],
+    flaky: Iterable[Happening],
 ) -> list[Alert]:
-    happened = happenings_of(
-        [*system.series.values()],
-        [each for each in drops if each.system == system.name],
-        [each for each in incidents if each.system == system.name],
-        system.places,
-    )
+    mine = [each for each in several if each.system == system.name]
+    happened = happenings_of([*system.series.values()], mine, system.places)
     happened += [each for each in flaky if each.names[0] in system.series]
     return alerts_of(system, happened, known.alert_log.get(system.name, ()), known.now)
 
