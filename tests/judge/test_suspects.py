@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -26,6 +27,22 @@ def test_a_late_session_stays_late(tmp_path: Path, purpose: str, late: bool) -> 
     said = [each.reason for each in look(tmp_path).alerts if each.subject == "last session"]
     assert bool(said) == late
     assert all(each.startswith("no session for more than 48 h") for each in said)
+
+
+@pytest.mark.parametrize(("down", "late"), [("here", False), ("there", True)])
+def test_only_its_own_maintenance_excuses_a_system(tmp_path: Path, down: str, late: bool) -> None:
+    for system, days in (("here", 1), ("there", 7)):
+        rows = daily([1.5] * 30, last=3, interval_days=days, purpose="scheduled", system=system)
+        write_perflog(tmp_path / "perflogs", rows, system=system)
+    write_session(tmp_path / "perflogs", NOW - timedelta(days=3))
+    begin, end = ((NOW - timedelta(days=ago)).isoformat() for ago in (2.9, 0))
+    window = {"from": begin, "to": end, "reason": "cooling water"}
+    path = tmp_path / "bands" / f"{down}.yaml"
+    path.parent.mkdir()
+    bands = {"schema": 5, "system": down, "epochs": [], "maintenance": [window]}
+    path.write_text(json.dumps(bands))
+    said = [each.reason for each in site(tmp_path).alerts if each.subject == "last session"]
+    assert bool(said) == late
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -31,13 +31,9 @@ from iobands.snapshot import (
     Alert,
     AlertEvent,
     FileSystem,
-    FutureSample,
     History,
     Incident,
-    LastSession,
-    Obstacle,
     Outliers,
-    Place,
     Rejected,
     Series,
     SeriesKey,
@@ -130,18 +126,27 @@ def judge(
     flaky = attempts.of("flaky checks", partial(flaky_of, checked, months), [])
     transient = {key: each.transient for key, each in kept.items() if each.series.shares_causes}
     incidents = attempts.of("incidents", partial(incidents_of, transient, now), ())
-    stopped = stage.obstacles
-    spans_of = partial(spans_of_peers, known.bands, known.maintenance, known.logs, now)
-    samples = known.samples
+    samples, spans_of = known.samples, partial(spans_of_peers, known)
     compared = partial(places_of, samples.speeds, samples.values, spans_of, now, false_alarms)
     places = attempts.of("targets and nodes", compared, ())
     peer_actions = actions_on_peers(places, known.logs)
-    unfit = frozenset(key for each in stopped for key in each.keys)
+    unfit = frozenset(key for each in stage.obstacles for key in each.keys)
     several: list[GroupDrop | Incident] = [*drops, *incidents]
     numbered: list[Alert] = []
-    for system in _systems(stage, kept, budgets, places, false_alarms):
+    records = Records(samples.values, samples.speeds, places)
+    for name in sorted({each.key.system for each in series} | set(known.alert_log)):
+        system = System(
+            name,
+            {slug(each.key): each for each in series if each.key.system == name},
+            {slug(key): key for key in stage.gone if key.system == name},
+            [each for each in places if each.system == name],
+            in_force(known.logs[name].actions) if name in known.logs else (),
+            budgets.get(name, Budget(false_alarms)),
+            false_alarms,
+            records,
+        )
         fold_forward = partial(_alerts_of, known, system, several, flaky)
-        numbered += attempts.of(f"alerts of {system.name}", fold_forward, [])
+        numbered += attempts.of(f"alerts of {name}", fold_forward, [])
     series, numbered = with_states(series, numbered)
     changed = [each for each in numbered if each.ended is None]
     leveled = [each for each in changed if each.severity is not Severity.FLAKY]
@@ -150,7 +155,7 @@ def judge(
         [
             *changed,
             *conditions.of_the_day(series, covered, unfit, budgets),
-            *_of_site(known, stage, series, stopped, clock),
+            *_of_site(stage, series, clock),
             *of_unread(known.rejected),
             *(Alert(Severity.FAILED, about, reason=why) for about, why in attempts.problems),
         ]
@@ -163,8 +168,8 @@ def judge(
         ledger=conditions.ledger_of(numbered, series, acted),
         false_alarms_a_year=false_alarms,
         threshold=max(each.threshold for each in (*budgets.values(), Budget(false_alarms))),
-        samples=known.samples.values,
-        speeds=known.samples.speeds,
+        samples=samples.values,
+        speeds=samples.speeds,
         alerts=alerts,
         past=tuple(each for each in numbered if each.ended is not None),
         skipped=stage.skipped,
@@ -173,7 +178,7 @@ def judge(
         future=stage.future,
         maintenance={name: each.maintenance for name, each in known.bands.items()},
         rejected=known.rejected,
-        obstacles=stopped,
+        obstacles=stage.obstacles,
         incidents=incidents,
         file_systems=_file_systems(series, stage),
         last_session=known.last_session,
@@ -197,27 +202,19 @@ def _groups(histories: Mapping[SeriesKey, History]) -> tuple[Group, ...]:
     return groups_of({key: each.newest.get("medium") for key, each in together.items()})
 
 
-def _of_site(
-    known: Known,
-    stage: Stage,
-    series: Sequence[Series],
-    stopped: Sequence[Obstacle],
-    clock: str | None,
-) -> list[Alert]:
+def _of_site(stage: Stage, series: Sequence[Series], clock: str | None) -> list[Alert]:
+    known, last = stage.known, stage.known.last_session
     partitions = {(each.key.system, each.key.partition) for each in series}
-    partitions |= {(each.system, each.partition) for each in stopped}
-    last, measured = known.last_session, stage.measured
-    return [
-        *conditions.of_preflight(stopped, len(partitions) > 1),
+    partitions |= {(each.system, each.partition) for each in stage.obstacles}
+    found = [
+        *conditions.of_preflight(stage.obstacles, len(partitions) > 1),
         *conditions.of_failures(stage.failed),
-        *(
-            alert
-            for name, log in known.logs.items()
-            for alert in conditions.of_forgotten(log.actions, name, known.now)
-        ),
-        *(conditions.of_session(last, stage.missed_schedule) if last else ()),
-        *([] if known.as_of else _of_clock(clock, stage.future, last, measured, known.now)),
     ]
+    for name, log in known.logs.items():
+        found += conditions.of_forgotten(log.actions, name, known.now)
+    if last:
+        found += conditions.of_session(last, stage.missed_schedule)
+    return found if known.as_of else [*found, *_of_clock(stage, clock)]
 
 
 def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
@@ -236,29 +233,6 @@ def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
     ]
 
 
-def _systems(
-    stage: Stage,
-    judged: Mapping[SeriesKey, Judged],
-    budgets: Mapping[str, Budget],
-    places: Sequence[Place],
-    false_alarms: float,
-) -> Iterator[System]:
-    known = stage.known
-    series = [each.series for each in judged.values()]
-    records = Records(known.samples.values, known.samples.speeds, places)
-    for name in sorted({each.key.system for each in series} | set(known.alert_log)):
-        yield System(
-            name,
-            {slug(each.key): each for each in series if each.key.system == name},
-            {slug(key): key for key in stage.gone if key.system == name},
-            [each for each in places if each.system == name],
-            in_force(known.logs[name].actions) if name in known.logs else (),
-            budgets.get(name, Budget(false_alarms)),
-            false_alarms,
-            records,
-        )
-
-
 def _alerts_of(
     known: Known,
     system: System,
@@ -271,19 +245,14 @@ def _alerts_of(
     return alerts_of(system, happened, known.alert_log.get(system.name, ()), known.now)
 
 
-def _of_clock(
-    clock: str | None,
-    future: Sequence[FutureSample],
-    last: LastSession | None,
-    histories: Mapping[SeriesKey, History],
-    now: datetime,
-) -> list[Alert]:
-    """Return an alert if the clock is wrong, or something is dated well after `now`."""
+def _of_clock(stage: Stage, clock: str | None) -> list[Alert]:
+    """Return an alert if the clock is wrong, or something is dated well after now."""
     if clock:
         return [Alert(Severity.FAILED, CLOCK, reason=clock)]
-    dated = {"a sample": max((each.when for each in future), default=now)}
-    dated["the newest sample"] = max((each.last for each in histories.values()), default=now)
-    dated["the last session"] = last.began if last else now
+    now, last = stage.known.now, stage.known.last_session
+    dated = {"a sample": max((each.when for each in stage.future), default=now)}
+    newest = max((each.last for each in stage.measured.values()), default=now)
+    dated |= {"the newest sample": newest, "the last session": last.began if last else now}
     what, when = max(dated.items(), key=lambda each: each[1])
     if when - now < CLOCK_OFF:
         return []

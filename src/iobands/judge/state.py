@@ -5,10 +5,10 @@ Maintenance, the future and retired series are set aside. A state says whether a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import chain
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -41,11 +41,9 @@ from iobands.snapshot import (
     TIME,
     Action,
     CheckRun,
-    Finding,
     FutureSample,
     History,
     MissingRun,
-    Obstacle,
     PeerName,
     Series,
     SeriesKey,
@@ -56,8 +54,7 @@ from iobands.snapshot import (
     labels,
 )
 from iobands.source import missing_runs
-from iobands.source.action_log import Log
-from iobands.source.known import AHEAD, Known, Maintenance, why
+from iobands.source.known import AHEAD, Known, why
 
 # The reason for a sample of the future.
 _WRONG: Final = "a clock was wrong"
@@ -67,8 +64,10 @@ class Stage:
     """The judged part of a site: its series and their runs, without what was set aside.
 
     `names` are the labels of all series, `past` those that are superseded, `gone` the retired.
-    `actions` has all actions about each series, `standing` the ones in force. `runs` are by series,
-    and under None the ones without a series; `missing` are runs without a sample, by the perflogs.
+    `measured` has the histories of the others, as far as they have one. `actions` has all actions
+    about each series, `standing` the ones in force. `runs` are by series, and under None the ones
+    without a series; `missing` are runs without a sample, by the perflogs. `obstacles` stand now.
+    Checks without a series `failed`, or were `skipped`, in their newest run.
     """
 
     def __init__(self, known: Known) -> None:
@@ -96,9 +95,15 @@ class Stage:
         self.actions = {key: logs[key.system].of(key) for key in self.keys}
         self.standing = {key: in_force(each) for key, each in self.actions.items()}
         self.gone = frozenset(filter(self._is_retired, self.keys))
+        judged = (key for key in self.keys if key in histories and key not in self.gone)
+        self.measured = {key: histories[key] for key in judged}
         runs = tuple(each for each in known.reports.runs if self._counts(each))
         self.reports = replace(known.reports, runs=runs)
         self.runs = missing_runs.runs_of_series(self.keys, seen, runs)
+        self.obstacles = missing_runs.obstacles(self.runs, self.reports.newest)
+        find = partial(missing_runs.findings, self.runs[None], self.reports)
+        self.failed = tuple(find(lambda result: result not in missing_runs.FINE))
+        self.skipped = tuple(find(lambda result: result == "skip"))
 
     def _is_retired(self, key: SeriesKey) -> bool:
         """Return whether it is retired: by an action in force, and without a sample since."""
@@ -118,41 +123,22 @@ class Stage:
         return not stopped and run.purpose not in ASKED and run.when not in spans
 
     @property
-    def measured(self) -> dict[SeriesKey, History]:
-        """The histories of the series that are judged."""
-        known = self.known.histories
-        return {key: known[key] for key in self.keys if key in known and key not in self.gone}
-
-    @property
-    def obstacles(self) -> tuple[Obstacle, ...]:
-        """The obstacles that stand now."""
-        return missing_runs.obstacles(self.runs, self.reports.newest)
-
-    @property
-    def failed(self) -> tuple[Finding, ...]:
-        """The checks without a series that failed in their newest run."""
-        return self._findings(lambda result: result not in missing_runs.FINE)
-
-    @property
-    def skipped(self) -> tuple[Finding, ...]:
-        """The checks without a series that were skipped in their newest run."""
-        return self._findings(lambda result: result == "skip")
-
-    def _findings(self, wanted: Callable[[str], bool]) -> tuple[Finding, ...]:
-        return tuple(missing_runs.findings(self.runs[None], self.reports, wanted))
-
-    @property
     def missed_schedule(self) -> timedelta | None:
-        """The shortest declared interval if no session ran for two of them, else None."""
+        """The shortest declared interval of a system if no session ran for two of them, else None.
+
+        The maintenances of the system do not count.
+        """
         last, now = self.known.last_session, self.known.now
-        every = (each.of(None).every for each in self.known.maintenance.values())
-        spans = Spans(tuple(chain.from_iterable(every)))
         # dated by a wrong clock: only the samples tell when a session ran
         began = last.began if last and last.began <= now + AHEAD else LONG_AGO
         rows = self.known.samples.values.select("purpose", TIME)
         routine = rows.filter(~pl.col("purpose").is_in(ASKED))
         began = max(began, routine.select(pl.col(TIME).max()).item() or LONG_AGO)
-        return missing_runs.missed_schedule(began, self.measured.values(), spans, now)
+        missed = []
+        for system, spans in self.known.maintenance.items():
+            mine = [each for key, each in self.measured.items() if key.system == system]
+            missed.append(missing_runs.missed_schedule(began, mine, spans.of(None), now))
+        return min(filter(None, missed), default=None)
 
 
 def _is_left_out(when: datetime, actions: Iterable[Action]) -> bool:
@@ -161,25 +147,19 @@ def _is_left_out(when: datetime, actions: Iterable[Action]) -> bool:
 
 
 def spans_of_peers(
-    bands_of: Mapping[str, Bands],
-    windows: Mapping[str, Maintenance],
-    logs: Mapping[str, Log],
-    now: datetime,
-    kind: str,
-    system: str,
-    where: str,
+    known: Known, kind: str, system: str, where: str
 ) -> list[tuple[Spans, str | None]]:
     """Return when runs do not count for targets or nodes: spans, with their peer or None for all.
 
     They are maintenance, the time before the epoch, before the level of a peer that a person called
     normal, and while a peer was slow for a reason that a person resolved.
     """
-    every = windows[system].of(where if kind == TARGET else None).every
+    every = known.maintenance[system].of(where if kind == TARGET else None).every
     just_before = timedelta(microseconds=1)
-    if begin := bands_of[system].compares_since(now):
+    if begin := known.bands[system].compares_since(known.now):
         every = (*every, Span(LONG_AGO, begin - just_before, "before the epoch"))
     found: list[tuple[Spans, str | None]] = [(Spans(every), None)]
-    for action in in_force(logs[system].actions):
+    for action in in_force(known.logs[system].actions):
         peer, since, until = getattr(action, kind), action.since, action.until
         if not peer or not since or not action.names(PeerName(kind, system, where, peer)):
             continue
