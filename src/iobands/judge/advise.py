@@ -85,8 +85,8 @@ def fewest_pairs(confidence: float) -> int:
 
 
 def _without(key: SeriesKey, *settings: str) -> SeriesKey:
-    free: dict[str, Any] = dict.fromkeys(settings)
-    free |= dict.fromkeys(name for setting in settings for name in COMPARABLE[setting])
+    names = {*settings, *(name for each in settings for name in COMPARABLE[each])}
+    free: dict[str, Any] = dict.fromkeys(names)
     return replace(key, **free)
 
 
@@ -99,9 +99,8 @@ def _differ_in(one: SeriesKey, other: SeriesKey) -> str | None:
 def _comparisons(group: Sequence[SeriesKey]) -> int:
     """Return how many comparisons a group allows: of settings, and of file systems."""
     places = _by_file_system(group)
-    pairs = [pair for keys in places.values() for pair in combinations(keys, 2)]
-    of_settings = sum(_differ_in(one, other) is not None for one, other in pairs)
-    return of_settings + math.comb(len(places), 2)
+    pairs = (pair for keys in places.values() for pair in combinations(keys, 2))
+    return sum(_differ_in(*pair) is not None for pair in pairs) + math.comb(len(places), 2)
 
 
 def _by_file_system(group: Iterable[SeriesKey]) -> dict[str | None, list[SeriesKey]]:
@@ -147,8 +146,8 @@ def _compared(  # noqa: PLR0911 (one a finding)
     whole = newer = _evidence(ratios, times, confidence)
     older = None
     if half >= 2 * fewest:
-        older = _evidence(ratios[:half], times[:half], confidence)
-        newer = _evidence(ratios[half:], times[half:], confidence)
+        halves = slice(half), slice(half, None)
+        older, newer = (_evidence(ratios[each], times[each], confidence) for each in halves)
     pair = (key, other)
     if newer.ratio < 1:  # lately the other is better, although the medians of all samples differ
         pair, whole, newer = (other, key), _inverse(whole), _inverse(newer)
@@ -220,10 +219,9 @@ def compare(
     The other one has the value `against`, or the first value in order.
     """
     alike: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
-    free: dict[str, Any] = dict.fromkeys((field, *COMPARABLE[field]))
     for key in samples:
         if key.unit != RATIO_UNIT:
-            alike[replace(key, **free)].append(key)
+            alike[_without(key, field)].append(key)
     for common in sorted(alike, key=SeriesKey.sort_key):
         group = sorted(alike[common], key=lambda key: _order(key, field))
         base = next((key for key in group if against in {None, value_of(key, field)}), None)
@@ -271,10 +269,13 @@ def published_of(
 ) -> tuple[dict[str, list[Recommended]], tuple[Advised, ...]]:
     """Return what to publish for each system, and the advice."""
     advised, _ = advise({each.key: each.history for each in site.series})
-    found = {}
-    for name in sorted({each.key.system for each in site.series}):
-        part = [each for each in site.series if each.key.system == name]
-        found[name] = published(part, read_site_file(systems, name), advised, holds)
+    mine: defaultdict[str, list[Series]] = defaultdict(list)
+    for each in site.series:
+        mine[each.key.system].append(each)
+    found = {
+        name: published(part, read_site_file(systems, name), advised, holds)
+        for name, part in sorted(mine.items())
+    }
     return found, tuple(advised)
 
 
@@ -294,16 +295,12 @@ def published(
     if not is_asked:
         best = _best(usable, advised)
         chosen = [each for each in usable if _settings(each) in best]
-    groups: defaultdict[tuple[object, ...], list[Series]] = defaultdict(list)
+    groups: defaultdict[SeriesKey, list[Series]] = defaultdict(list)
     for each in chosen:
         groups[_settings(each)].append(each)
-    one_of = {
-        each: replace(of[0].key, file_system=None, variable="") for each, of in groups.items()
-    }
-    words = distinctions(one_of.values())
-    found = []
+    words, found = distinctions(groups), []
     for settings, members in groups.items():
-        name = " ".join([str(members[0].key.pattern), *words[one_of[settings]]])
+        name = " ".join([str(settings.pattern), *words[settings]])
         newest: dict[str, History] = {}
         by_row: defaultdict[tuple[str, str], list[Series]] = defaultdict(list)
         places: defaultdict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
@@ -311,10 +308,9 @@ def published(
             fields = each.history.newest
             where = _known(each.key.file_system)
             by_row[_known(fields.get("medium")), each.key.variable].append(each)
-            lines = tuple(commands(site_file, each.key, fields))
-            places[lines][where] = None
-            histories = newest.get(where, each.history), each.history
-            newest[where] = max(histories, key=lambda each: each.last)
+            places[tuple(commands(site_file, each.key, fields))][where] = None
+            if where not in newest or newest[where].last < each.history.last:
+                newest[where] = each.history
         lines_of = {tuple(names): lines for lines, names in places.items() if lines}
         rates = tuple(_rates(name, each, holds) for each in by_row.values())
         samples = {where: each.newest for where, each in newest.items()}
@@ -333,20 +329,18 @@ def _is_usable(series: Series) -> bool:
     return is_measured and key.case is None and key.unit != RATIO_UNIT
 
 
-def _settings(series: Series) -> tuple[object, ...]:
+def _settings(series: Series) -> SeriesKey:
     """Return what the media and the directions of a recommendation have in common."""
-    left_out = {"file_system", "variable"}
-    return tuple(value for name, value in series.key.fields().items() if name not in left_out)
+    return replace(series.key, file_system=None, variable="")
 
 
-def _best(usable: Sequence[Series], advised: Sequence[Advised]) -> set[tuple[object, ...]]:
+def _best(usable: Sequence[Series], advised: Sequence[Advised]) -> set[SeriesKey]:
     """Return the best settings of each pattern: by the advice, or the only ones."""
     leading = {each.best[0] for each in advised}
     compared = {key for each in advised for key in each.medians}
-    found: dict[tuple[object, ...], tuple[object, ...]] = {}
+    found: dict[tuple[object, ...], SeriesKey] = {}
     for series in sorted(usable, key=lambda each: each.key.variable == "write_bw", reverse=True):
-        if series.key in leading or series.key not in compared:
-            key = series.key
+        if (key := series.key) in leading or key not in compared:
             scale = (key.partition, key.tool, key.pattern, key.interface, key.nodes, key.tasks)
             found.setdefault(scale, _settings(series))
     return set(found.values())
