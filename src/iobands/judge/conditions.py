@@ -60,8 +60,7 @@ def of_the_day(
     return [
         *_watched(series, budgets),
         *_missing(series, unfit),
-        *_transients(series, covered),
-        *_collapsed(series, covered),
+        *_low(series, covered),
     ]
 
 
@@ -145,40 +144,35 @@ def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Itera
         yield Alert(Severity.NO_DATA, subject, members, since, reason=reason, system=system)
 
 
-def _transients(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:
-    """Yield low runs that were over by the newest run, or within a day before it."""
-    last, low = {}, []
-    for each in series:
-        evidence, newest = each.status.evidence, each.status.when
-        if evidence and evidence.transients and newest and each.key not in alerted:
-            found = evidence.transients[-1]
-            if newest - found.until < timedelta(days=1):
-                last[each.key] = found
-                low.append(Member(each, Ratio(found.ratio, found.ratio, found.ratio)))
-    for members in _together(low):
-        over = [last[each.series.key] for each in members]
-        longest = max(over, key=lambda each: each.until - each.since)
-        subject = subject_of([each.series for each in members], series)
-        reason = f"over again: {longest}"
-        yield Alert(Severity.COLLAPSED, subject, members, longest.since, reason=reason)
-
-
-def _collapsed(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:
-    """Yield the newest runs under their floors; many of a file system are one alert.
+def _low(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:
+    """Yield low runs that were over by the newest run, or within a day before it, and newest ones.
 
     One run in twenty or fifty collapses for no lasting reason: a site of hundreds of series has
     some every day. The exit status does not follow them.
     """
-    low = []
+    transients, over, newest = {}, [], []
     for each in series:
-        status = each.status
-        is_low = status.verdict == COLLAPSED and not status.left_out and each.key not in alerted
-        if is_low and status.band and status.value:
+        status, evidence = each.status, each.status.evidence
+        if each.key in alerted or not status.when:
+            continue
+        found = evidence.transients[-1] if evidence and evidence.transients else None
+        if found and status.when - found.until < timedelta(days=1):
+            transients[each.key] = found
+            over.append(Member(each, Ratio(found.ratio, found.ratio, found.ratio)))
+        if status.verdict == COLLAPSED and not status.left_out and status.band and status.value:
             ratio = status.value / status.band.median
-            low.append(Member(each, Ratio(ratio, ratio, ratio), status.band.median))
-    for members in _together(low):
-        subject = subject_of([member.series for member in members], series)
-        yield Alert(Severity.COLLAPSED, subject, members, members[0].series.status.when)
+            newest.append(Member(each, Ratio(ratio, ratio, ratio), status.band.median))
+
+    def alert(members: tuple[Member, ...], since: datetime | None, reason: str = "") -> Alert:
+        subject = subject_of([each.series for each in members], series)
+        return Alert(Severity.COLLAPSED, subject, members, since, reason=reason)
+
+    for members in _together(over):
+        of_each = [transients[each.series.key] for each in members]
+        longest = max(of_each, key=lambda each: each.until - each.since)
+        yield alert(members, longest.since, f"over again: {longest}")
+    for members in _together(newest):
+        yield alert(members, members[0].series.status.when)
 
 
 def _together(members: Iterable[Member]) -> Iterator[tuple[Member, ...]]:
@@ -202,14 +196,12 @@ def shared_by(members: Sequence[Series], series: Iterable[Series]) -> tuple[str,
     """
     kinds = {(each.key.system, each.key.variable) for each in members}
     every = [each for each in series if (each.key.system, each.key.variable) in kinds]
-    found = []
+    found = {}
     for field in SHARED:
         values = {each.trait(field) for each in members}
         if len(values) == 1 and (value := values.pop()) is not None:
-            number = sum(each.trait(field) == value for each in every)
-            found.append((number, field, value))
-    least = min(found, key=lambda each: each[0], default=None)
-    return least and least[1:]
+            found[field, value] = sum(each.trait(field) == value for each in every)
+    return min(found, key=found.__getitem__, default=None)
 
 
 def subject_of(members: Sequence[Series], series: Iterable[Series]) -> str:
@@ -257,8 +249,14 @@ def ledger_of(
     `actions` are all that are in force about each series, target or node.
     """
     # of several alerts that were resolved together, each has its action
-    done = {(a.when, a.alert): a for each in actions for a in each if a.kind in ENDED_BY}
-    entries = [_entry(each, done) for each in alerts if each.number is not None]
+    done: dict[tuple[datetime | None, int | None], Action] = {
+        (a.when, a.alert): a for each in actions for a in each if a.kind in ENDED_BY
+    }
+    entries = [
+        _entry(each, done.get((each.ended, each.number)) or done.get((each.ended, None)))
+        for each in alerts
+        if each.number is not None
+    ]
     ended = {each.ended for each in entries}
     # resolved before there was a log of alerts
     entries += [
@@ -275,10 +273,8 @@ def ledger_of(
     )
 
 
-def _entry(alert: Alert, done: Mapping[tuple[datetime, int | None], Action]) -> LedgerEntry:
+def _entry(alert: Alert, by: Action | None) -> LedgerEntry:
     assert alert.since is not None
-    ways = [(alert.ended, number) for number in (alert.number, None) if alert.ended]
-    by = next((done[each] for each in ways if each in done), None)
     ratio = alert.peer.ratio.value if alert.peer else alert.ratio
     return LedgerEntry(
         alert.subject,
