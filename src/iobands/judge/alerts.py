@@ -217,21 +217,21 @@ def _ended(system: System, now: datetime, story: Story, over: Ending | None) -> 
 
 def _of_story(system: System, story: Story) -> Alert:
     """Return an alert as it is now, or as it was when it ended."""
-    is_open = story.closed is None
-    parts = [each for each in story.found if each.over is None or not is_open]
+    parts = [each for each in story.found if each.over is None]
     if story.closed:  # what still lasts says no more of it
-        parts = [replace(e, over=min(e.over or story.closed, story.closed)) for e in parts]
+        parts = [replace(e, over=min(e.over or story.closed, story.closed)) for e in story.found]
     # what shows most is said of each member: its own change, then what it has in common
     parts.sort(key=lambda each: _TELLING.index(type(each.source)))
-    over = {e.names[0]: e.over for e in story.found if isinstance(e.source, Change) and e.over}
+    own = {each.names[0]: each.over for each in story.found if isinstance(each.source, Change)}
     members: dict[str, Member] = {}
     for part in parts:
         for name in part.names:
-            has_left = is_open and name in over and part.raised <= over[name]
+            back = own.get(name) if story.closed is None else None
+            has_left = back is not None and part.raised <= back
             if name in system.series and name not in members and not has_left:
                 members[name] = _member(system.series[name], part)
     ends = [_end_of(each) for each in story.events if each.kind in (CLOSED, MERGED)]
-    end = "" if is_open else next(reversed(ends), "")
+    end = ends[-1] if story.closed and ends else ""
     over_then: list[datetime] = []
     lost = [name for name in story.names if name in system.series and name not in members]
     if story.closed and story.direction == FLAKY:  # what a person resolved is found no more
@@ -243,7 +243,6 @@ def _of_story(system: System, story: Story) -> Alert:
             members[name] = _member_then(mine, low, until)
             over_then.append(until)
     if story.direction == DOWN:
-        own = {each.names[0] for each in story.found if isinstance(each.source, Change)}
         members = {n: m for n, m in members.items() if n in own or _has_fallen(m)} or members
     peers = [system.peers[name] for name in story.names if name in system.peers]
     series = [member.series for member in members.values()]
@@ -256,14 +255,11 @@ def _of_story(system: System, story: Story) -> Alert:
     lasted = [e.ended or e.over for e in story.certain if e.over and not is_answered] or over_then
     score = max((_score(each, system.series) for each in parts), default=0.0)
     slides = certain if severity is Severity.SLIDING else ()
-    since, since_low, since_high = _began(story, lead, slides)
     alert = Alert(
         severity,
         story.subject,
         tuple(sorted(members.values(), key=ratio_of)),
-        since=since,
-        since_low=since_low,
-        since_high=since_high,
+        *_began(story, lead, slides),
         direction=story.direction,
         score=score,
         certainty=None if kinds <= {Incident, Flaky} else certainty(score, system.budget),
@@ -302,14 +298,11 @@ def _severity(story: Story, parts: Sequence[Happening]) -> Severity:
     """Return what an alert is by its certain parts: of several kinds, the worst."""
     if story.direction in _SEVERITIES:
         return _SEVERITIES[story.direction]
-    changes = [each.source for each in parts if isinstance(each.source, Change)]
-    found = {Severity(each.kind.value) for each in changes}
-    if len(changes) < len(parts):
-        found.add(Severity.DEGRADED)
+    sources = [each.source for each in parts]
+    found = [e.kind if isinstance(e, Change) else State.DEGRADED for e in sources]
     if not found:  # what a person resolved is found no more
-        said = [Severity(each.state.value) for each in story.events if each.state]
-        return said[-1] if said else Severity.DEGRADED
-    return next(each for each in Severity if each in found)
+        found = [each.state for each in story.events if each.state][-1:] or [State.DEGRADED]
+    return Severity(next(each for each in State if each in found).value)
 
 
 def _began(
@@ -440,11 +433,10 @@ def _level(logarithms: Array) -> float | None:
 
 def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:
     """Return the alert of a target or node that is slow, which is its cause, or was slow then."""
-    here = (each for each in system.places if (each.kind, each.where) == (name.kind, name.where))
-    place = next(here, None)
+    place = next(e for e in system.places if (e.kind, e.where) == (name.kind, name.where))
     unknown = Ratio(math.nan, 0.0, math.inf)
     if alert.since and alert.ended:
-        ratios = place.then(name.name, alert.since, alert.ended) if place else {}
+        ratios = place.then(name.name, alert.since, alert.ended)
         # sessions that a person took out have no speeds
         said = (e.ratio for e in system.actions if e.alert == alert.number and e.names(name))
         by = next(filter(None, said), None)
@@ -452,8 +444,8 @@ def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:
         worst = min(found, key=lambda ratio: ratio.value, default=unknown)
         sure = alert.certainty if alert.score else None
         return replace(alert, certainty=sure, peer=SlowPeer(name, worst, ratios))
-    slow = place.slow().get(name.name) if place else None
-    if place is None or slow is None:
+    slow = place.slow().get(name.name)
+    if slow is None:
         return replace(alert, peer=SlowPeer(name, unknown, {}))
     worst = min((each.ratio for each in slow.values()), key=lambda ratio: ratio.value)
     score = max(each.score for each in slow.values())
