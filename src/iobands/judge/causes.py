@@ -102,10 +102,6 @@ _AROUND_NAMES: Final = re.compile(r"s\b| (of|out) .*")
 _AGAIN: Final = (timedelta(days=3), timedelta(days=7), timedelta(days=14))
 
 
-_EVER: Final = 2**32  # more than there are sessions
-_Shown = tuple[Array, NDArray[np.int_], NDArray[np.int_]]
-
-
 @dataclass(frozen=True)
 class Records:
     """All samples and speeds of a site, and the targets and nodes that are compared."""
@@ -124,23 +120,11 @@ class Records:
                 found[name] = column.to_physical().cast(pl.Float64).to_numpy()
         return found
 
-    def of(self, runs: Runs, name: str, first: int = 0, last: int = _EVER) -> _Shown:
-        """Return the known values of a column, texts as codes, the runs and their sessions.
-
-        They cover the sessions from `first` to `last`, all unless given, and the runs before and
-        after that `_Column.changed` compares with them.
-        """
-        begin, end = np.searchsorted(runs.sessions, (first, last + 1))
-        reach = 2 * _BEFORE
-        while True:
-            since, until = max(begin - reach, 0), min(end + reach, runs.number)
-            values = self.columns[name][runs.series.rows[since:until]]
-            shown = np.flatnonzero(~np.isnan(values))
-            before, upto = np.searchsorted(shown, (begin - since, end - since)).tolist()
-            is_begun = before >= _BEFORE or since == 0
-            if is_begun and (len(shown) - upto >= _SINCE or until == runs.number):
-                return values[shown], shown + since, runs.sessions[shown + since]
-            reach *= 4  # few runs have a value
+    def of(self, runs: Runs, name: str) -> tuple[Array, NDArray[np.int_], NDArray[np.int_]]:
+        """Return the known values of a column, texts as codes, the runs and their sessions."""
+        values = self.columns[name][runs.series.rows[: runs.number]]
+        shown = np.flatnonzero(~np.isnan(values))
+        return values[shown], shown, runs.sessions[shown]
 
 
 def tell_causes(
@@ -254,9 +238,8 @@ class _Column:
 
     def changed(self, runs: Runs) -> int | None:
         """Return the first run since it changed at the onset, −1 if it did not, None if unknown."""
-        around = self.onset.first, self.onset.last + 1
-        values, shown, sessions = self.records.of(runs, self.name, *around)
-        begin, end = np.searchsorted(sessions, (around[0], around[1] + 1)).tolist()
+        values, shown, sessions = self.records.of(runs, self.name)
+        begin, end = np.searchsorted(sessions, (self.onset.first, self.onset.last + 2)).tolist()
         if begin < _FEWEST or begin == len(values):
             return None
         near = values[max(0, begin - _BEFORE) : end + _SINCE]
