@@ -31,6 +31,7 @@ from iobands.judge.normal import left_out
 from iobands.judge.site import JudgedSite
 from iobands.model import COVARIATES, FIELDS, RECOVERY, REPEAT, SUSPECT, SeriesKey
 from iobands.snapshot import (
+    LONG_AGO,
     Array,
     BeforeAfter,
     Beside,
@@ -91,12 +92,12 @@ def maintenances_of(site: Snapshot) -> list[Held]:
         for window in windows
         for span in window.spans(site.now)
     ]
-    found.sort(key=lambda each: each.begin)
     days = Counter((each.system, each.name) for each in found)
-    for place, each in enumerate(found):
-        if days[each.system, each.name] > 1:
-            found[place] = replace(each, name=f"{each.begin:%Y-%m-%dT%H:%M}")
-    return found
+    several = [
+        replace(e, name=f"{e.begin:%Y-%m-%dT%H:%M}") if days[e.system, e.name] > 1 else e
+        for e in found
+    ]
+    return sorted(several, key=lambda each: each.begin)
 
 
 @dataclass(frozen=True)
@@ -149,8 +150,7 @@ def forecasts(
     """Return the losses a report will show `ahead` days later, of file systems and series."""
     rows = _Rows(_upcoming(judged, places))
     total = sum(rows.shares.values())
-    found = []
-    single: list[list[float | None]] = []
+    found, single = [], []
     for name, (kind, members, unit) in rows.of.items():
         if kind == "part":
             continue
@@ -184,11 +184,10 @@ def runs_that_help(judged: JudgedSite, places: Sequence[str], allowed: tuple[int
 
 def _upcoming(judged: JudgedSite, places: Sequence[str]) -> list[_Side]:
     now = judged.snapshot.now + timedelta(seconds=1)
-    sides: list[_Side] = []
-    for name in sorted({each.key.system for each in judged.snapshot.series}):
-        window = Window(now, now, "", file_systems=tuple(places))
-        sides += _sides(judged, Held("", name, window, now, now), both=False)[0]
-    return sides
+    window = Window(now, now, "", file_systems=tuple(places))
+    systems = sorted({each.key.system for each in judged.snapshot.series})
+    held = (Held("", name, window, now, now) for name in systems)
+    return [side for each in held for side in _sides(judged, each, both=False)[0]]
 
 
 def _sides(
@@ -235,26 +234,26 @@ def _compared(site: Snapshot, series: Series, bands: Bands, held: Held) -> tuple
     had = before.any() and after.any()
     before &= (times >= since) & history.alike
     after &= (times < until) & history.alike
-    why = "no runs that compare" if had else ""
-    if before.any() and not after.any():
+    if before.any():
         why = "no run after it"
-    elif after.any() and not before.any():
+    elif after.any():
         changed = "the tool or its settings changed, so that runs do not compare"
         why = changed if had else "no run before it"
+    else:
+        why = "no runs that compare" if had else ""
     return before, after, why
 
 
 def _epoch_of(series: Series, bands: Bands, held: Held) -> tuple[np.datetime64, np.datetime64]:
     """Return since when and until when runs are compared: by epochs, and by known changes."""
     breaks = [each.since for each in bands.epochs if not each.continues]
-    starts = [in_utc(each) for each in breaks if each <= held.begin]
+    starts = [each for each in breaks if each <= held.begin]
     evidence = series.status.evidence
     for change in evidence.changes if evidence else ():
-        moved = [each for each in (change.since, change.ended) if each]
-        starts += [in_utc(each) for each in moved if change.raised < held.begin > each]
+        if change.raised < held.begin:
+            starts += [e for e in (change.since, change.ended) if e and e < held.begin]
     ends = [each for each in breaks if each > held.end + _BECAUSE]
-    end = min([*ends, held.end + _AFTER])
-    return max(starts, default=np.datetime64(0, "ns")), in_utc(end)
+    return in_utc(max(starts, default=LONG_AGO)), in_utc(min([*ends, held.end + _AFTER]))
 
 
 class _Rows:
