@@ -274,7 +274,7 @@ def fold(
 def stories_in(
     events: Sequence[AlertEvent], called: Callable[[Sequence[str]], str] = ", ".join
 ) -> list[Story]:
-    """Return the alerts of the log."""
+    """Return the alerts of the log, or of other events."""
     found: dict[int, Story] = {}
     for each in events:
         if each.kind == OPENED and each.number not in found and each.since:
@@ -400,21 +400,11 @@ def _merge_again(merged: Sequence[Story], stories: Sequence[Story], until: datet
 
 
 def _opened(number: int, found: Happening, called: Callable[[Sequence[str]], str]) -> Story:
-    story = Story(
-        number,
-        found.direction,
-        called(found.names),
-        low=found.low,
-        high=found.high,
-        opened=found.raised,
-        called=called,
-        joined=dict.fromkeys(found.names, found.raised),
-        named=len(found.names),
-    )
-    story.keep(found)
     state = next((each.kind for each in found.turns if each.when <= found.raised), None)
-    said = {"subject": story.subject, "direction": found.direction, "since": found.low}
-    story.record(found.raised, OPENED, **said, names=found.names, state=state)
+    said = (called(found.names), found.direction, found.low, found.names)
+    (story,) = stories_in([AlertEvent(found.raised, number, OPENED, *said, state=state)], called)
+    story.logged = 0
+    story.keep(found)
     return story
 
 
