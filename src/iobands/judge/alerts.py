@@ -263,7 +263,7 @@ def _of_story(system: System, story: Story) -> Alert:
         direction=story.direction,
         score=score,
         certainty=None if kinds <= {Incident, Flaky} else certainty(score, system.budget),
-        reason=_reason(max(flaky, key=lambda each: each.failed)) if flaky else "",
+        reason=max(flaky, key=lambda each: each.failed).reason if flaky else "",
         raised=story.opened,
         delay=_delay(system, story),
         number=story.number,
@@ -316,13 +316,6 @@ def _began(
         return lead.since, lead.low, lead.high
     # of what is left of it since an epoch began, the log alone says when it began
     return story.low, story.low, min(story.high, story.opened)
-
-
-def _reason(found: Flaky) -> str:
-    often = f"failed in {found.failed} of the last {found.sessions} sessions"
-    _, _, how = found.what.partition(" failed")
-    last = f"the last on {found.last.day} {found.last:%b}"
-    return f"{often}; {last}{how if how.startswith(':') else f': failed{how}' if how else ''}"
 
 
 def _end_of(event: AlertEvent) -> str:

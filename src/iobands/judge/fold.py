@@ -73,15 +73,13 @@ class Happening:
 
 @dataclass(frozen=True)
 class Flaky:
-    """A check failed in `failed` of its last `sessions`, and last at `last`, with the text `what`.
+    """A check `failed` that often in its last sessions; `reason` says it in words.
 
     The last sessions are those before now or, if it no longer is flaky, before that was known.
     """
 
     failed: int
-    sessions: int
-    last: datetime
-    what: str
+    reason: str
 
 
 @dataclass

@@ -371,9 +371,13 @@ def _flaky_spans(check: _Check, months: Months, rates: NDArray[np.float64]) -> I
         begin = max(0, until + 1 - SESSIONS)
         # failures in a row and of bad days count here, too, as people count them
         failures = check.times[begin : until + 1][failed[begin : until + 1]]
-        newest, since = failures[-1], moment(check.times[window[0]])
+        often = f"failed in {len(failures)} of the last {until + 1 - begin} sessions"
+        newest, (_, _, how) = moment(failures[-1]), check.said[failures[-1]].partition(" failed")
+        if how and not how.startswith(":"):
+            how = f": failed{how}"
+        since = moment(check.times[window[0]])
         yield Happening(
-            Flaky(len(failures), until + 1 - begin, moment(newest), check.said[newest]),
+            Flaky(len(failures), f"{often}; the last on {newest.day} {newest:%b}{how}"),
             FLAKY,
             check.names,
             since=since,
