@@ -72,6 +72,30 @@ def test_what_changed_with_all_members_and_with_no_other_is_the_cause(
     assert alert.cause.since == NOW - (SLOW - 0.75) * DAY
 
 
+def test_targets_are_named_by_the_runs_of_their_own_system(tmp_path: Path) -> None:
+    # both have a file system of this name, and each lost another target of it
+    for system, lost in (("elsewhere", 1), ("here", 2)):
+        every = [f"{number}:1" for number in range(4)]
+        left = [f"{number}:1" for number in range(4) if number != lost]
+        since, before = (
+            {
+                "targets_inactive": 4 - len(targets),
+                "targets_active": len(targets),
+                "target_bandwidths": f"write_bw={','.join(targets)}",
+            }
+            for targets in (left, every)
+        )
+        lines = rows(lost, 0.6, since, before, system=system, file_system_type="lustre")
+        write_perflog(tmp_path / "perflogs", lines, system=system)
+    root = tmp_path / "perflogs"
+    judged = read_site(root, tmp_path / "bands", tmp_path / "alerts", now=NOW)
+    found = [each for each in judged.alerts if each.number]
+    assert {each.system: each.cause and each.cause.what for each in found} == {
+        "elsewhere": "OST 1 out of service (1 of 4)",
+        "here": "OST 2 out of service (1 of 4)",
+    }
+
+
 def test_the_odds_by_hand(tmp_path: Path) -> None:
     since = {"transport_in_effect": "tcp"}
     found = site(tmp_path, rows(1, 0.5, since, {"transport_in_effect": "ucx"}))

@@ -336,8 +336,8 @@ def _targets_text(onset: Onset, records: Records, sample: Mapping[str, object]) 
     every = f"{active + out}" if active else "all"
     if onset.direction != DOWN:
         return f"{active} of {every} targets in service"
-    here = [p for p in records.places if (p.kind, p.where) == (TARGET, sample["file_system"])]
-    for place in here:
+    where = (TARGET, sample["system"], sample["file_system"])
+    for place in (each for each in records.places if (each.kind, each.system, each.where) == where):
         for speeds in place.speeds.values():
             known, since = speeds.times <= in_utc(onset.when), speeds.times > in_utc(onset.since)
             before = speeds.used[speeds.times < in_utc(onset.since)][-_BEFORE:]
