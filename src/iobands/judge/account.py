@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +18,6 @@ from iobands.judge.before_after import (
     ERROR,
     Ruling,
     Unit,
-    Usual,
     forecast,
     grouped,
     rule,
@@ -259,7 +257,7 @@ def _epoch_of(series: Series, bands: Bands, held: Held) -> tuple[np.datetime64, 
 class _Rows:
     """The rows of a report by name: `of` has the kind, the number of members and the unit.
 
-    `usual` is how each varied before, and `shares` its share of the error.
+    `shares` has the share of each in the error.
     """
 
     def __init__(self, sides: Sequence[_Side]) -> None:
@@ -274,19 +272,13 @@ class _Rows:
         self.shares = {name: SHARES[kind] / many[kind] for name, (kind, _, _) in self.of.items()}
         self.units = {name: unit for name, (_, _, unit) in self.of.items()}
 
-    @cached_property
-    def usual(self) -> dict[str, Usual]:
-        return usual_of(self.units)
-
     def shifts(self, held: Held) -> list[Shift]:
         """Return the row of each unit, with what was said of it day by day."""
-        newest = rule(self.units, self.shares, self.usual)
-        ruled = {}
+        usual, ruled, found = usual_of(self.units), {}, []
         for hour in self._looks():
             until = {name: unit.until(hour) for name, unit in self.units.items()}
-            ruled[hour] = rule(until, self.shares, self.usual)
-        found = []
-        for name, one in newest.items():
+            ruled[hour] = rule(until, self.shares, usual)
+        for name, one in rule(self.units, self.shares, usual).items():
             kind, members, _ = self.of[name]
             before, after = one.unit.counts
             shift = Shift(

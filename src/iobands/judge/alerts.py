@@ -80,7 +80,6 @@ class System:
     places: Sequence[Place]
     actions: Sequence[Action]
     budget: Budget
-    false_alarms: float
     records: Records
 
     @cached_property
@@ -442,7 +441,7 @@ def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:
         return replace(alert, peer=SlowPeer(name, unknown, {}))
     worst = min((each.ratio for each in slow.values()), key=lambda ratio: ratio.value)
     score = max(each.score for each in slow.values())
-    sure = certainty(score, Budget(system.false_alarms, place.comparisons_a_year))
+    sure = certainty(score, replace(system.budget, runs_a_year=place.comparisons_a_year))
     ratios = {variable: each.ratio for variable, each in slow.items()}
     own = {variable: each.own for variable, each in slow.items() if each.own}
     peer = SlowPeer(name, worst, ratios, own)

@@ -142,7 +142,6 @@ def judge(
             [each for each in places if each.system == name],
             in_force(known.logs[name].actions) if name in known.logs else (),
             budgets.get(name, Budget(false_alarms)),
-            false_alarms,
             records,
         )
         fold_forward = partial(_alerts_of, known, system, several, flaky)
@@ -173,7 +172,7 @@ def judge(
         alerts=alerts,
         past=tuple(each for each in numbered if each.ended is not None),
         skipped=stage.skipped,
-        superseded=tuple(stage.names[key] for key in sorted(stage.past, key=SeriesKey.sort_key)),
+        superseded=stage.superseded,
         retired=tuple(each.series for key, each in judged.items() if key in stage.gone),
         future=stage.future,
         maintenance={name: each.maintenance for name, each in known.bands.items()},

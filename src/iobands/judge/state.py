@@ -63,7 +63,7 @@ _WRONG: Final = "a clock was wrong"
 class Stage:
     """The judged part of a site: its series and their runs, without what was set aside.
 
-    `names` are the labels of all series, `past` those that are superseded, `gone` the retired.
+    `superseded` has the labels of series that another one replaced, `gone` the retired series.
     `measured` has the histories of the others, as far as they have one. `actions` has all actions
     about each series, `standing` the ones in force. `runs` are by series, and under None the ones
     without a series; `missing` are runs without a sample, by the perflogs. `obstacles` stand now.
@@ -77,11 +77,12 @@ class Stage:
         missed = known.samples.missed.filter(~pl.col("purpose").is_in(ASKED))
         missing = missing_runs.missing_in_perflogs(missed)
         seen = missing_runs.sightings(known.samples)
-        self.past = frozenset(missing_runs.superseded(seen))
-        self.names = labels({*histories, *missing, *(key for key, _ in known.future)})
-        dated = sorted(known.future, key=lambda each: (each[1], self.names[each[0]]))
+        names = labels({*histories, *missing, *(key for key, _ in known.future)})
+        past = missing_runs.superseded(seen)
+        self.superseded = tuple(names[key] for key in sorted(past, key=SeriesKey.sort_key))
+        dated = sorted(known.future, key=lambda each: (each[1], names[each[0]]))
         self.future = tuple(
-            FutureSample(key, self.names[key], when)
+            FutureSample(key, names[key], when)
             for key, when in dated
             if not _is_left_out(when, in_force(logs[key.system].of(key)))
         )
@@ -91,7 +92,7 @@ class Stage:
             if each.key not in histories
         }
         self.missing: Mapping[SeriesKey, Sequence[MissingRun]] = {**only_in_future, **missing}
-        self.keys = sorted({*histories, *self.missing} - self.past, key=SeriesKey.sort_key)
+        self.keys = sorted({*histories, *self.missing} - past, key=SeriesKey.sort_key)
         self.actions = {key: logs[key.system].of(key) for key in self.keys}
         self.standing = {key: in_force(each) for key, each in self.actions.items()}
         self.gone = frozenset(filter(self._is_retired, self.keys))
