@@ -229,8 +229,10 @@ def _of_story(system: System, story: Story) -> Alert:
             has_left = back is not None and part.raised <= back
             if name in system.series and name not in members and not has_left:
                 members[name] = _member(system.series[name], part)
-    ends = [_end_of(each) for each in story.events if each.kind in (CLOSED, MERGED)]
-    end = ends[-1] if story.closed and ends else ""
+    end = ""
+    for each in story.events if story.closed else ():
+        if each.kind in (CLOSED, MERGED):
+            end = f"merged into {each.into}" if each.kind == MERGED else each.end or ""
     over_then: list[datetime] = []
     lost = [name for name in story.names if name in system.series and name not in members]
     if story.closed and story.direction == FLAKY:  # what a person resolved is found no more
@@ -315,10 +317,6 @@ def _began(
         return lead.since, lead.low, lead.high
     # of what is left of it since an epoch began, the log alone says when it began
     return story.low, story.low, min(story.high, story.opened)
-
-
-def _end_of(event: AlertEvent) -> str:
-    return f"merged into {event.into}" if event.kind == MERGED else event.end or ""
 
 
 def _score(found: Happening, series: Mapping[str, Series]) -> float:

@@ -95,7 +95,12 @@ class Stage:
         self.keys = sorted({*histories, *self.missing} - past, key=SeriesKey.sort_key)
         self.actions = {key: logs[key.system].of(key) for key in self.keys}
         self.standing = {key: in_force(each) for key, each in self.actions.items()}
-        self.gone = frozenset(filter(self._is_retired, self.keys))
+        self.gone = frozenset(
+            key
+            for key, actions in self.standing.items()
+            for each in actions  # without a sample since
+            if each.kind == RETIRE and (key not in histories or histories[key].last <= each.when)
+        )
         judged = (key for key in self.keys if key in histories and key not in self.gone)
         self.measured = {key: histories[key] for key in judged}
         runs = tuple(each for each in known.reports.runs if self._counts(each))
@@ -105,14 +110,6 @@ class Stage:
         find = partial(missing_runs.findings, self.runs[None], self.reports)
         self.failed = tuple(find(lambda result: result not in missing_runs.FINE))
         self.skipped = tuple(find(lambda result: result == "skip"))
-
-    def _is_retired(self, key: SeriesKey) -> bool:
-        """Return whether it is retired: by an action in force, and without a sample since."""
-        history = self.known.histories.get(key, NOTHING)
-        return any(
-            action.kind == RETIRE and (not len(history) or history.last <= action.when)
-            for action in self.standing[key]
-        )
 
     def _counts(self, run: CheckRun) -> bool:
         """Return whether a run is outside maintenance, in which failures are expected.
