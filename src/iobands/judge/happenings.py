@@ -331,11 +331,12 @@ def _checks(series: Collection[tuple[Series, Bands]]) -> list[_Check]:
 def _leave_out_bad_days(checks: Sequence[_Check]) -> None:
     """Count no failure of a day on which many checks failed, which is one cause."""
     every = days_of(np.concatenate([each.times for each in checks]))
-    days = np.split(every - every.min(), np.cumsum([len(each.times) for each in checks])[:-1])
+    every -= every.min(initial=0)
+    days = np.split(every, np.cumsum([len(each.times) for each in checks])[:-1])
 
     def numbers(of_each: Iterable[NDArray[np.int_]]) -> NDArray[np.int_]:
         once = [mine[np.diff(mine, prepend=-1) > 0] for mine in of_each]
-        return np.bincount(np.concatenate(once), minlength=1 + np.ptp(every))
+        return np.bincount(np.concatenate(once), minlength=1 + every.max(initial=0))
 
     failed = numbers(mine[each.failed] for mine, each in zip(days, checks, strict=True))
     is_bad = (failed > 1) & (failed > _TOGETHER * numbers(days))
