@@ -43,8 +43,8 @@ class Happening:
     """Something lasting that was found: a change, a drop of a group, an incident, a slow peer.
 
     It began between `low` and `high`, most likely at `since`, and was `raised` after `delay` runs.
-    It was known to be `over`, None while it lasts, and if `ended` is set, it ended before; `end`
-    says how.
+    It was known to be `over`, None while it lasts, and `end` says how; `ended` is when it was last
+    there, if not until then.
     `names` has its series, or its peer. `turns` say what it is if not a change of the level, and
     what it turned into. Without being `certain` it may join an alert but opens none. The last run
     without it was at `after`, None if not known.
