@@ -57,11 +57,7 @@ def of_the_day(
 
     The checks of `unfit` were stopped by an obstacle, which is their alert.
     """
-    return [
-        *_watched(series, budgets),
-        *_missing(series, unfit),
-        *_low(series, covered),
-    ]
+    return [*_watched(series, budgets), *_missing(series, unfit), *_low(series, covered)]
 
 
 def of_preflight(obstacles: Iterable[Obstacle], several: bool) -> Iterator[Alert]:
