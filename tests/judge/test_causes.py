@@ -12,7 +12,7 @@ from iobands.judge.causes import clear_cause
 from iobands.snapshot import CAUSED, Alert, AlertEvent, Cause, CauseKind, Snapshot
 from iobands.source.action_log import append_events
 from iobands.views.writing import odds_text
-from tests.factory import NOW, daily
+from tests.factory import NOW, daily, write_perflog
 from tests.sites import DAY, SiteFiles
 
 RUNS, SLOW = 200, 15
@@ -87,9 +87,7 @@ def test_targets_are_named_by_the_runs_of_their_own_system(tmp_path: Path) -> No
         )
         lines = rows(lost, 0.6, since, before, system=system, file_system_type="lustre")
         write_perflog(tmp_path / "perflogs", lines, system=system)
-    root = tmp_path / "perflogs"
-    judged = read_site(root, tmp_path / "bands", tmp_path / "alerts", now=NOW)
-    found = [each for each in judged.alerts if each.number]
+    found = [each for each in SiteFiles(tmp_path).read().alerts if each.number]
     assert {each.system: each.cause and each.cause.what for each in found} == {
         "elsewhere": "OST 1 out of service (1 of 4)",
         "here": "OST 2 out of service (1 of 4)",

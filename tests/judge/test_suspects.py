@@ -41,7 +41,7 @@ def test_only_its_own_maintenance_excuses_a_system(tmp_path: Path, down: str, la
     path.parent.mkdir()
     bands = {"schema": 5, "system": down, "epochs": [], "maintenance": [window]}
     path.write_text(json.dumps(bands))
-    said = [each.reason for each in site(tmp_path).alerts if each.subject == "last session"]
+    said = [each.reason for each in look(tmp_path).alerts if each.subject == "last session"]
     assert bool(said) == late
 
 

@@ -24,7 +24,7 @@ from iobands.measure.processes import (
     note_job,
 )
 from iobands.measure.reframe import Ended, Selection
-from iobands.measure.session import end_rest, opened
+from iobands.measure.session import end_rest, open_session
 from iobands.model import COMPLETED, SUSPECT, Ask
 from tests.fault_table import Observed
 
@@ -105,7 +105,7 @@ def test_a_session_that_lost_its_lock_leaves_jobs_of_the_next_one(
     """As after a suspended machine or a server that was away for hours."""
     program("scancel", "")
     program("squeue", "echo 12")
-    with opened(tmp_path, "iobands run") as (holder, _):
+    with open_session(tmp_path, "iobands run") as (holder, _):
         (tmp_path / JOBS_NAME).write_text("slurm 12 rfm_EnvProbe\n")
         ours = holder.processes[0]
         after = replace(holder, session="the next one", processes=(replace(ours, pid=1),))

@@ -37,7 +37,7 @@ from iobands.measure.lock import (
     wanted,
 )
 from iobands.measure.processes import Process
-from iobands.measure.session import measure_again, opened
+from iobands.measure.session import measure_again, open_session
 from iobands.model import Ask
 from tests.fault_table import Observed
 from tests.waiting import wait_until
@@ -91,7 +91,7 @@ def test_a_hangup_that_is_ignored_ends_no_session(tmp_path: Path) -> None:
     """As under nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with opened(tmp_path, "iobands run"):
+        with open_session(tmp_path, "iobands run"):
             signal.raise_signal(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
@@ -268,7 +268,7 @@ def test_a_session_shows_signs_of_life_until_its_lock_is_anothers(tmp_path: Path
     perflogs = tmp_path / "perflogs"
     lock = lock_path(perflogs)
     interrupted = pytest.raises(KeyboardInterrupt, match="by a signal")
-    with interrupted, opened(perflogs, "iobands run") as (holder, _):
+    with interrupted, open_session(perflogs, "iobands run") as (holder, _):
         os.utime(lock, (1, 1))
         wait_until(lambda: lock.stat().st_mtime > 1)
         other = replace(holder, session="another")
@@ -392,7 +392,7 @@ def test_a_lock_that_cannot_be_removed_hides_no_error(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    with opened(tmp_path, "iobands run") as (holder, _):
+    with open_session(tmp_path, "iobands run") as (holder, _):
         monkeypatch.setattr(Path, "unlink", refuse)
     assert read_holder(tmp_path) == holder
 

@@ -20,7 +20,7 @@ from iobands.measure.lock import (
     write_record,
 )
 from iobands.measure.processes import Process
-from iobands.measure.session import opened
+from iobands.measure.session import open_session
 from iobands.model import COMPLETED, FAILED, KILLED, LIMIT, RUNNING, UNKNOWN, LastSession
 from tests.factory import NOW, daily, write_session
 from tests.sites import DAY, SiteFiles
@@ -65,7 +65,7 @@ def test_one_that_was_killed_stays_so_when_another_takes_its_lock(tmp_path: Path
     acquire(tmp_path, killed)
     begin_record(tmp_path, killed, "daily", None)
     was = read(tmp_path)
-    with opened(tmp_path, "reframe -r") as (holder, notes):
+    with open_session(tmp_path, "reframe -r") as (holder, notes):
         assert notes[0].startswith("a session was killed: `iobands run`")
         assert read(tmp_path) == was
         begin_record(tmp_path, holder, "dayly", None)

@@ -34,7 +34,7 @@ from typing import Any, Final
 from iobands.measure.lock import join, read_holder
 from iobands.measure.perflogs import end_lines, reconcile, require_writable
 from iobands.measure.run_reports import SILENT, report_files
-from iobands.measure.session import opened
+from iobands.measure.session import open_session
 from iobands.model import NO_ACCOUNTS, SESSION_ENV, SessionError, mask_others, printable, read_small
 
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
@@ -93,7 +93,7 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
     with ExitStack() as stack:
         holder, notes = parent, list[str]()
         if holder is None:
-            holder, notes = stack.enter_context(opened(perflogs, "reframe -r"))
+            holder, notes = stack.enter_context(open_session(perflogs, "reframe -r"))
         require_writable(perflogs, system)
         end_lines(perflogs, system)
         _say(*notes)

@@ -88,7 +88,7 @@ def measure(
         SessionError: another session runs, ReFrame did not run, or it was interrupted.
     """
     perflogs, end = at.perflogs, time.monotonic() + limit
-    with opened(perflogs, f"iobands run --tag {selection.tag}") as (holder, notes):
+    with open_session(perflogs, f"iobands run --tag {selection.tag}") as (holder, notes):
         with lock.refusing(perflogs):
             begun, outcome = _recorded(at, selection, holder, limit)
         if outcome.how == INTERRUPTED:
@@ -163,7 +163,7 @@ def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome |
         SessionError: ReFrame did not run, or nothing can be recorded.
     """
     perflogs = at.perflogs
-    session = opened(perflogs, lock.SUSPECTS)
+    session = open_session(perflogs, lock.SUSPECTS)
     with suppress(lock.BusyError), lock.refusing(perflogs), session as (holder, notes):
         try:
             _require_clock(perflogs)
@@ -210,7 +210,7 @@ def measure_apart(
     """
     perflogs, end = at.perflogs, time.monotonic() + limit
     outcomes: list[SessionOutcome] = []
-    with lock.refusing(perflogs), opened(perflogs, "iobands accept") as (holder, notes):
+    with lock.refusing(perflogs), open_session(perflogs, "iobands accept") as (holder, notes):
         _require_clock(perflogs)
         for selection in selections:
             outcomes.append(_session(at, selection, holder.session, end - time.monotonic()))
@@ -384,7 +384,7 @@ def _why_not(ask: Ask, reports: Iterable[Path]) -> str:
 
 
 @contextmanager
-def opened(perflogs: Path, command: str) -> Iterator[tuple[lock.Holder, list[str]]]:
+def open_session(perflogs: Path, command: str) -> Iterator[tuple[lock.Holder, list[str]]]:
     """Hold the lock for a session of this process, and end what a killed one left running.
 
     Yield it with notes on what was found, or raise SessionError as `acquire` does. A signal to end

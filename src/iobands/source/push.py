@@ -35,6 +35,7 @@ from iobands.model import (
     Unusable,
     entries,
     parse_yaml,
+    path_part,
     printable,
     read_content,
     read_small,
@@ -519,17 +520,18 @@ def _files_of(
         OSError: it is not known whether a file is there.
     """
     unread: list[Rejected] = []
-    logs, bands = perflogs / system, config / "bands"
+    part = path_part(system)
+    logs, bands = perflogs / part, config / "bands"
     files = {
         **{name: perflogs / Path(name).name for name in SITE_WIDE},
         f"perflogs/{system}/alerts.jsonl": logs / "alerts.jsonl",
-        f"config/bands/{system}.yaml": bands / f"{system}.yaml",
-        f"config/alerts/{system}.jsonl": config / "alerts" / f"{system}.jsonl",
+        f"config/bands/{part}.yaml": bands / f"{part}.yaml",
+        f"config/alerts/{part}.jsonl": config / "alerts" / f"{part}.jsonl",
     }
     for name, paths in {
         f"perflogs/{system}/leftovers": entries(logs / "leftovers", unread),
         f"perflogs/{system}/reports": report_files(perflogs, system, unread),
-        f"config/bands/{system}": entries(bands / system, unread),
+        f"config/bands/{part}": entries(bands / part, unread),
     }.items():
         files |= {f"{name}/{printable(path.name)}": path for path in paths}
     for each in unread:
@@ -560,6 +562,6 @@ def _rejected_document(perflogs: Path, system: str, rejected: Sequence[Rejected]
             each.is_unread,
         )
         for each in rejected
-        if each.path.is_relative_to(perflogs / system)
+        if each.path.is_relative_to(perflogs / path_part(system))
     ]
     return json.dumps(said).encode()
