@@ -55,18 +55,27 @@ def logged() -> tuple[Action, ...]:
     return found.actions
 
 
-def test_while_the_bands_cannot_be_used_nothing_is_logged(site: Path) -> None:
-    """Without its epochs, the alerts of the system would have other numbers from then on."""
-    bands, options = site / "config" / "bands" / "here.yaml", SiteOptions()
-    bands.parent.mkdir(parents=True)
-    bands.write_text("schema: [")
+@pytest.mark.parametrize("broken", ["bands/here.yaml", "alerts/here.jsonl"])
+def test_nothing_is_logged_of_a_system_whose_files_cannot_be_read(site: Path, broken: str) -> None:
+    """Without its epochs and actions, its alerts would have other numbers from then on."""
+    path, options = site / "config" / broken, SiteOptions()
+    path.mkdir(parents=True)
     judged = judgement_of(options)
     assert log_news(options, judged, partial(judgement_of, options)) is judged
     status, said = call("acknowledge", "disk", "write_bw", "--reason", "a switch")
-    assert (status, "bands of here: config/bands/here.yaml, line " in said) == (3, True)
+    assert (status, f"config/{broken}" in said) == (3, True)
     assert not (site / "perflogs" / "here" / "alerts.jsonl").exists()
-    bands.unlink()
+    path.rmdir()
     assert call("acknowledge", "disk", "write_bw", "--reason", "a switch")[0] == 0
+
+
+def test_broken_bands_of_another_system_stop_no_answer(site: Path) -> None:
+    write_perflog(site / "perflogs", daily([1.5] * 30, system="here2"), system="here2")
+    (site / "config" / "bands").mkdir(parents=True)
+    (site / "config" / "bands" / "here2.yaml").write_text("schema: [")
+    answer = ("acknowledge", "disk", "write_bw", "--reason", "a switch")
+    assert call(*answer, "--system", "here2")[0] == 3
+    assert call(*answer, "--system", "here")[0] == 0
 
 
 def test_the_list_says_who_acknowledged_an_alert_when_and_why(site: Path) -> None:

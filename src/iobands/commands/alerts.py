@@ -145,9 +145,9 @@ def _recorded(options: cli.SiteOptions) -> Snapshot:
     """
     judge = partial(judgement_of, replace(options, system=None))
     judged = judge()
-    for about, why in judged.known.problems:
-        if about.startswith(f"bands of {options.system or ''}"):  # see `log_news`
-            raise cli.failure(f"{about}: {why}")
+    for system, why in judged.known.incomplete.items():
+        if options.system in {None, system}:  # see `log_news`
+            raise cli.failure(why)
     judged = log_news(options, judged, judge)
     if options.system is not None:
         judged = judgement_of(options, memory=judged.memory)

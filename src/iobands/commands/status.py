@@ -231,16 +231,15 @@ def log_news(
     If another process has logged something since it was read, the site is judged `again`, as both
     may have given one number to two alerts. The judgement that was logged is returned. Under a
     wrong clock nothing is logged: what it dates in the future would let nothing else be logged.
-    Nor is anything of a system whose bands cannot be used: without its epochs, its alerts would
-    have other numbers from then on.
+    Nor is anything of a system whose bands or logs cannot be read: its alerts would have other
+    numbers from then on.
     """
     if judged.snapshot.clock:
         return judged
     for _ in range(_ATTEMPTS):
         try:
-            broken = {about for about, _ in judged.known.problems}
             for system, events in judged.news.items():
-                if events and f"bands of {system}" not in broken:
+                if events and system not in judged.known.incomplete:
                     known = judged.known.alert_log.get(system, ())
                     append_events(options.perflogs_directory, system, events, known)
         except OutdatedError:

@@ -75,7 +75,8 @@ class Known:
     `histories` are the series of `samples`. By system: `bands`, `maintenance`, `logs` of what
     people did and `alert_log` of what happened to alerts. With `as_of` the time is in the past:
     later runs and actions do not count. `system` is the one that was asked for, if not all.
-    `problems` has what could not be read, and why.
+    `problems` has what could not be read, and why, and `incomplete` those by system without which
+    its alerts are other ones: of its bands and its logs.
     """
 
     now: datetime
@@ -94,6 +95,7 @@ class Known:
     leftovers: tuple[Leftover, ...]
     rejected: tuple[Rejected, ...]
     problems: tuple[tuple[str, str], ...]
+    incomplete: Mapping[str, str]
 
 
 def read_known(
@@ -134,28 +136,20 @@ def read_known(
     systems = {key.system for key in {*histories, *(key for key, _ in future)}}
     systems |= {*missed, *(run.system for run in reports.runs)}
     attempts = Attempts()
-    logs = {
-        name: attempts.of(
-            log_path(alerts, name), partial(read_log, alerts, name, now, as_of=as_of), Log()
-        )
-        for name in sorted(systems)
-    }
-    found = {
-        name: attempts.of(
-            f"bands of {name}",
-            partial(_bands, bands, name, now, logs[name]),
-            _with_begun(Bands(name, ()), logs[name], now),
-        )
-        for name in sorted(systems)
-    }
+    logs, found, alert_logs, incomplete = {}, {}, {}, {}
+    for name in sorted(systems):
+        before = len(attempts.problems)
+        log = partial(read_log, alerts, name, now, as_of=as_of)
+        logs[name] = attempts.of(log_path(alerts, name), log, Log())
+        of_file = partial(_bands, bands, name, now, logs[name])
+        without = _with_begun(Bands(name, ()), logs[name], now)
+        found[name] = attempts.of(f"bands of {name}", of_file, without)
+        events = partial(read_alert_log, perflogs, name, until)
+        alert_logs[name] = attempts.of(alert_log(perflogs, name), events, ((), ()))
+        if new := attempts.problems[before:]:
+            incomplete[name] = "; ".join(map(": ".join, new))
     rejected = [*samples.rejected, *reports.rejected]
-    rejected += [line for name in sorted(logs) for line in logs[name].rejected]
-    alert_logs = {
-        name: attempts.of(
-            alert_log(perflogs, name), partial(read_alert_log, perflogs, name, until), ((), ())
-        )
-        for name in sorted(systems)
-    }
+    rejected += [line for log in logs.values() for line in log.rejected]
     rejected += [line for _, lines in alert_logs.values() for line in lines]
     asks = () if as_of else read_plan(perflogs).asks
     return Known(
@@ -175,6 +169,7 @@ def read_known(
         leftovers=() if as_of else read_leftovers(perflogs, system),
         rejected=tuple(rejected),
         problems=tuple(attempts.problems),
+        incomplete=incomplete,
     )
 
 
