@@ -69,6 +69,28 @@ def test_nothing_is_logged_of_a_system_whose_files_cannot_be_read(site: Path, br
     assert call("acknowledge", "disk", "write_bw", "--reason", "a switch")[0] == 0
 
 
+def test_an_alert_stays_while_its_perflog_cannot_be_read(site: Path) -> None:
+    """A file system that fails for a moment withdraws nothing, and opens nothing anew."""
+    other = daily(levels((60, 1)), file_system="work")
+    write_perflog(site / "perflogs", other, "Other.log")
+    options = SiteOptions()
+    before = log_news(options, judgement_of(options), partial(judgement_of, options)).snapshot
+    log = site / "perflogs" / "here" / "alerts.jsonl"
+    events = log.read_bytes()
+    perflog = site / "perflogs" / "here" / "local" / "BenchioFPP.log"
+    kept = perflog.rename(site / "kept")
+    perflog.symlink_to("/proc/self/mem")  # to read it is an error of input and output
+    judged = judgement_of(options)
+    log_news(options, judged, partial(judgement_of, options))
+    numbers = [each.number for each in judged.snapshot.alerts if each.number]
+    assert sorted(numbers) == sorted(each.number for each in before.alerts if each.number) != []
+    assert judged.snapshot.past == ()
+    assert log.read_bytes() == events
+    kept.replace(perflog)
+    again = judgement_of(options)
+    assert (again.news.get("here"), again.snapshot.alerts) == ([], before.alerts)
+
+
 def test_broken_bands_of_another_system_stop_no_answer(site: Path) -> None:
     write_perflog(site / "perflogs", daily([1.5] * 30, system="here2"), system="here2")
     (site / "config" / "bands").mkdir(parents=True)

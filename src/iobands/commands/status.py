@@ -231,8 +231,8 @@ def log_news(
     If another process has logged something since it was read, the site is judged `again`, as both
     may have given one number to two alerts. The judgement that was logged is returned. Under a
     wrong clock nothing is logged: what it dates in the future would let nothing else be logged.
-    Nor is anything of a system whose bands or logs cannot be read: its alerts would have other
-    numbers from then on.
+    Nor is anything of a system whose perflogs, bands or logs cannot be read: its alerts would have
+    other numbers from then on.
     """
     if judged.snapshot.clock:
         return judged

@@ -71,7 +71,7 @@ class System:
     """What alerts of one system are judged by; `series` are by their names in files.
 
     `actions` are those in force, in the order of the log. `retired` has the series that are not
-    judged any more.
+    judged any more. Part of what is known of an incomplete system cannot be read.
     """
 
     name: str
@@ -81,6 +81,7 @@ class System:
     actions: Sequence[Action]
     budget: Budget
     records: Records
+    is_incomplete: bool = False
 
     @cached_property
     def _ends(self) -> Times:
@@ -196,7 +197,7 @@ def _subject(system: System, names: Sequence[str]) -> str:
     return subject_of(members, system.series.values()) if members else names[0]  # retired since
 
 
-def _ended(system: System, now: datetime, story: Story, over: Ending | None) -> Ending:
+def _ended(system: System, now: datetime, story: Story, over: Ending | None) -> Ending | None:
     """Return when and how an alert ended: by a person, or else as the last of it was `over`."""
     left = [system.series[name].key for name in story.names if name in system.series]
     gone = [key for name in story.names if (key := system.retired.get(name))]
@@ -211,7 +212,8 @@ def _ended(system: System, now: datetime, story: Story, over: Ending | None) -> 
             is_answer |= any(map(action.names, left)) or any(map(action.names, peers))
         if action.kind in ENDED_BY and is_answer and action.when >= story.opened:
             return action.when, ENDED_BY[action.kind]
-    return over or (now, "withdrawn")
+    # what is found no more may be in what cannot be read
+    return over or (None if system.is_incomplete else (now, "withdrawn"))
 
 
 def _of_story(system: System, story: Story) -> Alert:

@@ -215,15 +215,15 @@ def fold(
     logged: Sequence[AlertEvent],
     traits: Mapping[str, Mapping[str, str]],
     subject_of: Callable[[Sequence[str]], str],
-    ended: Callable[[Story, Ending | None], Ending],
+    ended: Callable[[Story, Ending | None], Ending | None],
     now: datetime,
 ) -> list[Story]:
     """Return all alerts of a system in the order of their numbers.
 
     `traits` has what each name that is still judged may have in common with others, by field;
     `subject_of` returns what several names are called together. `ended` returns when and how an
-    alert ended, given when and how its last happening ended, or None if it is no longer found. An
-    alert that was closed and lasts, as after an undo, reopens at `now`.
+    alert ended, given when and how its last happening ended, or None if it is no longer found; None
+    if it is still open. An alert that was closed and lasts, as after an undo, reopens at `now`.
     """
     stories = stories_in(logged, subject_of)
     logged_until = max((each.when for each in logged), default=LONG_AGO)
@@ -418,11 +418,12 @@ def _tell_turns(story: Story) -> None:
                 story.record(turn.when, TURNED, **said)
 
 
-def _end(story: Story, ended: Callable[[Story, Ending | None], Ending]) -> None:
+def _end(story: Story, ended: Callable[[Story, Ending | None], Ending | None]) -> None:
     """Close an alert when all its parts are over."""
     if story.closed is not None or any(each.over is None for each in story.certain):
         return
     spans = [(each.over, each.end) for each in story.certain if each.over is not None]
-    when, how = ended(story, max(spans, default=None))
-    story.closed = max([when, *(each.when for each in story.events)])
-    story.record(story.closed, CLOSED, end=how)
+    if ending := ended(story, max(spans, default=None)):
+        when, how = ending
+        story.closed = max([when, *(each.when for each in story.events)])
+        story.record(story.closed, CLOSED, end=how)

@@ -143,6 +143,7 @@ def judge(
             in_force(known.logs[name].actions) if name in known.logs else (),
             budgets.get(name, Budget(false_alarms)),
             records,
+            name in known.incomplete,
         )
         fold_forward = partial(_alerts_of, known, system, several, flaky)
         numbered += attempts.of(f"alerts of {name}", fold_forward, [])

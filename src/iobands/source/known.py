@@ -75,8 +75,8 @@ class Known:
     `histories` are the series of `samples`. By system: `bands`, `maintenance`, `logs` of what
     people did and `alert_log` of what happened to alerts. With `as_of` the time is in the past:
     later runs and actions do not count. `system` is the one that was asked for, if not all.
-    `problems` has what could not be read, and why, and `incomplete` those by system without which
-    its alerts are other ones: of its bands and its logs.
+    `problems` has what could not be read, and why, and `incomplete` by system that of its perflogs,
+    bands and logs: without it, its alerts are other ones.
     """
 
     now: datetime
@@ -148,6 +148,9 @@ def read_known(
         alert_logs[name] = attempts.of(alert_log(perflogs, name), events, ((), ()))
         if new := attempts.problems[before:]:
             incomplete[name] = "; ".join(map(": ".join, new))
+    for each in samples.rejected:
+        if each.is_unread:
+            incomplete |= dict.fromkeys(each.path.relative_to(perflogs).parts[:1], str(each))
     rejected = [*samples.rejected, *reports.rejected]
     rejected += [line for log in logs.values() for line in log.rejected]
     rejected += [line for _, lines in alert_logs.values() for line in lines]
