@@ -765,3 +765,15 @@ def test_a_target_that_is_slow_now_and_then_has_been_slow_since_it_was_named():
     ((raised, end),) = peer.alarms
     assert end is None
     assert raised - timedelta(days=5) < peer.since < raised
+
+
+def test_an_accepted_level_is_the_median_of_the_first_sessions_however_late_they_are():
+    days = 260
+    values = np.zeros((days, 7))
+    values[:, 6] = np.repeat([np.nan, -0.1, -0.2, -0.15], (190, 10, 10, 50))
+    times = np.datetime64("2026-01-01", "ns") + np.arange(days) * np.timedelta64(1, "D")
+    names, pinned = tuple("0123456"), np.zeros(days, dtype=bool)
+    speeds_of = Speeds(names, times, values, np.isfinite(values), pinned)
+    peer = compare_peers(speeds_of, np.full(days, 9.0), accepted=("6",))[6]
+    # ten sessions at -0.1 and ten at -0.2
+    assert peer.own == pytest.approx(np.exp(-0.15))

@@ -26,6 +26,8 @@ _FIRST_LOOKS: Final = (0, 3, 5, 10, 20)
 # A peer's level comes from this many of its first sessions, and from a few at least.
 _FIRST: Final = 20
 _FEWEST: Final = 3
+# How many sessions are searched for them at a time.
+_AT_A_TIME: Final = 200
 # A peer may be slower than the others by nature by this many spreads of their levels.
 _BY_NATURE: Final = 3.0
 # A peer is given the benefit of this many standard errors of its level.
@@ -68,16 +70,14 @@ class Levels:
         same = replace(self, noise=noise)
         if self.settled.all():
             return same
-        first = counts & (counts.cumsum(0) <= _FIRST)
-        rows = first.any(1)  # of many years a few sessions
-        first, fixed = first[rows], fixed[rows]
-        number = first.sum(0)
+        first = _first(fixed, counts)
+        number = np.isfinite(first).sum(0)
         known = number >= _FEWEST
         if known.sum() < _FEWEST:
             return same
         group = known & ~self.settled  # peers that came together
         group = group if group.sum() >= _FEWEST_OF_A_SPREAD else known
-        found = _median(np.where(first, fixed, np.nan), 0)[0]
+        found = _median(first, 0)[0]
         middle = np.median(found[group])
         by_chance = (MEDIAN * noise) ** 2 / np.maximum(number, 1)
         spread = _MAD_TO_SIGMA * np.median(np.abs(found[group] - middle))
@@ -112,6 +112,23 @@ class Levels:
         noise = np.maximum(spread, self.noise) + np.zeros_like(off)
         noise[pinned] = max(self.noise, _NOISE_OF_PINNED)
         return off, favour + np.zeros_like(off), noise, values - middle
+
+
+def _first(values: Array, counts: NDArray[np.bool_]) -> Array:
+    """Return the first values of each peer that count, of shape (_FIRST, peers), NaN for no value.
+
+    Of years of sessions only the first are looked at, but for peers with few values.
+    """
+    found = np.full((_FIRST, values.shape[1]), np.nan)
+    number = np.zeros(values.shape[1], dtype=int)
+    for begin in range(0, len(values), _AT_A_TIME):
+        few = np.flatnonzero(number < _FIRST)
+        here = counts[begin : begin + _AT_A_TIME, few]
+        nth = number[few] + here.cumsum(0) - 1
+        session, peer = np.nonzero(here & (nth < _FIRST))
+        found[nth[session, peer], few[peer]] = values[begin + session, few[peer]]
+        number[few] += here.sum(0)
+    return found
 
 
 def over_others(values: Array) -> Array:
