@@ -115,7 +115,7 @@ def measured(world: str, number: int, seed: int) -> dict[str, tuple[int, list[fl
 
     def ours(values: Array, _: int) -> list[Alarm]:
         chart = follow(values, threshold=threshold_of(LARGE), prior=prior)
-        return [Alarm(each.raised, each.onset, each.direction == DOWN) for each in chart.changes]
+        return [Alarm(each.raised, each.since, each.direction == DOWN) for each in chart.changes]
 
     found = {}
     for name, peer in {OURS: ours, **PEERS}.items():

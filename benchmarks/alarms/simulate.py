@@ -91,7 +91,7 @@ def kinds(kind: str, size: float, correlation: float, number: int, seed: int) ->
         runs.append(float(found[0].raised - past + 1) if found else NEVER)
         turns = [turn for point in found for turn in point.turns]
         right += kind in {turn.kind.value for turn in turns}
-        dated += [turn.begins - past for turn in turns if turn.begins is not None][:1]
+        dated += [turn.since - past for turn in turns if turn.since is not None][:1]
     return Found(Delays(tuple(runs), after), right / number, tuple(dated))
 
 

@@ -97,7 +97,7 @@ def test_a_second_loss_under_an_open_drop_is_a_fall_of_it():
     (change,) = chart.changes
     (fall,) = change.falls
     assert change.is_open
-    assert abs(fall.onset - 240) <= 1
+    assert abs(fall.since - 240) <= 1
     assert fall.raised - 240 + 1 <= 6
     assert fall.ratio.low < 0.42 < fall.ratio.high
     # the newest runs, beside the mean since the onset
@@ -108,8 +108,8 @@ def test_a_second_loss_under_an_open_drop_is_a_fall_of_it():
 def test_a_second_loss_under_a_drop_that_was_found_late_is_a_fall_too():
     chart = follow(levels((200, 1), (150, 0.91), (40, 0.5), seed=3, spread=0.12))
     change = chart.changes[0]
-    assert change.raised - change.onset > 30 and change.raised < 350
-    assert [abs(fall.onset - 350) <= 1 for fall in change.falls] == [True]
+    assert change.raised - change.since > 30 and change.raised < 350
+    assert [abs(fall.since - 350) <= 1 for fall in change.falls] == [True]
 
 
 @pytest.mark.parametrize("seed", [2, 3, 4])
@@ -132,5 +132,5 @@ def test_a_drop_that_keeps_its_level_falls_no_further():
 
 def test_a_fall_from_what_recovered_in_part_is_a_fall_too():
     (change,) = follow(levels((200, 1), (40, 0.5), (60, 0.7), (20, 0.4), spread=0.05)).changes
-    assert [abs(fall.onset - 300) <= 1 for fall in change.falls] == [True]
+    assert [abs(fall.since - 300) <= 1 for fall in change.falls] == [True]
     assert change.newest.value == pytest.approx(0.4, rel=0.05)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iobands.judge.detect.chart import ChangePoint, slide_begins
+from iobands.judge.detect.chart import slide_begins
 from iobands.judge.detect.detector import follow
 from iobands.judge.detect.scores import DESIGNS, MODE, SPREAD, history_cells, lower_mode
-from iobands.snapshot import DOWN, State
+from iobands.snapshot import DOWN, Change, State
 
 # A run in five is in the lower mode, at 0.6, in an order without pattern.
 _LOW = np.random.default_rng(3).permutation(np.arange(200) % 5 < 2)
@@ -24,12 +24,12 @@ def _modes(lost: int) -> np.ndarray:
     return level * np.exp(0.05 * _noise(200 + lost))
 
 
-def _only(values: np.ndarray) -> ChangePoint:
+def _only(values: np.ndarray) -> Change[int]:
     (found,) = follow(values, threshold=12.0).changes
     return found
 
 
-def _kind(found: ChangePoint) -> State | None:
+def _kind(found: Change[int]) -> State | None:
     return found.turns[-1].kind if found.turns else None
 
 
@@ -106,7 +106,7 @@ def test_an_unstable_series_that_falls_turns_degraded() -> None:
     values[280:] *= 0.6
     found = _only(values)
     assert [each.kind for each in found.turns] == [State.UNSTABLE, State.DEGRADED]
-    assert 280 < found.turns[-1].run <= 310
+    assert 280 < found.turns[-1].when <= 310
 
 
 def test_a_slide_is_dated_from_its_beginning() -> None:
@@ -114,7 +114,7 @@ def test_a_slide_is_dated_from_its_beginning() -> None:
     values[200:] *= 0.97 ** (np.arange(120) / 30)
     found = _only(values)
     assert _kind(found) is State.SLIDING
-    begins = next(each.begins for each in found.turns if each.begins is not None)
+    begins = next(each.since for each in found.turns if each.since is not None)
     assert abs(begins - 200) <= 20
     assert found.newest is not None
     assert found.newest.value == pytest.approx(0.97**3.85, abs=0.03)
@@ -141,6 +141,6 @@ def test_what_was_said_stands_whatever_runs_follow() -> None:
     values = np.exp(0.03 * _noise(320))
     values[200:] *= 0.97 ** (np.arange(120) / 30)
     turns = _only(values).turns
-    for runs in range(turns[0].run + 1, 320):
-        known = tuple(each for each in turns if each.run < runs)
+    for runs in range(turns[0].when + 1, 320):
+        known = tuple(each for each in turns if each.when < runs)
         assert follow(values[:runs], threshold=12.0).changes[-1].turns == known

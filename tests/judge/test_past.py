@@ -180,8 +180,8 @@ PARTS = st.lists(
 )
 
 
-def changes_of(site: Snapshot) -> dict[str, tuple[Change, ...]]:
-    def of(series: Series) -> tuple[Change, ...]:
+def changes_of(site: Snapshot) -> dict[str, tuple[Change[datetime], ...]]:
+    def of(series: Series) -> tuple[Change[datetime], ...]:
         return series.status.evidence.changes if series.status.evidence else ()
 
     return {series.label: of(series) for series in site.series}

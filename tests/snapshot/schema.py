@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import iobands.snapshot.stored
 from iobands.snapshot import Member, Snapshot
-from iobands.snapshot.stored import DERIVED, STATUS_SCHEMA, without_none
+from iobands.snapshot.stored import DERIVED, STATUS_SCHEMA, hints_of, without_none
 
 FILE = Path(iobands.snapshot.stored.__file__).with_name("status.schema.json")
 
@@ -58,7 +58,7 @@ def schema() -> dict[str, Any]:
 def of_class(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a dataclass, with the properties that are derived from its fields."""
     derived = {name: returned_by(vars(kind)[name]) for name in DERIVED.get(kind, ())}
-    hints = get_type_hints(kind)
+    hints = hints_of(kind)
     typed = {each.name: hints[each.name] for each in fields(kind) if each.compare}
     found = {name: of_type(hint, definitions) for name, hint in {**derived, **typed}.items()}
     if kind is Member:
@@ -94,6 +94,7 @@ def of_type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:  # noqa: 
     if origin is tuple:
         items = [of_type(part, definitions) for part in parts]
         return {"type": "array", "prefixItems": items, "minItems": len(items), "items": False}
+    kind = origin or kind
     name = kind.__name__
     if name not in definitions:
         definitions[name] = {}  # while it is made: it may be a part of itself

@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 import polars as pl
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from iobands.judge.site import read_site
 from iobands.model import VARIABLE_UNITS, FileError, SeriesKey
 from iobands.snapshot import Alert, Columns, Incident, Snapshot, public
-from iobands.snapshot.stored import STATUS_SCHEMA, from_json, to_json, without_none
+from iobands.snapshot.stored import STATUS_SCHEMA, from_json, hints_of, to_json, without_none
 from iobands.source.demo import write_demo
 from tests.factory import NOW, ROW, daily, write_perflog
 from tests.sites import NOTHING_KNOWN
@@ -99,9 +99,10 @@ def any_of(hint: Any) -> st.SearchStrategy:  # noqa: PLR0911 (one a type)
         return st.lists(any_of(parts[0]), max_size=1).map(origin)
     if origin is tuple:
         return st.tuples(*map(any_of, parts))
+    kind = origin or kind
     if issubclass(kind, Enum):
         return st.sampled_from(kind)
-    hints = get_type_hints(kind)
+    hints = hints_of(kind)
     names = [each.name for each in fields(kind)]
     return st.builds(
         kind,

@@ -131,7 +131,7 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
         raise NoProposal("frozen; start anew with `iobands rebaseline` or `iobands epoch`")
     usable = passed & ~detection.in_drop & ~history.asked[rows]
     # the level that is now the baseline
-    ends = [each.onset for each in detection.chart.changes if each.end not in {None, RECOVERED}]
+    ends = [each.since for each in detection.chart.changes if each.end not in {None, RECOVERED}]
     usable[: max(ends, default=0)] = False
     if since is not None:
         usable &= detection.times >= in_utc(since)

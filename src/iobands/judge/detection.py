@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from iobands.judge.detect import (
     SIDES,
     USED,
     WATCH,
-    ChangePoint,
     Chart,
     Months,
     Spacing,
@@ -28,6 +27,7 @@ from iobands.judge.detect import (
 )
 from iobands.judge.memory import Basis, Remembered
 from iobands.snapshot.history import (
+    ADOPTED,
     DOWN,
     LARGE_DROP,
     MAYBE_OVER,
@@ -38,17 +38,17 @@ from iobands.snapshot.history import (
     Change,
     Doubt,
     Evidence,
-    Fall,
     History,
     Suspicion,
     Times,
     Transient,
-    Turn,
     moment,
 )
 
 #: The drops, as ratios, for which the power of a series is given.
 POWER_DROPS: Final = (0.8, LARGE_DROP)
+# What a change has a run, and then a time, of.
+_WHEN: Final = ("since", "since_low", "since_high", "raised", "ended", "closed")
 
 
 @dataclass(frozen=True)
@@ -65,46 +65,23 @@ class Detection:
     basis: Basis
 
     @cached_property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[Change[datetime], ...]:
         """All lasting changes in the order of time; the last may be open."""
         return tuple(map(self._change, self.chart.changes))
 
-    def _change(self, point: ChangePoint) -> Change:
-        """Return `point` in terms of the times of the runs."""
-        times, runs = self.times, slice(point.onset, point.ended)
-        asked = self.chart.logarithms[runs][self.basis.spacing.asked[runs]]
-        size = math.log(point.ratio.value)
-        confirmed = (asked - point.baseline) * size > _HALF * size**2
-        # an improvement is adopted before the first run after it is known
-        ended = min((e for e in (point.ended, point.closed) if e is not None), default=None)
+    def _change(self, change: Change[int]) -> Change[datetime]:
+        """Return a change by the times of the runs."""
 
-        def at(run: int | None) -> datetime | None:
-            return None if run is None else moment(times[run])
+        def at(run: int | None) -> Any:  # noqa: ANN401 (None of None)
+            return None if run is None else moment(self.times[run])
 
-        return Change(
-            direction=point.direction,
-            since=moment(times[point.onset]),
-            since_low=moment(times[point.onset_low]),
-            since_high=moment(times[point.onset_high]),
-            raised=moment(times[point.raised]),
-            ratio=point.ratio,
-            baseline=math.exp(point.baseline),
-            score=point.score,
-            threshold=point.threshold,
-            ended=at(ended),
-            end=point.end,
-            delay=point.raised - point.onset + 1,
-            closed=at(point.closed),
-            falls=tuple(
-                Fall(moment(times[e.onset]), moment(times[e.raised]), e.ratio) for e in point.falls
-            ),
-            newest=point.newest,
-            turns=tuple(Turn(moment(times[e.run]), e.kind, at(e.begins)) for e in point.turns),
-            was=point.was,
-            now=point.now,
-            repeats=len(asked),
-            confirmed=int(np.count_nonzero(confirmed)),
-        )
+        if change.end == ADOPTED:  # before the first run after it is known
+            change = replace(change, ended=change.closed)
+        when = {name: at(getattr(change, name)) for name in _WHEN}
+        falls = tuple(replace(e, since=at(e.since), raised=at(e.raised)) for e in change.falls)
+        turns = tuple(replace(e, when=at(e.when), since=at(e.since)) for e in change.turns)
+        found: Any = replace(change, **when, falls=falls, turns=turns)
+        return found
 
     @cached_property
     def routine_chart(self) -> Chart:
@@ -152,7 +129,7 @@ class Detection:
         return chart.changes == anew.changes and all(np.array_equal(*pair) for pair in pairs)
 
     @property
-    def open_change(self) -> Change | None:
+    def open_change(self) -> Change[datetime] | None:
         """The change that lasts, or None."""
         return self.changes[-1] if self.chart.open_change else None
 
@@ -214,9 +191,9 @@ class Detection:
     def in_drop(self) -> NDArray[np.bool_]:
         """Which of the runs are in a lasting drop, of shape (runs,)."""
         found = np.zeros(len(self.rows), dtype=bool)
-        for point in self.chart.changes:
-            if point.direction == DOWN:
-                found[point.onset : point.ended] = True
+        for change in self.chart.changes:
+            if change.is_drop:
+                found[change.since : change.ended] = True
         return found
 
 
@@ -241,8 +218,6 @@ def detect(
     return Detection(rows, times, basis.chart(kept), basis)
 
 
-# A repeat confirms a change that shows more than half of it.
-_HALF: Final = 0.5
 # The number of steps of the evidence for the Markov chain.
 _STATES: Final = 60
 

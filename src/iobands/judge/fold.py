@@ -62,7 +62,7 @@ class Happening:
     end: str = RECOVERED
     delay: int | None = None
     certain: bool = True
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[Turn[datetime], ...] = ()
     after: datetime | None = None
 
     @property

@@ -144,7 +144,7 @@ class Changed:
     """A file system on which a change is still open."""
 
     file_system: str
-    change: Change
+    change: Change[datetime]
 
 
 @dataclass(frozen=True)

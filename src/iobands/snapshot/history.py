@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from enum import Enum
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 import polars as pl
@@ -262,32 +262,40 @@ class State(str, Enum):
     CALIBRATING = "calibrating"
 
 
+#: Where something lies among the runs of a series: the detector counts them from 0, and everything
+#: else has their times, in UTC.
+At = TypeVar("At", int, datetime)
+
+
 @dataclass(frozen=True)
-class Fall:
+class Fall(Generic[At]):
     """A further drop below the level of an open drop; `ratio` is to the level before them all."""
 
-    since: datetime
-    raised: datetime
+    since: At
+    raised: At
     ratio: Ratio
 
 
 @dataclass(frozen=True)
-class Turn:
+class Turn(Generic[At]):
     """What a change is from a time on; a slide began at `since`."""
 
-    when: datetime
+    when: At
     kind: State
-    since: datetime | None = None
+    since: At | None = None
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(Generic[At]):
     """A lasting change of a series; times are in UTC.
 
-    `baseline` and `level` are the medians before and since the change, in the unit of the series.
-    `delay` is the number of runs from the first changed one to the alert, including both. It
-    `ended` with the first run after it, and `closed` is when that was known. `repeats` are the
-    runs since that an earlier one asked for, and `confirmed` is how many of them show the change.
+    It began at `since`, most likely between `since_low` and `since_high`. Its evidence `score`
+    passed `threshold`, both in nats, when it was `raised`. `baseline` and `level` are the medians
+    before and since the change, in the unit of the series; `newest` is the level of the newest
+    runs, of those since the last of its `falls`, over the baseline. `delay` is the number of runs
+    from the first changed one to the alert, including both. It `ended` with the first run after
+    it, and `closed` is when that was known. `repeats` are the runs since that an earlier one asked
+    for, and `confirmed` is how many of them show the change.
 
     `turns` name its kind if it is not a change of the level, first and by later runs. `was` and
     `now` are the quartiles of an unstable series; `was` has the medians of both modes if one was
@@ -295,25 +303,30 @@ class Change:
     """
 
     direction: str
-    since: datetime
-    since_low: datetime
-    since_high: datetime
-    raised: datetime
+    since: At
+    since_low: At
+    since_high: At
+    raised: At
     ratio: Ratio
     baseline: float
     score: float
     threshold: float
-    ended: datetime | None = None
+    ended: At | None = None
     end: str | None = None
     delay: int = 0
-    closed: datetime | None = None
-    falls: tuple[Fall, ...] = ()
+    closed: At | None = None
+    falls: tuple[Fall[At], ...] = ()
     newest: Ratio | None = None
     repeats: int = 0
     confirmed: int = 0
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[Turn[At], ...] = ()
     was: tuple[float, ...] = ()
     now: tuple[float, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it lasts."""
+        return self.ended is None
 
     @property
     def kind(self) -> State:
@@ -322,9 +335,10 @@ class Change:
         return self.turns[-1].kind if self.turns else plain
 
     @property
-    def began(self) -> datetime:
+    def began(self) -> At:
         """When it began: a slide before it could be seen."""
-        return (self.turns[-1].since if self.turns else None) or self.since
+        since = self.turns[-1].since if self.turns else None
+        return self.since if since is None else since
 
     @property
     def lately(self) -> Ratio:
@@ -423,7 +437,7 @@ class Evidence:
     rows: NDArray[np.int_] = field(repr=False, compare=False)
     down: Array = field(repr=False, compare=False)
     up: Array = field(repr=False, compare=False)
-    changes: tuple[Change, ...]
+    changes: tuple[Change[datetime], ...]
     suspicion: Suspicion | None
     today: float
     watch: float
@@ -438,10 +452,10 @@ class Evidence:
     transients: tuple[Transient, ...] = ()
 
     @property
-    def open_change(self) -> Change | None:
+    def open_change(self) -> Change[datetime] | None:
         """The open change, or None."""
         newest = self.changes[-1] if self.changes else None
-        return newest if newest and newest.ended is None else None
+        return newest if newest and newest.is_open else None
 
 
 def median_of(values: ArrayLike) -> float:

@@ -272,7 +272,7 @@ class Status:
     limit: Limit | None = None
 
     @property
-    def change(self) -> Change | None:
+    def change(self) -> Change[datetime] | None:
         """The change that lasts, or None."""
         return self.evidence.open_change if self.evidence else None
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
@@ -35,7 +35,8 @@ DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
     Incident: ("name", "is_open"),
 }
 
-_hints_of: Final = cache(get_type_hints)
+#: The types of the fields of a class; a snapshot has changes by their times.
+hints_of: Final = cache(partial(get_type_hints, localns={"At": datetime}))
 _EMPTY: Final = {
     "samples": Columns([], {}),
     "speeds": pl.DataFrame(),
@@ -134,10 +135,11 @@ class _Reader:
             return self.series[value]
         if isinstance(kind, type) and issubclass(kind, Enum | Path):
             return kind(value)
-        return self._object(kind, value) if is_dataclass(kind) else value
+        plain = origin or kind
+        return self._object(plain, value) if is_dataclass(plain) else value
 
     def _object(self, kind: Any, value: dict[str, Any]) -> Any:  # noqa: ANN401
-        hints = _hints_of(kind)
+        hints = hints_of(kind)
         found = kind(
             **{
                 each.name: self.value(hints[each.name], value[each.name])

@@ -294,7 +294,7 @@ def _change(site: Snapshot, evidence: Evidence, unit: str) -> Iterator[Fact]:
         yield "Suspicion", f"{ratio_text(suspicion.ratio)} the baseline {since}"
 
 
-def size_of(site: Snapshot, change: Change, unit: str) -> str:
+def size_of(site: Snapshot, change: Change[datetime], unit: str) -> str:
     """Return what happened to a series, in a sentence for each kind of change."""
     since = day_text(change.began, site.now)
     if change.kind is State.UNSTABLE:
@@ -311,7 +311,7 @@ def size_of(site: Snapshot, change: Change, unit: str) -> str:
     return f"{level}{figure(change.baseline)}: {ratio_text(change.size)}"
 
 
-def raised_of(site: Snapshot, change: Change) -> str:
+def raised_of(site: Snapshot, change: Change[datetime]) -> str:
     """Return when a change began, which of a slide its size says, and when its alert was raised."""
     began = f"began {writing.between_text(change.since_low, change.since_high, site.now)}; "
     began = "" if change.kind is State.SLIDING else began

@@ -173,7 +173,7 @@ def _draw_evidence(axes: Axes, series: Series) -> None:
     axes.set(ylim=(0, highest), ylabel="evidence in nats", xlabel="time (UTC)")
 
 
-def _draw_changes(axes: Axes, changes: Sequence[Change], newest: datetime) -> None:
+def _draw_changes(axes: Axes, changes: Sequence[Change[datetime]], newest: datetime) -> None:
     for number, change in enumerate(changes):
         began, name = ("", "") if number else ("began", "raised")  # a legend has each once
         low, high, raised = map(date2num, (change.since_low, change.since_high, change.raised))

@@ -66,7 +66,7 @@ def share_text(share: float) -> str:
     return f"{min(round(of_100, 1), 99.9):g} %"
 
 
-def change_text(change: snapshot.Change, ratio: snapshot.Ratio) -> str:
+def change_text(change: snapshot.Change[datetime], ratio: snapshot.Ratio) -> str:
     """Return a change of the level by `ratio`, such as `−29 %`, or what else changed."""
     return percent(ratio.value) if change.is_of_level else change.kind.value
 

@@ -20,7 +20,6 @@ from iobands.judge.detect.baseline import (
 from iobands.judge.detect.chart import (
     SIDES,
     USED,
-    ChangePoint,
     Chart,
     Settled,
     deep_scores,

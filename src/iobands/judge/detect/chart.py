@@ -18,6 +18,7 @@ from iobands.snapshot.history import (
     SUSPECTED_FROM,
     UP,
     Array,
+    Change,
     Flags,
     Ratio,
     State,
@@ -91,7 +92,7 @@ class Chart:
     up: Array
     sums: Array
     starts: NDArray[np.int_]
-    changes: tuple[ChangePoint, ...]
+    changes: tuple[Change[int], ...]
     terms: Terms
     back: float
     back_since: int
@@ -139,7 +140,7 @@ class Chart:
         return np.asarray(np.where(logarithms < by.deep, np.maximum(says, FAR_DOWN), says))
 
     @property
-    def open_change(self) -> ChangePoint | None:
+    def open_change(self) -> Change[int] | None:
         """The change that lasts, or None."""
         return self.changes[-1] if self.changes and self.changes[-1].is_open else None
 
@@ -165,79 +166,17 @@ _LIKELY: Final = 1.92
 
 
 @dataclass(frozen=True)
-class FallPoint:
-    """A further drop below the level of an open drop, see `ChangePoint`."""
-
-    onset: int
-    raised: int
-    ratio: Ratio
-
-
-@dataclass(frozen=True)
-class TurnPoint:
-    """What a change is from a run on; a slide `begins` with a run."""
-
-    run: int
-    kind: State
-    begins: int | None = None
-
-
-@dataclass(frozen=True)
-class ChangePoint:
-    """A lasting change; runs count from 0.
-
-    The change began with run `onset`, most likely between `onset_low` and `onset_high`. The
-    evidence `score` passed `threshold` (both in nats) at run `raised`. `ratio` is the level since
-    over the baseline, and `baseline` the median of what the runs were judged by. `ended` is the
-    first run after the change, `closed` the run at which that was known, `end` how it ended; all
-    three are None while the change lasts. `falls` are further drops under a drop, and `newest` is
-    the level of the newest runs, of those since the last fall, over the baseline. `turns` say what
-    it is if not a change of the level, with `was` and `now` as in `Change`.
-    """
-
-    direction: str
-    raised: int
-    onset: int
-    onset_low: int
-    onset_high: int
-    ratio: Ratio
-    baseline: float
-    score: float
-    threshold: float
-    ended: int | None = None
-    closed: int | None = None
-    end: str | None = None
-    falls: tuple[FallPoint, ...] = ()
-    newest: Ratio | None = None
-    turns: tuple[TurnPoint, ...] = ()
-    was: tuple[float, ...] = ()
-    now: tuple[float, ...] = ()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the change lasts."""
-        return self.ended is None
-
-
-@dataclass(frozen=True)
-class OpenPoint:
+class OpenChange:
     """A change that lasts: its design, where its evidence began, and recovery.
 
-    `point` is the change as it was when it was raised.
+    `found` is the change by the runs up to the one that raised it, with its turns so far.
     """
 
     design: int
     start: int
-    point: ChangePoint
+    found: Change[int]
     recovery: Array
     recovery_start: int
-    turns: tuple[TurnPoint, ...] = ()
-
-    @property
-    def kind(self) -> State:
-        """What it is by the runs so far."""
-        plain = State.DEGRADED if self.point.direction == DOWN else State.IMPROVED
-        return self.turns[-1].kind if self.turns else plain
 
 
 #: How many of the newest runs keep their increments once the changes are known.
@@ -262,8 +201,8 @@ class Settled:
     sums: Array
     starts: NDArray[np.int_]
     baselines: tuple[tuple[int, Baseline], ...]
-    changes: tuple[ChangePoint, ...]
-    open: OpenPoint | None
+    changes: tuple[Change[int], ...]
+    open: OpenChange | None
     joined: int
     dismissed: int
 

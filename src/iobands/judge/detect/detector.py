@@ -28,13 +28,10 @@ from iobands.judge.detect.chart import (
     SIDES,
     SIZES,
     USED,
-    ChangePoint,
     Chart,
-    FallPoint,
-    OpenPoint,
+    OpenChange,
     Settled,
     Terms,
-    TurnPoint,
     deep_scores,
     direction_of,
     is_wider,
@@ -62,9 +59,12 @@ from iobands.snapshot.history import (
     RECOVERED,
     UP,
     Array,
+    Change,
+    Fall,
     Flags,
     Ratio,
     State,
+    Turn,
     level_ratio,
     median_of,
 )
@@ -93,6 +93,8 @@ _LEVELS: Final = (8, 30)
 _QUIET: Final = 1.0
 # Outliers come together: of two at most this many runs apart, the later one says less.
 _TOGETHER: Final = 10
+# A run that was asked for confirms a change that shows more than this share of it.
+_CONFIRMS: Final = 0.5
 # The newest level comes from this many runs.
 _NEWEST: Final = 10
 # How far back from the last zero an onset may lie, and how far on from where it was raised.
@@ -179,9 +181,9 @@ class _Detector:
         self.evidence = np.zeros((2, self.total))
         self.sums, self.starts = np.zeros(EVERY), np.zeros(EVERY, dtype=int)
         self.usable, self.weights = ~spacing.asked, np.ones(self.total)
-        self.changes: list[ChangePoint] = []
+        self.changes: list[Change[int]] = []
         self.baselines = [(0, baseline)]
-        self.open: OpenPoint | None = None
+        self.open: OpenChange | None = None
         self.at, self.joined, self.dismissed = 0, 0, 0
         self.settled: Settled | None = None
         if settled is not None:
@@ -203,7 +205,7 @@ class _Detector:
                 self._while_learning()
         settled = self.settled or self._state()
         if (change := self.open) is not None:
-            self.changes.append(self._change_point(change, self.total))
+            self.changes.append(self._described(change, self.total))
         return Chart(
             baselines=tuple(self.baselines),
             threshold=self._month(self.total - 1).threshold,
@@ -386,22 +388,22 @@ class _Detector:
         direction = direction_of(design)
         since = level_ratio(self.baseline.level, runs)
         onset, low, high = self._onset(design, start, raised, raised + 1)
-        point = ChangePoint(
+        change = Change(
             direction=direction,
+            since=onset,
+            since_low=low,
+            since_high=high,
             raised=raised,
-            onset=onset,
-            onset_low=low,
-            onset_high=high,
             ratio=self._ratio(slice(onset, raised + 1)),
-            baseline=self.baseline.middle,
+            baseline=math.exp(self.baseline.middle),
             score=score,
             threshold=self._month(raised).threshold,
         )
         empty = np.zeros(len(recovery_designs(design)))
-        found = OpenPoint(design, start, point, empty, raised + 1)
+        found = OpenChange(design, start, change, empty, raised + 1)
         # Of a history with two levels, leaving one may look like any change: what is no lower
         # than the baseline is no drop. A change that is too small to matter does not count either.
-        is_none = (since.value < 1) != (direction == DOWN) or point.ratio.is_small(self.least)
+        is_none = (since.value < 1) != (direction == DOWN) or change.ratio.is_small(self.least)
         if kind is State.UNSTABLE:
             is_none = not is_wider(self.baseline, runs, self.least)
         if is_none:
@@ -411,39 +413,40 @@ class _Detector:
         else:
             self.open = self._turned(found, kind, raised + 1)
 
-    def _turned(self, change: OpenPoint, kind: State, known: int) -> OpenPoint:
+    def _turned(self, change: OpenChange, kind: State, known: int) -> OpenChange:
         """Return the change as what it is by the runs before `known`, which may be a slide."""
         begins = None
         if kind is State.DEGRADED:
             first = max([0, *(each.ended for each in self.changes if each.ended is not None)])
             begins = slide_begins(self.logarithms[first:known], self.baseline.inflation)
             kind, begins = (kind, None) if begins is None else (State.SLIDING, first + begins)
-        if kind is change.kind:
+        if kind is change.found.kind:
             return change
-        return replace(change, turns=(*change.turns, TurnPoint(known - 1, kind, begins)))
+        turns = (*change.found.turns, Turn(known - 1, kind, begins))
+        return replace(change, found=replace(change.found, turns=turns))
 
-    def _look_again(self, change: OpenPoint) -> OpenPoint:
+    def _look_again(self, change: OpenChange) -> OpenChange:
         """Return an open drop as what it is by all runs until now; a slide stays one."""
-        if change.point.direction == UP or change.kind is State.SLIDING:
+        if not change.found.is_drop or change.found.kind is State.SLIDING:
             return change
-        runs = self.logarithms[change.point.onset : self.at]
+        runs = self.logarithms[change.found.since : self.at]
         kind, design = kind_of(self.baseline, runs, change.design, self.least)
         turned = self._turned(change, kind, self.at)
-        if turned is change or turned.kind is State.SLIDING:
+        if turned is change or turned.found.kind is State.SLIDING:
             return turned
         recovery = np.zeros(len(recovery_designs(design)))
         return replace(turned, design=design, recovery=recovery, recovery_start=self.at)
 
-    def _while_open(self, change: OpenPoint) -> None:
+    def _while_open(self, change: OpenChange) -> None:
         # in parts that do not depend on how many runs there are, as the level is known better later
-        due = (change.point.raised - self.at) % _AGAIN
+        due = (change.found.raised - self.at) % _AGAIN
         scores = self._scored(self._until(self.at + due + 1))
         back = _cusum(self._over(scores, change), change.recovery)
         last = len(back) - 1
         surely = back[:, -len(self._sure(change)) :].min(axis=1)
         recovered = _first_true(surely >= RECOVERED_FROM, last + 1)
         level = self._back_to_baseline(change, self.at + min(recovered, last))
-        lasted = change.point.direction == UP
+        lasted = not change.found.is_drop
         adopted = max(change.start + ADOPTION - 1 - self.at, 0) if lasted else last + 1
         event = min(recovered, last, adopted, last if level is None else level - self.at)
         begun, done = self.at, self.at + event + 1
@@ -451,11 +454,11 @@ class _Detector:
         start = int(_after_last_zero(back[: event + 1, -1], begun, change.recovery_start))
         # for the figure: an open change ends by evidence for recovery alone
         shown = self.sums[change.design] + np.cumsum(scores[: event + 1, change.design])
-        self.evidence[_PLACES[change.point.direction], begun:done] = np.maximum(shown, 0.0)
+        self.evidence[_PLACES[change.found.direction], begun:done] = np.maximum(shown, 0.0)
         self.sums[change.design] = shown[-1]
         self.at = done
         if level is not None and event == level - begun:
-            self._recover(change, self._after_last_off(change, level), level)
+            self._recover(change, self._after_last_off(level), level)
         elif event == recovered:
             self._recover(change, start, done - 1)
         elif event == adopted:
@@ -464,7 +467,7 @@ class _Detector:
             change = replace(change, recovery=back[event].copy(), recovery_start=start)
             self.open = self._look_again(change) if event == due else change
 
-    def _over(self, scores: Array, change: OpenPoint) -> Array:
+    def _over(self, scores: Array, change: OpenChange) -> Array:
         """Return what the next runs, with these scores, say for the end of a change."""
         assert self.baseline.scores is not None
         runs, columns = slice(self.at, self.at + len(scores)), recovery_designs(change.design)
@@ -472,63 +475,63 @@ class _Detector:
         penalty = self.weights[runs, None] * self.baseline.scores.penalty[columns]
         penalty /= self._terms(runs).scale[:, None]
         found = -scores[:, columns] - penalty
-        if change.kind is not State.DEGRADED:
+        if change.found.kind is not State.DEGRADED:
             return found
         # what the changed level never reaches is limited by stray runs alone
-        level = median_of(self.logarithms[change.point.onset : self.at]) - change.point.baseline
+        level = median_of(self.logarithms[change.found.since : self.at]) - self.baseline.middle
         low, high = self.baseline.fences
         sure = self.logarithms[runs] > max(high + level, low)
         return np.where(sure[:, None], sure_end(self.spacing.gaps[runs])[:, None], found)
 
-    def _sure(self, change: OpenPoint) -> Sequence[int]:
+    def _sure(self, change: OpenChange) -> Sequence[int]:
         """Return the recovery designs that the level of a change surely goes beyond, the largest.
 
         All of them while it is not known: the level lies between them and the baseline.
         """
         designs = recovery_designs(change.design)
-        since = slice(change.point.onset, self.at)
+        since = slice(change.found.since, self.at)
         if since.stop - since.start >= _BACK and change.design < len(DESIGNS):
             ratio = self._ratio(since)
-            near = ratio.high if change.point.direction == DOWN else ratio.low
+            near = ratio.high if change.found.direction == DOWN else ratio.low
             size = _SURELY * abs(math.log(near)) if 0 < near < math.inf else 0.0
             return [each for each in designs if SIZES[each] >= size] or designs
         return designs
 
-    def _back(self, change: OpenPoint) -> float:
+    def _back(self, change: OpenChange) -> float:
         """Return the evidence that the change is over, 0 if the newest run speaks against that."""
         designs = self._sure(change)
         speaks_against = self.increments[-1, designs].max() >= 0
         return 0.0 if speaks_against else float(change.recovery[-len(designs) :].min())
 
-    def _back_to_baseline(self, change: OpenPoint, newest: int) -> int | None:
+    def _back_to_baseline(self, change: OpenChange, newest: int) -> int | None:
         """Return the first run up to `newest` with which the level surely is the baseline's."""
-        first = max(change.point.raised + 1, self.at - _BACK + 1)
-        if newest + 1 - first < _BACK or change.kind is State.UNSTABLE:
+        first = max(change.found.raised + 1, self.at - _BACK + 1)
+        if newest + 1 - first < _BACK or change.found.kind is State.UNSTABLE:
             return None
         windows = sliding_window_view(self.logarithms[first : newest + 1], _BACK)
-        off = np.abs(np.median(windows, axis=1) - change.point.baseline)
+        off = np.abs(np.median(windows, axis=1) - self.baseline.middle)
         for begin in (first + np.flatnonzero(off < -np.log1p(-self.least))).tolist():
             if self._ratio(slice(begin, begin + _BACK)).is_surely_small(self.least):
                 return begin + _BACK - 1
         return None
 
-    def _after_last_off(self, change: OpenPoint, newest: int) -> int:
+    def _after_last_off(self, newest: int) -> int:
         """Return the run after the last of those up to `newest` that is off the baseline."""
         first = newest + 1 - _BACK
-        off = np.abs(self.logarithms[first:newest] - change.point.baseline)
+        off = np.abs(self.logarithms[first:newest] - self.baseline.middle)
         far = np.flatnonzero(off >= -np.log1p(-self.least))
         return first + (int(far[-1]) + 1 if far.size else 0)
 
-    def _recover(self, change: OpenPoint, ended: int, closed: int) -> None:
+    def _recover(self, change: OpenChange, ended: int, closed: int) -> None:
         """End the change with `ended`, and judge the runs since again, from no evidence."""
         self._end(ended, closed, RECOVERED)
         self.usable[change.start : ended] = False
         self.sums[:], self.starts[:] = 0.0, ended
         self.at = ended
 
-    def _adopt(self, change: OpenPoint) -> None:
+    def _adopt(self, change: OpenChange) -> None:
         """Make an improvement that lasted the baseline, from its onset on."""
-        onset = self._dated(change, self.at).onset
+        onset = self._dated(change, self.at).since
         self._end(self.at, self.at - 1, ADOPTED)
         self.sums[:], self.starts[:] = 0.0, self.at
         runs = self.logarithms[onset : self.at][~self.spacing.asked[onset : self.at]]
@@ -536,26 +539,37 @@ class _Detector:
 
     def _end(self, ended: int, closed: int, end: str) -> None:
         assert self.open is not None
-        point = self._change_point(self.open, ended)
-        self.changes.append(replace(point, ended=ended, closed=closed, end=end))
+        change = self._described(self.open, ended)
+        self.changes.append(replace(change, ended=ended, closed=closed, end=end))
         self.open = None
 
-    def _change_point(self, change: OpenPoint, ended: int) -> ChangePoint:
+    def _described(self, change: OpenChange, ended: int) -> Change[int]:
         """Return the change by the runs up to `ended`, with its further drops."""
-        point, falls = self._dated(change, ended), self._falls(change, ended)
-        since = max([point.onset, ended - _NEWEST, *(each.onset for each in falls[-1:])])
-        newest = self._ratio(slice(since, ended))
-        runs = self.logarithms[point.onset : ended]
-        was, now = levels_of(change.kind, self.baseline.level, runs)
-        return replace(point, falls=falls, newest=newest, turns=change.turns, was=was, now=now)
+        found, falls = self._dated(change, ended), self._falls(change, ended)
+        newest = max([found.since, ended - _NEWEST, *(each.since for each in falls[-1:])])
+        runs = slice(found.since, ended)
+        since, size = self.logarithms[runs], math.log(found.ratio.value)
+        asked = since[self.spacing.asked[runs]]
+        confirmed = (asked - self.baseline.middle) * size > _CONFIRMS * size**2
+        was, now = levels_of(found.kind, self.baseline.level, since)
+        return replace(
+            found,
+            delay=found.raised - found.since + 1,
+            falls=falls,
+            newest=self._ratio(slice(newest, ended)),
+            repeats=len(asked),
+            confirmed=int(np.count_nonzero(confirmed)),
+            was=was,
+            now=now,
+        )
 
-    def _falls(self, change: OpenPoint, ended: int) -> tuple[FallPoint, ...]:
+    def _falls(self, change: OpenChange, ended: int) -> tuple[Fall[int], ...]:
         """Return the drops from the level of an open drop, up to the run `ended`."""
-        unstable = [each.run for each in change.turns if each.kind is State.UNSTABLE]
+        unstable = [each.when for each in change.found.turns if each.kind is State.UNSTABLE]
         ended = min([ended, *unstable])  # such a series has no level to fall from
-        point = change.point
-        begun, later = (max(point.raised + 1, point.onset + runs) for runs in _LEVELS)
-        if point.direction == UP or ended <= begun:
+        found = change.found
+        begun, later = (max(found.raised + 1, found.since + runs) for runs in _LEVELS)
+        if not found.is_drop or ended <= begun:
             return ()
         if begun == later:  # a drop that was found late, whose level is known well
             later = ended
@@ -568,20 +582,20 @@ class _Detector:
         falls = []
         for first, chart in parts:
             for each in chart.changes:
-                points: tuple[ChangePoint | FallPoint, ...] = (each, *each.falls)
+                points: tuple[Change[int] | Fall[int], ...] = (each, *each.falls)
                 for fall in points if each.direction == DOWN else ():
-                    onset, raised = fall.onset + first, fall.raised + first
-                    runs = self.logarithms[onset : raised + 1]
+                    since, raised = fall.since + first, fall.raised + first
+                    runs = self.logarithms[since : raised + 1]
                     ratio = level_ratio(self.baseline.level, runs)
-                    falls.append(FallPoint(onset, raised, ratio))
+                    falls.append(Fall(since, raised, ratio))
         return tuple(falls)
 
-    def _below(self, change: OpenPoint, begun: int, ended: int) -> Chart:
+    def _below(self, change: OpenChange, begun: int, ended: int) -> Chart:
         """Return the chart of runs of an open drop, judged by its level at the run `begun`.
 
         The baseline keeps its shape, and the level is the lowest that the runs allow.
         """
-        onset = change.point.onset
+        onset = change.found.since
         runs = next(n for n in reversed(_LEVELS) if onset + n <= begun)
         ratio = self._ratio(slice(onset, onset + runs))
         shift = np.log(ratio.low if ratio.low > 0 else ratio.value)
@@ -593,11 +607,11 @@ class _Detector:
         spacing = self.spacing.between(begun, ended)
         return _Detector(runs_below, spacing, baseline, months, self.least).chart()
 
-    def _dated(self, change: OpenPoint, ended: int) -> ChangePoint:
+    def _dated(self, change: OpenChange, ended: int) -> Change[int]:
         """Return the change with its onset and its size by the runs up to `ended`."""
-        onset, low, high = self._onset(change.design, change.start, change.point.raised, ended)
+        onset, low, high = self._onset(change.design, change.start, change.found.raised, ended)
         ratio = self._ratio(slice(onset, ended))
-        return replace(change.point, onset=onset, onset_low=low, onset_high=high, ratio=ratio)
+        return replace(change.found, since=onset, since_low=low, since_high=high, ratio=ratio)
 
     def _onset(self, design: int, start: int, raised: int, known: int) -> tuple[int, int, int]:
         """Return the onset of a change by the runs before `known`, see `onset_interval`."""

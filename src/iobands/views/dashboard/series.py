@@ -268,7 +268,7 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
     }
 
 
-def _change(site: Snapshot, series: Series, change: Change) -> dict[str, object]:
+def _change(site: Snapshot, series: Series, change: Change[datetime]) -> dict[str, object]:
     """Return a change with what its chart says: how the level changed, or what else did."""
     is_slide = change.kind is State.SLIDING
     return {
