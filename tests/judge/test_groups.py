@@ -11,7 +11,13 @@ from scipy import stats
 
 from iobands.judge.detect.detector import follow
 from iobands.judge.detect.prior import Month, Prior
-from iobands.judge.groups import GroupChange, GroupMember, group_changes, rank_correlation
+from iobands.judge.groups import (
+    GroupChange,
+    GroupMember,
+    group_changes,
+    rank_correlation,
+    session_begins,
+)
 
 #: The threshold of a site with some fifty series, rounded up.
 THRESHOLD = 12.0
@@ -247,3 +253,11 @@ def test_equal_values_share_a_rank_as_scipy_s_do() -> None:
     steady = np.where(random.random((120, 6)) < 0.9, 1.0, random.random((120, 6)))
     assert abs(rank_correlation(steady)) < 0.1
     assert rank_correlation(np.ones((30, 3))) == 0
+
+
+def test_sessions_that_overlap_begin_in_order():
+    # of runs that name no session, the n-th of a day go together
+    five, one, two = (np.datetime64(f"2026-11-01T0{hour}:00", "ns") for hour in (5, 1, 2))
+    once, twice = (np.array([0]), np.array([five])), (np.array([0, 1]), np.array([one, two]))
+    assert session_begins([once, twice]).tolist() == np.array([five, five]).tolist()
+    assert session_begins([twice, once]).tolist() == np.array([one, two]).tolist()

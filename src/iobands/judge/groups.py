@@ -93,10 +93,7 @@ def group_drops(
             continue
         keys, members, _ = zip(*mine, strict=True)
         runs = [(member.sessions, times) for _, member, times in mine]
-        numbers, times = (np.concatenate(each)[::-1] for each in zip(*runs, strict=True))
-        begins = np.full(1 + numbers.max(), _NEVER)
-        begins[numbers] = times  # the time of the first run of the first series counts
-        known = months[group[0].system].of(begins[~np.isnat(begins)])
+        known = months[group[0].system].of(session_begins(runs))
         for change in group_changes(members, known):
             since = min(
                 times[np.searchsorted(numbers, change.onset)]
@@ -115,6 +112,18 @@ def group_drops(
             )
             found.append(drop)
     return tuple(found)
+
+
+def session_begins(runs: Sequence[tuple[NDArray[np.int_], Times]]) -> Times:
+    """Return when the sessions of a group began, by the sessions and times of each series' runs.
+
+    The first run of the first series counts. Sessions may overlap if no run names one: then the
+    later one begins no earlier.
+    """
+    numbers, times = (np.concatenate(each)[::-1] for each in zip(*runs, strict=True))
+    begins = np.full(1 + numbers.max(), _NEVER)
+    begins[numbers] = times
+    return np.maximum.accumulate(begins[~np.isnat(begins)])
 
 
 def _last_run(runs: Sequence[tuple[NDArray[np.int_], Times]], session: int) -> datetime:
