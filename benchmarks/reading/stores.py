@@ -23,8 +23,8 @@ from benchmarks.reading.dashboard import PAINT, processor_time
 from benchmarks.reading.perflogs import END, write_perflogs
 from iobands.judge.site import judge
 from iobands.source.action_log import append_events
-from iobands.source.push import Pushed, gather, open_store
-from iobands.source.store import StoredDocument, read_stored
+from iobands.source.push import Pushed, gather
+from iobands.source.store import StoredDocument, open_store, read_stored
 from iobands.views.dashboard.overview import about_cluster
 from iobands.views.dashboard.write import write_clusters
 

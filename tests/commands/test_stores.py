@@ -17,8 +17,7 @@ import pytest
 
 from iobands.commands import export
 from iobands.source.demo import write_demo
-from iobands.source.push import open_store
-from iobands.source.store import read_stored
+from iobands.source.store import open_store, read_stored
 from iobands.views.dashboard.write import directory_of
 from tests.commands.calling import alike
 from tests.commands.small_site import site, unknown

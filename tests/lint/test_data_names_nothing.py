@@ -41,7 +41,7 @@ STARTS = {
     "src/iobands/measure/inside.py": {"import_module"},
     # benchio in a process that may hang, and how the checks read its results
     "src/iobands/measure/canary.py": {"subprocess", "fork"},
-    "src/iobands/source/push.py": {"import_module"},
+    "src/iobands/source/store.py": {"import_module"},
     # SQL of ours; what it is about are its parameters
     "src/iobands/source/postgres.py": {"execute"},
 }

@@ -21,12 +21,11 @@ from iobands.source.push import (
     Pushed,
     copy,
     gather,
-    open_store,
     push_new,
     read_pushed,
     write_pushed,
 )
-from iobands.source.store import CONTENT
+from iobands.source.store import CONTENT, open_store
 from tests.factory import NOW, line
 from tests.source.engines import directory, postgres
 from tests.source.test_store import from_files, from_store, write_site

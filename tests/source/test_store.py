@@ -35,8 +35,6 @@ from iobands.source.push import (
     Seen,
     copy,
     gather,
-    located,
-    open_store,
     push_new,
     read_pushed,
     write_pushed,
@@ -51,6 +49,8 @@ from iobands.source.store import (
     StoredDocument,
     StoreError,
     document_of,
+    located,
+    open_store,
     read_stored,
     sites_of,
 )

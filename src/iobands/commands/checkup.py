@@ -22,9 +22,16 @@ from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, Rejected, Sess
 from iobands.notify.outbox import PORTS, TRACKERS, SendError, read_settings, scrubbed, secret
 from iobands.source.known import maintenance_of
 from iobands.source.perflog import unknown_columns
-from iobands.source.push import late, open_store, read_pushed, store_of
+from iobands.source.push import late, read_pushed
 from iobands.source.site_file import SiteFile, read_site_file
-from iobands.source.store import STORE_SCHEMA, StoreError, nothing_there, without_password
+from iobands.source.store import (
+    STORE_SCHEMA,
+    StoreError,
+    nothing_there,
+    open_store,
+    store_of,
+    without_password,
+)
 from iobands.views import age_text
 
 _SECONDS: Final = 60  # for each program that is called

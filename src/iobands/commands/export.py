@@ -14,7 +14,7 @@ from iobands.commands.judging import opened_store, samples_from, site_of
 from iobands.model import in_time, naming
 from iobands.source import push as pushing
 from iobands.source.samples import samples_csv, samples_json, write_parquet
-from iobands.source.store import StoreError, without_password
+from iobands.source.store import StoreError, located, open_store, store_of, without_password
 from iobands.views import age_text, plural
 from iobands.views.openmetrics import history_metrics, state_metrics
 
@@ -103,9 +103,9 @@ _StoreOption = Annotated[str | None, "URL", "The store. [default: url in config/
 def _store_of(store: str | None, options: cli.SiteOptions) -> str:
     """Return the URL of the store that is given, or of the site's store; end without one."""
     if store:
-        return pushing.located(store, Path())
+        return located(store, Path())
     settings = options.config_of(_SETTINGS)
-    if url := pushing.store_of(settings):
+    if url := store_of(settings):
         return url
     raise cli.failure(f"{settings}: no such file; write `url: …`, or give --store")
 
@@ -141,7 +141,7 @@ def pull(
 ) -> None:
     """Copy what a store has into a directory of Parquet files, or into another store."""
     url, lost = _store_or_of(store, site), []
-    if pushing.located(to, Path()) == url:
+    if located(to, Path()) == url:
         raise cli.failure(f"{without_password(url)}: a store cannot be copied into itself")
     with opened_store(url) as source:
         there = source.systems()
@@ -187,7 +187,7 @@ def forget(
 def push_after(options: cli.SiteOptions) -> None:
     """Push after a session, if the site has a store; a failure is said, and costs nothing else."""
     try:
-        if url := pushing.store_of(options.config_of(_SETTINGS)):
+        if url := store_of(options.config_of(_SETTINGS)):
             _push_to(url, options)
     except Exception as error:
         cli.note(f"not pushed: {cli.reason_of(error, '; see iobands push')}")
@@ -204,7 +204,7 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
     before, config = pushing.read_pushed(perflogs, url), options.config_of("bands").parent
 
     def work() -> tuple[pushing.Pushed, int, int]:
-        with pushing.open_store(url, new=True) as store:
+        with open_store(url, new=True) as store:
             return pushing.push_new(store, perflogs, config, before, now)
 
     # an engine that answers nothing would hold a session for ever

@@ -18,8 +18,15 @@ from iobands.model import SeriesKey, slug
 from iobands.source.kept import user_cache
 from iobands.source.known import Known, read_known
 from iobands.source.perflog import read_perflogs
-from iobands.source.push import late, located, open_store
-from iobands.source.store import read_stored, sites_of, stored_samples, without_password
+from iobands.source.push import late
+from iobands.source.store import (
+    located,
+    open_store,
+    read_stored,
+    sites_of,
+    stored_samples,
+    without_password,
+)
 
 if TYPE_CHECKING:
     from iobands.snapshot import Snapshot

@@ -15,12 +15,11 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 from uuid import uuid4
 
 import msgspec
@@ -34,10 +33,8 @@ from iobands.model import (
     Rejected,
     Unusable,
     entries,
-    parse_yaml,
     path_part,
     printable,
-    read_content,
     read_small,
     replace_file,
 )
@@ -55,97 +52,15 @@ from iobands.source.store import (
     document_of,
     edited,
     newest_of,
+    store_of,
     typed,
-    without_password,
 )
 
 _NAME: Final = "pushed.json"
 _STORES: Final = 8  # that it tells apart; a token in a URL makes another one of it
-#: The engine of a URL's scheme, which is empty for a directory.
-_ENGINES: Final = {
-    **dict.fromkeys(("", "s3", "gs", "az"), ("iobands.source.objects", "ObjectStore")),
-    "postgresql": ("iobands.source.postgres", "PostgresStore"),
-    "postgres": ("iobands.source.postgres", "PostgresStore"),
-}
-#: A password that a URL cannot have: its parts would count as a host or a port, and be printed.
-_BARE: Final = re.compile(r"://[^:/?#@[]*:(?!\d*[/?#]).*([@/?#]|%(?![0-9A-Fa-f]{2})).*@")
 _TAIL: Final = 2**16  # bytes whose hash tells whether a perflog still begins as it did
 _LATEST: Final = datetime(2200, 1, 1, tzinfo=timezone.utc).timestamp()
 _MOST: Final = 2**26 + 1  # bytes of a document: no reader takes as many
-
-_SETTINGS: Final[dict[str, Any]] = {
-    "description": "`url: …`, a directory or a URL",
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["url"],
-    "properties": {
-        "url": {"description": "a directory or a URL", "type": "string", "minLength": 1}
-    },
-}
-
-
-def store_of(settings: Path) -> str | None:
-    """Return the URL that the settings of a site's store name, None without a file.
-
-    A directory is below the site's, wherever the command runs.
-
-    Raises:
-        FileError: they cannot be used.
-    """
-    if not settings.exists():
-        return None
-    document = parse_yaml(read_content(settings), settings)
-    document.check(_SETTINGS)
-    return located(str(document.value["url"]), settings.parent.parent)
-
-
-def located(url: str, below: Path) -> str:
-    """Return a URL; a directory by the one name that does not depend on where one is.
-
-    Raises:
-        FileError: it is in the home of a user who is not known, or no file can have its name; or
-            it is a URL that lacks a slash.
-    """
-    scheme, colon, rest = url.partition(":")
-    if scheme and colon and scheme in _ENGINES and not rest.startswith("//"):
-        shown = without_password(url)
-        raise FileError(f"{shown}: write {scheme}://, or ./{scheme}: for a directory")
-    if "://" in url and not url.startswith("file://"):
-        return url
-    try:
-        return str((below / Path(url.removeprefix("file://")).expanduser()).resolve())
-    except (RuntimeError, ValueError) as error:
-        raise FileError(f"{url}: {error}") from error
-
-
-@contextmanager
-def open_store(url: str, *, new: bool = False) -> Iterator[Store]:
-    """Yield the store at a URL, or in a directory; with `new` it is made if missing.
-
-    Raises:
-        StoreError: it cannot be used.
-    """
-    if _BARE.search(url):
-        raise StoreError(
-            f"{without_password(url)}: in a password in a URL, @ / ? # and % are written as %40, "
-            "%2F, %3F, %23 and %25; better keep it out of the URL"
-        )
-    scheme = url.partition("://")[0].lower() if "://" in url else ""
-    if scheme not in _ENGINES:
-        known = ", ".join(f"{each}://" for each in _ENGINES if each)
-        raise StoreError(
-            f"{without_password(url)}: unknown kind of store; give a directory, or a URL that "
-            f"begins with {known}"
-        )
-    module, name = _ENGINES[scheme]
-    try:
-        engine = getattr(import_module(module), name)
-    except ModuleNotFoundError as error:
-        raise StoreError(
-            f"{error.name} is missing; for stores: pip install 'iobands[store]'"
-        ) from None
-    with closing(engine(url, new=new)) as store:
-        yield store
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """A store: the samples and documents of systems, in an engine that a site already operates.
 
-Samples are the lines of perflogs as typed rows. Documents are all other files below a site's
-directory that are read, as they are: logs, bands, run reports, left-overs. `read_known` reads a
-store as well as the files, so both give the same digest.
+A URL names the engine. Samples are the lines of perflogs as typed rows. Documents are all other
+files below a site's directory that are read, as they are: logs, bands, run reports, left-overs.
+`read_known` reads a store as well as the files, so both give the same digest.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import hashlib
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
@@ -21,7 +23,17 @@ from typing import Any, Final, Protocol
 import msgspec
 import polars as pl
 
-from iobands.model import SPEEDS, TIME, Rejected, Rejections, path_part, printable
+from iobands.model import (
+    SPEEDS,
+    TIME,
+    FileError,
+    Rejected,
+    Rejections,
+    parse_yaml,
+    path_part,
+    printable,
+    read_content,
+)
 from iobands.snapshot import Columns, Source
 from iobands.source.known import Known, read_known, recent_of
 from iobands.source.lines import FILE, LINE, ROWS, SAID, possible
@@ -44,6 +56,14 @@ REJECTED: Final = "rejected.json"
 SITE: Final = "perflogs/site.id"
 #: The documents of all systems of a site.
 SITE_WIDE: Final = (SITE, "perflogs/last-session.json", "perflogs/plan.json")
+#: The engine of a URL's scheme, which is empty for a directory.
+_ENGINES: Final = {
+    **dict.fromkeys(("", "s3", "gs", "az"), ("iobands.source.objects", "ObjectStore")),
+    "postgresql": ("iobands.source.postgres", "PostgresStore"),
+    "postgres": ("iobands.source.postgres", "PostgresStore"),
+}
+#: A password that a URL cannot have: its parts would count as a host or a port, and be printed.
+_BARE: Final = re.compile(r"://[^:/?#@[]*:(?!\d*[/?#]).*([@/?#]|%(?![0-9A-Fa-f]{2})).*@")
 _LONGEST_NAME: Final = 255  # bytes, on every file system
 #: Before every document.
 EVER: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -144,6 +164,81 @@ def refuse_newer(name: str, schema: str) -> bool:
             "install the newer iobands"
         )
     return int(schema) < STORE_SCHEMA
+
+
+_SETTINGS: Final[dict[str, Any]] = {
+    "description": "`url: …`, a directory or a URL",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["url"],
+    "properties": {
+        "url": {"description": "a directory or a URL", "type": "string", "minLength": 1}
+    },
+}
+
+
+def store_of(settings: Path) -> str | None:
+    """Return the URL that the settings of a site's store name, None without a file.
+
+    A directory is below the site's, wherever the command runs.
+
+    Raises:
+        FileError: they cannot be used.
+    """
+    if not settings.exists():
+        return None
+    document = parse_yaml(read_content(settings), settings)
+    document.check(_SETTINGS)
+    return located(str(document.value["url"]), settings.parent.parent)
+
+
+def located(url: str, below: Path) -> str:
+    """Return a URL; a directory by the one name that does not depend on where one is.
+
+    Raises:
+        FileError: it is in the home of a user who is not known, or no file can have its name; or
+            it is a URL that lacks a slash.
+    """
+    scheme, colon, rest = url.partition(":")
+    if scheme and colon and scheme in _ENGINES and not rest.startswith("//"):
+        shown = without_password(url)
+        raise FileError(f"{shown}: write {scheme}://, or ./{scheme}: for a directory")
+    if "://" in url and not url.startswith("file://"):
+        return url
+    try:
+        return str((below / Path(url.removeprefix("file://")).expanduser()).resolve())
+    except (RuntimeError, ValueError) as error:
+        raise FileError(f"{url}: {error}") from error
+
+
+@contextmanager
+def open_store(url: str, *, new: bool = False) -> Iterator[Store]:
+    """Yield the store at a URL, or in a directory; with `new` it is made if missing.
+
+    Raises:
+        StoreError: it cannot be used.
+    """
+    if _BARE.search(url):
+        raise StoreError(
+            f"{without_password(url)}: in a password in a URL, @ / ? # and % are written as %40, "
+            "%2F, %3F, %23 and %25; better keep it out of the URL"
+        )
+    scheme = url.partition("://")[0].lower() if "://" in url else ""
+    if scheme not in _ENGINES:
+        known = ", ".join(f"{each}://" for each in _ENGINES if each)
+        raise StoreError(
+            f"{without_password(url)}: unknown kind of store; give a directory, or a URL that "
+            f"begins with {known}"
+        )
+    module, name = _ENGINES[scheme]
+    try:
+        engine = getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            f"{error.name} is missing; for stores: pip install 'iobands[store]'"
+        ) from None
+    with closing(engine(url, new=new)) as store:
+        yield store
 
 
 def typed(rows: pl.DataFrame) -> pl.DataFrame:
