@@ -130,12 +130,12 @@ class Story:
         return {name for each in self.known for name in each.names}
 
     def is_near(self, found: Happening, until: datetime = LONG_AGO) -> bool:
-        """Return whether both may have begun at the same time, or that `until` a later time."""
+        """Return whether both may have begun together, or `found` later but by `until`."""
         earliest = min(self.low, self.earliest)
         return earliest <= found.high + NEAR and found.earliest <= max(self.high + NEAR, until)
 
     def is_at(self, found: Happening) -> bool:
-        """Return whether it was open when that was raised, and may be about it."""
+        """Return whether it was open when `found` was raised, and may be about it."""
         end = self.until if self.closed is None else self.closed
         is_open = end is None or end > found.raised
         may_join = found.certain or (self.is_near(found) and self.opened <= found.raised)
@@ -147,7 +147,7 @@ class Story:
         return {name for names in lasting for name in names}
 
     def shares(self, found: Happening) -> int:
-        """Return how many names both have, of those that had not left it when that was raised."""
+        """Return how many names of `found` are members that have not left when it is raised."""
         return len(self.names_at(found.raised).intersection(found.names))
 
     def shared_by_then(self, found: Happening) -> int:
@@ -159,9 +159,9 @@ class Story:
         self.events.append(AlertEvent(when, self.number, kind, **said))
 
     def keep(self, *found: Happening) -> None:
-        """Add happenings; of when it began, the log has only the earliest time.
+        """Add happenings. Of when the alert began, the log has only the earliest time.
 
-        The first one opened it, or is what another judgement finds in place of that.
+        The first one is what opened it, or what another judgement finds instead.
         """
         for each in found[:1] if not self.found else ():
             self.high = max(self.high, each.high)

@@ -387,10 +387,11 @@ def _discounts(
 
 
 def _correlations(residuals: Array, sessions: Iterable[int]) -> Iterator[tuple[float, float]]:
-    """Yield what was known before each session: the mean rank correlation, at least 0.
+    """Yield what was known before each of some sessions: the correlations of the series.
 
-    And the serial one of the mean. Both are learned from the first sessions that the series have in
-    common; `_LEARNED` says how many.
+    They are the mean rank correlation, at least 0, and the serial one of the mean of the series.
+    Both are learned from the first sessions that the series have in common; `_LEARNED` says how
+    many.
     """
     ran = ~np.isnan(residuals)
     runs, counted = np.zeros(residuals.shape[1], dtype=int), 0

@@ -115,7 +115,7 @@ def onset_of(
 ) -> Onset | None:
     """Return how an alert of `series` began; `lead` is its first part. None if that is unknown.
 
-    Of a further fall, `lead` is that, and levels are those since it fell before, `after`.
+    For a further fall, `lead` is the fall, and levels are those since the fall before, `after`.
 
     The first session is the likeliest one by the runs of all members together. A series that
     joined and did not move then is no member, as a few join by chance.

@@ -54,7 +54,7 @@ from iobands.snapshot import (
     labels,
 )
 from iobands.source import missing_runs
-from iobands.source.known import AHEAD, Known, why
+from iobands.source.known import AHEAD, Known, problem_of
 
 # The reason for a sample of the future.
 _WRONG: Final = "a clock was wrong"
@@ -229,7 +229,7 @@ def judged_series(
                 missed = _missing(key, history, newest, known.now, spans)
                 status = _status(key, history, bands, detection, normal.newest, missed, with_power)
             except Exception as error:
-                status = _unjudged(history, why(error))
+                status = _unjudged(history, problem_of(error))
                 normal, detection = nothing_known(len(history)), None
         transient = _transient(normal, detection)
         lacking = {each.when: each for each in reversed(missing)}

@@ -1,8 +1,9 @@
-"""Documents and times: YAML, JSON Schemas, and one sentence on what is wrong and where.
+"""Documents, times and numbers: how they are read, checked and written.
 
-The schemas are written for these sentences. `description` is what to write ("a number from 1"), and
-the first of `examples` follows it. For `not`, `contains` and `anyOf` it is what to do ("leave it
-out"). A value with `writeOnly` may be a secret, which no sentence has.
+One sentence says what is wrong in a document and where, and its schema is written for that.
+`description` is what to write ("a number from 1"), and the first of `examples` follows it. For
+`not`, `contains` and `anyOf` it is what to do ("leave it out"). A value with `writeOnly` may be a
+secret, which no sentence has.
 """
 
 from __future__ import annotations

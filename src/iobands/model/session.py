@@ -1,4 +1,4 @@
-"""Sessions: their checks, how one ended, what it left behind, what is measured again."""
+"""Sessions: their checks, how one ended, what it left, what is measured again; exit statuses."""
 
 from __future__ import annotations
 

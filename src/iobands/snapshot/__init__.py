@@ -1,7 +1,7 @@
 """The snapshot: the one value that every view shows.
 
-It also exports the types of `model` and `bands` that its rows hold, so that a view imports nothing
-else.
+It also exports the names of `model` and `bands` that a view, or the judge, needs for its rows, so
+that most import nothing else.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ from iobands.model import (
     VALUE,
     VARIABLE,
     VARIABLE_UNITS,
-    WARNING,
     WORST_STATUS_FIRST,
     Ask,
     CheckRun,

@@ -167,8 +167,8 @@ _QUIET: Final = 0.5
 def days_of(times: Times) -> NDArray[np.int_]:
     """Return the day of each of `times`, in UTC and of any order, as whole numbers.
 
-    It begins at the hour with the fewest runs, so that no night of runs is cut in two. Where runs
-    are made around the clock, later ones would make another hour of it, and it begins at midnight.
+    It begins at the hour with the fewest runs, so that no night of runs is cut in two. If runs are
+    made around the clock, later runs would move that hour, and it begins at midnight.
     """
     hours = times.astype("datetime64[h]").astype(np.int64)
     runs = np.bincount(hours % 24, minlength=24)

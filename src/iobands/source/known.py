@@ -54,11 +54,11 @@ class Attempts:
         try:
             return work()
         except Exception as error:
-            self.problems.append((str(subject), why(error)))
+            self.problems.append((str(subject), problem_of(error)))
             return otherwise
 
 
-def why(error: Exception) -> str:
+def problem_of(error: Exception) -> str:
     """Return why something could not be judged."""
     if isinstance(error, FileError):
         return str(error)
@@ -75,8 +75,8 @@ class Known:
     `histories` are the series of `samples`. By system: `bands`, `maintenance`, `logs` of what
     people did and `alert_log` of what happened to alerts. With `as_of` the time is in the past:
     later runs and actions do not count. `system` is the one that was asked for, if not all.
-    `problems` has what could not be read, and why, and `incomplete` by system that of its perflogs,
-    bands and logs: without it, its alerts are other ones.
+    `problems` has what could not be read, and why. `incomplete` has, by system, that of its
+    perflogs, bands and logs: without it, its alerts may be wrong.
     """
 
     now: datetime
