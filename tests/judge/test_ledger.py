@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from iobands.snapshot import (
+    CLOSED,
     GREW,
+    OPENED,
     REBASELINE,
     RESOLVE,
     Action,
@@ -145,6 +147,22 @@ def test_what_was_resolved_in_one_system_has_no_series_of_another(tmp_path: Path
     append(tmp_path / "alerts", "b", [action])
     (entry,) = look(tmp_path).ledger.entries
     assert (entry.subject, entry.system) == ("2 series", "b")
+
+
+def test_answers_of_two_systems_at_one_moment_are_two(tmp_path: Path) -> None:
+    for system, verdict in (("a", "real"), ("b", "false")):
+        write_perflog(tmp_path / "perflogs", daily(steady(60), system=system), system=system)
+        said = {"since": NOW - DAY, "until": NOW, "verdict": verdict, "alert": 7}
+        action = Action(RESOLVE, NOW, system, "repaired", ({"file_system": "disk"},), **said)
+        append(tmp_path / "alerts", system, [action])
+    opened = {"subject": "disk", "direction": "down", "since": NOW - 2 * DAY, "names": ("x",)}
+    events = [AlertEvent(NOW - DAY, 7, OPENED, **opened), AlertEvent(NOW, 7, CLOSED, end="over")]
+    append_events(tmp_path / "perflogs", "a", events)
+    found = look(tmp_path).ledger
+    assert (found.real, found.false) == (1, 1)
+    said = {(each.system, each.number, each.ending) for each in found.entries}
+    ends = {"a": "resolved (real) by a: repaired", "b": "resolved (false) by b: repaired"}
+    assert said == {("a", 7, ends["a"]), ("b", None, ends["b"])}
 
 
 @pytest.mark.parametrize(("kind", "end"), [(RESOLVE, "resolved"), (REBASELINE, "rebaselined")])

@@ -238,27 +238,33 @@ def certainty(score: float, budget: Budget) -> Certainty:
 
 
 def ledger_of(
-    alerts: Iterable[Alert], series: Sequence[Series], actions: Iterable[Sequence[Action]]
+    alerts: Iterable[Alert],
+    series: Sequence[Series],
+    actions: Iterable[tuple[str, Sequence[Action]]],
 ) -> Ledger:
     """Return the ledger of `alerts`, open and past ones.
 
-    `actions` are all that are in force about each series, target or node.
+    `actions` are all that are in force about each series, target or node, with its system.
     """
     # of several alerts that were resolved together, each has its action
-    done: dict[tuple[datetime | None, int | None], Action] = {
-        (a.when, a.alert): a for each in actions for a in each if a.kind in ENDED_BY
+    done: dict[tuple[str, datetime | None, int | None], Action] = {
+        (name, a.when, a.alert): a for name, each in actions for a in each if a.kind in ENDED_BY
     }
     entries = [
-        _entry(each, done.get((each.ended, each.number)) or done.get((each.ended, None)))
+        _entry(
+            each,
+            done.get((each.system, each.ended, each.number))
+            or done.get((each.system, each.ended, None)),
+        )
         for each in alerts
         if each.number is not None
     ]
-    ended = {each.ended for each in entries}
+    ended = {(each.system, each.ended) for each in entries}
     # resolved before there was a log of alerts
     entries += [
-        _resolved(each, series)
-        for each in done.values()
-        if each.kind == RESOLVE and each.since and each.when not in ended
+        _resolved(each, [one for one in series if one.key.system == name], name)
+        for (name, when, _), each in done.items()
+        if each.kind == RESOLVE and each.since and (name, when) not in ended
     ]
     delays = [each.delay for each in entries if each.delay and each.ratio and each.ratio < 1]
     return Ledger(
@@ -293,8 +299,7 @@ def _end_of(action: Action) -> str:
     return f"{ENDED_BY[action.kind]}{f' ({action.verdict})' if action.verdict else ''}"
 
 
-def _resolved(action: Action, series: Sequence[Series]) -> LedgerEntry:
-    # an action names no system: another one may have series with the same fields
+def _resolved(action: Action, series: Sequence[Series], system: str) -> LedgerEntry:
     named = [each for each in series if action in each.actions]
     subject = action.subject or (named[0].label if len(named) == 1 else f"{len(named)} series")
     assert action.since is not None
@@ -306,5 +311,5 @@ def _resolved(action: Action, series: Sequence[Series]) -> LedgerEntry:
         end=_end_of(action),
         who=action.who,
         reason=action.reason,
-        system=named[0].key.system if named else "",
+        system=system,
     )

@@ -160,8 +160,8 @@ def judge(
             *(Alert(Severity.FAILED, about, reason=why) for about, why in attempts.problems),
         ]
     )
-    on_peers = (in_force(each) for each in peer_actions.values())
-    acted = [*stage.standing.values(), *on_peers]
+    acted = [(key.system, each) for key, each in stage.standing.items()]
+    acted += [(peer.system, in_force(each)) for peer, each in peer_actions.items()]
     snapshot = Snapshot(
         now=now,
         series=tuple(series),
