@@ -419,12 +419,18 @@ def test_what_becomes_known_of_a_cause_is_told_once(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
     (alert,) = [each for each in site.alerts if each.number == 1]
     cause = FoundCause(CauseKind.VERSION, "lustre 2.15.5", NOW - 12 * DAY, 96.6)
-    name = next(each.name for each in site.series)
+    name, other = (each.name for each in site.series[:2])
+    minute = timedelta(minutes=1)
+    again = [
+        AlertEvent(NOW - minute, 1, FELL, names=(name,)),
+        AlertEvent(NOW, 1, FELL, names=(other,)),
+    ]
+    of_each = [AlertEvent(each.when, 1, CAUSED, names=each.names, cause=cause) for each in again]
     steps = [
         (),
         (AlertEvent(NOW, 1, CAUSED, cause=cause),),
         (),
-        (AlertEvent(NOW, 1, FELL, names=(name,)), AlertEvent(NOW, 1, CAUSED, cause=cause)),
+        (*again, *of_each),
         (AlertEvent(NOW, 1, CAUSED),),
     ]
     topics: list[Topic] = []
@@ -437,12 +443,13 @@ def test_what_becomes_known_of_a_cause_is_told_once(tmp_path: Path) -> None:
         new = [line for text in texts for line in text.splitlines() if line.startswith("New: ")]
         said.append(([event.kind for event in events], new))
     known = "New: the cause: lustre 2.15.5 since 9 Nov (odds 96.6 to 1)"
-    fell = "New: 1 series fell again, seen on 21 Nov: a fpp ofi write_bw"
+    fell = "New: 2 series fell again, seen on 21 Nov: a fpp ofi write_bw, a fpp ucx write_bw"
+    of_that = known.replace("cause:", "cause of the further fall:")
     assert said == [
         (["began"], []),
         (["cause"], [known]),
         ([], []),
-        (["worse"], [fell, known]),
+        (["worse"], [fell, of_that]),
         (["cause"], ["New: the cause: no longer certain"]),
     ]
     # what an earlier version noted is not news

@@ -437,7 +437,7 @@ def test_days_on_which_series_only_joined_are_one_line(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).days(slow(0.6, since=20, file_system="a")).read()
     (alert,) = site.alerts
 
-    def event(day: int, kind: str, *names: str) -> AlertEvent:
+    def event(day: float, kind: str, *names: str) -> AlertEvent:
         return AlertEvent(NOW - day * DAY, 1, kind, names=names)
 
     events = (
@@ -445,7 +445,8 @@ def test_days_on_which_series_only_joined_are_one_line(tmp_path: Path) -> None:
         event(20, GREW, "x"),
         event(19, GREW, "y", "z"),
         event(17, GREW, "u"),
-        event(15, FELL, "x", "y"),
+        event(15, FELL, "x"),
+        event(14.99, FELL, "y"),  # each series as its run of the session ended
         event(14, GREW, "OST 7 of a"),
     )
     shown = explanation(site, replace(alert, events=events))

@@ -269,7 +269,8 @@ _MOST_REASON: Final = 1000  # characters
 def message_of(event: Event, site: Snapshot, page: str) -> Message:
     """Return the message about an event."""
     topic = event.topic
-    lines = [printable(f"New: {views.news_text(each, site)}") for each in event.news]
+    news = [views.news_text(each, site) for each in views.by_day(event.news)]
+    lines = [printable(f"New: {each}") for each in dict.fromkeys(news)]
     lines += [line for alert in event.alerts[:_MOST_ALERTS] for line in _of_alert(alert, site)]
     if (hidden := len(event.alerts) - _MOST_ALERTS) > 0:
         lines.append(f"and {hidden} more")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from iobands.views.alert_lines import (
     address_of,
+    by_day,
     cause_text,
     command_on,
     details,

@@ -6,7 +6,8 @@ import hashlib
 import math
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from textwrap import shorten
 from typing import Final
@@ -117,6 +118,20 @@ def cause_text(alert: Alert, site: Snapshot) -> str:
     """
     cause = alert.cause
     return "" if cause is None or alert.subject in cause.what else odds_text(cause, site.now)
+
+
+def by_day(events: Iterable[snapshot.AlertEvent]) -> list[snapshot.AlertEvent]:
+    """Return events; if the same happened to several series on one day, that is one.
+
+    In the log, each series has the time of its own run of a session.
+    """
+    found: dict[object, snapshot.AlertEvent] = {}
+    for each in events:
+        is_of_series = each.kind in (snapshot.FELL, snapshot.TURNED)
+        place = (each.when.date(), each.kind, each.state) if is_of_series else id(each)
+        names = dict.fromkeys([*(found[place].names if place in found else ()), *each.names])
+        found[place] = replace(each, names=tuple(names))
+    return [*found.values()]
 
 
 def news_text(event: snapshot.AlertEvent, site: Snapshot) -> str:

@@ -240,7 +240,7 @@ def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
     named: dict[date, AlertEvent] = {}
     texts = [(each.when, writing.action_text(each, dated=False)) for each in _actions(site, alert)]
     joined: list[tuple[datetime, str]] = []
-    for each in alert.events:
+    for each in alert_lines.by_day(alert.events):
         if each.kind in (snapshot.OPENED, snapshot.RENAMED):
             day = each.when.date()
             named[day] = replace(named.get(day, each), subject=each.subject)
