@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,12 +35,12 @@ from iobands.snapshot import (
     public,
 )
 from iobands.snapshot.stored import from_json, to_json
-from iobands.views.alert_lines import details
+from iobands.views.alert_lines import counted_members, details
 from iobands.views.digest import chosen, explanation, name_of
 from iobands.views.explain_series import missed_text, relations_of, start_of
 from tests.conftest import Command
 from tests.factory import NOW, daily, write_perflog
-from tests.sites import DAY, SiteFiles, levels, slow
+from tests.sites import DAY, EIGHT, SiteFiles, levels, slow
 from tests.views.sites import SLOW, dropped, everything, healthy, look, site
 from tests.views.test_digest import text as digest
 
@@ -587,3 +588,29 @@ def test_a_power_that_was_not_asked_for_is_not_half_said(tmp_path: Path) -> None
     asked, unasked = (files.judge(NOW, with_power=each).snapshot for each in (True, False))
     assert "detects −20 % in about" in text(asked, "disk")
     assert "detects" not in text(unasked, "disk")
+
+
+def test_a_series_that_joined_an_alert_is_not_one_that_its_name_counts(tmp_path: Path) -> None:
+    def factor(series: Mapping[str, str], day: int) -> float:
+        is_other = series == {**EIGHT[4], "variable": "write_bw"}  # b fpp ofi
+        since = 12 if series["file_system"] == "a" else 11 if is_other else 0
+        return 0.6 if day < since else 1.0
+
+    found = SiteFiles(tmp_path).days(factor).read()
+    (alert,) = found.alerts
+    assert (alert.subject, len(alert.members)) == ("a writes", 5)
+    assert alert.shared == ("file_system", "a")
+    assert counted_members(alert, found) == "4 of 4 series and 1 other"
+    said = explanation(found, alert)
+    assert "Series that moved: 4 of 4 and 1 other\n" in said
+    assert "  b: none of 3 series went down\n" in said
+    assert "Next step: check the file system: its servers, targets and fullness\n" in said
+
+
+def test_what_fell_on_one_file_system_alone_is_no_matter_of_its_pattern(tmp_path: Path) -> None:
+    more = ({**EIGHT[0], "pattern": "fpn"}, {**EIGHT[1], "pattern": "fpn"})  # a has six, fpp four
+    here = slow(0.6, file_system="a", pattern="fpp")
+    found = SiteFiles(tmp_path).days(here, series=(*EIGHT, *more)).read()
+    (alert,) = found.alerts
+    assert (alert.subject, alert.shared) == ("a fpp writes", ("file_system", "a"))
+    assert "Next step: check the file system: " in explanation(found, alert)

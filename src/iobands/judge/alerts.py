@@ -360,14 +360,24 @@ def _member(series: Series, part: Happening) -> Member:
 
 
 def _shared(system: System, story: Story, members: Sequence[Series]) -> tuple[str, str] | None:
-    """Return what the series that an alert is called by share.
+    """Return what the series share from which an alert has its name.
 
-    Most of them may have left it: two of twelve that are still low need not have its name.
+    It had them when it got the name. Later ones need not share it, and most may have left: two of
+    twelve that are still low need not have its name.
     """
-    every = system.series.values()
-    if members and subject_of(members, every) != story.subject:
-        members = [system.series[name] for name in story.names if name in system.series]
-    return shared_by(members, every) if len(members) > 1 else None
+    count = None if story.subject in system.peers else story.named
+    named = [system.series[name] for name in story.names[:count] if name in system.series]
+    every = [*system.series.values()]
+    places = {each.key.file_system for each in named}
+    if not members or len(named) < 2:  # noqa: PLR2004
+        return None
+    if (
+        len(places) == 1
+        and (place := places.pop())
+        and {e.key.file_system for e in every} > {place}
+    ):
+        return "file_system", place  # as its name says, whatever fewer series share
+    return shared_by(named, every)
 
 
 def _has_fallen(member: Member) -> bool:

@@ -196,16 +196,21 @@ def could_move(series: Series, since: datetime | None) -> bool:
 def counted_members(alert: Alert, site: Snapshot) -> str:
     """Return how many of the series with its subject an alert has, such as `2 of 4 series`.
 
-    Empty for an alert of one series.
+    Series that it does not name have joined it since: `6 of 6 series and 1 other`. Empty for an
+    alert of one series.
     """
     if alert.peer and alert.members:
         return f"with {len(alert.members)} series"
     is_single = len(alert.members) == 1 and alert.shared is None
     if not alert.members or is_single or alert.reason:
         return ""
-    variables = {member.series.key.variable for member in alert.members}
-    every = [each for each in sharing(site, alert)[1] if each.key.variable in variables]
-    return f"{len(alert.members)} of {len(every)} series"
+    keys = {each.key for each in sharing(site, alert)[1]}
+    mine = keys & alert.keys
+    variables = {each.variable for each in mine}
+    every = [each for each in keys if each.variable in variables]
+    others = len(alert.keys) - len(mine)
+    more = f" and {others} other{'' if others == 1 else 's'}" if others else ""
+    return f"{len(mine)} of {len(every)} series{more}"
 
 
 def named(alert: Alert, site: Snapshot, *, counted: bool = True) -> str:

@@ -148,7 +148,7 @@ def _about(site: Snapshot, alert: Alert) -> str:
     """Return the heading of its series, with their number."""
     if alert.peer:
         return f"Series that fell with it: {len(alert.members)}"
-    number = alert_lines.counted_members(alert, site).removesuffix(" series") or len(alert.members)
+    number = alert_lines.counted_members(alert, site).replace(" series", "") or len(alert.members)
     moved = alert.has_level and not alert.reason
     return f"{'Series that moved' if moved else 'Its series'}: {number}"
 
@@ -338,10 +338,11 @@ def _before(site: Snapshot, alert: Alert) -> list[Alert]:
 def _elsewhere(others: Sequence[Related], field: str, alert: Alert, most: int) -> Iterator[str]:
     """Yield how many series with another value of `field` moved, and name up to `most`."""
     direction = alert.direction or snapshot.DOWN
+    own = alert.shared[1] if alert.shared else None
     found: defaultdict[str, list[Related]] = defaultdict(list)
     for each in others if field else ():
         value = each.series.trait(field)
-        if value is not None and value != alert.members[0].series.trait(field):
+        if value not in (None, own):
             found[value].append(each)
     for value, every in sorted(found.items()):
         names = [e.series.label for e in every if e.has_change and e.direction == direction]
