@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from itertools import product
@@ -515,3 +516,15 @@ def test_series_that_were_low_for_hours_keep_their_own_ratios(runs: int, tmp_pat
     found = [(each.series.key.variable, each.ratio.value) for each in alert.members]
     lowest_first = sorted(factors.items(), key=lambda each: each[1])
     assert found == [(name, pytest.approx(value, rel=0.03)) for name, value in lowest_first]
+
+
+def test_an_alert_of_which_every_member_slides_is_a_slide(tmp_path: Path) -> None:
+    def sinks(series: Mapping[str, str], day: int) -> float:
+        return 1 - max(0, 90 - day) / 180 if series["file_system"] == "a" else 1.0
+
+    found = SiteFiles(tmp_path).days(sinks, days=200).read()
+    (alert,) = found.alerts
+    assert alert.subject == "a writes"
+    assert {each.series.status.state for each in alert.members} == {State.SLIDING}
+    assert alert.severity is Severity.SLIDING
+    assert alert.since and 70 <= (NOW - alert.since).days <= 100  # as slides, from its beginning

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -251,7 +251,7 @@ def _of_story(system: System, story: Story) -> Alert:
     series = [member.series for member in members.values()]
     certain = [each for each in parts if each.certain]
     kinds = {type(each.source) for each in certain}
-    severity = Severity.INCIDENT if kinds == {Incident} else _severity(story, certain)
+    severity = Severity.INCIDENT if kinds == {Incident} else _severity(story, certain, members)
     flaky = [each.source for each in parts if isinstance(each.source, Flaky)]
     lead = min(story.found, key=lambda each: each.raised, default=None)
     is_answered = end in ENDED_BY.values()
@@ -297,12 +297,19 @@ def _delay(system: System, story: Story) -> int | None:
     return max((int(each.sum()) for each in taken), default=0) or None
 
 
-def _severity(story: Story, parts: Sequence[Happening]) -> Severity:
-    """Return what an alert is by its certain parts: of several kinds, the worst."""
+def _severity(story: Story, parts: Sequence[Happening], members: Collection[str]) -> Severity:
+    """Return what an alert is by its certain parts: of several kinds, the worst.
+
+    What members have in common says nothing of those with a change of their own, which may slide.
+    """
     if story.direction in _SEVERITIES:
         return _SEVERITIES[story.direction]
-    sources = [each.source for each in parts]
-    found = [e.kind if isinstance(e, Change) else State.DEGRADED for e in sources]
+    kinds = {e.names[0]: e.source.kind for e in parts if isinstance(e.source, Change)}
+    found = [*kinds.values()]
+    for each in parts:
+        mine = [name for name in each.names if name in members]
+        if isinstance(each.source, PeerName) or any(name not in kinds for name in mine):
+            found.append(State.DEGRADED)
     if not found:  # what a person resolved is found no more
         found = [each.state for each in story.events if each.state][-1:] or [State.DEGRADED]
     return Severity(next(each for each in State if each in found).value)
