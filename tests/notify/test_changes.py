@@ -20,6 +20,7 @@ from iobands.snapshot import (
     FELL,
     RESOLVE,
     TURNED,
+    UNDO,
     Alert,
     AlertEvent,
     CauseKind,
@@ -31,6 +32,7 @@ from iobands.snapshot import (
     State,
 )
 from iobands.snapshot import Cause as FoundCause
+from iobands.source.action_log import append_events
 from iobands.views.digest import digest_text
 from tests.factory import NOW, case, daily, write_perflog, write_report
 from tests.sites import DAY, EIGHT, Growing, SiteFiles, levels, slow
@@ -81,7 +83,9 @@ def test_what_a_message_about_missing_samples_says(tmp_path: Path) -> None:
     assert "iobands explain 'a fpp ofi write_bw' --system here\n" in message.text
     healthy = SiteFiles(tmp_path).days(slow(1.0), series=EIGHT[:4]).read()
     (message,) = [message_of(each, healthy, "") for each in changes(topics, healthy, NOTIFIED)[1]]
-    assert message.text.startswith("4 series of a: no longer no data; known since 21 Nov\n")
+    assert message.text.startswith(
+        "4 series of a: no sample is missing any more; known since 21 Nov\n"
+    )
 
 
 def test_from_a_drop_to_its_repair(tmp_path: Path) -> None:
@@ -373,7 +377,7 @@ def test_a_message_has_the_severity_of_the_day(tmp_path: Path) -> None:
         said += [(each.kind, each.severity, each.title.split(" (")[0]) for each in messages]
     assert said == [
         ("began", "incident", "began: incident 1 a"),
-        ("renamed", "degraded", "renamed: degraded 1 a writes"),
+        ("renamed", "degraded", "now: degraded 1 a writes"),
         ("worse", "incident", "worse: incident 1 a writes"),
     ]
 
@@ -399,6 +403,20 @@ def test_who_hears_of_an_incident_hears_how_it_ends(tmp_path: Path, wanted: froz
         ("renamed", "degraded", "all", "pager", "drops"),
         ("recovered", "degraded", "all", "pager", "drops"),
     ]
+
+
+def test_an_alert_that_is_open_again_did_not_begin_again(tmp_path: Path) -> None:
+    files, sent = SiteFiles(tmp_path).days(slow(0.6, file_system="a")), Sent()
+    name = "degraded 1 a writes (4 of 4 series)"
+    assert sent.of(files.read()) == [f"began: {name}"]
+    for minute, kind, said in (
+        (1, RESOLVE, "resolved: degraded 1 a writes"),
+        (3, UNDO, f"reopened: {name}"),
+    ):
+        files.act(kind, "1", now=NOW + minute * timedelta(minutes=1), force=True)
+        judged = files.judge(NOW + (minute + 1) * timedelta(minutes=1))
+        append_events(files.perflogs, "here", judged.news["here"])
+        assert sent.of(judged.snapshot) == [said]
 
 
 def test_a_judgement_that_another_one_overtook_is_no_news(tmp_path: Path) -> None:

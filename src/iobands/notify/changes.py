@@ -264,6 +264,11 @@ def _numbered(alert: Alert) -> str:
 _MOST_ALERTS: Final = 10
 _MOST_SERIES: Final = 20
 _MOST_REASON: Final = 1000  # characters
+#: What is said of alerts that are over, if not that they are no longer of their severity.
+_OVER: Final = {
+    Severity.NO_DATA.value: "no sample is missing any more",
+    Severity.INCIDENT.value: "no longer an incident",
+}
 
 
 def message_of(event: Event, site: Snapshot, page: str) -> Message:
@@ -278,6 +283,10 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     alike = (each for each in (*event.alerts, *site.past) if each.system == system)
     own = next((each for each in alike if number and each.number == number), None)
     word = "no longer acknowledged" if event.undone else event.kind
+    if event.kind == NEW_NAME and topic.severity not in topic.severities:
+        word = "now"  # it is another kind of alert
+    if event.kind == BEGAN and own and any(e.kind == snapshot.REOPENED for e in own.events):
+        word = snapshot.REOPENED
     headline = _headline(event, own, site)
     if event.kind == ENDED:
         word, *said = _ending(topic, own, headline, site)
@@ -383,7 +392,7 @@ def _ending(topic: Topic, own: Alert | None, name: str, site: Snapshot) -> Itera
     else:
         is_retired = not keys and any(each.name in topic.members for each in site.retired)
         yield end or ("retired" if is_retired else ENDED)
-        yield f"{name}: no longer {topic.severity}; {since}"
+        yield f"{name}: {_OVER.get(topic.severity, f'no longer {topic.severity}')}; {since}"
     for entry in site.ledger.entries:
         if own and entry.identity == own.identity:
             yield printable(f"How it ended: {entry.ending}")
