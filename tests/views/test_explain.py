@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Mapping
@@ -28,8 +29,12 @@ from iobands.snapshot import (
     Ask,
     Cause,
     CauseKind,
+    Certainty,
     Member,
+    PeerName,
+    Ratio,
     Severity,
+    SlowPeer,
     Snapshot,
     State,
     public,
@@ -40,8 +45,9 @@ from iobands.views.digest import chosen, explanation, name_of
 from iobands.views.explain_series import missed_text, relations_of, start_of
 from tests.conftest import Command
 from tests.factory import NOW, daily, write_perflog
-from tests.sites import DAY, EIGHT, SiteFiles, levels, slow
+from tests.sites import DAY, EIGHT, NOTHING_KNOWN, SiteFiles, levels, slow
 from tests.views.sites import SLOW, dropped, everything, healthy, look, site
+from tests.views.test_dashboard import kinds
 from tests.views.test_digest import text as digest
 
 NAMES = ("a fpp", "a ssf", "b fpp", "b ssf")
@@ -223,7 +229,7 @@ def test_an_improvement_is_no_damage_that_could_be_repaired(tmp_path: Path) -> N
     found = site(tmp_path, *NAMES, factors={"a fpp": 1.6})
     assert found.alerts[0].severity is Severity.IMPROVED
     said = explanation(found, found.alerts[0])
-    assert re.findall(r"iobands (\w+) 1", said) == ["acknowledge", "rebaseline"]
+    assert re.findall(r"iobands (\w+) 1", said) == ["rebaseline"]
 
 
 def test_an_improvement_that_became_the_baseline_is_dated(tmp_path: Path) -> None:
@@ -614,3 +620,53 @@ def test_what_fell_on_one_file_system_alone_is_no_matter_of_its_pattern(tmp_path
     (alert,) = found.alerts
     assert (alert.subject, alert.shared) == ("a fpp writes", ("file_system", "a"))
     assert "Next step: check the file system: " in explanation(found, alert)
+
+
+def test_what_was_down_already_did_not_move_without_an_alert(tmp_path: Path) -> None:
+    found = kinds(tmp_path, over=True)  # the slide lasted from before the lost mode on
+    (lost,) = [each for each in found.series if each.label.startswith("modes")]
+    said = explanation(found, lost)
+    assert "Earlier      drop from 28 Aug to 1 Nov" in explanation(found, *chosen(found, "slide"))
+    assert "mode lost, certain" in said
+    assert "without an alert" not in said
+    assert (
+        "  3 series of other file systems: failing fpp write_bw, slide fpp write_bw, wide" in said
+    )
+
+
+def test_a_series_on_watch_is_no_part_of_itself(tmp_path: Path) -> None:
+    fell, leans = slow(0.6, file_system="a"), slow(0.92, **EIGHT[4])
+    found = SiteFiles(tmp_path).days(lambda *run: fell(*run) * leans(*run)).read()
+    (alert,) = found.alerts
+    low = next(each for each in found.series if each.label == "b fpp ofi write_bw")
+    watch = Alert(
+        Severity.WATCH, low.label, (Member(low),), alert.since, certainty=Certainty.POSSIBLE
+    )
+    watched = replace(found, alerts=(alert, watch))
+    first = alert.members[0].series
+    onset = start_of(first)
+    assert onset
+    (says,) = [e.says for e in relations_of(watched, first, onset) if e.series is low]
+    assert "in its next 12 runs, watch (same variable" in says
+
+
+def test_an_improvement_asks_for_nothing(tmp_path: Path) -> None:
+    found = SiteFiles(tmp_path).days(slow(1.4, file_system="a", pattern="fpp")).read()
+    (alert,) = found.alerts
+    assert alert.severity is Severity.IMPROVED
+    said = explanation(found, alert, 200)
+    what = "none: nothing is broken. The new level becomes the baseline after 30 runs"
+    assert f"Next step: {what}\n" in said
+    assert said.split("What to type next\n")[1].splitlines() == [
+        f"  the new level is normal: iobands rebaseline {alert.number} --reason TEXT"
+    ]
+    assert "acknowledged" not in said
+    assert f"Next step: {what};" in explanation(found, alert.members[0].series, 200)
+
+
+def test_a_target_that_recovered_has_not_been_fast_since_it_became_slow() -> None:
+    name, unknown = PeerName("target", "here", "a", "7"), Ratio(math.nan, 0, math.inf)
+    peer, since = SlowPeer(name, unknown, {}), NOW - 12 * DAY
+    sure = Certainty.CERTAIN
+    alert = Alert(Severity.DEGRADED, "OST 7 of a", since=since, certainty=sure, peer=peer)
+    assert [*filter(None, details(alert, NOTHING_KNOWN))] == ["no longer slow"]

@@ -78,6 +78,8 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
         place = place_of(alert, site)
         called = place.name_of(alert.peer.name.name) if place else ""
         name = "" if called in alert.subject else f"{called.partition(' of ')[0]} "
+        if not alert.peer.is_slow:  # it was slow since then
+            return f"{name}no longer slow", "", ""
         level = f"{name}{_speed(alert.peer)}"
     elif len(alert.members) > 1 and alert.ratio is not None:
         level = writing.percent(alert.ratio)
@@ -95,8 +97,6 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
 
 def _speed(peer: snapshot.SlowPeer) -> str:
     """Return how fast a slow peer is: over its own level, if this is not about the others'."""
-    if not peer.is_slow:
-        return "no longer slow"
     worst = next((name for name, each in peer.ratios.items() if each == peer.ratio), "")
     own = peer.own.get(worst, 1.0)
     if abs(math.log(own)) < _ALIKE:

@@ -14,7 +14,7 @@ from typing import Final
 from iobands import snapshot
 from iobands.snapshot import Alert, AlertEvent, CauseKind, PeerName, Series, SeriesKey, Snapshot
 from iobands.views import alert_lines, writing
-from iobands.views.explain_series import Related, Start, relations_of, section
+from iobands.views.explain_series import IMPROVED, Related, Start, relations_of, section
 from iobands.views.peers import confirmation
 from iobands.views.writing import GAP, day_text, plural, ratio_text, time_text
 
@@ -218,7 +218,7 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield from (f"{name}: {value}" for name, value in has.items() if value)
         if not alert.is_quiet:
             yield writing.acknowledgement_text(alert)
-    elif alert.certainty and is_open and not site.is_public:
+    elif alert.certainty and is_open and alert.exit_status and not site.is_public:
         yield "Owner: nobody has acknowledged it"
     if alert.since_low and alert.since_high and alert.since_low < alert.since_high:
         yield f"It began {writing.between_text(alert.since_low, alert.since_high, site.now)}."
@@ -300,6 +300,8 @@ def _actions(site: Snapshot, alert: Alert) -> Sequence[snapshot.Action]:
 
 
 def _advice(alert: Alert, field: str, maybe: Sequence[str]) -> str:
+    if alert.severity is snapshot.Severity.IMPROVED:
+        return IMPROVED
     if alert.peer and alert.peer.is_slow:
         return _PEER[alert.certainty is snapshot.Certainty.POSSIBLE]
     if alert.cause:
@@ -312,9 +314,9 @@ def _advice(alert: Alert, field: str, maybe: Sequence[str]) -> str:
 
 def _commands(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
     reason = "--reason TEXT"
-    if not alert.is_quiet:
-        yield alert_lines.command_on(alert, site, "acknowledge", reason), "the cause is known"
     if alert.severity is not snapshot.Severity.IMPROVED:
+        if not alert.is_quiet:
+            yield alert_lines.command_on(alert, site, "acknowledge", reason), "the cause is known"
         yield alert_lines.command_on(alert, site, "resolve", reason), "it is repaired"
     if alert.has_level:
         yield alert_lines.command_on(alert, site, "rebaseline", reason), "the new level is normal"

@@ -21,6 +21,8 @@ from iobands.views.writing import day_text, listed, percent, plural, ratio_text,
 #: A heading and the text under it.
 Fact = tuple[str, str]
 
+#: What to do about an improvement.
+IMPROVED: Final = "none: nothing is broken. The new level becomes the baseline after 30 runs"
 _MOST_MOVED: Final = 12
 _MOST_INCIDENTS: Final = 5
 _TRANSIENTS: Final = 3
@@ -124,6 +126,8 @@ def _moved(site: Snapshot, series: Series, other: Series, onset: Start, is_near:
             return Related(other, shared, action.direction, says)
     # A change at another time, in the series or in one of its groups, does not count here.
     is_other = any(each.since and not low <= each.since <= high for each in alerts)
+    for change in evidence.changes if evidence else ():
+        is_other |= bool(change.ended and change.began <= onset.since < change.ended)
     if not is_near or other.status.change or is_other:
         return still
     times, values = other.judged
@@ -134,7 +138,10 @@ def _moved(site: Snapshot, series: Series, other: Series, onset: Start, is_near:
     level = snapshot.level_ratio(np.log(before), np.log(after))
     if level.high >= _LEANS and level.low <= 1 / _LEANS:
         return still
-    where = f"part of '{alerts[0].subject}'" if alerts else "without an alert"
+    where = "without an alert"
+    for alert in alerts[:1]:
+        is_own = alert.subject == other.label
+        where = alert.severity.value if is_own else f"part of '{alert.subject}'"
     says = f"{ratio_text(level)} in its next {plural(len(after), 'run')}, {where}{same}"
     return Related(other, shared, snapshot.DOWN if level.value < 1 else snapshot.UP, says)
 
@@ -436,6 +443,8 @@ def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
         due = [writing.due_text(a, site.now) for a in site.planned if series.name in a.series]
         again = f"its next repeat, {due[0]}" if due else "the next run"
         return f"wait for {again}; one run below the floor is no alert"
+    if status.state is State.IMPROVED:
+        return f"{IMPROVED}{whole}"
     known = [alert.cause.what for alert in alerts if alert.cause]
     first = f"check its cause, {known[0]}" if known else _advice_by_related(series, others)
     return f"{first}{whole}"
