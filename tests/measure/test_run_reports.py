@@ -202,3 +202,12 @@ def test_a_report_without_end_is_not_read(tmp_path: Path) -> None:
     os.truncate(path, 2**36)
     (rejected,) = read_run_reports(tmp_path).rejected
     assert "File too large" in rejected.reason
+
+
+def test_a_damaged_report_of_later_was_not_damaged_then(tmp_path: Path) -> None:
+    path = write_report(tmp_path, [case()])
+    path.write_text(path.read_text(encoding="utf-8")[:40], encoding="utf-8")  # cut off
+    os.utime(path, (NOW.timestamp(), NOW.timestamp()))
+    day = timedelta(days=1)
+    assert [each.path for each in read_run_reports(tmp_path, until=NOW + day).rejected] == [path]
+    assert read_run_reports(tmp_path, until=NOW - day).rejected == ()

@@ -75,7 +75,7 @@ def read_run_reports(
     If a series is overdue after `within`, older reports say nothing new. A session is never newer
     than the file of its report, so the newest files are read until one is too old. Sessions that
     ended after `until` are left out. Of several runs of a check in one report, as with retries, the
-    last one counts. Damaged reports are rejected.
+    last one counts. Damaged reports are rejected, but not if they were written after `until`.
     """
     runs: list[CheckRun] = []
     newest: datetime | None = None
@@ -88,7 +88,8 @@ def read_run_reports(
         except Unusable as reason:
             why = reason.__cause__
             unread = not_read(path, why) if isinstance(why, OSError) else None
-            rejected.append(unread or Rejected(path, 0, str(reason)))
+            if unread or until is None or changed <= until.timestamp():
+                rejected.append(unread or Rejected(path, 0, str(reason)))
         else:
             if end and (until is None or end <= until):
                 newest = max(newest or end, end)
