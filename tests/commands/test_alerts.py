@@ -322,6 +322,9 @@ def test_a_sample_is_discarded_by_its_day_or_minute(site: Path) -> None:
     assert call("retire", "home", "--reason", "r")[0] == 0
     assert "already retired" in call("retire", "home", "--reason", "r")[1]
     assert "home" not in {each.key.file_system for each in site_of(SiteOptions()).series}
+    status, said = call("explain", "home fpp write_bw")
+    undo = "iobands undo 'home fpp write_bw' --reason TEXT"
+    assert (status, "is retired until its next sample" in said, undo in said) == (3, True, True)
     assert call("undo", "home", "--reason", "r")[0] == 0
     assert {each.kind for each in logged()} == {"discard", "retire", "undo"}
     lengths = [each.until - each.since for each in logged() if each.kind == "discard"]

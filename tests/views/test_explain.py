@@ -664,6 +664,16 @@ def test_an_improvement_asks_for_nothing(tmp_path: Path) -> None:
     assert f"Next step: {what};" in explanation(found, alert.members[0].series, 200)
 
 
+def test_a_series_does_not_date_the_alert_that_it_shares(tmp_path: Path) -> None:
+    found = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
+    last = max((e.series for e in found.alerts[0].members), key=lambda s: s.status.change.raised)
+    raised = last.status.change.raised
+    assert raised > found.alerts[0].raised
+    said = explanation(found, last)
+    assert f"; enough evidence for an alert on {raised.day} Nov\n" in said
+    assert "alert raised" not in said
+
+
 def test_a_target_that_recovered_has_not_been_fast_since_it_became_slow() -> None:
     name, unknown = PeerName("target", "here", "a", "7"), Ratio(math.nan, 0, math.inf)
     peer, since = SlowPeer(name, unknown, {}), NOW - 12 * DAY

@@ -128,6 +128,10 @@ def _not_one(site: Snapshot, wanted: str, found: Sequence[str]) -> str:
         if wanted in map(place.name_of, place.peers()):
             nodes = " --nodes" if place.kind == NODE else ""
             return f"{wanted} has no alert; list all with: iobands targets{nodes}"
+    for each in site.retired:
+        if wanted in (each.label, each.name):
+            undo = views.command_text("undo", wanted, views.view_options(site), "--reason TEXT")
+            return f"{wanted} is retired until its next sample; to withdraw that: {undo}"
     alerts = "".join(f"\n  {name_of(each, site)}" for each in site.alerts if each.number)
     names = views.nearest([series.label for series in site.series], wanted, _FEW)
     known = "open alerts, and the series with the closest names" if alerts else "the closest are"

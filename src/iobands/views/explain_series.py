@@ -319,10 +319,13 @@ def size_of(site: Snapshot, change: Change[datetime], unit: str) -> str:
 
 
 def raised_of(site: Snapshot, change: Change[datetime]) -> str:
-    """Return when a change began, which of a slide its size says, and when its alert was raised."""
+    """Return when a change began, which of a slide its size says, and when it was found.
+
+    An alert that it shares may have been raised earlier.
+    """
     began = f"began {writing.between_text(change.since_low, change.since_high, site.now)}; "
     began = "" if change.kind is State.SLIDING else began
-    return f"{began}alert raised {day_text(change.raised, site.now)}"
+    return f"{began}enough evidence for an alert on {day_text(change.raised, site.now)}"
 
 
 def _normal(status: snapshot.Status, unit: str) -> Iterator[Fact]:
