@@ -528,3 +528,18 @@ def test_an_alert_of_which_every_member_slides_is_a_slide(tmp_path: Path) -> Non
     assert {each.series.status.state for each in alert.members} == {State.SLIDING}
     assert alert.severity is Severity.SLIDING
     assert alert.since and 70 <= (NOW - alert.since).days <= 100  # as slides, from its beginning
+
+
+def test_an_alert_of_a_check_that_failed_has_its_name(tmp_path: Path) -> None:
+    both = ("write_bw", "read_bw")
+    rows = [
+        row
+        for p in ("fpp", "ssf")
+        for v in both
+        for row in daily([2.0] * 30, pattern=p, perf_var=v)
+    ]
+    failed = {"result": "fail", "fail_phase": "sanity", "perf_value": "null", "pattern": "ssf"}
+    rows += [line(job_completion_time=days_ago(0.1), perf_var=v, **failed) for v in both]
+    (alert,) = SiteFiles(tmp_path).write(rows).read().alerts
+    assert (alert.severity, alert.subject) == (Severity.NO_DATA, "disk ssf")
+    assert alert.reason == "the run of 20 Nov 2026 23:06 failed in sanity"

@@ -10,6 +10,7 @@ import shlex
 import statistics
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -133,8 +134,10 @@ def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Itera
         if reason and each.key not in explained:
             found[each.key.system, each.key.file_system or "", reason].append(each)
     for (system, file_system, reason), alike in found.items():
-        several = f"{len(alike)} series" + (f" of {file_system}" if file_system else "")
-        subject = alike[0].label if len(alike) == 1 else several
+        subject = f"{len(alike)} series" + (f" of {file_system}" if file_system else "")
+        label, variable = alike[0].label, alike[0].key.variable
+        if len({replace(each.key, variable="") for each in alike}) == 1:  # of one check
+            subject = label if len(alike) == 1 else label.removesuffix(variable).strip()
         since = min((each.status.when for each in alike if each.status.when), default=None)
         members = tuple(Member(each) for each in alike)
         yield Alert(Severity.NO_DATA, subject, members, since, reason=reason, system=system)
