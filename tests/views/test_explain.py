@@ -613,6 +613,19 @@ def test_a_series_that_joined_an_alert_is_not_one_that_its_name_counts(tmp_path:
     assert "Next step: check the file system: its servers, targets and fullness\n" in said
 
 
+def test_a_name_that_a_quarter_does_not_share_counts_nothing(tmp_path: Path) -> None:
+    def factor(series: Mapping[str, str], day: int) -> float:
+        is_fpp = series["file_system"] == "b" and series["pattern"] == "fpp"
+        since = 12 if series["file_system"] == "a" else 11 if is_fpp else 0
+        return 0.6 if day < since else 1.0
+
+    found = SiteFiles(tmp_path).days(factor).read()
+    (alert,) = found.alerts
+    assert (alert.subject, len(alert.members)) == ("a writes", 6)
+    assert alert.shared == ("partition", "local")
+    assert counted_members(alert, found) == "6 of 8 series"
+
+
 def test_what_fell_on_one_file_system_alone_is_no_matter_of_its_pattern(tmp_path: Path) -> None:
     more = ({**EIGHT[0], "pattern": "fpn"}, {**EIGHT[1], "pattern": "fpn"})  # a has six, fpp four
     here = slow(0.6, file_system="a", pattern="fpp")
@@ -680,3 +693,10 @@ def test_a_target_that_recovered_has_not_been_fast_since_it_became_slow() -> Non
     sure = Certainty.CERTAIN
     alert = Alert(Severity.DEGRADED, "OST 7 of a", since=since, certainty=sure, peer=peer)
     assert [*filter(None, details(alert, NOTHING_KNOWN))] == ["no longer slow"]
+
+
+def test_low_runs_of_a_day_are_not_all_series_of_their_file_system(tmp_path: Path) -> None:
+    found = SiteFiles(tmp_path).days(slow(1.0)).read()
+    members = tuple(Member(each) for each in found.series if each.key.file_system == "a")[:3]
+    low = Alert(Severity.COLLAPSED, "a writes", members, since=NOW)
+    assert counted_members(low, found) == "3 series"  # of four

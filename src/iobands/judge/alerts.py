@@ -62,6 +62,8 @@ _SEVERITIES: Final = {UP: Severity.IMPROVED, FLAKY: Severity.FLAKY}
 _WORSE: Final = 0.8
 # A series without a change of its own stayed if its level is above this share of the one before.
 _STAYED: Final = 0.95
+# If one member in this many does not share what its alert is called by, the name says little.
+_OTHERS: Final = 4
 # The number of runs before a fall that give the level before it.
 _BEFORE: Final = 200
 
@@ -370,21 +372,27 @@ def _shared(system: System, story: Story, members: Sequence[Series]) -> tuple[st
     """Return what the series share from which an alert has its name.
 
     It had them when it got the name. Later ones need not share it, and most may have left: two of
-    twelve that are still low need not have its name.
+    twelve that are still low need not have its name. If a quarter does not share it, what all
+    share says more.
     """
     count = None if story.subject in system.peers else story.named
-    named = [system.series[name] for name in story.names[:count] if name in system.series]
+    known, named = (
+        [system.series[name] for name in some if name in system.series]
+        for some in (story.names, story.names[:count])
+    )
     every = [*system.series.values()]
     places = {each.key.file_system for each in named}
     if not members or len(named) < 2:  # noqa: PLR2004
         return None
+    found = shared_by(named, every)
     if (
         len(places) == 1
         and (place := places.pop())
         and {e.key.file_system for e in every} > {place}
     ):
-        return "file_system", place  # as its name says, whatever fewer series share
-    return shared_by(named, every)
+        found = "file_system", place  # as its name says, whatever fewer series share
+    others = [each for each in members if found and each.trait(found[0]) != found[1]]
+    return shared_by(known, every) if _OTHERS * len(others) > len(members) else found
 
 
 def _has_fallen(member: Member) -> bool:

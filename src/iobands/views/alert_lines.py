@@ -204,6 +204,8 @@ def counted_members(alert: Alert, site: Snapshot) -> str:
     is_single = len(alert.members) == 1 and alert.shared is None
     if not alert.members or is_single or alert.reason:
         return ""
+    if alert.shared is None:  # of how many is not known
+        return f"{len(alert.members)} series"
     keys = {each.key for each in sharing(site, alert)[1]}
     mine = keys & alert.keys
     variables = {each.variable for each in mine}
