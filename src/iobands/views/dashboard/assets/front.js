@@ -159,7 +159,7 @@
       lines("superseded", "Superseded series", site.superseded, "Their checks now run at another scale."),
       lines("left-behind", site.left_behind, site.leftovers, "iobands clean tries to remove them again."),
       lines("rejected", `Rejected lines: ${site.rejected_lines}`, site.rejected),
-    ].flat().filter(Boolean));
+    ].flat(Infinity).filter(Boolean));
     if (site.series.length) show();
   };
 })();
