@@ -24,7 +24,7 @@ from iobands.views.writing import Heading, Table, figure
 from tests.factory import NOW, daily, write_perflog, write_session
 from tests.judge.test_peers import with_targets
 from tests.sites import SiteFiles, slow
-from tests.views.sites import RUNS, dropped, healthy, look
+from tests.views.sites import RUNS, acknowledge, dropped, healthy, look
 
 pytestmark = [pytest.mark.machine, pytest.mark.xdist_group("browser")]
 
@@ -524,6 +524,21 @@ def test_users_read_rates_also_on_a_small_phone(opened: Open, site: Snapshot) ->
     box = table.locator("table").bounding_box()
     assert box["x"] + box["width"] <= 320
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_what_is_acknowledged_is_not_called_well(opened: Open, tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily(dropped(0.6)))
+    acknowledge(tmp_path, file_system="disk")
+    page = opened()
+    other = Path(page.url.removeprefix("file://")).with_name("acknowledged")
+    write_dashboard(look(tmp_path), other)
+    page.goto((other / "index.html").as_uri())
+    said = "WARNING alerts: 1 degraded (acknowledged); 1 of 1 series degraded"
+    expect(page.locator(".summary")).to_contain_text(said)
+    expect(page.locator("main")).to_contain_text(
+        "Every alert that needs attention is acknowledged."
+    )
+    expect(page.locator("main")).not_to_contain_text("no series has become worse")
 
 
 def test_the_distribution_is_on_the_scale_of_the_chart(opened: Open, site: Snapshot) -> None:

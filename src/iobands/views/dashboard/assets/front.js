@@ -28,9 +28,10 @@
       const here = site.alerts.filter((alert) => alert.heading === heading);
       found.push(iobands.list(heading.replace(/ /g, "-").toLowerCase(), site.public && heading === "Needs attention" ? "Known trouble" : heading, here.map((alert) => () => alertItem(alert)), 16));
     }
-    if (!site.alerts.some((alert) => alert.heading === "Needs attention") && site.series.length) {
-      found.unshift(element("p", { class: "card plain" }, calibration(site)
-        ?? "Nothing needs attention: no series has become worse, and no sample is missing."));
+    const has = (heading) => site.alerts.some((alert) => alert.heading === heading);
+    if (!has("Needs attention") && site.series.length) {
+      found.unshift(element("p", { class: "card plain" }, calibration(site) ?? (has("Acknowledged")
+        ? "Every alert that needs attention is acknowledged." : "Nothing needs attention: no series has become worse, and no sample is missing.")));
     }
     return found;
   }

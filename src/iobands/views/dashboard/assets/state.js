@@ -16,7 +16,8 @@
     }
     // A site on which nothing can be judged is not OK.
     const young = site.word === "OK" && site.series.every((series) => series.state === "calibrating");
-    return { word: young ? "CALIBRATING" : site.word, text: site.headline || (young ? site.counts.replace(/^calibrating: /, "") : "nothing needs attention") };
+    const quiet = site.word === "OK" && !young ? "nothing needs attention" : site.counts.replace(/^calibrating: /, "");
+    return { word: young ? "CALIBRATING" : site.word, text: site.headline || quiet };
   };
 
   iobands.showState = () => {
