@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 from iobands.judge.account import accounts_of
 from iobands.judge.advise import compare
 from iobands.snapshot import VERDICTS, Snapshot, public
-from iobands.views.dashboard.overview import about_cluster
+from iobands.views.dashboard.overview import Cluster, about_cluster
 from iobands.views.dashboard.series import job_id, series_id
 from iobands.views.dashboard.write import write_clusters, write_dashboard
 from iobands.views.maintenance import page_about
@@ -419,6 +419,7 @@ def test_no_long_name_makes_a_page_wider(opened: Open, tmp_path: Path) -> None:
     other = Path(page.url.removeprefix("file://")).with_name("long")
     write_dashboard(site, other)
     found = [about_cluster(f"{number}{long}", "../", site) for number in range(2)]
+    found.append(Cluster("unread", "", 3, f"cannot be read: /{long * 2}", "unknown", (), ()))
     write_clusters(other / "all", found, NOW)
     (alert,) = (other / "alerts").iterdir()
     for path in (other / "index.html", other / "all" / "index.html", alert):
