@@ -74,6 +74,22 @@ def test_the_figure_of_a_series_that_was_retired_is_removed(iobands, tmp_path: P
         assert figure.exists() == is_there
 
 
+def test_figures_of_series_that_are_gone_are_removed_and_nothing_else(
+    iobands, tmp_path: Path
+) -> None:
+    figures = tmp_path / "figures"
+    figures.mkdir()
+    ours = {"here-2-local-gnu-0123abcd.svg", "here-local-mine.svg", "here-local-0123abcd.png"}
+    for name in ours:
+        (figures / name).write_text("", encoding="utf-8")
+    names = []
+    for environ in ("old", "new"):
+        write_perflog(tmp_path / "perflogs", daily([1.0] * 3, environ=environ))
+        names.append(f"{slug(look(tmp_path).series[0].key)}.svg")
+        assert iobands("report", "--format", "svg", "figures").returncode == 0
+    assert {path.name for path in figures.iterdir()} == {*ours, names[1]}
+
+
 def test_without_a_sample_there_is_none(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([None]))
     found = look(tmp_path)

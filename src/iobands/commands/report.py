@@ -86,8 +86,13 @@ def report(
         for series in drawn:
             path = directory / f"{series.name}.{format_}"
             model.replace_file(path, time_series([series], site.now, format_))
-        for series in site.retired:  # a figure would seem to be of today
-            (directory / f"{series.name}.{format_}").unlink(missing_ok=True)
+        # what is left of a series that was renamed or retired would seem to be of today
+        keys = [each.key for each in (*site.series, *site.retired)]
+        begins = tuple(model.slug(key)[: len(f"{key.system}-{key.partition}-")] for key in keys)
+        names = {f"{series.name}.{format_}" for series in drawn}
+        for path in directory.glob(f"*-{8 * '[0-9a-f]'}.{format_}"):
+            if path.name.startswith(begins) and path.name not in names and not path.is_dir():
+                path.unlink(missing_ok=True)
     cli.say(f"Figures: {len(drawn)} in {directory.resolve()}")
 
 
