@@ -13,7 +13,7 @@ from iobands.bands import Epoch
 from iobands.bands.file import write_epoch
 from iobands.model import slug
 from iobands.views.digest import chosen
-from iobands.views.figures import evidence
+from iobands.views.figures import evidence, time_series
 from tests.factory import NOW, daily, write_bands, write_perflog
 from tests.views.sites import dropped, look, site
 
@@ -72,6 +72,19 @@ def test_the_figure_of_a_series_that_was_retired_is_removed(iobands, tmp_path: P
         more = ("--format", "svg", "figures") if words == "report" else ()
         assert iobands(*words.split(), *more).returncode == 0
         assert figure.exists() == is_there
+
+
+def test_a_figure_explains_its_marks_and_draws_no_line_across_a_long_silence(
+    tmp_path: Path,
+) -> None:
+    rows = daily([12345678.0] * 3, last=2000) + daily([12345678.0] * 3)
+    write_perflog(tmp_path / "perflogs", rows)
+    (series,) = look(tmp_path).series
+    drawn = time_series([series], NOW, "svg").decode()
+    assert ">no band<" in drawn  # in the legend
+    assert ">12000000<" in drawn  # and not 1e7 above the axis
+    (line,) = re.findall(r'<path d="([^"]*)"[^>]*style="[^"]*stroke: #aaaaaa', drawn)
+    assert line.count("M") == 2  # three runs, the silence, three runs
 
 
 def test_figures_of_series_that_are_gone_are_removed_and_nothing_else(

@@ -41,7 +41,7 @@ _HIGHEST: Final = 4  # times the threshold: how far evidence is drawn
 _LEAST_SPAN: Final = timedelta(minutes=20)  # of the time axis: a first try has only a few runs
 _LEAST_SILENCE: Final = timedelta(days=7)
 _SILENT: Final = 0.3  # share of the history: how much of a silence up to now is drawn
-_LONGEST: Final = 60  # characters of a label over a figure
+_LONGEST: Final = 80  # characters of a label over a figure
 _LINE: Final = 12  # points from one line of text to the next
 _RIGHT: Final = 0.9  # share of the time axis from which on a label is at the left of its line
 _DENSE: Final = 120  # points from which on they are drawn smaller
@@ -84,7 +84,8 @@ def time_series(drawn: Sequence[Series], now: datetime, form: str, title: str = 
             figure.suptitle(title)
         panels = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
         for axes, series in zip(panels, drawn, strict=True):
-            _draw_values(axes, series, now)
+            _draw_values(axes, series, now, pad=2 * _LINE)  # above the legend
+            _legend(axes)
         panels[-1].set_xlabel("time (UTC)")
         return _rendered(figure, form)
 
@@ -240,7 +241,12 @@ def _draw_bands(axes: Axes, known: Verdicts, end: datetime) -> None:
 def _draw_points(axes: Axes, history: History, known: Verdicts) -> None:
     times = date2num(history.times)
     dense = len(history) > _DENSE
-    axes.plot(times, history.values, color="#aaaaaa", linewidth=0.5 if dense else 0.8, zorder=3)
+    # no line across a long silence, in which nothing is known
+    steps = np.diff(times)
+    least = max(_LEAST_SILENCE.days, 5 * float(np.median(steps)) if len(steps) else 0)
+    silent = np.flatnonzero(steps > least) + 1
+    line = np.insert(times, silent, np.nan), np.insert(history.values, silent, np.nan)
+    axes.plot(*line, color="#aaaaaa", linewidth=0.5 if dense else 0.8, zorder=3)
     for verdict, (marker, colour) in _MARKS.items():
         of_verdict = known.codes == snapshot.VERDICTS.index(verdict)
         if of_verdict.any():
