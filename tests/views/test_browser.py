@@ -707,6 +707,8 @@ def test_each_place_is_named_in_the_title_and_to_a_screen_reader(
 
 def test_a_column_in_percent_has_its_unit(opened: Open) -> None:
     names = ["fullness_percent", "free_spread_percent", "open_close_percent", "interval_days"]
-    assert opened().evaluate("names => names.map(iobands.nameOf)", names) == [
-        "fullness in %", "free spread in %", "time in opens and closes in %", "interval in days",
+    assert opened().evaluate("names => names.map(iobands.nameOf)", [*names, "busiest_target"]) == [
+        "fullness in %", "difference in free space between targets in %",
+        "time in opens and closes in %", "interval in days",
+        "files on the busiest target (× its round-robin share)",
     ]  # fmt: skip

@@ -168,7 +168,7 @@ def test_a_drop_since_files_lie_unevenly_names_the_full_target(tmp_path: Path) -
     found = look(tmp_path)
     lines = " ".join(explanation(found, only(found, "write_bw")).split())
     assert "OST0003 is 97 % full, and targets with more free space get more files" in lines
-    assert "busiest target 2.5 since 6 Nov, was 1" in lines
+    assert "files on the busiest target, × its round-robin share: 2.5 since 6 Nov, was 1" in lines
 
 
 def test_a_shared_alert_has_its_members_and_who_did_not_move(tmp_path: Path) -> None:

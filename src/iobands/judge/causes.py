@@ -74,6 +74,7 @@ _COLUMNS: Final = {
 _CALLED: Final = {
     "version": "ReFrame",
     "job_nodelist": "nodes",
+    "busiest_target": "files on the busiest target, × its round-robin share:",
     "open_close_percent": "% of the time in opens and closes",
 }
 # A cause is named from these odds on, if no other one comes within this factor of them.

@@ -42,6 +42,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
     hints_in_effect: "hints in effect", stripe_count_asked: "stripe count", stripe_size: "stripe size in bytes",
     open_close_percent: "time in opens and closes in %", interval_days: "interval in days", client_written_gib: "written by the clients in GiB",
     client_read_gib: "read by the clients in GiB", version: "ReFrame", suite_version: "iobands",
+    busiest_target: "files on the busiest target (× its round-robin share)", free_spread_percent: "difference in free space between targets in %",
     slowest_target: "slowest target (× the median)", slowest_node: "slowest node (× the median)",
   };
   // The name of a column for readers.
