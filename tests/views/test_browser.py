@@ -647,6 +647,39 @@ def test_the_last_days_are_the_ones_before_the_newest_run(opened: Open, tmp_path
         expect(page.locator("[aria-live]")).to_contain_text(" to 20 Nov;")
 
 
+def test_the_chart_of_a_series_reaches_to_its_newest_failed_run(
+    opened: Open, tmp_path: Path
+) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.0, 1.1, None]))  # 20 Nov 19:30 failed
+    page = opened()
+    other = Path(page.url.removeprefix("file://")).with_name("failed")
+    site = look(tmp_path)
+    write_dashboard(site, other)
+    page.goto((other / "index.html").as_uri())
+    page.evaluate("""() => { const drawn = iobands.together;
+      iobands.together = (plots, whole, more) => {
+        window.whole = whole;
+        return drawn(plots, whole, more);
+      }; }""")
+    page.locator("#series tbody a").click()
+    page.wait_for_selector(".tools button")
+    failed = (NOW - timedelta(days=0.25)).timestamp()
+    assert page.evaluate("window.whole")[1] > failed
+
+
+def test_no_line_crosses_a_long_silence(opened: Open) -> None:
+    # daily runs, a month of silence; the other line has runs in it
+    values = opened().evaluate("""() => {
+      const at = (days) => days.map((day) => 86400 * day);
+      const lines = [[[0, 1, 2, 3, 33, 34], [1, 2, null, 3, 4, 5]], [[1, 20, 34], [6, 7, 8]]]
+        .map(([days, values]) => ({ times: at(days), values, colour: "soft" }));
+      const main = document.getElementById("main");
+      const { data } = iobands.chart(main, { title: "", height: 99, lines });
+      return data[1].map((value) => value === null ? "gap" : value ?? "unknown");
+    }""")
+    assert values == [1, 2, "unknown", 3, "gap", "gap", 4, 5]
+
+
 def test_what_is_printed_or_sent_to_somebody_has_all_runs_if_they_were_in_view(
     opened: Open, site: Snapshot
 ) -> None:

@@ -6,6 +6,7 @@
   const MARKS = { above: "up", within: "dot", below: "down", collapsed: "cross", "no band": "ring" };
   const DENSE = 400; // from this many runs in view, marks are smaller
   const DAY = 86400;
+  const SILENCE = 7 * DAY; // the least
   const YEAR = 365 * DAY; // as uPlot's steps have it, and 30 days as a month
   const MARGIN = 0.03; // share of a view that is free behind the newest run
   const STEP = 0.25; // share of the view for each step of pan
@@ -143,10 +144,20 @@
     return isNew ? `${text}\n${iso.slice(0, 4)}` : text;
   });
 
+  // The times and values of a line, with a gap in each long silence, in which nothing is known.
+  function withSilences({ times, values }) {
+    const [usual] = iobands.quantiles(times.slice(1).map((time, place) => time - times[place]), [0.5]);
+    const points = times.flatMap((time, place) => [
+      ...(time - times[place - 1] > Math.max(SILENCE, 5 * usual) ? [[time - 1, null]] : []),
+      [time, values[place] ?? undefined], // which makes no gap
+    ]);
+    return [points.map(([time]) => time), points.map(([, value]) => value)];
+  }
+
   // A chart in `container`. `lines` are { times, values, colour, width, dash, points }; `ceiling` is
   // the least top of its axis; `draw` and `under` draw over and under the lines.
   iobands.chart = (container, { title, lines, height, ceiling = 0, draw, under, axis }) => {
-    const data = uPlot.join(lines.map(({ times, values }) => [times, values]));
+    const data = uPlot.join(lines.map(withSilences), lines.map(() => [0, 2])); // also between times of other lines
     const axes = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 } };
     const plot = new uPlot({
       width: (container.clientWidth || 600) - 16, // without its padding
@@ -156,13 +167,13 @@
         y: { range: (u, min, max) => [0, 1.1 * Math.max(max ?? 0, ceiling) || 1] },
       },
       series: [{}, ...lines.map((each) => ({
-        stroke: colour(each.colour), width: each.width ?? 1, spanGaps: true, dash: each.dash,
+        stroke: colour(each.colour), width: each.width ?? 1, dash: each.dash,
         points: { show: Boolean(each.points), size: 4, fill: colour(each.colour) },
       }))],
       // uPlot draws no axis after a hidden one
       axes: [{ ...axes, splits: ticksOf, ...(axis === false ? { size: 8, values: (u, ticks) => ticks.map(() => "") } : { values: dates }) }, { ...axes, size: 56, values: (u, ticks) => ticks.map((each) => (each < 1e4 ? iobands.figure(each) : `${each / 1000}k`)) }],
       cursor: { sync: { key: "time" }, drag: { x: true, y: false, setScale: true }, points: { show: false } },
-      hooks: { drawClear: under ? [under] : [], draw: draw ? [draw] : [] },
+      hooks: { drawAxes: under ? [under] : [], draw: draw ? [draw] : [] },
     }, data, container);
     container.prepend(element("p", { class: "title" }, title));
     return plot;

@@ -166,12 +166,15 @@
     const also = element("div", { class: "tools" });
     const time = element("div");
     const first = history.times[0];
-    const margin = Math.max(1200, 0.03 * (history.times.at(-1) - first));
-    const whole = [first - margin, history.times.at(-1) + margin];
+    const newest = history.times.at(-1);
+    // runs that failed since are shown, unless the series has long been silent
+    const missed = Math.min(history.missing.at(-1)?.when ?? newest, newest + Math.max(7 * 86400, 0.3 * (newest - first)));
+    const last = Math.max(newest, missed);
+    const margin = Math.max(1200, 0.03 * (last - first));
+    const whole = [first - margin, last + margin];
     // while something is open, its last months are in view
     const isOpen = iobands.site.alerts.some((alert) => alert.series.includes(id));
-    const newest = history.times.at(-1);
-    const begin = isOpen ? [Math.max(whole[0], newest - 90 * 86400), Math.min(whole[1], newest + 3 * 86400)] : whole;
+    const begin = isOpen ? [Math.max(whole[0], newest - 90 * 86400), Math.min(whole[1], last + 3 * 86400)] : whole;
     // a run, or a session with its later runs
     let selected = firstFrom(history.times, Date.parse(`${settings.at}Z`) / 1000);
     const shown = new Set((settings.with ?? "").split(" ").filter(Boolean));
