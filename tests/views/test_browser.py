@@ -145,7 +145,7 @@ def test_the_front_page_says_what_is_wrong_since_when_and_how_sure(opened: Open)
 def test_an_old_page_is_never_green(opened: Open) -> None:
     fresh = opened(later=timedelta(days=1))
     expect(fresh.locator("#state .tag")).to_contain_text("CRITICAL")
-    old = opened(later=timedelta(days=3))
+    old = opened(later=timedelta(days=3, hours=9))
     expect(old.locator("#state .tag")).to_contain_text("UNKNOWN")
     expect(old.locator("#state")).to_contain_text("no run for 3 days")
     expect(old.locator("#state")).to_contain_text("newest session 4 days ago: completed")

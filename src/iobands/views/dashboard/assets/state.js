@@ -12,7 +12,7 @@
     const usual = `one is expected every ${iobands.duration(site.interval)}`;
     if (age > 2 * site.interval) {
       const last = `last known: ${nameOf(site.word)}, ${site.headline || site.counts}`;
-      return { word: "UNKNOWN", text: `no run for ${iobands.duration(age)}, and ${usual}; ${last}` };
+      return { word: "UNKNOWN", text: `no run for ${iobands.age(age)}, and ${usual}; ${last}` };
     }
     // A site on which nothing can be judged is not OK.
     const young = site.word === "OK" && site.series.every((series) => series.state === "calibrating");
@@ -30,12 +30,12 @@
     document.getElementById("home").textContent = name;
     const when = site.past ? "as it was known then" : "when this page was made";
     const session = site.session
-      ? `newest session ${iobands.duration(now - site.session.began)} ago: ${site.session.how}; ` : "";
+      ? `newest session ${iobands.age(now - site.session.began)} ago: ${site.session.how}; ` : "";
     document.getElementById("state").replaceChildren(
       ...(site.made_up ? [element("p", { class: "banner" },
         element("strong", {}, "A made-up site. "), "Nothing on these pages was measured.")] : []),
       element("p", { class: "summary" }, iobands.tag(word, nameOf(word)), " ", text),
-      element("p", { class: "note" }, site.public || site.counts.endsWith(text) ? "" : `${site.counts}; `, site.newest === null ? "" : `newest run ${iobands.duration(now - site.newest)} ago; `,
+      element("p", { class: "note" }, site.public || site.counts.endsWith(text) ? "" : `${site.counts}; `, site.newest === null ? "" : `newest run ${iobands.age(now - site.newest)} ago; `,
         `${session}${iobands.minute(site.made)} UTC, ${when}; all times are UTC`),
     );
   };

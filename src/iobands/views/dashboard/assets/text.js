@@ -70,6 +70,8 @@ iobands.element = function element(name, attributes = {}, ...children) {
     const [size, name] = units.find(([each]) => seconds >= 2 * each) ?? units[3];
     return iobands.plural(Math.max(0, Math.round(seconds / size)), name);
   };
+  // How old something is: in whole days, as the digest and alerts have it.
+  iobands.age = (seconds) => iobands.duration(seconds < 2 * 86400 ? seconds : seconds - (seconds % 86400));
 
   // An entry of a legend: a cell as it is drawn, and its meaning.
   iobands.key = (kind, mark, text) =>
