@@ -39,8 +39,8 @@ _PREAMBLE = """\
 # Faults
 
 `make test-faults` wrote this table from what its tests observed: each fault was injected for \
-real. In every row no rate is recorded that was not measured, no measured sample is lost without \
-a word, and what stays behind is named. "Next run" is the same command after the fault was lifted.
+real. In every row no rate is recorded that was not measured, no measured sample is lost silently, \
+and what stays behind is named. "Next run" is the same command after the fault was removed.
 
 A message is shortened: `…` stands for the directories of the test, `HOST` for the machine. \
 `TIME`, `PID`, `RANDOM` and `N` stand for a time, a process, a part of a name and a number that \

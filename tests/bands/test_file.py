@@ -191,7 +191,7 @@ WRONG = {
     ),
     "match boolean": ("medium: nvme", "hints: no", ["band 1", "hints is False", "quotes"]),
     "match date": ("medium: nvme", "hints: 2023-10-09", ["hints is 2023-10-09", "'2023-10-09'"]),
-    "match list": ("medium: nvme", "medium: [nvme]", ["medium is ['nvme']", "number", "text"]),
+    "match list": ("medium: nvme", "medium: [nvme]", ["medium is ['nvme']", "number", "string"]),
     "match nan": ("medium: nvme", "nodes: .nan", ["nodes is nan", "finite"]),
     "match word for number": ("medium: nvme", "nodes: many", ["nodes is 'many'", "number"]),
     "match other system": ("medium: nvme", "system: lumi", ["system", "lumi", "leave it out"]),

@@ -12,7 +12,7 @@ EVIL = "a \"b' $(touch ran-1) `touch ran-2`; touch ran-3 & $HOME *"
 
 
 @pytest.mark.fault(
-    "checks", "path and preset with signs of the shell", "measured there; none is run"
+    "checks", "path and preset with shell metacharacters", "measured there; no command is run"
 )
 @pytest.mark.fault("checks", "newline in the account", "refused before anything is measured")
 @pytest.mark.fault("checks", "newline in a path", "refused before anything is measured")
@@ -54,7 +54,7 @@ def test_a_path_and_a_preset_with_signs_of_the_shell(tmp_path, observed):
     for fault, (done, left) in refused.items():
         observed(fault, message=done.stderr, exit_status=1, left=left, next_run=True)
     observed(
-        "path and preset with signs of the shell",
+        "path and preset with shell metacharacters",
         message=next(line for line in run.stdout.splitlines() if "PASSED" in line),
         exit_status=run.returncode,
         left=disk.iterdir(),

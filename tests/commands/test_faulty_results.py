@@ -325,15 +325,15 @@ FAULTS = [
         said="degraded  1 disk",
         remedy=("rebaseline", "disk", "--reason", "the new level"),
     ),
-    Row("copy of a perflog", "each sample counts once, and this is said", copy, said="repeats"),
+    Row("copy of a perflog", "each sample counts once; the copies are named", copy, said="repeats"),
     Row(
         "line that is there twice",
-        "the sample counts once, and this is said",
+        "the sample counts once; the copy is named",
         lambda results: results.add(results.log.read_text().splitlines(keepends=True)[-1]),
         said="repeats",
     ),
     Row("lines out of order", "read in the order of time", reorder, said="OK"),
-    Row("a moment in two time zones", "one sample, and this is said", other_zone, said="repeats"),
+    Row("a moment in two time zones", "one sample; the copy is named", other_zone, said="repeats"),
     Row("end of daylight saving", "two samples, an hour apart", clocks_back, NIGHTS + 2, said="OK"),
     Row("a year's gap", "all samples count", gap, 4, said="OK"),
     Row(

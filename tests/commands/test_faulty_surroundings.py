@@ -83,9 +83,7 @@ NOT_READ = {
     [
         pytest.param(
             name,
-            marks=pytest.mark.fault(
-                "monitor", name, "the exit status alone says it: 3 for no data"
-            ),
+            marks=pytest.mark.fault("monitor", name, "only the exit status is left: 3, no data"),
         )
         for name in NOT_READ
     ],
@@ -240,7 +238,9 @@ def test_a_damaged_record(healthy: Path, iobands: Command, observed: Observed) -
     observed(**done.cells(), next_run=iobands("status").returncode == 0)
 
 
-@pytest.mark.fault("session", "no session for days, as cron stopped", "unknown, and the last one")
+@pytest.mark.fault(
+    "session", "no session for days, as cron stopped", "unknown, with the last session"
+)
 def test_a_missed_schedule(healthy: Path, iobands: Command, observed: Observed) -> None:
     perflogs = healthy / "perflogs"
     (perflog,) = perflogs.glob("here/local/*.log")

@@ -36,7 +36,7 @@ exit $status
 
 
 @pytest.mark.fault(
-    "session", "run report cut off while an alert is open", "the digest; the known loss goes first"
+    "session", "run report cut off while an alert is open", "the digest; the known loss comes first"
 )
 def test_a_damaged_report_hides_no_alert(
     root: Path, tmp_path: Path, iobands: Command, observed: Observed

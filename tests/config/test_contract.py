@@ -171,7 +171,7 @@ FIRST = "entry 1 of recommended"
         (("filesystem",), {}, "", ["filesystem", "did you mean filesystems?"]),
         (("daily",), [{}], "", ["daily is an unknown key"]),
         (("account",), 7, "", ["account is 7", "'7'"]),
-        (("account",), True, "", ["account is True", "text"]),
+        (("account",), True, "", ["account is True", "string"]),
         (("max_pending_time",), "6", "", ["max_pending_time is '6'", "'20m'"]),
         (("suspects",), {}, "", ["suspects is {}", "every"]),
         (("suspects",), {"evry": "4h"}, "suspects", ["evry", "did you mean every?"]),

@@ -145,7 +145,7 @@ def test_an_epoch_that_continues_compares_with_the_one_before():
         ("[20, 40]", "[20]", "lower_quartile is [20]; write the two ends"),
         ("[20, 40]", "[.nan, 40]", "finite"),
         ("continues: true", "continues: 1", "true or false"),
-        ("reason: disks replaced", "reason: 5", "reason is 5; write a text"),
+        ("reason: disks replaced", "reason: 5", "reason is 5; write a string"),
         ("floor: [2, 5]", "flour: [2, 5]", "flour"),
     ],
 )

@@ -143,7 +143,7 @@ def kept(benchio: Benchio, where: Path) -> Path:
 
 
 READ_BACK = Call(more=("--no-write", "--verify", SEED))
-FOUND = "found and placed; no rate"
+FOUND = "found and located; no rate"
 
 
 @row("bit flipped between write and read", FOUND)
@@ -200,7 +200,9 @@ def _(where, benchio):
     yield Call(wrapper=tuple(wrapper))
 
 
-@row("slow: time is up between two phases", "what was measured stays; what is missing is said", 3)
+@row(
+    "slow: time is up between two phases", "what was measured is kept; what is missing is named", 3
+)
 def _(where, benchio):
     yield Call(more=("--repeats=100000", "--max-seconds=1"))
 

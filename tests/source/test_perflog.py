@@ -68,19 +68,19 @@ WRONG = {
     "more than all disks": ({"gib": "1e308"}, "gib: '1e308' is not a possible size"),
     "no offset": (
         {"job_completion_time": "2026-11-20T01:29:12"},
-        "job_completion_time: '2026-11-20T01:29:12' is not a time with UTC offset",
+        "job_completion_time: '2026-11-20T01:29:12' is not a time with a UTC offset",
     ),
     "no time": (
         {"job_completion_time": "yesterday"},
-        "job_completion_time: 'yesterday' is not a time with UTC offset",
+        "job_completion_time: 'yesterday' is not a time with a UTC offset",
     ),
     "month 13": (
         {"job_completion_time": "2026-13-20T01:29:12+00:00"},
-        "job_completion_time: '2026-13-20T01:29:12+00:00' is not a time with UTC offset",
+        "job_completion_time: '2026-13-20T01:29:12+00:00' is not a time with a UTC offset",
     ),
     "year 1": (
         {"job_completion_time": "0001-01-01T00:00:00+14:00"},
-        "job_completion_time: '0001-01-01T00:00:00+14:00' is not a time with UTC offset",
+        "job_completion_time: '0001-01-01T00:00:00+14:00' is not a time with a UTC offset",
     ),
     "missing time": ({"job_completion_time": "null"}, "job_completion_time: missing"),
     "missing system": ({"system": ""}, "system: missing"),

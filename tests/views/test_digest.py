@@ -83,9 +83,7 @@ def test_an_alert_is_one_line(site: Snapshot, width: int) -> None:
 NAMES = ["a'; touch ran; '", "$(touch ran)", "`touch ran`", "--help", "-x", "a; touch ran #"]
 
 
-@pytest.mark.fault(
-    "perflogs", "a name that a shell would run", "in what is to be pasted it is one word"
-)
+@pytest.mark.fault("perflogs", "a name that a shell would run", "quoted in the commands to paste")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_suggested_command_runs_nothing_that_stands_in_a_name(
     tmp_path: Path, name: str, iobands: Command, observed: Observed

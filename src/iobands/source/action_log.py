@@ -68,7 +68,7 @@ def _cause(value: Any) -> Cause:  # noqa: ANN401
     return cause
 
 
-_TEXT: Final = _of(str, "a text")
+_TEXT: Final = _of(str, "a string")
 _ALERT: Final = _of(Annotated[int, Meta(gt=0, lt=10**9)], "the number of an alert")
 _VALUES: Final[Mapping[str, _Value]] = {
     **dict.fromkeys(("when", "since", "until", "of"), (_moment, "a time with a UTC offset")),
@@ -79,7 +79,7 @@ _VALUES: Final[Mapping[str, _Value]] = {
     "verdict": _one_of(snapshot.REAL, snapshot.FALSE),
     "ratio": _of(Annotated[float, Meta(ge=0, lt=2.0**60)], "a possible ratio"),
     "state": (snapshot.State, "the state of a series"),
-    "names": _of(tuple[str, ...], "a list of texts"),
+    "names": _of(tuple[str, ...], "a list of strings"),
     "series": (_series, "a list of objects that name series fields"),
     "cause": (_cause, "a cause"),
 }

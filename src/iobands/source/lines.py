@@ -63,7 +63,7 @@ _RFC_3339: Final = (
 # The range of nanosecond timestamps.
 _TIMES: Final = tuple(datetime(year, 1, 1, tzinfo=timezone.utc) for year in (1970, 2200))
 _EXPECTED: Final[Mapping[Type, str]] = {
-    "time": "a time with UTC offset",
+    "time": "a time with a UTC offset",
     "text": "a name",
     "integer": "a whole number",
     "number": "a finite number",
