@@ -125,7 +125,7 @@ def _alerts(events: Mapping[int, Event], said: Mapping[str, str], replay: Replay
         raised = f"{first.day} ({replay.sessions(event)})"
         what = said.get(event.name, "not judged")
         rows.append([number, f"`{first.line}`", first.since, raised, last.day, ratio, sure, what])
-    head = ["", "first said", "began", "raised (runs)", "said last", "×", "certainty"]
+    head = ["", "first reported", "began", "raised (runs)", "last reported", "×", "certainty"]
     return table([*head, "judged"], rows)
 
 
@@ -135,7 +135,7 @@ def _watches(replay: Replay) -> str:
         for event in replay.events
         if event.first.severity == Severity.WATCH.value
     ]
-    return table(["first said", "raised", "said last"], rows)
+    return table(["first reported", "raised", "last reported"], rows)
 
 
 def _stretches(replay: Replay) -> str:
@@ -157,7 +157,7 @@ def _stretches(replay: Replay) -> str:
                 words,
             ]
         )
-    return table(["", "what the eye sees", "raised", "aim", "", "in these words"], rows)
+    return table(["", "by eye", "raised", "aim", "", "reported as"], rows)
 
 
 def peers_of_values(values: NDArray[np.float64]) -> dict[str, list[peers.Alarm]]:

@@ -210,7 +210,7 @@ def must_tell(score: Score) -> str:
         rows.append(
             [what, ", ".join(answer.runs), answer.sessions or "never", within, answer.words]
         )
-    head = ["marked", "series", "sessions", "series in an alert, most runs", "in these words"]
+    head = ["marked", "series", "sessions", "series in an alert, most runs", "reported as"]
     return table(head, rows)
 
 
@@ -222,7 +222,7 @@ def unexplained(score: Score) -> str:
         for events, why in ((false, "matches no mark"), (score.reopened, "opened again"))
         for event in events
     ]
-    return table(["first said", "began", "raised", "said last", ""], rows)
+    return table(["first reported", "began", "raised", "last reported", ""], rows)
 
 
 def _known(found: Iterable[int | None]) -> list[int]:
