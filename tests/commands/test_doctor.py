@@ -105,7 +105,7 @@ def test_a_new_site_lacks_only_a_session_and_a_schedule(
     assert "OK site file: local, 2 smoke checks" in said
     assert "OK environment mpi: /" in said
     assert "WARN session: none yet measure once by hand: iobands run" in said
-    assert "WARN schedule: none of this user" in said
+    assert "WARN schedule: this user has none" in said
     assert "FAIL" not in said
 
 
@@ -235,7 +235,7 @@ def test_half_upgraded_and_an_unknown_reframe(site: Path, tmp_path: Path) -> Non
     assert "no-such-package is missing; 2 files missing or changed: iobands/gone.py" in said
     # and not PyPI's, as this is a clone
     assert f"install it again: pip install --editable {ROOT}" in said
-    assert "not tested with it; it is tested with reframe-hpc<4.3,>=4.2" in said
+    assert "not tested; iobands is tested with reframe-hpc<4.3,>=4.2" in said
 
 
 def test_a_mistake_in_the_site_file(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -414,7 +414,7 @@ def test_the_store_has_a_line(site: Path, tmp_path: Path, monkeypatch: pytest.Mo
     def level() -> str:
         return doctor_here(site, monkeypatch)[1].partition(" store: ")[0].rpartition(" ")[2]
 
-    assert "OK store: none; config/store.yaml would name it" in doctor_here(site, monkeypatch)[1]
+    assert "OK store: none named in config/store.yaml" in doctor_here(site, monkeypatch)[1]
     said = line("uri: x\n")
     assert ("store.yaml, line 1" in said, level()) == (True, "FAIL")
     said = line(f"url: {store}\n")
@@ -543,7 +543,7 @@ def test_a_colleague_hears_whose_site_it_is(site: Path) -> None:
     assert status == 3
     assert "OK site file: local, 2 smoke checks" in said
     assert re.search(r"it belongs to (\S+); run iobands as \1: sudo -u \1 ", said)
-    assert "config/bands: not writable who calibrates bands has to write there" in said
+    assert "config/bands: not writable make it writable for whoever calibrates bands" in said
     assert "chown" not in said
     assert not (site / "reframe.log").exists()
 

@@ -101,7 +101,7 @@ def test_where_nothing_is_to_be_imported(tmp_path: Path) -> None:
         each.parent.mkdir(parents=True)
         each.write_text(TABLE)
     for source, said in (
-        (table, "is not a directory; give the one that it is in"),
+        (table, "is not a directory; give the one that contains it"),
         (level.parent, "no table *.csv and no SYSTEM/PARTITION/*.log below it"),
     ):
         found = call(source, "--perflogs", tmp_path / "p")

@@ -16,7 +16,7 @@ from tests.commands.small_site import site, unknown
         ("run --suspects --tag weekly", "--tag has no effect with --suspects"),
         ("run --suspects --system here", "--system has no effect with --suspects"),
         ("run --suspects -- -n Other", "REFRAME_ARGUMENT...] has no effect with --suspects"),
-        ("schedule cron --suspects", "--suspects has no effect but for a script"),
+        ("schedule cron --suspects", "--suspects has no effect except in a script"),
         ("schedule script --at 06:00", "--at has no effect in a script"),
         ("schedule script --suspects --tag full", "--tag has no effect with --suspects"),
         ("accept --check . --limit 4h", "--limit has no effect with --check"),

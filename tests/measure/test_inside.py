@@ -45,7 +45,7 @@ print(policies.time is not time)
     ("version", "replaced", "said"),
     [
         ("4.10.4", "True", ""),
-        ("4.11.0", "False", "iobands: ReFrame 4.11.0 is not tested; tested is 4.10.x"),
+        ("4.11.0", "False", "iobands: ReFrame 4.11.0 is not tested; iobands is tested with 4.10.x"),
     ],
 )
 def test_only_a_known_reframe_is_changed(version: str, replaced: str, said: str) -> None:

@@ -285,7 +285,7 @@ def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
     text = epoch_yaml(system, epoch)
     parse_bands(text.encode(), path, system)
     if path.exists():
-        raise FileError(f"{path}: File exists")
+        raise FileError(f"{path}: already exists; choose another name")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, text.encode())

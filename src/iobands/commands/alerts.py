@@ -98,15 +98,15 @@ def rebaseline(
 
 
 def undo(options: ActionOptions, series: cli.SeriesArgument) -> None:
-    """Undo the last action on an alert or a series. Both stay in the log.
+    """Undo the last action on an alert or a series. Both actions stay in the log.
 
-    With --all, this is what was logged together last.
+    With --all, undo everything that was logged together last.
     """
     _act(snapshot.UNDO, options, series)
 
 
 def retire(options: ActionOptions, series: cli.SeriesArgument) -> None:
-    """Retire a series that is no longer measured, so that no sample of it is missing.
+    """Retire a series that is no longer measured, so that none of its samples counts as missing.
 
     The series leaves the digest until its next sample.
     """
@@ -295,7 +295,8 @@ def epoch(
     known = load_bands(directory, named)
     for old in known.epochs:
         if name == old.name or begin == old.since:
-            raise cli.failure(f"epoch {old.name!r} already begins at {old.since.isoformat()}")
+            said = f"epoch {old.name!r} already begins at {old.since.isoformat()}"
+            raise cli.failure(f"{said}; give another name or time")
     found = epoch_by_hand(name, begin, reason, known, keep_bands)
     for old in known.epochs:
         if old.bands and old.is_void([found]):

@@ -35,18 +35,18 @@ def canary(
         str | None, "NAME", "The system. [default: the only one with a benchio]"
     ] = None,
     partition: Annotated[
-        str | None, "NAME", "Where it runs. [default: the first with a benchio]"
+        str | None, "NAME", "The partition of this node. [default: the first with a benchio]"
     ] = None,
     environment: Annotated[
         str | None, "NAME", "The environment that built it. [default: the first with a benchio]"
     ] = None,
     file_systems: Annotated[
-        list[str] | None, cli.option("--file-system NAME", "Repeatable. [default: all]")
+        list[str] | None, cli.option("--file-system NAME", "Only this; repeatable. [default: all]")
     ] = None,
     node: Annotated[
         str | None, "NAME", "Its name in the samples. [default: as Slurm or the host says]"
     ] = None,
-    mib: Annotated[int, cli.option("--mib MIB", "MiB to write at a time.", min=1)] = 32,
+    mib: Annotated[int, cli.option("--mib MIB", "MiB to write in each repeat.", min=1)] = 32,
     limit: Annotated[int, cli.option("--limit SECONDS", "Take at most this long.", min=10)] = 60,
     wait: Annotated[
         int, cli.option("--wait SECONDS", "Wait this long for a session to end.", min=0)

@@ -106,7 +106,7 @@ def site_lines(site: Path) -> Iterator[Line]:
     for name, who in (("alerts", "answers alerts"), ("bands", "calibrates bands")):
         path = config / name if (config / name).exists() else config
         if not os.access(path, os.W_OK | os.X_OK):
-            yield warned("actions", f"{path}: not writable", f"who {who} has to write there")
+            yield warned("actions", f"{path}: not writable", f"make it writable for whoever {who}")
     yield _session(perflogs)
     yield _schedule(site)
     yield _store(perflogs, config / "store.yaml")
@@ -126,7 +126,7 @@ def _perflogs(perflogs: Path, system: str | None) -> Iterator[Line]:
         yield failed("perflogs", str(said))
         return
     if newer := unknown_columns(perflogs):
-        remedy = "a newer iobands wrote them; the others are read"
+        remedy = "a newer iobands wrote them; all others are read"
         yield warned("columns", f"not known here: {', '.join(newer)}", remedy)
     for note in measure.open_to_all(perflogs):
         yield warned("perflogs", note)
@@ -159,7 +159,7 @@ def _file_systems(file: SiteFile) -> Iterator[Line]:
             free, least = shutil.disk_usage(path).free / _GIB, place.get("min_free_gib", 0)
             text = f"{path}, {free:.1f} GiB free"
             if not os.access(path, os.W_OK | os.X_OK):
-                remedy = "give the user of the session a directory"
+                remedy = "name a directory that the user of the session can write to"
                 yield failed(what, f"{path}: not writable", remedy)
             elif free < least:
                 yield failed(what, text, f"its checks are skipped: min_free_gib is {least}")
@@ -201,7 +201,7 @@ def _session(perflogs: Path) -> Line:
         return warned("session", str(error), "remove it if no session runs")
     if holder:
         if holder.is_over(measure.lock_path(perflogs)):
-            return warned("session", f"killed: {holder}", "the next one clears up")
+            return warned("session", f"killed: {holder}", "the next session cleans up")
         return Line("session", f"one runs now: {holder}")
     unreadable: list[Rejected] = []
     if (last := measure.read_last_session(perflogs, unreadable)) is None:
@@ -224,15 +224,15 @@ def _schedule(site: Path) -> Line:
             named = [Path(each).resolve() for each in _PATH.findall(line)]
             if command[0] == "systemctl" or any(site in (each, *each.parents) for each in named):
                 return Line("schedule", f"{command[0]}: {' '.join(line.split()[:5])}")
-    remedy = "iobands schedule cron prints it; schedules of other users are not seen"
-    return warned("schedule", f"none of this user for {site}", remedy)
+    remedy = "iobands schedule cron prints one; schedules of other users cannot be seen"
+    return warned("schedule", f"this user has none for {site}", remedy)
 
 
 def _store(perflogs: Path, settings: Path) -> Line:
     """Return whether the site's store answers, and for how long it lacks what is new."""
     try:
         if (url := store_of(settings)) is None:
-            return Line("store", "none; config/store.yaml would name it")
+            return Line("store", "none named in config/store.yaml")
     except FileError as error:
         return failed("store", str(error), "correct it")
     now, name = datetime.now(timezone.utc), without_password(url)
@@ -259,7 +259,7 @@ def _store(perflogs: Path, settings: Path) -> Line:
 
 def _channels(path: Path) -> Iterator[Line]:
     if not path.exists():
-        yield Line("notifications", "none; config/notify.yaml would name them")
+        yield Line("notifications", "none set up in config/notify.yaml")
         return
     try:
         settings = read_settings(path)

@@ -53,8 +53,8 @@ _CONFIG: Final = (
 )
 _ROOT: Final = "The site's directory. [default: the one around the working directory]"
 _AS_OF: Final = (
-    "Show what was known then, without later runs and actions: at the end of a date, at a time, "
-    "in UTC unless it has an offset, or an age such as 7d. [default: now]"
+    "Show what was known at TIME, without later runs and actions. TIME is a date (its end), a time "
+    "(UTC unless it has an offset) or an age such as 7d. [default: now]"
 )
 _ALARMS: Final = "False alarms a year to accept, over all series of a system together."
 
@@ -76,7 +76,7 @@ ByOption = Annotated[str | None, "NAME", "Your name. [default: your login name]"
 VerboseOption = Annotated[bool, option("--verbose -v", "Show ReFrame's output.")]
 NotifyOption = Annotated[bool, "Also send messages, as config/notify.yaml says."]
 YesOption = Annotated[bool, option("--yes -y", "Write without asking.")]
-DryRunOption = Annotated[bool, "Show the result, and write nothing."]
+DryRunOption = Annotated[bool, "Show what would be done, and do nothing."]
 #: How `--since` is written.
 WHEN: Final = "a date (UTC), or a time with its offset"
 

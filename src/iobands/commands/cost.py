@@ -115,13 +115,13 @@ def schedule(
 
     The jitter is a fixed delay derived from host, directory, tag and system, so that sites and tags
     do not start at the same minute. The command sets the account and a PATH with the programs that
-    a session calls. If this shell has the command `module`, a bash login shell runs the session, as
-    jobs get `module` from there.
+    a session calls. If this shell has the command `module`, a bash login shell runs the session,
+    because jobs inherit `module` from it.
     """
     if form == "script":
         cli.refuse("in a script", "every", "at", "jitter")
     else:
-        cli.refuse("but for a script", "suspects")
+        cli.refuse("except in a script", "suspects")
     if suspects:
         cli.refuse("with --suspects", "tag", "system")
     place = cli.root_of(root)

@@ -166,7 +166,7 @@ def _reframe() -> Line:
     if not is_within(version[0], re.sub(r"<[\d.]+", "", tested)):
         return failed("ReFrame", text, f"too old; install a tested one: {tested}")
     if not is_within(version[0], tested):
-        return warned("ReFrame", text, f"not tested with it; it is tested with {tested}")
+        return warned("ReFrame", text, f"not tested; iobands is tested with {tested}")
     return Line("ReFrame", text)
 
 

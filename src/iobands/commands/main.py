@@ -123,8 +123,8 @@ app = typer.Typer(
 
     The exit status follows monitoring plug-ins: 0 all is well, 1 an acknowledged drop, a flaky
     check or a directory left behind, 2 a drop or an incident, 3 no data (a sample is missing, a
-    check failed, or nothing could be read). Worst first: 2, 3, 1, 0. A command that says nothing
-    else of it ends with 0, or 3 after an error.
+    check failed, or nothing could be read). Worst first: 2, 3, 1, 0. Unless its help says
+    otherwise, a command ends with 0, or with 3 after an error.
     """
     ),
     no_args_is_help=True,

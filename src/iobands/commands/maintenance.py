@@ -67,10 +67,10 @@ def begin_maintenance(
 ) -> None:
     """Begin a maintenance: from now on samples are kept and not judged.
 
-    It ends with `iobands maintenance end`, at --until, or after 12 hours by itself, which is an
+    It ends with `iobands maintenance end`, at --until, or by itself after 12 hours, which raises an
     alert. With --measure the checks first run several times in a row, so that the report can
-    compare. Unless it is over, it prints the smallest loss that the report will show, with odds of
-    9 to 1.
+    compare. Unless the maintenance is already over, the command prints the smallest loss that the
+    report will show, with odds of 9 to 1.
     """
     name, now = _system(options, measure), datetime.now(timezone.utc)
     only = replace(options, system=name)
@@ -79,7 +79,7 @@ def begin_maintenance(
     if first > now:
         raise cli.failure("--since: in the future; declare it as maintenance in the bands file")
     if since and measure:
-        raise cli.failure("--since: without --measure, whose runs would be in the maintenance")
+        raise cli.failure("give --since or --measure: together they would measure in a maintenance")
     _refuse_end(last, first)
     who, words = by or cli.login_name(), " ".join(reason.split())
     _refuse_if_open(_logged(options, name))
@@ -140,9 +140,9 @@ def end_maintenance(
 ) -> None:
     """End the open maintenance: samples are judged again from now on.
 
-    One that ended by itself is ended too, and counts until then; if none is open, --at corrects the
-    end of the newest one that began before TIME. With --measure the checks run several times in a
-    row, as they did before.
+    This also closes a maintenance that ended by itself, as of its end. If none is open, --at
+    corrects the end of the newest one that began before TIME. With --measure the checks run several
+    times in a row, as before the maintenance.
     """
     name, now = _system(options, measure), datetime.now(timezone.utc)
     when = cli.time_of(at, "--at") if at else now
@@ -213,17 +213,17 @@ def report_maintenance(
     found = [*named] if wanted else once
     if not known:
         raise cli.failure(
-            "no maintenance so far; name one of the past with "
+            "no maintenance so far; to enter a past one, use "
             "`iobands maintenance begin --since TIME --until TIME`"
         )
     if not found:
         names = ", ".join(each.name for each in known[-10:])
-        raise cli.failure(f"no maintenance {wanted}; known: {names}")
+        raise cli.failure(f"no maintenance began {wanted}; known: {names}")
     if wanted and len(found) > 1:
         names = views.listed([f"{each.name}{f' of {each.system}' * several}" for each in found])
-        cli.note(f"{wanted} names {names}; this is the last one")
+        cli.note(f"{wanted} matches {names}; this is the last one")
     elif several and not wanted:
-        cli.note(f"the newest is of {found[-1].system}; of another system with --system NAME")
+        cli.note(f"this is of {found[-1].system}; for another system, give --system NAME")
     blocks = page_of(account.account_of_maintenance(judged, found[-1]), every=all_)
     text = views.written(blocks, views.DocumentFormat.MARKDOWN)
     if output is None:

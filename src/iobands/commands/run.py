@@ -38,7 +38,7 @@ def run(
     if nothing is due or another session is measuring.
     """
     if dry_run and not suspects:
-        raise cli.failure("--dry-run: only with --suspects; for a session: `iobands cost`")
+        raise cli.failure("--dry-run needs --suspects; for the cost of a session: `iobands cost`")
     if suspects:
         cli.refuse("with --suspects", "tag", "system", "extra")
     if report:  # said before the checks run, not after

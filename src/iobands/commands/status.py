@@ -253,7 +253,7 @@ def log_news(
             return judged
         else:
             return judged
-    cli.note("alerts are not logged: other processes keep changing the log; the next session logs")
+    cli.note("alerts were not logged: other processes changed the log; the next session logs them")
     return judged
 
 

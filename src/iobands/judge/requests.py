@@ -197,7 +197,7 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     if request.since and request.since > now:
         raise RequestError(f"{request.since.isoformat()} is in the future; give an earlier time")
     if not subject.keys:
-        why = "all its series are retired or superseded; a retired one can be named"
+        why = "all its series are retired or superseded; to act on a retired one, name it"
         raise RequestError(f"{subject.title}: {why}")
     action = _about(subject, request, every, now)
     last = last_action(subject, log)
@@ -303,7 +303,7 @@ def _discarded(
             at = span.begin.isoformat()
             raise RequestError(f"{label} has no sample at {at}; the nearest is at {near}")
         if not request.at and sum(when in span for when in found) > 1:
-            why = f"{label} has more than one sample since the newest of another; give --at TIME"
+            why = f"{label} has several samples since the newest of another series; give --at"
             raise RequestError(f"{subject.title}: {why}")
     return span
 

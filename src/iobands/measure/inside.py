@@ -135,7 +135,7 @@ def apply_workarounds() -> None:
         time.tzset()
     if not _is_known():
         version = import_module("reframe").VERSION
-        tested = f"tested is {_VERSION}x. Nothing is changed inside it"
+        tested = f"iobands is tested with {_VERSION}x, and changes nothing inside this one"
         _say(f"ReFrame {version} is not tested; {tested}")
         return
     vars(import_module("reframe.frontend.executors"))["ForceExitError"] = ForceExitError

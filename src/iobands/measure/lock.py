@@ -242,7 +242,7 @@ def _linked(new: Path, path: Path) -> bool:
         needs = "the lock needs a file system with hard links"
         raise SessionError(
             f"{path}: {error.strerror}; nothing was measured: {needs}; "
-            f"let {path.parent} be a link to a directory on one"
+            f"make {path.parent} a link to a directory on one"
         ) from error
     return True
 

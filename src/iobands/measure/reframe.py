@@ -236,7 +236,7 @@ def reframe_command(root: Path) -> list[str]:
         raise SessionError(f"reframe is not on PATH; {remedy}")
     suite = suite_of(root)
     if not (suite / "checks").is_dir():
-        raise SessionError(f"{suite}: no checks; half installed, or PYTHONPATH names another one")
+        raise SessionError(f"{suite}: no checks; install iobands again, or unset PYTHONPATH")
     return [found, "-C", str(suite / "config" / "site.py"), "-c", str(suite / "checks"), "-R"]
 
 
@@ -261,7 +261,7 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     try:
         return json.loads(done.stdout)
     except ValueError as error:
-        raise SessionError(f"not what ReFrame says of its checks: {error}") from error
+        raise SessionError(f"ReFrame's list of checks cannot be read: {error}") from error
 
 
 def _options(root: Path, **more: str) -> dict[str, Any]:

@@ -229,7 +229,7 @@ class _Answers(BufferedReader):
         line = super().readline(size)
         self.left -= len(line)
         if self.left < 0:
-            raise SendError("the answer of the server has no end")
+            raise SendError("the server's answer is too long; is it a mail server?")
         return line
 
 

@@ -84,8 +84,8 @@ def read_begun(directory: Path) -> Begun | None:
         return None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise FileError(
-            f"{path}: is damaged, or of another iobands ({error}); restore it, use that iobands, "
-            "or begin anew elsewhere"
+            f"{path}: is damaged, or of another version of iobands ({error}); restore it, use that "
+            "version, or begin another acceptance with --results"
         ) from error
     return found
 

@@ -56,7 +56,7 @@ _FIELDS_SCHEMA: Final[dict[str, Any]] = {
     "description": "fields of contract 2 and their values",
     "type": "object",
     "propertyNames": {"enum": list(READ)},
-    "additionalProperties": {"description": "a text or a number", "type": ["string", "number"]},
+    "additionalProperties": {"description": "a string or a number", "type": ["string", "number"]},
 }
 _MAPPING_SCHEMA: Final[dict[str, Any]] = {
     "description": "fields, columns and variables",
@@ -135,7 +135,7 @@ def convert(source: Path, mapping: FieldMapping, perflogs: Path) -> Converted:
     """
     if not source.is_dir():
         if source.exists():
-            raise NotADirectoryError(f"{source}: is not a directory; give the one that it is in")
+            raise NotADirectoryError(f"{source}: is not a directory; give the one that contains it")
         raise FileNotFoundError(f"{source}: no such directory")
     found: defaultdict[Path, dict[str, _Line]] = defaultdict(dict)
     rejected: list[Rejected] = []
