@@ -436,7 +436,7 @@ def test_the_store_has_a_line(site: Path, tmp_path: Path, monkeypatch: pytest.Mo
         port = closed.getsockname()[1]
     said = line(f"url: postgresql://me:very-secret@127.0.0.1:{port}/io\n")
     assert said.startswith(f"postgresql://me@127.0.0.1:{port}/io: ")
-    assert ("secret" in said, "never pushed then try: iobands push" in said) == (False, True)
+    assert ("secret" in said, "never pushed correct it, then try" in said) == (False, True)
     assert level() == "FAIL"
     monkeypatch.setattr("iobands.commands.checkup._STORE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:

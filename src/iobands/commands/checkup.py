@@ -250,7 +250,7 @@ def _store(perflogs: Path, settings: Path) -> Line:
         problem = str(error) or type(error).__name__
         if problem == str(nothing_there(name)) and not pushed.when:
             return warned("store", problem, "the first push makes it: iobands push")
-        return failed("store", f"{problem}; {last}", "then try: iobands push")
+        return failed("store", f"{problem}; {last}", "correct it, then try: iobands push")
     text, why = f"{name} answers, schema {STORE_SCHEMA}; {last}", late(perflogs, settings, now)
     if pushed.when and not why:
         return Line("store", text)
@@ -273,7 +273,8 @@ def _channels(path: Path) -> Iterator[Line]:
         try:
             yield Line(f"channel {name}", scrubbed(_reached(each)))
         except (SendError, ValueError) as error:  # the latter of what is no address
-            yield failed(f"channel {name}", scrubbed(str(error)), "then try: iobands notify --test")
+            remedy = "correct it, then try: iobands notify --test"
+            yield failed(f"channel {name}", scrubbed(str(error)), remedy)
 
 
 def _reached(options: Mapping[str, Any]) -> str:

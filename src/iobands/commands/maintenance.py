@@ -218,7 +218,7 @@ def report_maintenance(
         )
     if not found:
         names = ", ".join(each.name for each in known[-10:])
-        raise cli.failure(f"no maintenance began {wanted}; known: {names}")
+        raise cli.failure(f"no maintenance matches {wanted}; known: {names}")
     if wanted and len(found) > 1:
         names = views.listed([f"{each.name}{f' of {each.system}' * several}" for each in found])
         cli.note(f"{wanted} matches {names}; this is the last one")

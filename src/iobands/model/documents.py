@@ -292,7 +292,7 @@ def _meant(value: object) -> Iterator[Any]:
                 yield kind(str(value))
 
 
-_WANTED: Final = "write a date, 2023-10-09, or a time with a UTC offset, 2023-10-09T06:00:00+01:00"
+_WANTED: Final = "write a date such as 2023-10-09, or a time such as 2023-10-09T06:00:00+01:00"
 _MOST_DAYS: Final = 10_000
 _YEARS: Final = range(1900, 2200)  # valid in every time zone, and in nanoseconds
 
