@@ -99,7 +99,7 @@ def test_a_suggested_command_runs_nothing_that_stands_in_a_name(
     for said in (text(site), message):
         (line,) = [each for each in said.splitlines() if "Next step: iobands" in each]
         assert pasted(line.partition("Next step: ")[2], tmp_path) == ["explain", alert.name]
-    (known,) = [each for each in message.splitlines() if each.startswith("If known: ")]
+    (known,) = [each for each in message.splitlines() if each.startswith("If the cause is known: ")]
     assert sorted(pasted(known.partition(": ")[2], tmp_path)) == sorted(
         ["acknowledge", alert.name, "--reason", "TEXT"]
     )

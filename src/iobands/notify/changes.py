@@ -300,7 +300,7 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         lines += ["", f"Next step: {step}"]
         if not first.reason:
             known = views.command_on(first, site, "acknowledge", "--reason TEXT")
-            lines += [f"If known: {known}"]
+            lines += [f"If the cause is known: {known}"]
     when = f"{system}, at" if system else "at"
     when = f"{when} {views.time_text(site.now)} UTC; all times are UTC"
     lines += ["", views.summary(site), when]
