@@ -117,7 +117,7 @@ def _refuse_unknown(systems: list[dict], left_out: list[str]) -> None:
         none = f"no site file in config/systems has the system {asked}; {known}"
         print("; left out: ".join([f"ERROR: {none}", *left_out]), file=sys.stderr)
         raise SystemExit(1 if left_out else WRONG_ARGUMENT)
-    none = f"no site file in config/systems is of this host, {socket.gethostname()}"
+    none = f"no site file in config/systems matches this host, {socket.gethostname()}"
     remedy = "correct its hostnames, or give --system NAME"
     raise SystemExit(f"ERROR: {left_out[0] if left_out else f'{none}; {remedy}'}")
 
