@@ -85,7 +85,7 @@ def test_text_of_another_encoding_is_refused(words, iobands, tmp_path):
     said = unknown(iobands(*words.split(), "caf\udce9")).stderr
     last = words.rpartition(" ")[2]
     name = last if last.startswith("--") else "SERIES"
-    assert f"{name} has bytes that are no text in this locale; check LANG and LC_ALL\n" in said
+    assert f"{name} has bytes that are not valid in this locale; check LANG and LC_ALL\n" in said
     assert sorted(tmp_path.rglob("*")) == before
 
 

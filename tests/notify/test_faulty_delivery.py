@@ -342,7 +342,7 @@ ODD: dict[str, tuple[Callable[[Place], dict[str, object]], str]] = {
     "a tracker gives an issue without its number": (no_issue_number, "'iid'"),
     "file of a secret has two lines": (holds(f"{SECRET}\n{SECRET}x\n".encode()), "one line"),
     "a secret that no header can hold": (holds(f"{SECRET}€".encode()), "ASCII"),
-    "a secret of bytes that are no text": (holds(SECRET.encode() + b"\xff\x00"), "ASCII"),
+    "a secret that is not text": (holds(SECRET.encode() + b"\xff\x00"), "ASCII"),
     "file of a secret is a pipe": (named_pipe, "is not a regular file"),
     "file of a secret is a device": (device, "is not a regular file"),
     "file of a secret is a gigabyte": (holds(bytes(1 << 20)), "File too large"),

@@ -492,7 +492,7 @@ def test_a_collapsed_run_waits_for_the_next(tmp_path: Path) -> None:
     shown = flat(found, series.label)
     assert shown.startswith(f"{series.label}: healthy; its newest run collapsed at")
     assert "Alert" not in shown
-    assert "Next step: wait for the next run; one run below the floor is no alert" in shown
+    assert "Next step: wait for the next run; one run below the floor raises no alert" in shown
     where = ("here", "compute", "gnu", "BenchioFPP", "disk")
     ask = Ask(*where, "suspect", "collapsed", (slug(series.key),), NOW)
     again = flat(replace(found, planned=(ask,)), series.label)

@@ -202,7 +202,7 @@ def _refuse_odd(word: str, value: object) -> None:
         try:
             text.encode()
         except UnicodeEncodeError:
-            problem = "has bytes that are no text in this locale; check LANG and LC_ALL"
+            problem = "has bytes that are not valid in this locale; check LANG and LC_ALL"
             raise failure(f"{word} {problem}") from None
     if isinstance(value, float) and isnan(value):  # which is in any range
         raise failure(f"{word} is not a number; give one")

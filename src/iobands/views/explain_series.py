@@ -445,7 +445,7 @@ def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
             return f"see what it shares with other series{whole}" if whole else "none; no change"
         due = [writing.due_text(a, site.now) for a in site.planned if series.name in a.series]
         again = f"its next repeat, {due[0]}" if due else "the next run"
-        return f"wait for {again}; one run below the floor is no alert"
+        return f"wait for {again}; one run below the floor raises no alert"
     if status.state is State.IMPROVED:
         return f"{IMPROVED}{whole}"
     known = [alert.cause.what for alert in alerts if alert.cause]
