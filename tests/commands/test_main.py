@@ -309,6 +309,15 @@ def test_a_usage_error_says_what_was_meant_in_words_of_its_own(iobands: Command)
     )
 
 
+def test_an_option_of_reframe_goes_after_two_dashes(iobands: Command) -> None:
+    said = "Error: No such option: -n\niobands: options of ReFrame go after --, as in: iobands "
+    assert iobands("run", "-n", "BenchioFPP").stderr.endswith(f"{said}run -- -n\n")
+    assert iobands("reframe", "-n", "x").stderr.endswith(f"{said}reframe -- -n\n")
+    # a command that passes nothing on, and an option of its own with a mistake
+    assert "after --" not in iobands("status", "-n").stderr
+    assert "after --" not in iobands("run", "--tga", "x").stderr
+
+
 def test_help_and_version(iobands: Command) -> None:
     done = iobands("--help")
     assert done.returncode == 0

@@ -184,6 +184,14 @@ def _survive_readers() -> None:
             stream.reconfigure(errors=PLAIN)
 
 
+def _hint(error: Any) -> None:  # noqa: ANN401
+    """Print where an option of ReFrame goes if a command that passes some on does not know it."""
+    if type(error).__name__ == "NoSuchOption" and not error.possibilities:
+        if any(each.name == "extra" for each in error.ctx.command.params):
+            example = f"iobands {error.ctx.info_name} -- {error.option_name}"
+            cli.note(f"options of ReFrame go after --, as in: {example}")
+
+
 def entry() -> NoReturn:
     """Run the command and exit.
 
@@ -202,6 +210,7 @@ def entry() -> NoReturn:
     except Exception as error:
         if show := getattr(error, "show", None):  # a usage error: click explains it best
             show()
+            _hint(error)
         else:
             traceback.print_exc()
         status = UNKNOWN
