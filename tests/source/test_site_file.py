@@ -19,6 +19,10 @@ PARTITION = {"name": "local", "extras": {"filesystems": {"disk": {"path": "/disk
         ("raise SystemExit(0)", "line 1: SystemExit: 0"),
         (f"system = {{'partitions': [{PARTITION}]}}".replace("path", "pth"), "KeyError: 'path'"),
         (f"system = {{'partitions': [{PARTITION}]}}".replace("{'path'", "7, {'a'"), "line 1"),
+        (
+            f"system = {{'hostnames': ['login['], 'partitions': [{PARTITION}]}}",
+            r"hostnames: 'login\[' is no regular expression: unterminated character set",
+        ),
     ],
 )
 def test_a_mistake_is_named_with_its_file(text: str, said: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import shlex
 from collections.abc import Mapping, Sequence
@@ -55,12 +56,18 @@ def read_site_file(directory: Path, system: str) -> SiteFile:
         found = runpy.run_path(str(path))
         partitions = {e["name"]: e.get("extras", {}) for e in found["system"]["partitions"]}
         places = [extras.get("filesystems", {}) for extras in partitions.values()]
+        hostnames = tuple(found["system"].get("hostnames", ()))
+        for name in hostnames:
+            re.compile(name)
         return SiteFile(
             partitions,
             {each["name"]: each for each in found.get("environments", ())},
             {name: entry["path"] for each in places for name, entry in each.items()},
-            tuple(found["system"].get("hostnames", ())),
+            hostnames,
         )
+    except re.error as error:
+        mistake = f"hostnames: {error.pattern!r} is no regular expression: {error}"
+        raise FileError(f"{path}: {mistake}") from error
     except (Exception, SystemExit) as error:
         raise FileError(mistake_in(path, error)) from error
 
