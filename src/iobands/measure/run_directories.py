@@ -225,7 +225,9 @@ def sweep(
             pids = ", ".join(map(str, hanging))
             outcomes.append(SweepOutcome(note, "stays", f"its job does not end: pid {pids}"))
         elif root not in roots:
-            outcomes.append(SweepOutcome(note, "away", f"{root} is not in the site configuration"))
+            remedy = f"remove it by hand, then its note {notes / note.name}"
+            why = f"{root} is not in the site configuration: {remedy}"
+            outcomes.append(SweepOutcome(note, "away", why))
         elif any(f"{point}/".startswith((f"{note.path}/", f"{note.path}.")) for point in mounted):
             outcomes.append(SweepOutcome(note, "stays", "something is mounted below it"))
         else:
