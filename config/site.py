@@ -22,6 +22,7 @@ else:  # installed, among packages that must not hide ReFrame's own
     sys.path.append(str(CONFIG.parents[2]))
 
 import reframe  # noqa: E402
+from reframe.utility.osext import osuser  # noqa: E402
 
 import iobands  # noqa: E402
 from iobands.measure import WRONG_ARGUMENT, SessionError, require_plain  # noqa: E402
@@ -147,6 +148,8 @@ def _site_configuration() -> dict:
     _refuse_strangers()
     _refuse_options()
     mend_loading()
+    if osuser() is None:  # a container's user without a name, which ReFrame's perflogs need
+        os.environ["USER"] = str(os.geteuid())
     results = _load(CONFIG / "results.py")
     validation = _load(CONFIG / "validation.py")
     try:

@@ -295,6 +295,16 @@ def test_checks_that_do_not_load_are_an_error(
     observed(**done.cells(), next_run=again.returncode == 0)
 
 
+def test_why_reframe_stopped_is_said(root: Path, iobands: Command) -> None:
+    """As for a user without a name, whom its own perflogs cannot record."""
+    with (root / "checks" / "trivial.py").open("a") as checks:
+        checks.write("import reframe.utility.osext as osext\nosext.osuser = lambda: None\n")
+    done = iobands("run", cwd=root)
+    assert done.returncode == 3
+    why = "expected test cases ran: run session stopped: type error: can only concatenate str"
+    assert why in done.stderr
+
+
 @pytest.mark.fault("session", "site configuration that is no Python", "unknown, and why")
 def test_a_broken_configuration_is_an_error(
     root: Path, iobands: Command, observed: Observed

@@ -267,7 +267,8 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
     elif not (ended.reports and ended.was_complete) or ended.selected_none:
         raise _why_nothing(at.root, selection, ended, left_out)
     elif counts.get("ran", counts["expected"]) < counts["expected"]:
-        problems.insert(0, f"{counts['ran']} of {counts['expected']} expected test cases ran")
+        why = f": {ended.said}" if "session stopped" in ended.said else ""
+        problems.insert(0, f"{counts['ran']} of {counts['expected']} expected test cases ran{why}")
     return SessionOutcome(ended.how, counts, tuple(problems), tuple(notes), seconds)
 
 
