@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from checks.tools.benchio.build import first_error
 from tests.site_copy import BENCHIO, ROOT, copy_suite
 
 SCRIPT = ROOT / "checks" / "tools" / "benchio" / "kept.sh"
@@ -219,3 +220,12 @@ def test_overrides_and_the_source_are_part_of_the_key(tmp_path):
     with (site.root / "src/benchio/app/benchio.f90").open("a") as source:
         source.write("! changed\n")
     assert key() != as_always
+
+
+def test_what_a_build_lacks_is_named() -> None:
+    lacking = "/site/stage/rfm_build.sh: line 19: cmake: command not found\n"
+    assert first_error(lacking) == ["cmake: command not found"]
+    assert first_error(f"CMake Error at CMakeLists.txt:3\n{lacking}") == [
+        "CMake Error at CMakeLists.txt:3"
+    ]
+    assert first_error("Scanning\n") == []

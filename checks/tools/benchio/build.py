@@ -36,6 +36,12 @@ def digest_of(directory: Path) -> str:
     return found.hexdigest()
 
 
+def first_error(said: str) -> list[str]:
+    """The program that a build lacks, or the first error that it printed, if any."""
+    found = re.search(r"\S+: command not found|^.*\berror\b.*$", said, re.I | re.M)
+    return [found[0].strip()] if found else []
+
+
 class BuildBenchio(rfm.CompileOnlyRegressionTest, special=True):
     """benchio by CMake, in its stage directory."""
 
@@ -82,14 +88,13 @@ class BuildBenchio(rfm.CompileOnlyRegressionTest, special=True):
         self.postbuild_cmds = [*self.postbuild_cmds, keep, "fi"]
 
     def compile_wait(self) -> None:
-        """Name the compiler's first error; ReFrame would report only the exit status."""
+        """Name a missing program or the first error; ReFrame would report only the exit status."""
         try:
             super().compile_wait()
         except BuildError as error:
             output = (str(self.build_job.stderr), str(self.build_job.stdout))
             said = read_output(*(Path(self.stagedir, name) for name in output))
-            found = re.search(r"^.*\berror\b.*$", said, re.IGNORECASE | re.MULTILINE)
-            raise BuildError(f"{error}: {found[0].strip()}" if found else str(error)) from None
+            raise BuildError(": ".join([str(error), *first_error(said)])) from None
 
     @sanity_function
     def check_program(self) -> bool:
