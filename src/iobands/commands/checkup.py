@@ -32,7 +32,7 @@ from iobands.source.store import (
     store_of,
     without_password,
 )
-from iobands.views import age_text
+from iobands.views import age_text, plural
 
 _SECONDS: Final = 60  # for each program that is called
 _CONNECT_SECONDS: Final = 5
@@ -79,7 +79,7 @@ def site_lines(site: Path) -> Iterator[Line]:
         described = measure.describe(site, ["-t", "smoke"])
         system = next((each["system"] for each in described if each.get("system")), None)
         measuring = sum("gib" in each for each in described)
-        found = f"{system}, {measuring} smoke checks"
+        found = f"{system}, {plural(measuring, 'smoke check')}"
         no = "no file system is measured"
         yield Line("site file", found) if measuring else failed("site file", found, no)
     except (SessionError, OSError, ValueError) as error:
@@ -103,10 +103,6 @@ def site_lines(site: Path) -> Iterator[Line]:
             maintenance_of(bands, datetime.now(timezone.utc))
         except (FileError, OSError) as error:
             yield failed("bands", str(error), remedy)
-    for name, who in (("alerts", "answers alerts"), ("bands", "calibrates bands")):
-        path = config / name if (config / name).exists() else config
-        if not os.access(path, os.W_OK | os.X_OK):
-            yield warned("actions", f"{path}: not writable", f"make it writable for whoever {who}")
     yield _session(perflogs)
     yield _schedule(site)
     yield _store(perflogs, config / "store.yaml")
@@ -175,7 +171,7 @@ def _file_systems(file: SiteFile) -> Iterator[Line]:
 
 
 def _compilers(file: SiteFile) -> Iterator[Line]:
-    """Yield whether each environment has its compiler, in a login shell with its modules."""
+    """Yield whether each environment has its compiler and CMake, in a login shell."""
     for name, environment in file.environments.items():
         what, compiler = f"environment {name}", environment.get("ftn", "ftn")
         if not compiler:  # which contract 4 allows
@@ -185,13 +181,17 @@ def _compilers(file: SiteFile) -> Iterator[Line]:
         for each in environment.get("modules", ()):
             module = each if isinstance(each, str) else each["name"]
             lines.append(f"module load {shlex.quote(module)} >/dev/null 2>&1")
-        lines.append(f"command -v {shlex.quote(compiler)} || echo missing")
-        where = said_by("bash", "-lc", "\n".join(lines)).rpartition("\n")[2]
-        if where in {"missing", ""}:
-            remedy = "install it, or correct ftn and modules of the environment"
-            yield failed(what, f"no compiler {compiler}", remedy)
+        before = environment.get("prepare_cmds", ())
+        lines += [f"{{ {each}\n}} >/dev/null 2>&1" for each in before]
+        wanted = [shlex.split(compiler)[0], "cmake"]
+        lines += [f"command -v {shlex.quote(each)} || echo missing" for each in wanted]
+        where = said_by("bash", "-lc", "\n".join(lines)).splitlines()[-2:]
+        lacking = [name for name, place in zip(wanted, where, strict=False) if place == "missing"]
+        if lacking or not where:
+            remedy = "install it, or correct ftn, modules and prepare_cmds of the environment"
+            yield failed(what, f"not found: {', '.join(lacking or wanted)}", remedy)
         else:
-            yield Line(what, where)
+            yield Line(what, where[0])
 
 
 def _session(perflogs: Path) -> Line:

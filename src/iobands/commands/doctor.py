@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import importlib.metadata
 import os
 import platform
@@ -26,7 +24,7 @@ from iobands.measure import site_directory
 from iobands.measure.site_directory import GENERIC, LOCAL
 from iobands.model import PATH_PART, SessionError, __version__, read_small
 from iobands.notify.outbox import scrubbed
-from iobands.views import plural, some
+from iobands.views import plural
 
 _LOG_BYTES: Final = 20_000  # of the last session's output in a report
 _ROOT: Final = Path(iobands.__file__).resolve().parents[2]
@@ -75,8 +73,6 @@ def all_lines(site: Path | None) -> Iterator[Line]:
     """Yield what is found of the installation, and of the site's directory if there is one."""
     yield Line("iobands", f"{__version__}, in {Path(iobands.__file__).parent}")
     yield Line("Python", f"{platform.python_version()}, {sys.executable}")
-    if not (measure.installed_suite() / "checks").is_dir():
-        yield failed("suite", f"{measure.installed_suite()}: no checks", _REINSTALL)
     yield from _copies()
     yield _packages()
     yield _reframe()
@@ -105,23 +101,9 @@ def _packages() -> Line:
         return warned("packages", "pip does not know iobands", _REINSTALL)
     if known != __version__:
         wrong.insert(0, f"the package is {known}, its files are {__version__}: half upgraded")
-    changed = [str(each) for each in importlib.metadata.files("iobands") or () if _is_other(each)]
-    if changed:
-        wrong.append(f"{plural(len(changed), 'file')} missing or changed: {some(changed)}")
     if wrong:
         return failed("packages", "; ".join(wrong), _REINSTALL)
-    return Line("packages", "all are in their ranges, and the files are as installed")
-
-
-def _is_other(path: importlib.metadata.PackagePath) -> bool:
-    """Whether a file is missing or is not the one that pip installed."""
-    if path.hash is None:
-        return False
-    try:
-        found = hashlib.new(path.hash.mode, path.read_binary()).digest()
-    except OSError:
-        return True
-    return base64.urlsafe_b64encode(found).decode().rstrip("=") != path.hash.value
+    return Line("packages", "all are in their ranges")
 
 
 def _requirements(extra: str) -> list[str]:

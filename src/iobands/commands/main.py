@@ -186,10 +186,10 @@ def _survive_readers() -> None:
 
 def _hint(error: Any) -> None:  # noqa: ANN401
     """Print where an option of ReFrame goes if a command that passes some on does not know it."""
-    if type(error).__name__ == "NoSuchOption" and not error.possibilities:
-        if any(each.name == "extra" for each in error.ctx.command.params):
-            example = f"iobands {error.ctx.info_name} -- {error.option_name}"
-            cli.note(f"options of ReFrame go after --, as in: {example}")
+    is_unknown = type(error).__name__ == "NoSuchOption" and not error.possibilities
+    if is_unknown and any(each.name == "extra" for each in error.ctx.command.params):
+        example = f"iobands {error.ctx.info_name} -- {error.option_name}"
+        cli.note(f"options of ReFrame go after --, as in: {example}")
 
 
 def entry() -> NoReturn:
