@@ -157,14 +157,19 @@ def test_what_a_new_site_cannot_have(
     assert why in said
 
 
+@pytest.mark.parametrize(
+    ("sinfo", "why"), [(None, ""), ("/bin/sinfo", " (`sinfo` names no partition)")]
+)
 def test_a_machine_without_a_scheduler_is_a_site_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sinfo: str | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(shutil, "which", lambda _: sinfo)
     monkeypatch.setattr(site_directory, "machine", lambda: Machine("login7"))
     status, said = call("init", "site")
     assert status == 0
-    assert "No scheduler was found: the site is this machine alone, as 'local'." in said
+    text = f"No scheduler was found{why}: the site is this machine alone, as 'local'."
+    assert text in " ".join(said.split())
 
 
 @pytest.mark.parametrize(("account", "todo"), [(None, "replace EDIT in"), ("z01", "check")])

@@ -56,9 +56,10 @@ def test_shared_file_systems_and_where_the_user_can_write(tmp_path: Path) -> Non
     )
 
 
-def test_two_mounts_of_one_name_stay_apart() -> None:
-    found = file_systems_of([("/a/data", "nfs"), ("/b/data", "nfs")], os.environ)
-    assert [each.name for each in found] == ["data", "data-2"]
+def test_mounts_of_one_name_stay_apart() -> None:
+    mounted = [(f"/{each}/data", "nfs") for each in "abc"]
+    found = file_systems_of(mounted, os.environ)
+    assert [each.name for each in found] == ["data", "data-2", "data-3"]
 
 
 def test_a_file_system_that_hangs_is_left_to_a_person(monkeypatch: pytest.MonkeyPatch) -> None:

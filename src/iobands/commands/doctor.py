@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -233,7 +234,8 @@ def init(
         )
     elif site_directory.systems_among(paths) == [LOCAL]:
         if template == GENERIC:
-            cli.say(f"No scheduler was found: the site is this machine alone, as {LOCAL!r}.")
+            why = " (`sinfo` names no partition)" if shutil.which("sinfo") else ""
+            cli.say(f"No scheduler was found{why}: the site is this machine alone, as {LOCAL!r}.")
         cli.say(f"Next: cd {directory} && iobands run")
     else:
         edit = site_directory.marked(texts)

@@ -132,9 +132,11 @@ def file_systems_of(
     """Return the shared file systems among mounts, by point and type."""
     found: dict[str, FoundFileSystem] = {}
     for point, kind in ((Path(point), kind) for point, kind in mounted if kind in _PARALLEL):
-        name = re.sub(r"[^a-z0-9]+", "-", point.name.lower()).strip("-") or "root"
+        plain = re.sub(r"[^a-z0-9]+", "-", point.name.lower()).strip("-") or "root"
+        name, number = plain, 1
         while name in found:
-            name += "-2"
+            number += 1
+            name = f"{plain}-{number}"
         path = _writable(point, environment.get("USER"))
         found[name] = FoundFileSystem(name, path, _PARALLEL[kind], kind)
     return tuple(found.values())
