@@ -272,6 +272,11 @@ def test_a_clone_brings_its_epochs_its_store_and_its_acceptances(
     ]
     assert digests[0] == digests[1]
     assert "scratch writes" not in digests[0]  # its alert ended with the epoch
+    assert "The store was" not in done.stdout
+    (made_up / "config" / "store.yaml").write_text("url: results\n")
+    said = iobands("init", "other", "--from-clone", str(made_up), cwd=tmp_path).stdout
+    moved = f"The store was {made_up}/results; config/store.yaml now means {tmp_path}/other/results"
+    assert f"{moved}: write one of them." in " ".join(said.split())
 
 
 def test_site_files_that_a_clone_keeps_to_itself_are_named(

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import IntEnum
@@ -255,6 +256,16 @@ def _store(perflogs: Path, settings: Path) -> Line:
     if pushed.when and not why:
         return Line("store", text)
     return warned("store", f"{text}; it lacks what is new {why}" if why else text, "iobands push")
+
+
+def moved_store(clone: Path, site: Path) -> list[str]:
+    """Return what to do about a store in a directory below a clone whose settings a site copied."""
+    settings = Path("config/store.yaml")
+    with suppress(FileError):
+        before, after = store_of(clone / settings), store_of(site / settings)
+        if before != after:
+            return [f"The store was {before}; {settings} now means {after}: write one of them."]
+    return []
 
 
 def _channels(path: Path) -> Iterator[Line]:

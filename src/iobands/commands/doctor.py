@@ -20,7 +20,7 @@ import typer
 import iobands
 from iobands import measure
 from iobands.commands import cli
-from iobands.commands.checkup import Line, failed, said_by, site_lines, warned
+from iobands.commands.checkup import Line, failed, moved_store, said_by, site_lines, warned
 from iobands.measure import site_directory
 from iobands.measure.site_directory import GENERIC, LOCAL
 from iobands.model import PATH_PART, SessionError, __version__, read_small
@@ -229,6 +229,7 @@ def init(
             f"{'Would copy' if dry_run else 'Copied'} {plural(len(copied), 'file')} of {clone}, "
             "which stays as it is.",
             *([f"{why}: {left}; copy the one of your site by hand."] if left else []),
+            *(() if dry_run else moved_store(clone, directory)),
             "Next: compare `iobands status` in both, change the schedule and then remove the "
             "clone's perflogs.",
         )
