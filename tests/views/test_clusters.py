@@ -125,6 +125,7 @@ def test_no_dashboard_of_a_site_that_left_the_page_is_left(tmp_path: Path) -> No
     unread = Cluster("a two", "", UNKNOWN, "cannot be read", "unknown", (), ())
     write_clusters(page, [unread, unread], NOW)
     assert not [*(page / "one").glob("data/*"), *(page / "one").glob("alerts/*")]
+    assert not (page / "one" / "index.html").exists()  # it would wait for its data for ever
     assert [*(page / "a two").glob("data/*")]  # it may be read the next time
     write_clusters(page, [two, two], NOW)
     write_clusters(page, [unread, unread], NOW, public=True)
@@ -140,4 +141,8 @@ def test_no_dashboard_of_several_sites_is_left_when_one_of_them_stays(tmp_path: 
     write_clusters(page, [about_cluster(name, f"{name}/", site) for name in ("one", "two")], NOW)
     write_dashboard(site, page)
     assert [*page.glob("data/*")]
-    assert not [*page.glob("*/data/*"), *page.glob("*/alerts/*")]
+    assert not [*page.glob("*/data/*"), *page.glob("*/alerts/*"), *page.glob("*/index.html")]
+    assert not [*page.glob("clusters.*")]
+    page.joinpath("clusters.css").write_text("of somebody else")
+    write_dashboard(site, page)
+    assert [*page.glob("clusters.*")]

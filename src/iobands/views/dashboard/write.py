@@ -187,10 +187,14 @@ def _remove_sites(directory: Path, kept: set[str]) -> None:
     """Remove the dashboards that a page of several sites here has links to, unless `kept`."""
     page = directory / _PAGE
     before = page.read_text(encoding="utf-8", errors="replace") if page.exists() else ""
-    for name in {*map(unquote, _LINKED.findall(before))} - kept:
+    gone = {*map(unquote, _LINKED.findall(before))} - kept
+    for name in gone:
         if (directory / name / _MARK).is_file():
             with _alone(directory / name):
                 _remove_others(directory / name, set())
+                (directory / name / _PAGE).unlink(missing_ok=True)
+    for name in (_STYLE, _SCRIPT) if gone and not kept else ():
+        (directory / name).unlink(missing_ok=True)
 
 
 def _remove_others(directory: Path, made: set[Path]) -> None:
