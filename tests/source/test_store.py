@@ -809,21 +809,38 @@ def test_a_store_that_may_not_be_read_is_named(closed, words, site, tmp_path):
     assert "os error" not in done.stdout + done.stderr
 
 
-def test_credentials_that_nobody_has_are_named(monkeypatch):
+@pytest.mark.parametrize(
+    ("scheme", "asked", "name"),
+    [
+        ("s3", {"AWS_METADATA_ENDPOINT": "http://{}"}, "AWS_ACCESS_KEY_ID"),
+        (
+            "az",
+            {
+                "AZURE_STORAGE_ACCOUNT_NAME": "site",
+                "AZURE_MSI_ENDPOINT": "http://{}/metadata/identity/oauth2/token",
+            },
+            "AZURE_STORAGE_ACCOUNT_KEY",
+        ),
+    ],
+)
+def test_credentials_that_nobody_has_are_named(scheme, asked, name, monkeypatch):
     class Refusing(BaseHTTPRequestHandler):
         def do_PUT(self):
             self.send_error(403)
 
+        do_GET = do_PUT
+
         def log_message(self, *_):
             pass
 
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.delenv(name, raising=False)
+    for each in (name, "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(each, raising=False)
     with HTTPServer(("127.0.0.1", 0), Refusing) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("AWS_METADATA_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
-        said = "^s3://bucket/x: no credentials in the environment, such as AWS_ACCESS_KEY_ID$"
-        with pytest.raises(StoreError, match=said), open_store("s3://bucket/x", new=True):
+        for setting, text in asked.items():
+            monkeypatch.setenv(setting, text.format(f"127.0.0.1:{server.server_port}"))
+        said = f"^{scheme}://bucket/x: no credentials in the environment, such as {name}$"
+        with pytest.raises(StoreError, match=said), open_store(f"{scheme}://bucket/x", new=True):
             pass
         server.shutdown()
 

@@ -58,8 +58,12 @@ _DOCUMENT: Final = re.compile(
 _MONTH: Final = re.compile(
     r"samples/system=[^/]*/(month=\d{4}-\d{2})/[0-9a-f]{64}\.parquet", re.ASCII
 )
-#: Where a library looks for credentials last: at a machine in a cloud.
-_ASKS: Final = re.compile("/latest/api/token|/computeMetadata/|/metadata/identity/")
+#: Where a library looks for credentials last, at a machine in a cloud; and what would give them.
+_ASKS: Final = {
+    "/latest/api/token": "AWS_ACCESS_KEY_ID",
+    "/computeMetadata/": "GOOGLE_SERVICE_ACCOUNT",
+    "/metadata/identity/": "AZURE_STORAGE_ACCOUNT_KEY",
+}
 _T = TypeVar("_T")
 
 
@@ -289,6 +293,7 @@ class ObjectStore:
             raise
         except (BaseError, OSError, ValueError, pl.exceptions.PolarsError) as error:
             said = getattr(error, "strerror", None) or str(error)
-            if _ASKS.search(said):
-                said = "no credentials in the environment, such as AWS_ACCESS_KEY_ID"
+            for place, name in _ASKS.items():
+                if place in said:
+                    said = f"no credentials in the environment, such as {name}"
             raise unusable(self._url, said.partition("\n")[0]) from error
