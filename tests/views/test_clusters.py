@@ -79,7 +79,7 @@ def test_a_site_that_judges_nothing_yet_is_not_ok(tmp_path: Path) -> None:
 def test_an_alert_whose_reason_is_not_public_says_what_it_is(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.0] * 10, last=20.25))
     page = clusters_page([about_cluster("one", "one/", public(look(tmp_path)))], NOW)
-    assert "disk fpp write_bw</a>: no data" in page
+    assert '<a href="one/index.html">disk fpp write_bw</a>: no data' in page
 
 
 @pytest.mark.parametrize(

@@ -278,7 +278,7 @@ def about_cluster(
         site.exit_status,
         f"{'made up, nothing was measured; ' * site.is_made_up}{counts(site)}",
         time_text(newest) if newest else "never",
-        [(title, says, f"{href}{page}") for title, says, page in alerts],
+        [(title, says, href + (page or "index.html")) for title, says, page in alerts],
         [rate for rate in rates if rate],
         [
             (title_of_maintenance(each), in_short(each), f"{href}{page_about(each)}")
