@@ -507,5 +507,5 @@ def test_the_newest_samples_of_an_alert_are_discarded_if_they_are_of_one_session
     assert action.since == action.until == site.again().series[0].history.last
     site.values["disk2"] = values["disk2"][:-3]
     site.after(120)
-    with pytest.raises(RequestError, match="disk fpp write_bw has more than one sample since"):
+    with pytest.raises(RequestError, match="disk fpp write_bw has several samples since"):
         site.does(DISCARD, "1")

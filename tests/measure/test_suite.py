@@ -24,7 +24,10 @@ def test_another_site_has_the_one_of_this_installation(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("script", "said"),
-    [("exec sleep 60", "does not list the checks"), ("echo hello", "not what ReFrame")],
+    [
+        ("exec sleep 60", "does not list the checks"),
+        ("echo hello", "list of checks cannot be read"),
+    ],
 )
 def test_a_reframe_that_does_not_list_its_checks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
