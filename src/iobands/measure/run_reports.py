@@ -69,13 +69,15 @@ def read_run_reports(
     system: str | None = None,
     within: timedelta = timedelta.max,
     until: datetime | None = None,
+    *,
+    as_of: bool = False,
 ) -> RunReports:
     """Read the `<system>/reports/*.json` below `directory` of sessions `within` the newest one.
 
     If a series is overdue after `within`, older reports say nothing new. A session is never newer
     than the file of its report, so the newest files are read until one is too old. Sessions that
     ended after `until` are left out. Of several runs of a check in one report, as with retries, the
-    last one counts. Damaged reports are rejected, but not if they were written after `until`.
+    last one counts. Damaged reports are rejected; with `as_of`, only older ones.
     """
     runs: list[CheckRun] = []
     newest: datetime | None = None
@@ -88,7 +90,7 @@ def read_run_reports(
         except Unusable as reason:
             why = reason.__cause__
             unread = not_read(path, why) if isinstance(why, OSError) else None
-            if unread or until is None or changed <= until.timestamp():
+            if unread or not (as_of and until) or changed <= until.timestamp():
                 rejected.append(unread or Rejected(path, 0, str(reason)))
         else:
             if end and (until is None or end <= until):

@@ -126,7 +126,8 @@ def read_known(
     histories = samples.histories
     recent = recent_of(histories.values())
     until = now if as_of else now + AHEAD
-    reports = read_run_reports(perflogs, system, timedelta.max if as_of else recent, until)
+    within = timedelta.max if as_of else recent
+    reports = read_run_reports(perflogs, system, within, until, as_of=as_of)
     reports = replace(reports, runs=tuple(r for r in reports.runs if r.purpose != ACCEPTANCE))
     newest = reports.newest or now
     named = samples.with_sessions_of([r for r in reports.runs if newest - r.when <= recent])
