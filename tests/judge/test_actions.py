@@ -509,3 +509,16 @@ def test_the_newest_samples_of_an_alert_are_discarded_if_they_are_of_one_session
     site.after(120)
     with pytest.raises(RequestError, match="disk fpp write_bw has several samples since"):
         site.does(DISCARD, "1")
+
+
+def test_series_are_retired_by_the_name_of_the_alert_that_misses_them(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(1.0)).read(NOW + 4 * DAY)
+    assert sorted(each.subject for each in site.alerts) == ["4 series of a", "4 series of b"]
+    subjects = subjects_of(site.series, site.alerts, site.past)
+    request, log = Request(RETIRE, "jane", "over"), site.actions
+    found = selected(subjects, "4 series of a", request, every=True, log=log)
+    assert {each.title for each in found} == {
+        f"a {name} write_bw" for name in ("fpp ofi", "fpp ucx", "ssf ofi", "ssf ucx")
+    }
+    with pytest.raises(RequestError, match="give --all"):
+        selected(subjects, "4 series of a", request, every=False, log=log)

@@ -200,7 +200,11 @@ def _act(
         one = decided[0][0].number if len({each.called for each, *_ in decided}) == 1 else None
         system = f"--system {shlex.quote(options.system)}" if options.system else ""
         more_options = ("--all" * options.all_, system, "--reason TEXT")
-        undo = command_text("undo", str(one) if one else " ".join(words), *more_options)
+        titles = [subject.title.split() for subject, *_ in decided]
+        # an alert of missing samples is over, and its name is gone
+        shared = [word for word in titles[0] if all(word in title for title in titles)]
+        several = " ".join(shared if options.all_ and shared else words)
+        undo = command_text("undo", str(one) if one else several, *more_options)
         cli.say(f"To withdraw it: {undo}")
     if options.dry_run:
         cli.say("Dry run: nothing was written.")

@@ -71,7 +71,8 @@ class Subject:
     """What can be acted on: an alert with its members, or one series, which may be in an alert.
 
     The subject of a slow `peer` has no series: the series that fell with it are a second subject
-    of the same alert, which `follows`. `number` is the number of the alert, open or past.
+    of the same alert, which `follows`. `number` is the number of the alert, open or past. A series
+    may also be `missing` its sample, in an alert of that name.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Subject:
     peer: PeerName | None = None
     number: int | None = None
     follows: bool = False
+    missing: str = ""
 
     @property
     def title(self) -> str:
@@ -108,7 +110,13 @@ def subjects_of(
     """Return what can be acted on: alerts, alerts of the past, every series."""
     changed = [alert for alert in alerts if alert.severity in CHANGES]
     of_series = {key: alert for alert in reversed(changed) for key in alert.keys}  # the worst
-    own = (Subject(each.label, (each,), of_series.get(each.key)) for each in series)
+    lost = {
+        k: each.subject for each in alerts if each.severity is Severity.NO_DATA for k in each.keys
+    }
+    own = (
+        Subject(each.label, (each,), of_series.get(each.key), missing=lost.get(each.key, ""))
+        for each in series
+    )
     known = {each.key: each for each in series}
     of_alerts = (one for each in (*changed, *reversed(past)) for one in _of_alert(each, known))
     return [*of_alerts, *own]
@@ -333,7 +341,7 @@ def last_action(subject: Subject, log: _Log) -> Action | None:
 def _names(subject: Subject) -> set[str]:
     """Return what other commands call it: also with its number, and with its system."""
     own = [slug(each.key) for each in subject.series]
-    names = (subject.name, subject.title)
+    names = (subject.name, subject.title, *filter(None, [subject.missing]))
     named = (*names, *(f"{each} system={subject.system}" for each in names))
     return {each.casefold() for each in (*named, *(own if len(own) == 1 else ()))}
 
