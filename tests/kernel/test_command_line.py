@@ -165,7 +165,7 @@ def test_everything_is_run_when_nothing_is_chosen(benchio):
 
 
 def test_a_layer_that_was_not_compiled_in_is_absent(needs_tools, tmp_path):
-    small = Benchio(build_kernel(tmp_path / "build", "-DBENCHIO_MPIIO=OFF", *QUICKLY), tmp_path)
+    small = Benchio(build_kernel(tmp_path / "build", "-DBENCHIO_MPIIO=OFF", QUICKLY), tmp_path)
     assert not [name for name in small.layers() if name in ("mpiio", "mpiio-independent", "btio")]
     assert {"strided-posix", "aligned"} < set(small.layers())
     done = small.run_alone(*GOOD, "mpiio")
