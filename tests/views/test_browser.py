@@ -411,6 +411,19 @@ def test_without_scripts_no_file_is_blamed(opened: Open) -> None:
     window.close()
 
 
+def test_the_dashboard_of_one_of_several_sites_leads_to_the_page_of_all(
+    opened: Open, site: Snapshot
+) -> None:
+    page = opened()
+    expect(page.get_by_role("link", name="All sites")).to_have_count(0)
+    every = Path(page.url.removeprefix("file://")).with_name("several")
+    write_dashboard(site, every / "one", several=True)
+    write_clusters(every, [about_cluster("one", "one/", site)], NOW)
+    page.goto((every / "one" / "index.html").as_uri())
+    page.get_by_role("link", name="All sites").click()
+    expect(page.locator("h1")).to_have_text("1 of 1 sites needs attention")
+
+
 def test_no_long_name_makes_a_page_wider(opened: Open, tmp_path: Path) -> None:
     long = "n" * 120
     names = dict.fromkeys(("system", "file_system", "pattern", "medium"), long)
@@ -422,6 +435,7 @@ def test_no_long_name_makes_a_page_wider(opened: Open, tmp_path: Path) -> None:
     found.append(Cluster("unread", "", 3, f"cannot be read: /{long * 2}", "unknown", (), ()))
     write_clusters(other / "all", found, NOW)
     (alert,) = (other / "alerts").iterdir()
+    write_dashboard(site, other, several=True)  # which has another link
     for path in (other / "index.html", other / "all" / "index.html", alert):
         page.goto(path.as_uri())
         page.wait_for_selector("h2")

@@ -58,7 +58,7 @@ def report(
             if isinstance(each, str):
                 why = each
             else:
-                held = report_to(directory / below, each, systems, public=public)
+                held = report_to(directory / below, each, systems, public=public, several=True)
                 site = public_part(each.snapshot) if public else each.snapshot
                 clusters.append(about_cluster(name, f"{quote(below)}/", site, held))
                 now = each.snapshot.now
@@ -97,11 +97,16 @@ def report(
 
 
 def report_to(
-    directory: Path, judged: judging.JudgedSite, systems: Path, *, public: bool = False
+    directory: Path,
+    judged: judging.JudgedSite,
+    systems: Path,
+    *,
+    public: bool = False,
+    several: bool = False,
 ) -> Sequence[BeforeAfter]:
     """Write the dashboard to `directory`, print where it is; return the maintenances it shows.
 
-    The site files are in `systems`.
+    The site files are in `systems`. A dashboard of `several` links to the page above it.
     """
     site = judged.snapshot
     paths: dict[tuple[str, str], str] = {}
@@ -132,6 +137,7 @@ def report_to(
             directory,
             paths=paths,
             past=site.is_past,
+            several=several,
             users=users,
             maintenances=held,
             progress=lambda done, of: bar.update(task, completed=done, total=of),

@@ -76,6 +76,7 @@ def write_dashboard(
     *,
     paths: Mapping[tuple[str, str], str] = MappingProxyType({}),
     past: bool = False,
+    several: bool = False,
     users: Sequence[Block] = (),
     maintenances: Sequence[BeforeAfter] = (),
     progress: Callable[[int, int], None] = lambda _done, _of: None,
@@ -83,8 +84,9 @@ def write_dashboard(
     """Write the dashboard below `directory`, and return how many files have new content.
 
     `paths` has the file systems' paths by system. `past` means that the site is shown as it was at
-    an earlier time, so its age does not count. `users` is what users of the site read first, and
-    each of `maintenances` has a page. `progress` is called with the number of parts written so far.
+    an earlier time, so its age does not count, and `several` that the page of several sites is in
+    the directory above. `users` is what users of the site read first, and each of `maintenances`
+    has a page. `progress` is called with the number of parts written so far.
 
     The page is written last, so that a reader finds all files that it names. Files of an earlier
     dashboard that do not belong to this one are removed, and dashboards of several sites that were
@@ -98,6 +100,7 @@ def write_dashboard(
         made: set[Path] = set()
         replaced = 0
         about = overview(site, paths, past=past, users=users, maintenances=maintenances)
+        about["several"] = several
         front = {f"{_DATA}/site.js": _call("site", about), _PAGE: (_ASSETS / _PAGE).read_bytes()}
         reports = ((page_about(each), page_of_maintenance(each)) for each in maintenances)
         pages = chain(alert_pages(site), reports)

@@ -37,6 +37,7 @@
 
   iobands.start = () => {
     const { site } = iobands;
+    if (site.several) document.querySelector("nav").prepend(element("a", { href: "../index.html" }, "All sites"));
     setInterval(iobands.showState, HALF_A_MINUTE);
     show();
     const main = document.getElementById("main");
