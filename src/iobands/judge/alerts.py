@@ -375,21 +375,16 @@ def _shared(system: System, story: Story, members: Sequence[Series]) -> tuple[st
     twelve that are still low need not have its name. If a quarter does not share it, what all
     share says more.
     """
-    count = None if story.subject in system.peers else story.named
-    known, named = (
-        [system.series[name] for name in some if name in system.series]
-        for some in (story.names, story.names[:count])
-    )
     every = [*system.series.values()]
-    places = {each.key.file_system for each in named}
+    known = [system.series[name] for name in story.names if name in system.series]
+    first = set(story.names if story.subject in system.peers else story.names[: story.named])
+    named = [each for each in known if each.name in first]
     if not members or len(named) < 2:  # noqa: PLR2004
         return None
     found = shared_by(named, every)
-    if (
-        len(places) == 1
-        and (place := places.pop())
-        and {e.key.file_system for e in every} > {place}
-    ):
+    place = named[0].key.file_system
+    is_one = all(each.key.file_system == place for each in named)
+    if is_one and place and any(each.key.file_system != place for each in every):
         found = "file_system", place  # as its name says, whatever fewer series share
     others = [each for each in members if found and each.trait(found[0]) != found[1]]
     return shared_by(known, every) if _OTHERS * len(others) > len(members) else found
