@@ -95,7 +95,7 @@ class Difference:
         found = re.fullmatch(
             r"rank (\d+) on host \S+ verification of (.+) failed: at (?:byte (\d+), )?"
             r"element (\d+) of the whole array, expected (-?\d+) and found (-?\d+); "
-            r"(\d+) elements differ over all ranks",
+            r"elements that differ, over all ranks: (\d+)",
             message,
         )
         assert found, message

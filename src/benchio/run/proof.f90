@@ -89,8 +89,8 @@ contains
          call fail(error, "verification of "//seen%path//" failed: "//place//"element " &
                    //to_text(seen%element) &
                    //" of the whole array, expected "//to_text(seen%expected)//" and found " &
-                   //to_text(seen%found)//"; "//to_text(differing) &
-                   //" elements differ over all ranks")
+                   //to_text(seen%found)//"; elements that differ, over all ranks: " &
+                   //to_text(differing))
       else if (seen%halo_changed) then
          call fail(error, "verification of "//layer%path//" failed: the read changed the halo " &
                    //"of the block")
