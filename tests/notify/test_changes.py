@@ -265,6 +265,21 @@ def test_a_further_fall_of_an_open_alert_is_told_once_and_breaks_an_acknowledgem
     assert sent.of(after) == []
 
 
+def test_of_falls_within_a_week_one_is_told_at_once(tmp_path: Path) -> None:
+    """The series of a slide fall again one by one: a message for each would be one a day."""
+    rows = []
+    for place, pattern in enumerate(["fpp", "ssf", "node"]):  # fall again 3 days after each other
+        runs = [2.0] * 60 + [1.2] * (40 + 3 * place) + [0.4] * (30 - 3 * place)
+        rows += daily(runs, file_system="a", pattern=pattern)
+    files, sent = SiteFiles(tmp_path).write(rows), Sent()
+    days = {day: sent.of(files.read(NOW - day * DAY, as_of=True)) for day in range(69, -1, -1)}
+    worse = [day for day, said in days.items() if any(each.startswith("worse") for each in said)]
+    (alert,) = files.read().alerts
+    falls = [(NOW - each.when) // DAY for each in alert.events if each.kind == FELL]
+    assert len(falls) == 3 and falls[0] - falls[2] == 6
+    assert worse == [falls[0], falls[0] - 7]  # and the other two a week later
+
+
 def test_an_acknowledgement_that_was_undone_is_called_so(tmp_path: Path) -> None:
     files, sent = SiteFiles(tmp_path).days(slow(0.6, file_system="a")), Sent()
     (began,) = sent.of(files.read())

@@ -39,7 +39,7 @@ NEW_CAUSE: Final = "cause"
 
 #: A member of a topic that is an alert: its system, a colon and its number are behind this.
 _ALERT: Final = "alert:"
-#: After this time an open topic is sent once more.
+#: After this time an open topic is sent once more. So is a further fall, if that follows another.
 _REMIND: Final = timedelta(days=7)
 _KINDS: Final = {
     Severity.INCIDENT: "drop",
@@ -108,7 +108,8 @@ def changes(
                 news = _events(mine, snapshot.FELL)[topic.falls :]
                 news += [] if topic.found is None else _events(mine, snapshot.CAUSED)[topic.found :]
                 is_known = any(each.acknowledgement for each in mine)
-                is_worse = is_known or _is_worse(replace(topic, quiet=False), after)
+                fell = after.falls > topic.falls
+                is_worse = is_known or _is_worse(replace(topic, quiet=False), after, fell=fell)
                 undone = topic.quiet and not is_worse
                 events.append(Event(what, after, tuple(mine), tuple(news), undone))
             topics.append(after)
@@ -187,14 +188,18 @@ def _followed(topic: Topic, alerts: Sequence[Alert], now: datetime) -> tuple[str
     members = tuple(sorted({*today.members, *topic.members}))
     after = replace(topic, members=members, quiet=today.quiet, found=today.found)
     is_due = not topic.reminded and now - topic.began >= _REMIND
-    if not today.quiet and _is_worse(topic, today):
+    falls = _events(alerts, snapshot.FELL)
+    # the series of a slide fall again one by one
+    known, fell = falls[: topic.falls], len(falls) > topic.falls
+    fell &= not known or now - known[-1].when >= _REMIND
+    if not today.quiet and _is_worse(topic, today, fell=fell):
         kept = {"id": topic.id, "members": members, "began": topic.began, "events": topic.events}
         kept |= {"system": topic.system}
         kept |= {"certain": topic.certain or today.certain, "reminded": topic.reminded or is_due}
         return WORSE, replace(today, **kept)
     if today.quiet or not topic.sent:
         return None, after
-    said = replace(after, severity=today.severity, title=today.title)
+    said = replace(after, severity=today.severity, title=today.title, falls=today.falls)
     if not topic.certain and today.certain:
         return CONFIRMED, replace(said, certain=True)
     if topic.found is not None and (today.found or 0) > topic.found:
@@ -210,15 +215,15 @@ def _heard(topic: Topic) -> list[str]:
     return sorted({*topic.severities, topic.severity} if topic.sent else ())
 
 
-def _is_worse(topic: Topic, today: Topic) -> bool:
+def _is_worse(topic: Topic, today: Topic, *, fell: bool) -> bool:
     """Return whether a topic is worse than when it was last sent.
 
     That is so if its severity is worse, if it is critical again after it was acknowledged, if it
-    fell again, if its level is lower by intervals that do not overlap, or if twice as many members
-    are missing, unfit or failed.
+    `fell` again, if its level is lower by intervals that do not overlap, or if twice as many
+    members are missing, unfit or failed.
     """
     is_graver = _RANK[today.severity] < _RANK[topic.severity]
-    if is_graver or topic.quiet or today.falls > topic.falls:
+    if is_graver or topic.quiet or fell:
         return True
     if topic.kind in _COUNTED:
         return today.number >= 2 * topic.number
