@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from iobands.judge.account import accounts_of
 from iobands.judge.advise import compare
@@ -77,37 +77,48 @@ def address_of(page: Page) -> str:
 
 
 @pytest.fixture(scope="module")
-def opened(site: Snapshot, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
-    """Opens a place of the dashboard in a new window; nothing may go wrong in any of them."""
-    root = tmp_path_factory.getbasetemp() / "browser0" / "page"
+def browser() -> Iterator[Browser]:
+    """A browser without a screen."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(
+    browser: Browser, site: Snapshot, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Open]:
+    """Opens a place of the dashboard in a new window; nothing may go wrong in any of them.
+
+    Each window is closed after its test, as one that stays open costs processor time.
+    """
+    root = tmp_path_factory.getbasetemp() / "browser0" / "page"
     wrong: list[str] = []
     windows = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
 
-        def open_(place: str = "", *, later: timedelta = timedelta(0), **options: object) -> Page:
-            options = {"viewport": DESKTOP, "color_scheme": "light", **options}
-            window = browser.new_context(**options)
-            windows.append(window)
-            page = window.new_page()
-            page.set_default_timeout(60_000)
-            page.clock.install(time=NOW + later)
-            page.on("pageerror", lambda error: wrong.append(str(error)))
-            page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else 0)
-            page.on("request", lambda asked: is_own(asked.url) or wrong.append(asked.url))
-            page.on("dialog", lambda dialog: wrong.append(dialog.message))
-            page.goto(f"{root.as_uri()}/index.html{place}")
-            page.wait_for_selector("h1", state="attached")
-            return page
+    def open_(place: str = "", *, later: timedelta = timedelta(0), **options: object) -> Page:
+        options = {"viewport": DESKTOP, "color_scheme": "light", **options}
+        window = browser.new_context(**options)
+        windows.append(window)
+        page = window.new_page()
+        page.set_default_timeout(60_000)
+        page.clock.install(time=NOW + later)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else 0)
+        page.on("request", lambda asked: is_own(asked.url) or wrong.append(asked.url))
+        page.on("dialog", lambda dialog: wrong.append(dialog.message))
+        page.goto(f"{root.as_uri()}/index.html{place}")
+        page.wait_for_selector("h1", state="attached")
+        return page
 
-        def is_own(url: str) -> bool:
-            return url.startswith((root.as_uri(), "data:", "blob:"))
+    def is_own(url: str) -> bool:
+        return url.startswith((root.as_uri(), "data:", "blob:"))
 
-        yield open_
-        for window in windows:
-            window.close()
-        browser.close()
+    yield open_
+    for window in windows:
+        window.close()
     assert wrong == []
 
 
