@@ -596,14 +596,21 @@ def test_a_power_that_was_not_asked_for_is_not_half_said(tmp_path: Path) -> None
     assert "detects" not in text(unasked, "disk")
 
 
-def test_a_series_that_joined_an_alert_is_not_one_that_its_name_counts(tmp_path: Path) -> None:
+def joined_by(tmp_path: Path, **fields: str) -> tuple[Snapshot, Alert]:
+    """Return the only alert: all series of a fell, and a day later those of b with some fields."""
+
     def factor(series: Mapping[str, str], day: int) -> float:
-        is_other = series == {**EIGHT[4], "variable": "write_bw"}  # b fpp ofi
+        is_other = {"file_system": "b", **fields}.items() <= series.items()
         since = 12 if series["file_system"] == "a" else 11 if is_other else 0
         return 0.6 if day < since else 1.0
 
     found = SiteFiles(tmp_path).days(factor).read()
     (alert,) = found.alerts
+    return found, alert
+
+
+def test_a_series_that_joined_an_alert_is_not_one_that_its_name_counts(tmp_path: Path) -> None:
+    found, alert = joined_by(tmp_path, pattern="fpp", transport="ofi")
     assert (alert.subject, len(alert.members)) == ("a writes", 5)
     assert alert.shared == ("file_system", "a")
     assert counted_members(alert, found) == "4 of 4 series and 1 other"
@@ -614,13 +621,7 @@ def test_a_series_that_joined_an_alert_is_not_one_that_its_name_counts(tmp_path:
 
 
 def test_a_name_that_a_quarter_does_not_share_counts_nothing(tmp_path: Path) -> None:
-    def factor(series: Mapping[str, str], day: int) -> float:
-        is_fpp = series["file_system"] == "b" and series["pattern"] == "fpp"
-        since = 12 if series["file_system"] == "a" else 11 if is_fpp else 0
-        return 0.6 if day < since else 1.0
-
-    found = SiteFiles(tmp_path).days(factor).read()
-    (alert,) = found.alerts
+    found, alert = joined_by(tmp_path, pattern="fpp")
     assert (alert.subject, len(alert.members)) == ("a writes", 6)
     assert alert.shared == ("partition", "local")
     assert counted_members(alert, found) == "6 of 8 series"
