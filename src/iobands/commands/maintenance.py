@@ -79,9 +79,7 @@ def begin_maintenance(
     if first > now:
         raise cli.failure("--since: in the future; declare it as maintenance in the bands file")
     if since and measure:
-        raise cli.failure(
-            "give --since or --measure, not both: runs would be in the maintenance"
-        )
+        raise cli.failure("give --since or --measure, not both: runs would be in the maintenance")
     _refuse_end(last, first)
     who, words = by or cli.login_name(), " ".join(reason.split())
     _refuse_if_open(_logged(options, name))
