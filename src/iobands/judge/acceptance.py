@@ -1,11 +1,11 @@
-"""The verdict on a line of a contract: a sequential test of what it promises.
+"""The verdict on a promise of a contract, by a sequential probability ratio test.
 
-The test weighs two statements about the promised median, or other quantile, of the rate: it is as
-promised, or it is less by the tolerance. Wald's bounds decide as soon as one of them is likely
-enough (A. Wald, "Sequential tests of statistical hypotheses", Ann. Math. Stat. 16, 1945). Each run
-counts by its distance from the middle of the two, clipped as in P. J. Huber's censored test ("A
-robust version of the probability ratio test", Ann. Math. Stat. 36, 1965), in units of a spread that
-is learned from the runs, and with the weight that correlated runs leave it.
+There are two hypotheses about the promised quantile of the rate, usually the median: it is as
+promised, or lower by the tolerance. The test ends when the evidence for one of them crosses Wald's
+bound (A. Wald, "Sequential tests of statistical hypotheses", Ann. Math. Stat. 16, 1945). Each run
+is scored by its distance from the midpoint of the two, in units of a spread learned from the runs
+and clipped as in P. J. Huber's censored test ("A robust version of the probability ratio test",
+Ann. Math. Stat. 36, 1965), and weighted for its correlation with the other runs.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from iobands.bands.contract import MEDIAN_QUANTILE, Decision, Outcome, Promise
 
 _Array = NDArray[np.float64]
 
-#: The fewest runs that decide a line.
+#: No promise is decided by fewer runs.
 FEWEST_RUNS: Final = 3
-# The share of the variance that runs at one time have in common. In daily series of a real year the
-# logarithms correlate by 0.29, 0.16 and 0.07 over one, two and three days, once level shifts are
-# taken out: 0.6 exp(-24 / 36) is 0.31.
+# The share of the variance that simultaneous runs have in common. In daily series of a real year
+# the logarithms correlate by 0.29, 0.16 and 0.07 over one, two and three days, once level shifts
+# are taken out: 0.6 exp(-24 / 36) is 0.31.
 _COMMON: Final = 0.6
-# What is assumed of the spread of the logarithms, and how many runs that counts for.
+# The spread of the logarithms that is assumed beforehand, and how many runs it counts for.
 _ASSUMED_SPREAD: Final = 0.12
 _ASSUMED_RUNS: Final = 3
-# A spread from few effective runs may be too small by chance: its square gets 1 + 3 / runs.
+# A spread from n effective runs may be too small by chance: the factor on its square is 1 + 3 / n.
 _CAUTION: Final = 3.0
-# No run counts for more than one at this distance from the middle, in spreads.
+# A run further from the midpoint than this, in spreads, counts as if it were at this distance.
 _CLIP: Final = 1.5
-# A run this many times as far from the median as half of the runs is an outlier, and does not
-# count for the spread.
+# From `_OUTLIERS_FROM` runs on, distances from the median are clipped to this multiple of their own
+# median before they give the spread.
 _OUTLIER: Final = 4.0
 _OUTLIERS_FROM: Final = 5
 _LEAST_CHANCE: Final = 0.05
@@ -46,12 +46,12 @@ _FAR: Final = 2.0  # spreads
 _FAR_COSTS: Final = math.log(4)
 _NORMAL: Final = NormalDist()
 _MEAN_DISTANCE: Final = math.sqrt(2 / math.pi)  # of a normal variate from its mean
-# Two-sided, as each error of 5 % is one-sided.
+# The interval is two-sided, with 5 % on each side, as each error of the test is one-sided.
 _INTERVAL: Final = 0.90
 
 
 def decide(rates: Sequence[float], hours: Sequence[float], promise: Promise) -> Decision:
-    """Return what the `rates` of runs at ordered `hours` decide of a promise.
+    """Return the decision on a promise by the `rates` of runs made at `hours`, in ascending order.
 
     The test ends with the first run that decides, or with the last one that the promise allows.
     Later runs do not count.
@@ -85,11 +85,11 @@ def decide(rates: Sequence[float], hours: Sequence[float], promise: Promise) -> 
 
 
 def evidence_of(logs: _Array, hours: tuple[float, ...], promise: Promise) -> float:
-    """Return the evidence for the promise and against the promise less its tolerance, in nats.
+    """Return the evidence, in nats, for the promise against the promise less its tolerance.
 
-    `logs` are logarithms of rates over the promised rate. Where rates vary by more than the
-    tolerance, a rate that is two spreads off either of the two is a better alternative to it. As
-    there are more ways to err then, it has to be likelier by a factor.
+    `logs` are logarithms of the rates relative to the promised one. If two spreads exceed the
+    tolerance, both hypotheses are also tested against a rate that is two spreads off. As this gives
+    chance more ways to decide, such a rate has to be four times as likely.
     """
     weights = np.array(weights_of(hours, promise.lasting_hours))
     spread = spread_of(logs, float(weights.sum()))
@@ -108,9 +108,9 @@ def evidence_of(logs: _Array, hours: tuple[float, ...], promise: Promise) -> flo
 
 
 def _scores(places: _Array, apart: float, quantile: float) -> _Array:
-    """Return what each run says about two levels at a distance of `apart`, by its place.
+    """Return the score of each run for the upper of two levels, which lie `apart` spreads apart.
 
-    Of a quantile other than the median, by which share of the runs lies above it, and no more.
+    `places` are distances from their midpoint, in spreads; off the median only their signs count.
     """
     if quantile == MEDIAN_QUANTILE:
         return np.clip(places, -_CLIP, _CLIP) * apart
@@ -121,9 +121,9 @@ def _scores(places: _Array, apart: float, quantile: float) -> _Array:
 
 
 def spread_of(logs: _Array, effective: float) -> float:
-    """Return the spread of logarithms of rates: robust, and cautious while the runs are few.
+    """Return a robust spread of logarithms of rates, deliberately wide while the runs are few.
 
-    Correlated runs vary less among themselves than the rate does, by their `effective` number.
+    Correlated runs vary less among themselves than the rate does; `effective` corrects for this.
     """
     distances = np.abs(logs - np.median(logs))
     if len(logs) >= _OUTLIERS_FROM:
@@ -137,10 +137,10 @@ def spread_of(logs: _Array, effective: float) -> float:
 
 @lru_cache(maxsize=512)
 def weights_of(hours: tuple[float, ...], lasting: float) -> tuple[float, ...]:
-    """Return how much each run counts for the level; the sum is the effective number of runs.
+    """Return the weight of each run; the sum is the effective number of runs.
 
     Runs correlate by 0.6 exp(-gap / lasting). These are the weights of the best linear estimate of
-    their common mean, over its variance in squares of the spread.
+    their common mean, divided by its variance in units of the squared spread.
     """
     gaps = np.abs(np.subtract.outer(hours, hours))
     common = np.exp(-gaps / lasting) if lasting else np.eye(len(hours))
