@@ -1,4 +1,4 @@
-"""What the runs of a site say of a maintenance: its series and groups, and what changed beside."""
+"""The account of a maintenance: the shifts of series and groups, and what else changed then."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ from iobands.snapshot import (
     in_utc,
 )
 
-#: The rows of a report share the error: the site and its file systems, their parts, and series.
+#: How a report's error is shared: the site and its file systems, parts of these, and series.
 SHARES: Final = {"site": 0.5, "part": 0.2, "series": 0.3}
 #: What became of a claim.
 SAID, CONFIRMED, WITHDRAWN = "said", "confirmed", "withdrawn"
 
-# A change of one series within this factor does not count; of a group, within MARGIN.
-_OF_A_SERIES: Final = 1.2
+# A change within this factor does not count for a single series; for a group, MARGIN applies.
+_SERIES_MARGIN: Final = 1.2
 _MOST_PAGES: Final = 5
 _MOST_BEFORE: Final = 120
 _AFTER: Final = timedelta(days=30)
-# Runs that a low one asked for are low more often than others.
+# The purposes of runs that an earlier run asked for: they are low more often than others.
 _BIASED: Final = (REPEAT, SUSPECT, RECOVERY)
-# An epoch that somebody begins because of a maintenance may begin with the first changed run.
-_BECAUSE: Final = timedelta(days=2)
-# On which of the days with runs the verdicts are looked at.
+# An epoch begun up to this long after a maintenance belongs to it: both sides are still compared.
+_EPOCH_DELAY: Final = timedelta(days=2)
+# Verdicts are computed after these numbers of days with runs, and after the newest one.
 _LOOKS: Final = frozenset({1, 2, 3, 5, 8, 13, 21})
 _HOUR: Final = np.timedelta64(3_600_000_000_000, "ns")
 _USUAL_RUNS: Final = 5
@@ -67,13 +67,13 @@ _TEXTS: Final = (
     "targets_inactive",
 )
 _NUMBERS: Final = tuple(name for name in COVARIATES if name not in _TEXTS)
-# A covariate that is new by less than this share of it does not matter.
-_MATTERS: Final = 0.1
+# A covariate has changed if it lies outside its earlier range by this share of its earlier median.
+_LEAST_CHANGE: Final = 0.1
 
 
 @dataclass(frozen=True)
 class Held:
-    """A maintenance that began: its system, its window, and the name of its report."""
+    """A maintenance that has begun, with its window; `name` is the name of its report."""
 
     name: str
     system: str
@@ -83,7 +83,7 @@ class Held:
 
 
 def maintenances_of(site: Snapshot) -> list[Held]:
-    """Return the maintenances that began by now, in the order of time."""
+    """Return the maintenances that have begun, in the order of time."""
     found = [
         Held(f"{span.begin:%Y-%m-%d}", system, window, span.begin, span.end)
         for system, windows in site.maintenance.items()
@@ -99,8 +99,8 @@ def maintenances_of(site: Snapshot) -> list[Held]:
 
 
 @dataclass(frozen=True)
-class _Side:
-    """The runs of a series that are compared: their places among its samples, as a unit."""
+class _Comparable:
+    """A series with its compared runs: their places among its samples, and their sessions."""
 
     series: Series
     unit: Unit
@@ -111,8 +111,8 @@ class _Side:
 def account_of_maintenance(judged: JudgedSite, held: Held) -> BeforeAfter:
     """Return the account of a maintenance."""
     site, window = judged.snapshot, held.window
-    sides, left = _sides(judged, held)
-    rows = _Rows(sides)
+    compared, left = _comparable(judged, held)
+    rows = _Rows(compared)
     shifts = rows.shifts(held)
     return BeforeAfter(
         name=held.name,
@@ -126,13 +126,13 @@ def account_of_maintenance(judged: JudgedSite, held: Held) -> BeforeAfter:
         groups=tuple(each for each in shifts if each.kind != "series"),
         series=tuple(each for each in shifts if each.kind == "series"),
         left_out=tuple(left),
-        beside=tuple(_beside(site, sides)),
+        beside=tuple(_beside(site, compared)),
         epochs=_epochs(judged, held),
     )
 
 
 def accounts_of(judged: JudgedSite) -> tuple[BeforeAfter, ...]:
-    """Return the accounts of the newest maintenances, while runs are added to them."""
+    """Return the accounts of the newest maintenances, up to five, while runs are added to them."""
     now = judged.snapshot.now
     recent = [
         each
@@ -145,7 +145,10 @@ def accounts_of(judged: JudgedSite) -> tuple[BeforeAfter, ...]:
 def forecasts(
     judged: JudgedSite, places: Sequence[str], ahead: Sequence[int]
 ) -> list[tuple[str, int, list[float | None]]]:
-    """Return the losses a report will show `ahead` days later, of file systems and series."""
+    """Return the smallest losses, as shares, that a report will show after each of `ahead` days.
+
+    A row is a name, its number of series, and the losses. `places` are file systems, () for all.
+    """
     rows = _Rows(_upcoming(judged, places))
     total = sum(rows.shares.values())
     found, single = [], []
@@ -165,40 +168,40 @@ def forecasts(
 
 
 def runs_that_help(judged: JudgedSite, places: Sequence[str], allowed: tuple[int, int]) -> int:
-    """Return how many runs in a row say nearly as much as any number of them.
+    """Return how many runs in a row are worth measuring, from the least to the most `allowed`.
 
-    Beyond it a further run lowers the error by less than a twentieth: the rest is how days differ.
+    All further ones would lower the error by less than 5 %: what remains is how days differ.
     """
     least, most = allowed
     found = []
-    for side in _upcoming(judged, places):
-        usual = side.unit.usual
+    for one in _upcoming(judged, places):
+        usual = one.unit.usual
         if usual:
-            errors = [step_error(side.unit, usual, runs, 0) for runs in range(least, most + 1)]
+            errors = [step_error(one.unit, usual, runs, 0) for runs in range(least, most + 1)]
             enough = [n for n, each in enumerate(errors) if each <= 1.05 * errors[-1]]
             found.append(least + enough[0])
     return int(np.median(found)) if found else _USUAL_RUNS
 
 
-def _upcoming(judged: JudgedSite, places: Sequence[str]) -> list[_Side]:
+def _upcoming(judged: JudgedSite, places: Sequence[str]) -> list[_Comparable]:
     now = judged.snapshot.now + timedelta(seconds=1)
     window = Window(now, now, "", file_systems=tuple(places))
     systems = sorted({each.key.system for each in judged.snapshot.series})
     held = (Held("", name, window, now, now) for name in systems)
-    return [side for each in held for side in _sides(judged, each, both=False)[0]]
+    return [one for each in held for one in _comparable(judged, each, both=False)[0]]
 
 
-def _sides(
+def _comparable(
     judged: JudgedSite, held: Held, *, both: bool = True
-) -> tuple[list[_Side], list[tuple[str, str]]]:
-    """Return the series with enough runs to compare, and why others have too few."""
-    sides, left = [], []
+) -> tuple[list[_Comparable], list[tuple[str, str]]]:
+    """Return the series that can be compared, and label and reason of those that cannot."""
+    compared, left = [], []
     for each in judged.judged.values():
         series, history = each.series, each.series.history
         is_in = series.key.system == held.system and held.window.is_of(series.key.file_system)
         if not is_in or not len(history):
             continue
-        before, after, why = _compared(judged.snapshot, series, each.bands, held)
+        before, after, why = _split(judged.snapshot, series, each.bands, held)
         if both and not (before.any() and after.any()):
             if why:
                 left.append((series.label, why))
@@ -211,17 +214,17 @@ def _sides(
             np.log(history.values[places]),
             after[places],
             share=months[-1].prior.new if months else Unit.share,
-            margin=_OF_A_SERIES,
+            margin=_SERIES_MARGIN,
         )
         if unit.usual is None:
             left.append((series.label, "runs on too few days before it"))
             continue
-        sides.append(_Side(series, unit, history.sessions[places], places))
-    return sides, left
+        compared.append(_Comparable(series, unit, history.sessions[places], places))
+    return compared, left
 
 
-def _compared(site: Snapshot, series: Series, bands: Bands, held: Held) -> tuple[Flags, Flags, str]:
-    """Return which samples of a series are before and after, and why one side has none."""
+def _split(site: Snapshot, series: Series, bands: Bands, held: Held) -> tuple[Flags, Flags, str]:
+    """Return which samples count before and which after, and the reason if either has none."""
     history = series.history
     begin, end = in_utc(held.begin), in_utc(held.end)
     purposes = site.samples["purpose"][series.rows].cast(pl.String).to_numpy()
@@ -243,37 +246,37 @@ def _compared(site: Snapshot, series: Series, bands: Bands, held: Held) -> tuple
 
 
 def _epoch_of(series: Series, bands: Bands, held: Held) -> tuple[np.datetime64, np.datetime64]:
-    """Return since when and until when runs are compared: by epochs, and by known changes."""
+    """Return the span in which runs can be compared, as limited by epochs and known changes."""
     breaks = [each.since for each in bands.epochs if not each.continues]
     starts = [each for each in breaks if each <= held.begin]
     evidence = series.status.evidence
     for change in evidence.changes if evidence else ():
         if change.raised < held.begin:
             starts += [e for e in (change.since, change.ended) if e and e < held.begin]
-    ends = [each for each in breaks if each > held.end + _BECAUSE]
+    ends = [each for each in breaks if each > held.end + _EPOCH_DELAY]
     return in_utc(max(starts, default=LONG_AGO)), in_utc(min([*ends, held.end + _AFTER]))
 
 
 class _Rows:
-    """The rows of a report by name: `of` has the kind, the number of members and the unit.
+    """The rows of a report; `of` gives the kind, number of members and unit of a row by its name.
 
-    `shares` has the share of each in the error.
+    `shares` gives the share of each row in the error of the report.
     """
 
-    def __init__(self, sides: Sequence[_Side]) -> None:
-        """Make a row of each group and each series."""
+    def __init__(self, compared: Sequence[_Comparable]) -> None:
+        """Make a row for each group and each series."""
         self.of: dict[str, tuple[str, int, Unit]] = {}
-        for kind, name, group in _groups(sides):
+        for kind, name, group in _groups(compared):
             unit = grouped([each.unit for each in group], [each.rounds for each in group])
             if unit:
                 self.of[name] = kind, len(group), unit
-        self.of |= {each.series.label: ("series", 1, each.unit) for each in sides}
+        self.of |= {each.series.label: ("series", 1, each.unit) for each in compared}
         many = Counter(kind for kind, _, _ in self.of.values())
         self.shares = {name: SHARES[kind] / many[kind] for name, (kind, _, _) in self.of.items()}
         self.units = {name: unit for name, (_, _, unit) in self.of.items()}
 
     def shifts(self, held: Held) -> list[Shift]:
-        """Return the row of each unit, with what was said of it day by day."""
+        """Return the shift of each row, with the history of its claims."""
         usual, ruled, found = usual_of(self.units), {}, []
         for hour in self._looks():
             until = {name: unit.until(hour) for name, unit in self.units.items()}
@@ -298,17 +301,17 @@ class _Rows:
         return found
 
     def _looks(self) -> list[float]:
-        """Return the ends of the days with runs after, in hours; of many days some."""
+        """Return when verdicts are computed, in hours since the maintenance began."""
         hours = [unit.hours[unit.is_after] for unit in self.units.values()]
         found = np.unique(np.floor(np.concatenate([*hours, np.empty(0)]) / DAY))
         ends = [float(each + 1) * DAY for each in found]
-        # looked at each day, a site would see more by chance
+        # a look after every day would find more changes by chance
         return [end for place, end in enumerate(ends, 1) if place in _LOOKS or end == ends[-1]]
 
     def _story(
         self, name: str, ruled: Mapping[float, Mapping[str, Ruling]], held: Held
     ) -> Iterator[tuple[date, str, int]]:
-        """Yield what became of a claim, as it would have been said on each day."""
+        """Yield day, event and number of runs when a claim was made, confirmed or withdrawn."""
         claimed: ShiftVerdict | None = None
         first, confirmed = 0.0, False
         for hour, one in ((hour, found[name]) for hour, found in ruled.items() if name in found):
@@ -328,17 +331,17 @@ class _Rows:
                     yield when, CONFIRMED, runs
 
 
-def _groups(sides: Sequence[_Side]) -> Iterator[tuple[str, str, list[_Side]]]:
-    """Yield kind, name and members: all, file systems, and their patterns and variables."""
-    found: defaultdict[tuple[str, str], list[_Side]] = defaultdict(list)
-    for each in sides:
+def _groups(compared: Sequence[_Comparable]) -> Iterator[tuple[str, str, list[_Comparable]]]:
+    """Yield kind, name and members: all series, file systems, their patterns and variables."""
+    found: defaultdict[tuple[str, str], list[_Comparable]] = defaultdict(list)
+    for each in compared:
         key = each.series.key
         parts = (f"{key.file_system} {part}" for part in (key.pattern, key.variable) if part)
         names = [("site", key.file_system), *(("part", part) for part in parts)]
         for kind, name in (("site", "all"), *(names if key.file_system else ())):
             found[kind, name].append(each)
-    kept: dict[frozenset[SeriesKey], tuple[str, str, list[_Side]]] = {}
-    # a site with one file system is called by it
+    kept: dict[frozenset[SeriesKey], tuple[str, str, list[_Comparable]]] = {}
+    # of groups with the same members, the file system names them, and `all` only if nothing else
     for (kind, name), group in sorted(found.items(), key=lambda each: each[0][1] == "all"):
         if len(keys := frozenset(each.series.key for each in group)) > 1:
             kept.setdefault(keys, (kind, name, group))
@@ -351,22 +354,22 @@ def _epochs(judged: JudgedSite, held: Held) -> tuple[str, ...]:
         for each in judged.judged.values()
         if each.series.key.system == held.system
         for epoch in each.bands.epochs
-        if held.begin < epoch.since <= held.end + _BECAUSE
+        if held.begin < epoch.since <= held.end + _EPOCH_DELAY
     )
     return tuple(dict.fromkeys(f"{each.name}, {day_and_time(each.since)} UTC" for each in epochs))
 
 
-def _beside(site: Snapshot, sides: Sequence[_Side]) -> Iterator[Beside]:
-    """Yield what differs on the two sides, by the samples' own columns."""
+def _beside(site: Snapshot, compared: Sequence[_Comparable]) -> Iterator[Beside]:
+    """Yield the columns of the samples that changed, with at most three changes each."""
     changed: Counter[tuple[str, str, str]] = Counter()
-    for side in sides:
-        samples = site.samples.rows(side.series.rows[side.rows])
-        changed.update(_differing(samples, side.unit.is_after))
+    for each in compared:
+        samples = site.samples.rows(each.series.rows[each.rows])
+        changed.update(_differing(samples, each.unit.is_after))
     number: Counter[str] = Counter()
     for (name, one, other), series in changed.most_common():
         number[name] += 1
         if number[name] <= 3:  # noqa: PLR2004 (more of them are no summary)
-            yield Beside(name, one, other, series, len(sides))
+            yield Beside(name, one, other, series, len(compared))
 
 
 def _differing(frame: pl.DataFrame, is_after: Flags) -> Iterator[tuple[str, str, str]]:
@@ -380,7 +383,7 @@ def _differing(frame: pl.DataFrame, is_after: Flags) -> Iterator[tuple[str, str,
         old, new = (each[np.isfinite(each)] for each in (numbers[~is_after], numbers[is_after]))
         if len(old) and len(new):
             middle = float(np.median(new))
-            margin = _MATTERS * float(np.median(np.abs(old)))
+            margin = _LEAST_CHANGE * float(np.median(np.abs(old)))
             if not old.min() - margin <= middle <= old.max() + margin:
                 low, high = figure(old.min()), figure(old.max())
                 yield name, low if low == high else f"{low} to {high}", figure(middle)
