@@ -1,10 +1,10 @@
-"""Before and after a change: the shift of a level, its interval, and which shifts are claimed.
+"""The shift of a level from before to after a change, its interval, and which shifts are claimed.
 
-The runs of a series are a level, what lasts from run to run, and what is new in each run, as in
-`spacing.py`. Generalized least squares with these covariances give the step between the two sides.
-So a burst of runs says little more than its day, and an evening no more than days differ. Values
-far from their side's level are drawn in to three standard deviations. A group is measured as a
-series of its own: the mean of its members, session by session, whatever they have in common.
+A run is modelled as a level, a part that persists from run to run, and a part that is new in each
+run, as in `spacing.py`. Generalized least squares with these covariances estimate the step between
+the two sides, so a burst of runs tells little more than one run of its day. Values are clipped to
+three standard deviations around the level of their side. A group is treated as one series, the
+mean of its members session by session, so correlations between members need not be known.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from numpy.typing import NDArray
 from iobands.judge.detect import DAY, FADES, NEW, correlation_of
 from iobands.snapshot import MARGIN, Array, Flags, Ratio, ShiftVerdict
 
-#: At most one report in twenty makes a false claim, all of its rows together.
+#: At most this share of the reports makes a false claim in any of its rows.
 ERROR: Final = 0.05
-#: The power of the losses that are called visible.
+#: A loss is called visible if the runs show it with this probability.
 POWER: Final = 0.9
 
 _FEWEST_DAYS: Final = 5
 _CLIP: Final = 3.0
 _LEAST_SPREAD: Final = 0.003
-# The correlation of a series with fewer runs is mostly taken from the others.
-_ASSUMED_RUNS: Final = 20
+# The correlation of a series with fewer days than this comes mostly from the other series.
+_ASSUMED_DAYS: Final = 20
 _CORRELATION: Final = 0.3
-_MOST: Final = 0.95
-_SAID: Final = 4
+_MOST_KEPT: Final = 0.95
+_ASSUMED_FREEDOM: Final = 4
 _LEAST_NEW: Final = 0.02
 _UNSURE: Final = 1.1
-# How many of the newest runs before count for the step.
+# For the step, the level before comes from this many of the newest runs before.
 _NEAREST: Final = 60
-# few degrees of freedom, as the tails are heavier than a normal distribution's
+# The fewest and most degrees of freedom: few, as tails are heavier than a normal distribution's.
 _FREEDOM: Final = (3.0, 15.0)
-# A bad day: beyond three standard deviations, and half the shift. One in 200 is assumed where none
-# was seen, and three in ten are followed by another, or as many as what lasts is the same then.
+# A day is bad beyond three standard deviations and half the shift. Half a bad day in 100 is added
+# to those seen. Three in ten are followed by another one, or more where levels last (`again`).
 _BAD_DAYS: Final = (0.5, 100.0)
 _AGAIN: Final = 0.3
 _FUTURE: Final = (1, 2, 3, 4, 5, 6, 7, 10, 14, 21, 30, 45, 60)
@@ -51,10 +51,10 @@ _NORMAL: Final = NormalDist()
 
 @dataclass(frozen=True)
 class Unit:
-    """The runs of a series or a group: `hours` since any time, in order, and `logs` of values.
+    """The runs of a series or a group: ascending `hours` from any origin, and `logs` of the values.
 
-    A `share` of a series' variance is new in each run; the mean of `members` series has that much
-    less. A change within a factor `margin` does not count.
+    In each run, a `share` of the variance of one series is new; for the mean of `members` series it
+    is divided by their number. A change within the factor `margin` does not count.
     """
 
     hours: Array
@@ -66,7 +66,7 @@ class Unit:
 
     @property
     def new(self) -> float:
-        """The largest share of what varies that is new in each run."""
+        """The largest share of the variance that may be new in each run."""
         return max(self.share / self.members, _LEAST_NEW)
 
     def only(self, kept: Flags) -> Unit:
@@ -75,17 +75,17 @@ class Unit:
         return replace(self, hours=hours, logs=logs, is_after=is_after)
 
     def until(self, hour: float) -> Unit:
-        """Return the runs by then."""
+        """Return the runs up to `hour`."""
         return self.only(self.hours <= hour)
 
     @cached_property
     def usual(self) -> Usual | None:
-        """How it varied before, if nothing is known of other series."""
+        """How it varied before, without knowledge of other series; None with too few days."""
         return Usual.of(self)
 
     @property
     def counts(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """How many runs and days each side has."""
+        """The numbers of runs and of days, before and after."""
         before, after = self.hours[~self.is_after], self.hours[self.is_after]
         return (len(before), len(_days(before))), (len(after), len(_days(after)))
 
@@ -96,9 +96,9 @@ def _days(hours: Array) -> Array:
 
 
 def _day_of(hours: Array) -> NDArray[np.int_]:
-    """Return the number of the day of each run.
+    """Return the day of each run, numbered from 0.
 
-    A day begins after 12 hours without a run, or 24 after the first.
+    A day begins with a run after 12 hours without one, and every 24 hours from there on.
     """
     apart = np.diff(hours, prepend=-np.inf) > DAY / 2
     first = hours[np.maximum.accumulate(np.where(apart, np.arange(len(hours)), 0))]
@@ -107,10 +107,7 @@ def _day_of(hours: Array) -> NDArray[np.int_]:
 
 
 def _levels(hours: Array, logs: Array) -> tuple[Array, float, int]:
-    """Return the median of each day, and the squares of the runs around their day's mean.
-
-    Also the degrees of freedom of these squares.
-    """
+    """Return day medians, the sum of squares around the day means, and its degrees of freedom."""
     of_day = _day_of(hours)
     ordered = logs[np.lexsort((logs, of_day))]
     counts = np.bincount(of_day)
@@ -123,9 +120,10 @@ def _levels(hours: Array, logs: Array) -> tuple[Array, float, int]:
 
 @dataclass(frozen=True)
 class Usual:
-    """How a unit varied before: its `level`, `spread`, serial `correlation`, and days.
+    """How a unit varied before: its `level`, `spread` and serial `correlation`, of logarithms.
 
-    `new` is the share of the variance that is new in each run, and `residuals` are of days.
+    `new` is the share of the variance that is new in each run, `gap` the usual one between days, in
+    hours, and `residuals` are the medians of the days less the level.
     """
 
     level: float
@@ -137,7 +135,7 @@ class Usual:
 
     @classmethod
     def of(cls, unit: Unit, correlation: float = _CORRELATION) -> Usual | None:
-        """Return how it varied; None with too few days. `correlation` is known from others."""
+        """Return how a unit varied, None with too few days; `correlation` is that of others."""
         correlation *= (1 - unit.new) / (1 - unit.share)
         hours, logs = unit.hours[~unit.is_after], unit.logs[~unit.is_after]
         first = _days(hours)
@@ -152,28 +150,28 @@ class Usual:
         each = np.bincount(of_day, drawn**2) / np.bincount(of_day)
         spread = max(float(np.sqrt(np.mean(each))), _LEAST_SPREAD)
         own = correlation_of(residuals)
-        shared = (number * own + _ASSUMED_RUNS * correlation) / (number + _ASSUMED_RUNS)
+        shared = (number * own + _ASSUMED_DAYS * correlation) / (number + _ASSUMED_DAYS)
         if unit.is_after.any():
             _, more, further = _levels(unit.hours[unit.is_after], unit.logs[unit.is_after])
             squares, freedom = squares + more, freedom + further
-        # as if some more runs had said the usual
-        new = (squares / spread**2 + _SAID * unit.new) / (freedom + _SAID)
+        # the usual share counts like some degrees of freedom
+        new = (squares / spread**2 + _ASSUMED_FREEDOM * unit.new) / (freedom + _ASSUMED_FREEDOM)
         new = min(max(new, _LEAST_NEW), unit.new)
         gap = max(float(np.median(np.diff(first))), 1.0)
         found = cls(level, spread, shared, new, gap, residuals)
-        # the level comes from the same days, and the more so the longer a day's level lasts
+        # residuals are from the days' own level, which takes its variance out of the spread
         hidden = float(np.mean(found.covariance(first))) / spread**2
         return replace(found, spread=spread / math.sqrt(max(1 - hidden, 0.2)))
 
     @cached_property
     def kept(self) -> float:
-        """The correlation of what lasts, at the usual gap."""
+        """The correlation of the persistent part over the usual gap."""
         known = self.correlation / (1 - self.new)
-        return min(max(known, math.exp(-self.gap / FADES)), _MOST)
+        return min(max(known, math.exp(-self.gap / FADES)), _MOST_KEPT)
 
     @property
     def again(self) -> float:
-        """How often a bad day is followed by another."""
+        """The probability that a bad day is followed by another."""
         return max(_AGAIN, self.kept)
 
     @property
@@ -183,13 +181,13 @@ class Usual:
         return min(max(worth - 1, _FREEDOM[0]), _FREEDOM[1])
 
     def covariance(self, hours: Array) -> Array:
-        """Return the covariances of runs at `hours`."""
+        """Return the covariances of runs at `hours`, of shape (runs, runs)."""
         lasting = np.exp(math.log(self.kept) / self.gap * np.abs(hours[:, None] - hours))
         found: Array = self.spread**2 * ((1 - self.new) * lasting + self.new * np.eye(len(hours)))
         return found
 
     def mistaken(self, shift: float, days: int) -> float:
-        """Return how often most of so many `days` are as bad, or as good, as a shift by chance."""
+        """Return the probability that most of `days` days are as far off as `shift` by chance."""
         depth = max(_CLIP * self.spread, abs(shift) / 2)
         seen = np.count_nonzero(np.sign(shift) * self.residuals >= depth)
         bad = float((seen + _BAD_DAYS[0]) / (len(self.residuals) + _BAD_DAYS[1]))
@@ -198,7 +196,7 @@ class Usual:
 
 @dataclass(frozen=True)
 class Fit:
-    """The step of a unit, as logarithm, and its standard error; `days` are those after it."""
+    """The step of a unit and its standard error, as logarithms; `days` is the number after it."""
 
     usual: Usual
     step: float
@@ -207,13 +205,13 @@ class Fit:
 
     @cached_property
     def p(self) -> float:
-        """How often chance gives such a step, if nothing changed: by noise, or by bad days."""
+        """The probability of such a step by noise or by bad days, if nothing changed."""
         noise = 2 * _NORMAL.cdf(-_as_normal(abs(self.step) / self.error, self.usual.freedom))
         return min(1.0, noise + self.mistaken)
 
     @property
     def mistaken(self) -> float:
-        """How often most of the days after are as bad as the step by chance."""
+        """The probability that most days after it are as bad as the step by chance."""
         return self.usual.mistaken(self.step, self.days)
 
     def half_width(self, error: float) -> float:
@@ -234,9 +232,9 @@ def _quantile(error: float, freedom: float) -> float:
 
 
 def fit(unit: Unit, usual: Usual) -> Fit:
-    """Return the step of a unit that has runs after."""
+    """Return the step of a unit, which must have runs after."""
     days = _levels(unit.hours[unit.is_after], unit.logs[unit.is_after])[0]
-    # of the middle days the one nearer to the level before: one bad day of two is no level
+    # of two days the one nearer to the level before: a single bad day is no level
     nearest = sorted(days, key=lambda each: abs(each - usual.level))
     centre = nearest[0] if len(days) == 2 else float(np.median(days))  # noqa: PLR2004
     reach = _CLIP * usual.spread
@@ -250,7 +248,7 @@ def _solved(usual: Usual, hours: Array, is_after: Flags, logs: Array) -> tuple[f
     kept = slice(max(int(np.count_nonzero(~is_after)) - _NEAREST, 0), None)
     hours, is_after, logs = hours[kept], is_after[kept], logs[kept]
     design = np.stack([np.ones(len(hours)), is_after.astype(float)], axis=1)
-    # the error is raised for what the correlation may be off by
+    # covariances are raised, as the correlation is only estimated
     solved = np.linalg.solve(_UNSURE**2 * usual.covariance(hours), np.column_stack([design, logs]))
     inverse = np.linalg.inv(design.T @ solved[:, :2])
     return float((inverse @ (design.T @ solved[:, 2]))[1]), float(math.sqrt(inverse[1, 1]))
@@ -258,7 +256,7 @@ def _solved(usual: Usual, hours: Array, is_after: Flags, logs: Array) -> tuple[f
 
 @dataclass(frozen=True)
 class Ruling:
-    """What is said of a unit; its row may be wrong with probability `error`."""
+    """The verdict on a unit; its row in a report may be wrong with probability `error`."""
 
     unit: Unit
     fit: Fit
@@ -267,13 +265,13 @@ class Ruling:
 
     @property
     def ratio(self) -> Ratio:
-        """After over before, with an interval that holds for this row alone."""
+        """The level after over the level before; the interval holds for this row alone."""
         wide = self.fit.half_width(ERROR)
         return Ratio(*(math.exp(self.fit.step + each) for each in (0, -wide, wide)))
 
     @property
     def bound(self) -> float:
-        """The largest change that is left open, as a share."""
+        """The largest change that is not ruled out, as a share."""
         return math.expm1(abs(self.fit.step) + self.fit.half_width(self.error))
 
     @property
@@ -282,7 +280,7 @@ class Ruling:
         return _visible(self.fit.usual, self.fit.error, self.fit.days, self.error)
 
     def more(self) -> int | None:
-        """Return how many more days with a run decide; None if sixty do not."""
+        """Return how many more days with one run each would decide, None if sixty would not."""
         step = abs(self.fit.step)
         usual, margin = self.fit.usual, math.log(self.unit.margin)
         for days in _FUTURE:
@@ -295,7 +293,7 @@ class Ruling:
 
 
 def usual_of(units: Mapping[str, Unit]) -> dict[str, Usual]:
-    """Return how the units varied before, those with enough days."""
+    """Return how each unit varied before, without those that have too few days."""
     known = [each.usual.correlation for each in units.values() if each.usual]
     typical = float(np.median(known)) if known else _CORRELATION
     found = {name: Usual.of(each, typical) for name, each in units.items()}
@@ -305,11 +303,11 @@ def usual_of(units: Mapping[str, Unit]) -> dict[str, Usual]:
 def rule(
     units: Mapping[str, Unit], shares: Mapping[str, float], usual: Mapping[str, Usual]
 ) -> dict[str, Ruling]:
-    """Return the rulings on all units of a report, whose claims share the error of it.
+    """Return the rulings on the units of a report; all claims of the report share its error.
 
-    A unit has the share of the error in `shares`, relative to the others, and of a claim the error
-    goes to the rest (Holm, "A simple sequentially rejective multiple test procedure", Scand. J.
-    Statist. 6, 1979, with weights). Units without enough days before, or a run after, have none.
+    `shares` are relative. The share of a unit that is claimed passes to the rest (Holm, "A simple
+    sequentially rejective multiple test procedure", Scand. J. Statist. 6, 1979, with weights).
+    Units with too few days before, or no run after, get no ruling.
     """
     ready = [name for name in usual if units[name].is_after.any()]
     found = {name: fit(units[name], usual[name]) for name in ready}
@@ -338,10 +336,10 @@ def since_alone(unit: Unit, hour: float, usual: Usual, direction: float) -> bool
 
 
 def forecast(unit: Unit, error: float, runs: int, days: int) -> float | None:
-    """Return the smallest loss that would be seen, as a share; None if none.
+    """Return the smallest loss that would be visible, as a share, or None.
 
-    After the change come `runs` within twelve hours, and then one run on each of `days` from the
-    next day on. `unit` has the runs before.
+    `unit` has the runs before. Twelve hours after its last one, `runs` in a row are assumed, and
+    then one run on each of `days` days.
     """
     if (usual := unit.usual) is None:
         return None
@@ -349,36 +347,36 @@ def forecast(unit: Unit, error: float, runs: int, days: int) -> float | None:
 
 
 def step_error(unit: Unit, usual: Usual, runs: int, days: int) -> float:
-    """Return the standard error of the step to come; see `forecast`."""
+    """Return the standard error of the step with the runs that `forecast` assumes."""
     begin = unit.hours[-1] + DAY / 2
     later = [begin + np.arange(runs) / 10, begin + DAY * np.arange(1, days + 1)]
     return _error_with(unit, usual, np.concatenate(later))
 
 
 def _error_with(unit: Unit, usual: Usual, later: Array) -> float:
-    """Return the standard error of the step with further runs after it, at the hours `later`."""
+    """Return the standard error of the step with further runs at the hours `later`."""
     hours = np.append(unit.hours, later)
     is_after = np.append(unit.is_after, np.ones(len(later), bool))
     return _solved(usual, hours, is_after, np.zeros(len(hours)))[1]
 
 
-def _visible(usual: Usual, wrong: float, days: int, error: float) -> float | None:
+def _visible(usual: Usual, deviation: float, days: int, error: float) -> float | None:
     loss = 0.0
-    for _ in range(3):  # rarer bad days are as bad as a larger loss
+    for _ in range(3):  # the larger the loss, the rarer are days as bad as it
         rest = error - usual.mistaken(-loss or -1e-9, days)
         if rest <= error / 10:
             if loss:
                 return None
             rest = error / 10
-        loss = (_quantile(rest, usual.freedom) + _NORMAL.inv_cdf(POWER)) * wrong
+        loss = (_quantile(rest, usual.freedom) + _NORMAL.inv_cdf(POWER)) * deviation
     return -math.expm1(-loss)
 
 
 def grouped(units: Sequence[Unit], rounds: Sequence[Array]) -> Unit | None:
-    """Return a group as a unit: the weighted mean of its members in each round.
+    """Return a group as one unit: the weighted mean of its members in each session, or None.
 
-    `rounds` has the number of the round of each run. A round counts if half of the members are in
-    it. The steadier a member, the more it counts; its level before is its zero.
+    `rounds` are the sessions of each member's runs. A session counts if half of the members ran in
+    it. Members count relative to their level before, and the steadier ones count more.
     """
     several = [(u, r, k) for u, r in zip(units, rounds, strict=True) if (k := u.usual)]
     with_after = [each for each in several if each[0].is_after.any()]
@@ -386,7 +384,7 @@ def grouped(units: Sequence[Unit], rounds: Sequence[Array]) -> Unit | None:
     if len(several) < 2:  # noqa: PLR2004
         return None
     typical = float(np.median([known.spread for _, _, known in several])) ** 2
-    # what most members do: one that has a bad day is drawn in
+    # the median step of the members: values far from it, as on a bad day, are clipped
     steps = [
         float(np.median(unit.logs[unit.is_after])) - known.level for unit, _, known in with_after
     ]
