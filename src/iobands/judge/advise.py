@@ -56,13 +56,13 @@ from iobands.snapshot import (
 )
 from iobands.source.site_file import SiteFile, commands, read_site_file
 
-#: The case with points that differ only in one setting, and in size.
+#: The case that sweeps the stripe count, for several sizes of a file.
 SWEEP: Final = "bulk-lustre-stripe-counts"
 _RATIOS: Final = frozenset({"write_ratio", "read_ratio", "list_ratio"})
 
 
 def advise(histories: Mapping[SeriesKey, History]) -> tuple[list[Advised], list[CaseAdvice]]:
-    """Return the advice for each pattern and variable with settings that can be compared."""
+    """Return the advice for each pattern and variable, and for each case that measures a ratio."""
     histories = {key: each.routine for key, each in histories.items()}
     groups: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
     for key in sorted(histories, key=SeriesKey.sort_key):
@@ -72,7 +72,7 @@ def advise(histories: Mapping[SeriesKey, History]) -> tuple[list[Advised], list[
     number = sum(_comparisons(group) for group in groups.values()) + len(cases)
     if not number:
         return [], []
-    # each tests two halves and the whole, which share the error too
+    # each comparison tests two halves and the whole, which share its error
     confidence = 1 - (1 - CONFIDENCE) / (3 * number)
     found = [_advised(group, histories, confidence) for group in groups.values()]
     of_cases = [_of_case(key, histories[key], confidence) for key in cases]
@@ -80,7 +80,7 @@ def advise(histories: Mapping[SeriesKey, History]) -> tuple[list[Advised], list[
 
 
 def fewest_pairs(confidence: float) -> int:
-    """Return how many pairs an interval of the median needs: 2 / 2**n is 1 - confidence."""
+    """Return the fewest pairs n that give an interval of the median: 2 / 2**n <= 1 - confidence."""
     return math.ceil(math.log2(2 / (1 - confidence)))
 
 
@@ -149,7 +149,7 @@ def _compared(  # noqa: PLR0911 (one a finding)
         halves = slice(half), slice(half, None)
         older, newer = (_evidence(ratios[each], times[each], confidence) for each in halves)
     pair = (key, other)
-    if newer.ratio < 1:  # lately the other is better, although the medians of all samples differ
+    if newer.ratio < 1:  # the other is better lately, whatever the medians say
         pair, whole, newer = (other, key), _inverse(whole), _inverse(newer)
         older = older and _inverse(older)
     if newer.is_better:
@@ -181,9 +181,9 @@ def _of_case(key: SeriesKey, history: History, confidence: float) -> CaseAdvice:
 
 
 def _more(evidence: PairedEvidence, fewest: int) -> int:
-    """Return about how many more pairs would show a difference, or that it makes none.
+    """Return about how many more pairs would show a difference, or show that there is none.
 
-    The interval narrows by the root of the number of pairs.
+    The interval narrows with the square root of the number of pairs.
     """
     if evidence.interval is None:
         return max(1, fewest - evidence.pairs)
@@ -195,7 +195,7 @@ def _more(evidence: PairedEvidence, fewest: int) -> int:
 
 
 def _evidence(ratios: Array, times: Times, confidence: float) -> PairedEvidence:
-    """Return the median and its interval, which is wider for serial correlation."""
+    """Return the median of `ratios` and its interval, widened for their serial correlation."""
     found = interval(ratios, 0.5, confidence=confidence, correlation=correlation_of(ratios))
     median = float(np.exp(np.median(np.log(ratios))))
     first, last = map(exact_moment, times[[0, -1]])
@@ -214,9 +214,9 @@ _WITHIN: Final = np.timedelta64(1, "D")
 def compare(
     samples: Mapping[SeriesKey, History], field: str, *, against: str | None = None
 ) -> Iterator[Comparison]:
-    """Yield each series with one that differs from it in `field` and in what follows from it.
+    """Yield comparisons of series that differ only in `field` and the fields that follow from it.
 
-    The other one has the value `against`, or the first value in order.
+    Each is compared with the series whose value is `against`, or else the first value in order.
     """
     alike: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
     for key in samples:
@@ -236,15 +236,13 @@ def compare(
 
 
 def paired(one: History, other: History) -> NDArray[np.int_]:
-    """Return the places of samples that are nearest in time, each in one pair.
-
-    The samples of a pair are at most a day apart.
+    """Return pairs of samples nearest in time, at most a day apart; no sample is in two pairs.
 
     The shape is (2, pairs): places in `one` and in `other`, in the order of time of `one`.
     """
     if not len(one) or not len(other):
         return np.empty((2, 0), dtype=int)
-    # the nearest of the others, one of the two around each place in their order
+    # the nearest sample of `other` is the last one before or the first one after
     after = np.searchsorted(other.times, one.times).clip(1, max(1, len(other) - 1))
     candidates = np.stack([after - 1, np.minimum(after, len(other) - 1)])
     distances = np.abs(other.times[candidates] - one.times)
@@ -287,7 +285,7 @@ def published(
 ) -> list[Recommended]:
     """Return what to publish about one system: the settings that its site file recommends.
 
-    Without any, the best settings of each pattern for writing, or for what else it measures.
+    If it recommends none, the best settings of each pattern: for writing if that is measured.
     """
     usable = [each for each in series if _is_usable(each)]
     chosen = [each for each in usable if site_file.recommends(each.key)]
@@ -318,9 +316,9 @@ def published(
     return sorted(found, key=lambda each: str(each.key.pattern))
 
 
-def _known(said: object) -> str:
-    """Return what a sample says; results of other tools may not say it."""
-    return str(said or "unknown")
+def _known(value: object) -> str:
+    """Return the value of a field as text, `unknown` if results of other tools lack it."""
+    return str(value or "unknown")
 
 
 def _is_usable(series: Series) -> bool:
@@ -330,12 +328,12 @@ def _is_usable(series: Series) -> bool:
 
 
 def _settings(series: Series) -> SeriesKey:
-    """Return what the media and the directions of a recommendation have in common."""
+    """Return a key that all file systems and variables of a recommendation have in common."""
     return replace(series.key, file_system=None, variable="")
 
 
 def _best(usable: Sequence[Series], advised: Sequence[Advised]) -> set[SeriesKey]:
-    """Return the best settings of each pattern: by the advice, or the only ones."""
+    """Return the best settings of each pattern by the advice, or those compared with no others."""
     leading = {each.best[0] for each in advised}
     compared = {key for each in advised for key in each.medians}
     found: dict[tuple[object, ...], SeriesKey] = {}
@@ -347,7 +345,7 @@ def _best(usable: Sequence[Series], advised: Sequence[Advised]) -> set[SeriesKey
 
 
 def _rates(name: str, members: Sequence[Series], holds: timedelta) -> Rates:
-    """Return the rates of series that differ only in the file system, under the name given."""
+    """Return the rates of `members`, which differ only in the file system, as those of `name`."""
     times, values, changed = [], [], []
     for series in members:
         evidence = series.status.evidence
@@ -388,7 +386,7 @@ def _rates(name: str, members: Sequence[Series], holds: timedelta) -> Rates:
         runs=len(ordered),
         first=first,
         last=last,
-        # one that is not measured any more may be of an older epoch
+        # a series that is no longer measured may be in an older epoch
         epoch=", ".join(dict.fromkeys(each.epoch.name for each in members if each.epoch)),
         holds=min([last + holds, *(each.change.began for each in changed)]),
         changed=tuple(changed),
