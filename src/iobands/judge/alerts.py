@@ -1,4 +1,4 @@
-"""From what alerts are made of to alerts: members, evidence today, and who acknowledged them."""
+"""Alerts from happenings: their members, severity, evidence today and acknowledgement."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ from iobands.snapshot import (
     ratio_of,
 )
 
-#: What is said of a member, where several things were found of it: its own change first.
-_TELLING: Final = (Change, GroupDrop, Incident, Series, Flaky, PeerName)
+#: Which source describes a member that several happenings name: its own change first.
+_SOURCES: Final = (Change, GroupDrop, Incident, Series, Flaky, PeerName)
 _SEVERITIES: Final = {UP: Severity.IMPROVED, FLAKY: Severity.FLAKY}
 # An acknowledged peer is critical again below this share of its acknowledged speed.
 _WORSE: Final = 0.8
-# A series without a change of its own stayed if its level is above this share of the one before.
+# Above this share of its level before, a series without a change of its own has not fallen.
 _STAYED: Final = 0.95
-# If one member in this many does not share what its alert is called by, the name says little.
+# If more than one member in this many lacks the value that named its alert, the name says little.
 _OTHERS: Final = 4
 # The number of runs before a fall that give the level before it.
 _BEFORE: Final = 200
@@ -70,10 +70,10 @@ _BEFORE: Final = 200
 
 @dataclass(frozen=True)
 class System:
-    """What alerts of one system are judged by; `series` are by their names in files.
+    """What the alerts of one system are made from; `series` are keyed by their names in files.
 
-    `actions` are those in force, in the order of the log. `retired` has the series that are not
-    judged any more. Part of what is known of an incomplete system cannot be read.
+    `actions` are those in force, in the order of the log. `retired` are the series that are no
+    longer judged. If the system `is_incomplete`, some of its files cannot be read.
     """
 
     name: str
@@ -102,7 +102,7 @@ class System:
 
     @cached_property
     def peers(self) -> dict[str, PeerName]:
-        """The targets and nodes by what they are called."""
+        """The targets and nodes by their names in texts."""
         return {
             place.name_of(name): PeerName(place.kind, place.system, place.where, name)
             for place in self.places
@@ -115,7 +115,7 @@ def alerts_of(
 ) -> list[Alert]:
     """Return the alerts of a system, past ones included, in the order of their numbers.
 
-    `logged` is what the log of alerts says.
+    `logged` are the events in the log of alerts.
     """
     called, ended = partial(_subject, system), partial(_ended, system, now)
     stories = fold(happenings, logged, _traits(system), called, ended, now)
@@ -135,7 +135,7 @@ def alerts_of(
 def with_states(
     series: Sequence[Series], alerts: Sequence[Alert]
 ) -> tuple[list[Series], list[Alert]]:
-    """Return the series, and the alerts of them, where a member has the state of its alert."""
+    """Return the series and alerts, with the state of each open alert given to its members."""
     ways: defaultdict[SeriesKey, set[str | None]] = defaultdict(set)
     for alert in alerts:
         for key in alert.keys if alert.ended is None and alert.direction != FLAKY else ():
@@ -159,9 +159,9 @@ def with_states(
 def _candidates(
     system: System, slow: Sequence[Happening], story: Story, when: datetime, fall: AlertEvent | None
 ) -> tuple[Cause, ...] | None:
-    """Return what may be the cause of an alert as it was at `when`, None if nothing can be said.
+    """Return the possible causes of an alert as it was at `when`, None if its onset is unknown.
 
-    Of a further `fall`, if one is given: then what did not fall again has not moved.
+    With `fall`, return those of this further fall: what did not fall again counts as unmoved.
     """
     parts = [each for each in story.certain if each.raised <= when]
     after, joined = None, {name for name, at in story.joined.items() if at <= when}
@@ -180,7 +180,7 @@ def _candidates(
 
 
 def _traits(system: System) -> dict[str, dict[str, str]]:
-    """Return what series may have in common; a target shares its file system with series."""
+    """Return, by name and field, the values that members may share; a target has a file system."""
     found = {
         name: {"file_system": peer.where} if peer.kind == TARGET else {}
         for name, peer in system.peers.items()
@@ -192,7 +192,7 @@ def _traits(system: System) -> dict[str, dict[str, str]]:
 
 
 def _subject(system: System, names: Sequence[str]) -> str:
-    """Return what an alert about `names` is called: by the target or node that is its cause."""
+    """Return the name of an alert about `names`: a target or node among them, or their series."""
     members = [system.series[name] for name in names if name in system.series]
     if peers := [name for name in names if name in system.peers]:
         return peers[0]
@@ -200,7 +200,7 @@ def _subject(system: System, names: Sequence[str]) -> str:
 
 
 def _ended(system: System, now: datetime, story: Story, over: Ending | None) -> Ending | None:
-    """Return when and how an alert ended: by a person, or else as the last of it was `over`."""
+    """Return when and how an alert ended: by an action, or else with its last happening, `over`."""
     left = [system.series[name].key for name in story.names if name in system.series]
     gone = [key for name in story.names if (key := system.retired.get(name))]
     peers = [system.peers[name] for name in story.names if name in system.peers]
@@ -208,23 +208,23 @@ def _ended(system: System, now: datetime, story: Story, over: Ending | None) -> 
         is_answer = action.alert == story.number
         if action.kind == RETIRE and (over or not left):
             is_answer = is_answer or any(map(action.names, gone))
-        if over:  # what the person ended is found no more, and the rest was over by then
+        if over:  # what the action ended is no longer found, and the rest was over before
             is_answer = is_answer and action.when > over[0]
         else:
             is_answer |= any(map(action.names, left)) or any(map(action.names, peers))
         if action.kind in ENDED_BY and is_answer and action.when >= story.opened:
             return action.when, ENDED_BY[action.kind]
-    # what is found no more may be in what cannot be read
+    # what is no longer found may be in files that cannot be read
     return over or (None if system.is_incomplete else (now, "withdrawn"))
 
 
 def _of_story(system: System, story: Story) -> Alert:
     """Return an alert as it is now, or as it was when it ended."""
     parts = [each for each in story.found if each.over is None]
-    if story.closed:  # what still lasts says no more of it
+    if story.closed:  # a happening that lasts longer counts until then
         parts = [replace(e, over=min(e.over or story.closed, story.closed)) for e in story.found]
-    # what shows most is said of each member: its own change, then what it has in common
-    parts.sort(key=lambda each: _TELLING.index(type(each.source)))
+    # each member is described by its own change, or else by what it shares with others
+    parts.sort(key=lambda each: _SOURCES.index(type(each.source)))
     own = {each.names[0]: each.over for each in story.found if isinstance(each.source, Change)}
     members: dict[str, Member] = {}
     for part in parts:
@@ -239,7 +239,7 @@ def _of_story(system: System, story: Story) -> Alert:
             end = f"merged into {each.into}" if each.kind == MERGED else each.end or ""
     over_then: list[datetime] = []
     lost = [name for name in story.names if name in system.series and name not in members]
-    if story.closed and story.direction == FLAKY:  # what a person resolved is found no more
+    if story.closed and story.direction == FLAKY:  # what a person resolved is no longer found
         members |= {name: Member(system.series[name]) for name in lost}
     elif story.closed:
         for name in lost:
@@ -284,7 +284,7 @@ def _of_story(system: System, story: Story) -> Alert:
 def _delay(system: System, story: Story) -> int | None:
     """Return the number of runs from the first changed one to the one that raised the alert.
 
-    After an answer, an epoch or another budget, the change may not be found any more: then the runs
+    After an action, a new epoch or another budget, the change may no longer be found: then the runs
     of that time are counted.
     """
     lead = next((each for each in story.found if each.delay), None)
@@ -300,9 +300,9 @@ def _delay(system: System, story: Story) -> int | None:
 
 
 def _severity(story: Story, parts: Sequence[Happening], members: Collection[str]) -> Severity:
-    """Return what an alert is by its certain parts: of several kinds, the worst.
+    """Return the severity of an alert: the worst kind among its certain `parts`.
 
-    What members have in common says nothing of those with a change of their own, which may slide.
+    For a member with a change of its own, which may slide, a drop shared with others says nothing.
     """
     if story.direction in _SEVERITIES:
         return _SEVERITIES[story.direction]
@@ -312,7 +312,7 @@ def _severity(story: Story, parts: Sequence[Happening], members: Collection[str]
         mine = [name for name in each.names if name in members]
         if isinstance(each.source, PeerName) or any(name not in kinds for name in mine):
             found.append(State.DEGRADED)
-    if not found:  # what a person resolved is found no more
+    if not found:  # what a person resolved is no longer found
         found = [each.state for each in story.events if each.state][-1:] or [State.DEGRADED]
     return Severity(next(each for each in State if each in found).value)
 
@@ -326,12 +326,12 @@ def _began(
         return min(since), min(since), max(since)
     if lead and lead.since <= story.opened:
         return lead.since, lead.low, lead.high
-    # of what is left of it since an epoch began, the log alone says when it began
+    # if a new epoch hides its first happening, only the log knows when the alert began
     return story.low, story.low, min(story.high, story.opened)
 
 
 def _score(found: Happening, series: Mapping[str, Series]) -> float:
-    """Return the evidence today, or the most that there was of what is over."""
+    """Return the evidence today, or the largest evidence of a happening that is over."""
     if isinstance(found.source, GroupDrop):
         return found.source.evidence
     mine = series.get(found.names[0]) if isinstance(found.source, Change) else None
@@ -348,7 +348,7 @@ def _score(found: Happening, series: Mapping[str, Series]) -> float:
 def _member(series: Series, part: Happening) -> Member:
     source, band, evidence = part.source, series.status.band, series.status.evidence
     if isinstance(source, Change):
-        # once it is over, nothing else says that the level had not moved
+        # once an unstable series has recovered, a ratio would look like a moved level
         has_moved = not part.over or source.kind is not State.UNSTABLE
         return Member(series, source.lately if has_moved else None, source.baseline)
     if isinstance(source, Flaky):
@@ -369,11 +369,10 @@ def _member(series: Series, part: Happening) -> Member:
 
 
 def _shared(system: System, story: Story, members: Sequence[Series]) -> tuple[str, str] | None:
-    """Return what the series share from which an alert has its name.
+    """Return the field and value from which an alert has its name.
 
-    It had them when it got the name. Later ones need not share it, and most may have left: two of
-    twelve that are still low need not have its name. If a quarter does not share it, what all
-    share says more.
+    The members at the time of naming share it. Later ones need not, and most of the first may have
+    left. If more than a quarter of the `members` lack it, return what all that ever joined share.
     """
     every = [*system.series.values()]
     known = [system.series[name] for name in story.names if name in system.series]
@@ -385,19 +384,19 @@ def _shared(system: System, story: Story, members: Sequence[Series]) -> tuple[st
     place = named[0].key.file_system
     is_one = all(each.key.file_system == place for each in named)
     if is_one and place and any(each.key.file_system != place for each in every):
-        found = "file_system", place  # as its name says, whatever fewer series share
+        found = "file_system", place  # as in its name, even if fewer series share something else
     others = [each for each in members if found and each.trait(found[0]) != found[1]]
     return shared_by(known, every) if _OTHERS * len(others) > len(members) else found
 
 
 def _has_fallen(member: Member) -> bool:
-    """Return whether a level is lower, or not known yet: a series may have had a bad day."""
+    """Return whether a member's level is lower or not known yet; else it only had a bad day."""
     ratio = member.ratio
     return ratio is None or ratio.value <= _STAYED or ratio.high < 1
 
 
 def _member_then(series: Series, low: datetime, over: datetime) -> Member:
-    """Return a member of what is found no more, by its runs of that time."""
+    """Return a member of a happening that is no longer found, by its runs of that time."""
     before, since = _runs_then(series, low, over)
     ratio = level_ratio(before, since) if len(before) and len(since) else None
     return Member(series, ratio, _level(before))
@@ -406,7 +405,7 @@ def _member_then(series: Series, low: datetime, over: datetime) -> Member:
 def _runs_then(series: Series, low: datetime, over: datetime | None) -> tuple[Array, Array]:
     """Return the logarithms of the runs before `low`, and from then until before `over`.
 
-    What is over need no longer count, and after a rebaseline neither do the runs before it.
+    If it is over, runs that are no longer judged count as well, such as before a rebaseline.
     """
     begin, (times, values) = in_utc(low), series.judged
     before, since = values[times < begin], values[times >= begin]
@@ -418,10 +417,10 @@ def _runs_then(series: Series, low: datetime, over: datetime | None) -> tuple[Ar
 
 
 def _back_by(series: Series, low: datetime, over: datetime) -> datetime:
-    """Return when a series was back at its level, of a change from `low` known to be `over`.
+    """Return when a series was back at its level after a change from `low`, known to be `over`.
 
-    Until then the runs lie where least squares put them: at a level of their own, the later ones
-    at the level before.
+    The time is the least-squares split of the runs between: those before it have a level of their
+    own, and the later ones the level before the change.
     """
     before, since = _runs_then(series, low, over)
     if not (len(before) and len(since)):
@@ -434,7 +433,7 @@ def _back_by(series: Series, low: datetime, over: datetime) -> datetime:
 
 
 def _taken(series: Series) -> tuple[Times, Array]:
-    """Return the times and values of all its runs, also of those that no longer count."""
+    """Return the times and values of all runs of a series, including those no longer judged."""
     history, counted = series.history, series.history.counted
     return history.times[counted], history.values[counted]
 
@@ -444,12 +443,12 @@ def _level(logarithms: Array) -> float | None:
 
 
 def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:
-    """Return the alert of a target or node that is slow, which is its cause, or was slow then."""
+    """Return the alert with its target or node, which is slow or, in a past alert, was slow."""
     place = next(e for e in system.places if (e.kind, e.where) == (name.kind, name.where))
     unknown = Ratio(math.nan, 0.0, math.inf)
     if alert.since and alert.ended:
         ratios = place.then(name.name, alert.since, alert.ended)
-        # sessions that a person took out have no speeds
+        # sessions that an action took out have no speeds
         said = (e.ratio for e in system.actions if e.alert == alert.number and e.names(name))
         by = next(filter(None, said), None)
         found = [*ratios.values(), *([Ratio(by, by, by)] if by else [])]
@@ -469,7 +468,7 @@ def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:
 
 
 def _acknowledged(system: System, alert: Alert) -> Alert:
-    """Return the alert with its acknowledgement, if most of its members have one."""
+    """Return the alert with its newest acknowledgement, unless it has become worse since then."""
     actions = [each for each in system.actions if _acknowledges(each, alert)]
     if not actions:
         return alert
@@ -486,8 +485,8 @@ def _acknowledged(system: System, alert: Alert) -> Alert:
 def _acknowledges(action: Action, alert: Alert) -> bool:
     """Return whether an action acknowledged an alert, or a part of it.
 
-    Before alerts had numbers, the change may have begun with the one that the action is about, and
-    had begun when the action was done.
+    Actions from before alerts had numbers name series and a span of time: the alert has to begin
+    in it, or at most `NEAR` before.
     """
     if action.kind != ACKNOWLEDGE or action.direction != alert.direction:
         return False
