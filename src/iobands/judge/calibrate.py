@@ -28,7 +28,7 @@ BY_HAND: Final = "iobands epoch"
 #: Runs below the fence are outliers up to this share; more of them are normal for the series.
 MOST_OUTLIERS: Final = 0.15
 _DIGITS: Final = 4
-# A bands file has no smaller figure, and none over its inverse.
+# The figures in a bands file lie between this and its inverse.
 _LEAST: Final = 1e-12
 _UPPER_OUTER_FENCE: Final = 3.0
 
@@ -39,9 +39,9 @@ class NoProposal(ValueError):
 
 @dataclass(frozen=True)
 class Proposal:
-    """A band learned from runs, in their unit, which it does not name, and their correlation.
+    """A band learned from runs, still without unit and match, and their serial correlation.
 
-    It has 95 % intervals, without those that need more runs. `notes` say which runs were left out.
+    It has the 95 % intervals for which there are enough runs. `notes` say which runs were left out.
     """
 
     band: Band
@@ -60,9 +60,9 @@ class Learned(Proposal):
 
 @dataclass(frozen=True)
 class Calibration:
-    """The bands that a system's runs give; `epoch` is None where no band would change.
+    """The bands learned from a system's runs; `epoch` is None if no band would change.
 
-    `left_out` has the labels of the series that get no new band, each with why.
+    `left_out` lists the series that get no new band: label and reason.
     """
 
     system: str
@@ -74,7 +74,7 @@ class Calibration:
 def calibrate(
     judgement: JudgedSite, part: str = "", since: datetime | None = None
 ) -> Iterator[Calibration]:
-    """Yield for each system the bands of its series with `part` in their label.
+    """Yield the calibration of each system, for its series with `part` in their label.
 
     Runs from before `since` do not count.
     """
@@ -105,7 +105,7 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
     """Return the band that the runs of a series give now.
 
     Raises:
-        NoProposal: they give none, or the one in force stays.
+        NoProposal: there is none, or the one in force stays.
     """
     site, judged = judgement.snapshot, judgement.judged[series.key]
     detection, bands = judged.detection, judged.bands
@@ -130,7 +130,7 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
     if in_force is not None and in_force.state == FROZEN and not stale:
         raise NoProposal("frozen; start anew with `iobands rebaseline` or `iobands epoch`")
     usable = passed & ~detection.in_drop & ~history.asked[rows]
-    # the level that is now the baseline
+    # only runs at the level that is the baseline now
     ends = [each.since for each in detection.chart.changes if each.end not in {None, RECOVERED}]
     usable[: max(ends, default=0)] = False
     if since is not None:
@@ -147,9 +147,9 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
 
 
 def _is_stale(band: Band | None, detection: Detection, bands: Bands) -> bool:
-    """Return whether a learned band comes from other runs than the ones comparable to the newest.
+    """Return whether a learned band comes from runs that cannot be compared with the newest.
 
-    Then, when the band first appeared, there were fewer such runs than it was learned from.
+    It does if fewer comparable runs existed when it first appeared than it was learned from.
     """
     if band is None or band.state is None or band.runs is None:
         return False
@@ -165,7 +165,7 @@ def _is_same(band: Band, other: Band) -> bool:
 
 
 def _epoch(learned: list[Learned], bands: Bands, now: datetime) -> Epoch:
-    """Return the epoch of the new bands; it keeps the bands in force of other series."""
+    """Return the epoch with the new bands, and the bands in force of all other series."""
     names = {epoch.name for epoch in bands.epochs}
     day = f"learned-{now:%Y-%m-%d}"
     numbered = (day if number == 1 else f"{day}-{number}" for number in range(1, len(names) + 2))
@@ -237,8 +237,8 @@ def propose(values: Array) -> Proposal:
 def _intervals(values: Array, correlation: float) -> dict[str, tuple[float, float]]:
     """Return the 95 % intervals of the quartiles and of the floor.
 
-    The floor rises with the lower and falls with the upper quartile. Intervals of 97.5 % of both
-    hold them together in at least 95 % (Bonferroni), and so does what follows for the floor.
+    The floor rises with the lower quartile and falls with the upper one. Their 97.5 % intervals
+    both hold in at least 95 % (Bonferroni), and so does the interval of the floor from them.
     """
 
     def of(share: float, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
@@ -248,7 +248,7 @@ def _intervals(values: Array, correlation: float) -> dict[str, tuple[float, floa
     both = 1 - (1 - CONFIDENCE) / 2
     low, high = of(0.25, both), of(0.75, both)
     if low and high:
-        # if the two overlap, the fence would be above the lower quartile
+        # without max(), overlapping intervals would put the fence above the lower quartile
         highest = log_fence(low[1], max(low[1], high[0]), len(values))
         intervals = {"floor": (log_fence(low[0], high[1], len(values)), highest), **intervals}
     return {name: (_rounded(e[0]), _rounded(e[1])) for name, e in intervals.items() if e}
