@@ -1,4 +1,4 @@
-"""Whether a node's rate is one of its peers'; docs/decisions/0026-canary.md has the error rates."""
+"""Whether a node is as fast as its peers; docs/decisions/0026-canary.md has the error rates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-#: The fewest samples of peers that make a band, and the fewest nodes that they are of.
+#: A band needs at least this many samples of peers, from at least this many nodes.
 FEWEST_SAMPLES: Final = 400
 FEWEST_NODES: Final = 3
 #: A node is never unfit above this share of its peers' median.
@@ -16,7 +16,7 @@ _LOSS: Final = 0.65
 
 @dataclass(frozen=True)
 class AgainstPeers:
-    """The rates of a node's runs, one or two, and the samples of its peers by node."""
+    """The rates of a node's one or two runs, and the samples of its peers by node."""
 
     variable: str
     rates: Sequence[float]
@@ -29,11 +29,11 @@ class AgainstPeers:
 
     @property
     def floor(self) -> float | None:
-        """The rate below which a run is low, None while the samples are too few.
+        """The rate below which a run is low, None while there are too few samples.
 
-        It is as far below the lowest sample of the peers as this is below their median, by the
-        logarithm. If the lower tail of n samples is exponential, a healthy run is below it with the
-        probability 2 / ((n + 1) (n + 2)): 1 in 80,000 for 400, whatever a second run adds.
+        In logarithms, it is as far below the peers' lowest sample as that is below their median. If
+        the lower tail of n samples is exponential, a healthy run is below it with the probability
+        2 / ((n + 1) (n + 2)): 1 in 80,000 for n = 400, even without a second run.
         """
         samples = self.samples
         if len(samples) < FEWEST_SAMPLES or len(self.peers) < FEWEST_NODES:
