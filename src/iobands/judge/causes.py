@@ -1,7 +1,7 @@
-"""Why an alert: what changed when its series did, in all of them and in no series that stayed.
+"""The causes of alerts: what changed at the onset in all members, and in no series that stayed.
 
-The odds of a cause are against a coincidence: how often the same changes by itself, in the past
-of the same series. docs/decisions/0021 has the rule.
+The odds of a cause compare it with a coincidence, by how often the same thing changed by itself in
+the past of these series. docs/decisions/0021 has the rule.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from iobands.snapshot import (
     moment,
 )
 
-# The odds, before any evidence, that this is the cause and not something that no column records,
-# and the columns that may show it: by another value, or by a larger (1) or smaller number (-1).
+# The odds of each kind before any evidence, against causes that no column records, and the columns
+# that may show it: by another value (0), or by a larger (1) or smaller number (-1).
 _OF_KIND: Final[dict[CauseKind, tuple[float, dict[str, int]]]] = {
     CauseKind.TARGET_OUT: (0.3, {"targets_inactive": 1, "targets_active": -1}),
     CauseKind.TARGET: (0.3, {}),
@@ -64,7 +64,7 @@ _OF_KIND: Final[dict[CauseKind, tuple[float, dict[str, int]]]] = {
         {"load_per_node": 1, "other_jobs": 1, "client_written_gib": 1, "client_read_gib": 1},
     ),
     CauseKind.NODES: (0.03, {"job_nodelist": 0}),
-    # what slows opens shows in another column, too
+    # low odds, as whatever slows opens also shows in another column
     CauseKind.METADATA: (0.02, {"open_close_percent": 1}),
 }
 _PRIOR: Final = {kind: odds for kind, (odds, _) in _OF_KIND.items()}
@@ -77,29 +77,29 @@ _CALLED: Final = {
     "busiest_target": "files on the busiest target, × its round-robin share:",
     "open_close_percent": "% of the time in opens and closes",
 }
-# A cause is named from these odds on, if no other one comes within this factor of them.
+# A cause is named from odds of `_NAMED` on, if they are `_CLEARLY` times those of any other.
 _NAMED: Final = 10.0
 _CLEARLY: Final = 3.0
 _WORTH_A_LOOK: Final = 0.1
-# How many runs before are compared with how many since, and how many must agree.
+# Up to `_BEFORE` runs, and at least `_FEWEST`, are compared with up to `_SINCE` runs since.
 _BEFORE: Final = 20
 _FEWEST: Final = 10
 _SINCE: Final = 10
-_MOST: Final = 0.8
-# A fuller file system is slower only if it is nearly full; in percent.
+_MOST: Final = 0.8  # of the runs, or of the series, have to agree
+# A fuller file system is slower only if it is nearly full: percent used, and points gained.
 _FULL: Final = 80.0
 _FULLER: Final = 5.0
-# What a series with the same change that did not move does to the odds.
+# The factor on the odds for each series with the same change that did not move.
 _REFUTES: Final = 1 / 3
-# How many series give the base rate, and how many make a partition.
+# How many series give the base rate of a change, and how few may stand for a partition.
 _RATED: Final = 5
 _FEW: Final = 2
-# What a series that stayed adds to the odds of its partition, and of how many.
+# The factor on the odds of a partition for each series of others that stayed; how many count.
 _STAYED: Final = 3.0
 _MOST_STAYED: Final = 6
-# The number of targets stands behind their names, and before `out` in older logs.
+# What surrounds the names of targets in a text; older logs have their number before `out`.
 _AROUND_NAMES: Final = re.compile(r"s\b| (of|out) .*")
-# The cause is looked for when an alert opens or grows, and so long after it opened.
+# The cause is looked for when an alert opens or grows, and again this long after it opened.
 _AGAIN: Final = (timedelta(days=3), timedelta(days=7), timedelta(days=14))
 
 
@@ -113,7 +113,7 @@ class Records:
 
     @cached_property
     def columns(self) -> dict[str, Array]:
-        """The columns that may show a cause, texts as codes, if their values were ever others."""
+        """The columns that may show a cause and are not constant, with texts as codes."""
         found = {}
         for name in _COLUMNS:
             column = self.samples[name]
@@ -122,7 +122,7 @@ class Records:
         return found
 
     def of(self, runs: Runs, name: str) -> tuple[Array, NDArray[np.int_], NDArray[np.int_]]:
-        """Return the known values of a column, texts as codes, the runs and their sessions."""
+        """Return the known values of a column, the places of their runs, and their sessions."""
         values = self.columns[name][runs.series.rows[: runs.number]]
         shown = np.flatnonzero(~np.isnan(values))
         return values[shown], shown, runs.sessions[shown]
@@ -134,10 +134,10 @@ def tell_causes(
     ends: Callable[[datetime], datetime],
     find: Callable[[Story, datetime, AlertEvent | None], tuple[Cause, ...] | None],
 ) -> None:
-    """Add to an alert when its cause became known, was another one, or no longer certain.
+    """Add events to an alert: its cause became known, changed, or is no longer certain.
 
-    `ends` returns the end of the session of a time: all its runs count for the cause. What the log
-    says of a time stays. The cause of a further fall has the names of what fell.
+    `ends` returns the end of the session at a time, as all its runs count, and `find` the possible
+    causes by then. Logged events stay. The cause of a further fall names the series that fell.
     """
     last = max((e.when for e in story.events[: story.logged] if e.kind == CAUSED), default=None)
     grown = [e for e in story.events[story.logged :] if e.kind in (OPENED, GREW)]
@@ -164,7 +164,7 @@ def tell_causes(
 
 
 def _is_same(one: Cause, other: Cause) -> bool:
-    """Return whether both are one cause; the figures of some change with each run."""
+    """Return whether both are the same cause; figures in a text may change with each run."""
     by_name = one.kind in (CauseKind.TARGET_OUT, CauseKind.TARGET, CauseKind.NODE)
     if one.kind is other.kind is CauseKind.TARGET_OUT:
         return _AROUND_NAMES.sub("", one.what) == _AROUND_NAMES.sub("", other.what)
@@ -179,10 +179,10 @@ def clear_cause(likely: Sequence[Cause]) -> Cause | None:
 
 
 def candidates(onset: Onset, records: Records, slow: Sequence[Happening]) -> tuple[Cause, ...]:
-    """Return what may be the cause, the best of each kind, the likeliest first.
+    """Return the best candidate of each kind of cause, the likeliest first.
 
-    `slow` are the targets and nodes that were slow. The partition of the members is the cause only
-    if nothing else is likely.
+    `slow` are the targets and nodes that were slow. The partition of the members is a candidate
+    only if nothing else is likely.
     """
     found = [*_of_columns(onset, records), *_of_peers(onset, records, slow)]
     if not any(each.odds >= 1 for each in found):
@@ -213,7 +213,7 @@ def _of_columns(onset: Onset, records: Records) -> Iterator[Cause]:
 
 
 def _changed_in(members: Sequence[Runs], column: _Column) -> list[tuple[Runs, int]]:
-    """Return in which members a column changed, with the first run since; nothing if in too few."""
+    """Return the members in which a column changed, with the first run since; [] if too few."""
     moved, stayed = [], 0
     for runs in members:
         place = column.changed(runs)
@@ -229,7 +229,7 @@ def _changed_in(members: Sequence[Runs], column: _Column) -> list[tuple[Runs, in
 
 @dataclass(frozen=True)
 class _Column:
-    """A column that may show why an alert began; `sign` is the direction that is bad, or 0."""
+    """A column that may show why an alert began; `sign` is the bad direction, 0 for any change."""
 
     name: str
     kind: CauseKind
@@ -238,7 +238,7 @@ class _Column:
     onset: Onset
 
     def changed(self, runs: Runs) -> int | None:
-        """Return the first run since it changed at the onset, −1 if it did not, None if unknown."""
+        """Return the first run after a change at the onset, −1 without one, None if unknown."""
         values, shown, sessions = self.records.of(runs, self.name)
         begin, end = np.searchsorted(sessions, (self.onset.first, self.onset.last + 2)).tolist()
         if begin < _FEWEST or begin == len(values):
@@ -259,7 +259,7 @@ class _Column:
         ordered = np.sort(self.sign * before, axis=1)
         out = len(before[0]) // _BEFORE  # of twenty runs, one may be odd
         low, high = ordered[:, out], ordered[:, -1 - out]
-        # a slow trend is always somewhat outside
+        # a slow trend always leaves the earlier range a little
         edge = high + (high - low) / 2
         found = (self.sign * since > edge[:, None]).mean(1) >= _MOST
         if self.kind is CauseKind.FULLNESS:
@@ -269,10 +269,10 @@ class _Column:
         return np.asarray(found)
 
     def chance(self, members: Sequence[Runs]) -> float:
-        """Return how likely such a change meets the onset by itself, from the sessions before.
+        """Return the probability that such a change falls on the onset by chance.
 
-        Sessions in which another drop began do not count, nor do changes that series without this
-        drop share. Half a change more than was seen is assumed.
+        It comes from earlier spans as long as the onset, with half a change more than was seen.
+        Changes do not count if another drop began with them or if unmoved series share them.
         """
         mine = [self._hits(runs) for runs in members[:_RATED]]
         others = [self._hits(runs) for runs in self.onset.unmoved[: 2 * _RATED]]
@@ -287,7 +287,7 @@ class _Column:
         return float((np.sum(windows) + width / 2) / (np.size(windows) + width))
 
     def _hits(self, runs: Runs) -> Array:
-        """Return for each session before the onset whether it changed, NaN where not known."""
+        """Return for each session before the onset 1 if it changed then, else 0, NaN if unknown."""
         first = self.onset.first
         found = np.full(first, np.nan)
         values, _, sessions = self.records.of(runs, self.name)
@@ -323,7 +323,7 @@ class _Column:
             is_target = self.name == "fullest_target_percent"
             what = sample["fullest_target"] if is_target else sample["file_system"]
             return f"{what or 'a target'} {new} % full, was {old} %"
-        if "=" in old + new:  # of a list, what is not in both
+        if "=" in old + new:  # of a list, only what differs
             both = [set(each.split(",")) for each in (old, new)]
             old, new = (",".join(sorted(a - b)) for a, b in (both, both[::-1]))
             return f"{new or 'nothing'}, was {old or 'nothing'}"
@@ -332,7 +332,7 @@ class _Column:
 
 
 def _targets_text(onset: Onset, records: Records, sample: Mapping[str, object]) -> str:
-    """Return how many targets are out of service, and which if runs used all the others."""
+    """Return how many targets are out of service, with names if runs used all the others."""
     active, out = (int(str(sample[each] or 0)) for each in ("targets_active", "targets_inactive"))
     every = f"{active + out}" if active else "all"
     if onset.direction != DOWN:
@@ -354,7 +354,7 @@ def _targets_text(onset: Onset, records: Records, sample: Mapping[str, object]) 
 
 
 def _of_peers(onset: Onset, records: Records, slow: Sequence[Happening]) -> Iterator[Cause]:
-    """Yield the targets and nodes that became slow then, and that the members used."""
+    """Yield the targets and nodes that became slow at the onset and that the members used."""
     lead = onset.members[0]
     low, high = lead.time_of(onset.first - 1), lead.time_of(onset.last + 1) or onset.when
     patterns = {runs.series.key.pattern for runs in onset.members}
@@ -366,7 +366,7 @@ def _of_peers(onset: Onset, records: Records, slow: Sequence[Happening]) -> Iter
         uses = [is_used for is_used in use if is_used is not None]
         if not any(uses) or sum(uses) < _MOST * len(uses):
             continue
-        # what other patterns wait for may be slower than a slow target
+        # other patterns may wait for something slower than the slow target
         alike = [runs for runs in onset.unmoved if runs.series.key.pattern in patterns]
         against = sum(_uses(runs, records, name, onset) is True for runs in alike)
         if against > (1 - _MOST) * sum(uses):
@@ -396,7 +396,7 @@ def _uses(runs: Runs, records: Records, name: PeerName, onset: Onset) -> bool | 
 
 
 def _of_partition(onset: Onset) -> Iterator[Cause]:
-    """Yield the partition of the members, if series of others use the same file systems."""
+    """Yield the partition of the members, if series of others on the same file systems stayed."""
     partitions = {runs.series.key.partition for runs in onset.members}
     if len(partitions) > 1 or len(onset.members) < _FEW:
         return
