@@ -1,6 +1,6 @@
 """Alerts of the day, which have no number; the name and certainty of any alert; the ledger.
 
-The ledger has open and past alerts, how each ended, and the site's own precision and delay.
+The ledger lists open and past alerts and how each ended, with the site's own precision and delay.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from iobands.snapshot import (
     ratio_of,
 )
 
-#: From how many series of a file system on newest runs that collapsed are one alert.
+#: From this many series of a file system on, their low runs are one alert.
 _MANY: Final = 4
 
 
@@ -54,9 +54,10 @@ def of_the_day(
     unfit: frozenset[SeriesKey],
     budgets: Mapping[str, Budget],
 ) -> list[Alert]:
-    """Return the alerts that concern today alone; low runs in `covered` have another alert.
+    """Return the alerts about today alone: suspected drops, missing samples and low runs.
 
-    The checks of `unfit` were stopped by an obstacle, which is their alert.
+    Series in `covered` have another alert for their low runs, and series in `unfit` one about the
+    obstacle that stopped their checks.
     """
     return [*_watched(series, budgets), *_missing(series, unfit), *_low(series, covered)]
 
@@ -73,9 +74,9 @@ def of_preflight(obstacles: Iterable[Obstacle], several: bool) -> Iterator[Alert
 
 
 def of_session(last: LastSession, missed: timedelta | None = None) -> list[Alert]:
-    """Return the alert of a last session that did not complete, or lost something.
+    """Return an alert if the last session did not complete or lost something, or the next is late.
 
-    Also if no session followed for two of the schedule's intervals; `missed` is the interval.
+    `missed` is the interval of the schedule if no session followed for two of them.
     """
     if last.how in {COMPLETED, RUNNING} and not last.reason and not missed:
         return []
@@ -89,7 +90,7 @@ def of_session(last: LastSession, missed: timedelta | None = None) -> list[Alert
 
 
 def of_forgotten(actions: Iterable[Action], system: str, now: datetime) -> Iterator[Alert]:
-    """Yield an alert for each maintenance of a system that had to end by itself."""
+    """Yield an alert for each maintenance of a system that nobody ended."""
     for each in begun(actions):
         if each.is_forgotten(now):
             reason = (
@@ -126,10 +127,10 @@ def _watched(series: Sequence[Series], budgets: Mapping[str, Budget]) -> Iterato
 
 
 def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Iterator[Alert]:
-    """Yield an alert for the series of a file system that miss their newest sample alike."""
+    """Yield an alert for series of a file system whose newest sample is missing for one reason."""
     found: defaultdict[tuple[str, str, str], list[Series]] = defaultdict(list)
     for each in series:
-        # of a series that has degraded too: its state stays, and its alert does not say this
+        # also of degraded series: neither their state nor their alert says that samples are missing
         reason = each.status.missing
         if reason and each.key not in explained:
             found[each.key.system, each.key.file_system or "", reason].append(each)
@@ -144,10 +145,10 @@ def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Itera
 
 
 def _low(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:
-    """Yield low runs that were over by the newest run, or within a day before it, and newest ones.
+    """Yield alerts about low newest runs, and about transients that ended less than a day before.
 
-    One run in twenty or fifty collapses for no lasting reason: a site of hundreds of series has
-    some every day. The exit status does not follow them.
+    One run in twenty to fifty collapses for no lasting reason, so a site of hundreds of series has
+    some every day. They do not affect the exit status.
     """
     transients, over, newest = {}, [], []
     for each in series:
@@ -175,7 +176,7 @@ def _low(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[A
 
 
 def _together(members: Iterable[Member]) -> Iterator[tuple[Member, ...]]:
-    """Yield the members of each alert, the lowest first: of a file system many, or one by one."""
+    """Yield the members of each alert, the lowest first: many of a file system together, or one."""
     found: defaultdict[tuple[str, str], list[Member]] = defaultdict(list)
     for each in members:
         found[each.series.key.system, each.series.key.file_system or ""].append(each)
@@ -184,14 +185,14 @@ def _together(members: Iterable[Member]) -> Iterator[tuple[Member, ...]]:
         yield from [tuple(several)] if len(several) >= _MANY else zip(several, strict=True)
 
 
-# What is said of the variables that nearly every check has.
-_MOVED: Final = {"write_bw": "writes", "read_bw": "reads"}
+# The words in names of alerts for the variables that nearly every check has.
+_WORDS: Final = {"write_bw": "writes", "read_bw": "reads"}
 
 
 def shared_by(members: Sequence[Series], series: Iterable[Series]) -> tuple[str, str] | None:
-    """Return the field and value that all members share, of several what the fewest series share.
+    """Return the field and value that all members share; of several, those fewest series share.
 
-    None where they share nothing that can fail for all of them.
+    None if they share nothing that can fail for all of them.
     """
     kinds = {(each.key.system, each.key.variable) for each in members}
     every = [each for each in series if (each.key.system, each.key.variable) in kinds]
@@ -204,7 +205,7 @@ def shared_by(members: Sequence[Series], series: Iterable[Series]) -> tuple[str,
 
 
 def subject_of(members: Sequence[Series], series: Iterable[Series]) -> str:
-    """Return what an alert is called: the label of a series, or such as `scratch writes`."""
+    """Return the name of an alert: the label of its only series, or such as `scratch writes`."""
     if len(members) == 1:
         return members[0].label
     places = {each.trait("file_system") for each in members}
@@ -216,7 +217,7 @@ def subject_of(members: Sequence[Series], series: Iterable[Series]) -> str:
         words = [SHARED[shared[0]].format(shared[1])] if shared else [f"{len(members)} series"]
     variables = {each.key.variable for each in members}
     if len(variables) == 1:
-        words += (_MOVED.get(each, each) for each in variables)
+        words += (_WORDS.get(each, each) for each in variables)
     return " ".join(words)
 
 
@@ -247,9 +248,9 @@ def ledger_of(
 ) -> Ledger:
     """Return the ledger of `alerts`, open and past ones.
 
-    `actions` are all that are in force about each series, target or node, with its system.
+    `actions` are the system of each series, target or node, and the actions in force about it.
     """
-    # of several alerts that were resolved together, each has its action
+    # alerts that were resolved together have an action each
     done: dict[tuple[str, datetime | None, int | None], Action] = {
         (name, a.when, a.alert): a for name, each in actions for a in each if a.kind in ENDED_BY
     }
