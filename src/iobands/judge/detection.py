@@ -47,16 +47,16 @@ from iobands.snapshot.history import (
 
 #: The drops, as ratios, for which the power of a series is given.
 POWER_DROPS: Final = (0.8, LARGE_DROP)
-# What a change has a run, and then a time, of.
+# The fields of a change that are runs in a chart, and times elsewhere.
 _WHEN: Final = ("since", "since_low", "since_high", "raised", "ended", "closed")
 
 
 @dataclass(frozen=True)
 class Detection:
-    """The chart of a series and the runs that it saw.
+    """The chart of a series and the runs in it.
 
-    `rows` are the places of these runs among the samples, `times` are in UTC. `basis` is what the
-    chart follows from, with the values in the unit of the series.
+    `rows` are the places of these runs among the samples, `times` are in UTC. `basis` is all that
+    the chart is computed from, with the values in the unit of the series.
     """
 
     rows: NDArray[np.int_]
@@ -70,12 +70,12 @@ class Detection:
         return tuple(map(self._change, self.chart.changes))
 
     def _change(self, change: Change[int]) -> Change[datetime]:
-        """Return a change by the times of the runs."""
+        """Return a change with times in place of runs."""
 
         def at(run: int | None) -> Any:  # noqa: ANN401 (None of None)
             return None if run is None else moment(self.times[run])
 
-        if change.end == ADOPTED:  # before the first run after it is known
+        if change.end == ADOPTED:  # the first run after it may not exist yet
             change = replace(change, ended=change.closed)
         when = {name: at(getattr(change, name)) for name in _WHEN}
         falls = tuple(replace(e, since=at(e.since), raised=at(e.raised)) for e in change.falls)
@@ -85,9 +85,9 @@ class Detection:
 
     @cached_property
     def routine_chart(self) -> Chart:
-        """The chart in which scheduled runs count in full, and those that were asked for nothing.
+        """The chart for groups: scheduled runs count in full, and those asked for do not count.
 
-        What several series share for hours is one thing, however often it was measured.
+        Trouble that several series share for hours is one event, however often it was measured.
         """
         asked, chart = self.basis.spacing.asked, self.chart
         if not asked.any():
@@ -96,7 +96,7 @@ class Detection:
 
     @cached_property
     def transients(self) -> tuple[Transient, ...]:
-        """What was low, was measured again, and was over before the next run was due."""
+        """Low runs that were measured again and were over before the next scheduled run."""
         spacing, found = self.basis.spacing, []
         for begin in np.flatnonzero(np.diff(spacing.close.astype(int)) == 1).tolist():
             runs = np.flatnonzero(spacing.begun == begin)
@@ -116,13 +116,13 @@ class Detection:
 
     @property
     def remembered(self) -> Remembered:
-        """What is kept for when there are more runs."""
+        """The settled part of the chart, from which the judge goes on when there are more runs."""
         settled = self.chart.settled
         return Remembered(self.basis.identity(settled.at), settled)
 
     @property
     def is_as_anew(self) -> bool:
-        """Whether all runs, judged anew, give the same chart."""
+        """Whether a full recalculation from all runs gives the same chart."""
         chart, anew = self.chart, self.basis.chart()
         newest = (each.increments[-USED:] for each in (chart, anew))
         pairs = (tuple(newest), (chart.down, anew.down), (chart.up, anew.up))
@@ -207,8 +207,8 @@ def detect(
 ) -> Detection:
     """Return the detection on the samples at `rows`, which are in the order of time.
 
-    `months` have what was known when the runs were made. `least` is the smallest change of level
-    that counts, `LEAST` unless given. It goes on from what was `kept` of these runs, if that fits.
+    `months` hold what was known when the runs were made. `least` is the smallest change of level
+    that counts, by default `LEAST`. The chart continues from `kept` if that fits these runs.
     """
     values, times = history.values[rows], history.times[rows]
     spacing = Spacing.of(times, history.asked[rows])
@@ -218,18 +218,17 @@ def detect(
     return Detection(rows, times, basis.chart(kept), basis)
 
 
-# The number of steps of the evidence for the Markov chain.
+# The number of states of the Markov chain, steps of the evidence from 0 to the threshold.
 _STATES: Final = 60
 
 
 def power(chart: Chart, drop: float) -> float:
-    """Return the mean detection delay, in runs, of all values times `drop` on this series.
+    """Return the mean detection delay, in runs, of a change of all values by the factor `drop`.
 
-    `math.inf` if the chart cannot detect the drop or would take more than a million runs. The
-    evidence starts at 0. For each design the run length of its CUSUM is exact apart from a grid
-    of 60 steps (Brook and Evans, "An approach to the probability distribution of CUSUM run
-    length", Biometrika 59, 1972); the least of them is returned. A deep run counts less after the
-    first one.
+    It is `math.inf` if the chart cannot detect the drop or would take more than a million runs. The
+    evidence starts at 0. The run length of each design's CUSUM is exact but for a grid of 60 steps
+    (Brook and Evans, "An approach to the probability distribution of CUSUM run length", Biometrika
+    59, 1972), and the shortest is returned. Deep runs after the first one count less.
     """
     baseline, terms = chart.baseline, chart.terms
     if baseline.scores is None:
@@ -243,7 +242,7 @@ def power(chart: Chart, drop: float) -> float:
 
 
 def _run_length(scores: Array, threshold: float) -> float:
-    """Return the shortest mean run length of designs.
+    """Return the shortest mean run length of any design.
 
     `scores` are of shape (2, designs, runs): of the first run, and of all later ones.
     """
@@ -258,13 +257,13 @@ def _run_length(scores: Array, threshold: float) -> float:
 
 
 def _steps_through(first: Array, later: Array) -> float:
-    """Return the mean number of steps out of a chain from its first state.
+    """Return the mean number of steps from the first state until a Markov chain is left.
 
-    The first of the steps is of another chain; both are of shape (n, n).
+    The transition matrix is `first` for the first step, and `later` for all others; shape (n, n).
     """
     try:
         lengths = np.linalg.solve(np.eye(len(later)) - later, np.ones(len(later)))
-    except np.linalg.LinAlgError:  # so long that no number tells
+    except np.linalg.LinAlgError:  # practically never left
         return math.inf
     length = float(lengths[0] + (first[0] - later[0]) @ lengths)
     return length if 1 <= length <= 1e6 else math.inf  # noqa: PLR2004
