@@ -1,7 +1,7 @@
-"""Alerts through time: what was found is folded forward, so that an alert keeps its number.
+"""Alerts through time: happenings are folded in as they were raised, so an alert keeps its number.
 
-An alert opens once, grows, is renamed only when its members are others, and closes; what the log
-of alerts says stands. This module knows names and times, and neither series nor evidence.
+An alert opens once, grows, is renamed when half of its members are new, and closes; events in the
+log of alerts never change. This module works on names and times, not on series or evidence.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from iobands.snapshot import (
 
 #: Changes that began within this time of each other may have one cause.
 NEAR: Final = timedelta(days=3)
-# A change of other series may have been a session before the last run without it, as is estimated.
+# An onset is an estimate: it may lie up to this long before another series' last run without it.
 _ABOUT: Final = timedelta(days=1)
 
-# The events of an alert that took something.
+# The events with which an alert takes up a happening.
 _TOOK: Final = (OPENED, GREW, FELL)
 _FOR_EVER: Final = datetime.max.replace(tzinfo=timezone.utc)
 
@@ -43,11 +43,10 @@ class Happening:
     """Something lasting that was found: a change, a drop of a group, an incident, a slow peer.
 
     It began between `low` and `high`, most likely at `since`, and was `raised` after `delay` runs.
-    It was known to be `over`, None while it lasts, and `end` says how; `ended` is when it was last
-    there, if not until then.
-    `names` has its series, or its peer. `turns` say what it is if not a change of the level, and
-    what it turned into. Without being `certain` it may join an alert but opens none. The last run
-    without it was at `after`, None if not known.
+    `over` is when its end became known, None while it lasts; `ended` is when it was last seen, if
+    earlier, and `end` says how it ended. `names` are its series, or its peer. `turns` are its kinds
+    through time, if it is not just a change of the level. If it is not `certain`, it may join an
+    alert but opens none. `after` is the time of the last run without it, None if unknown.
     """
 
     source: object
@@ -67,15 +66,15 @@ class Happening:
 
     @property
     def earliest(self) -> datetime:
-        """The earliest time that is near it: a weekly series may have changed between its runs."""
+        """The earliest time for `is_near`: a weekly series may have changed between its runs."""
         return min(self.low, self.after + NEAR - _ABOUT) if self.after else self.low
 
 
 @dataclass(frozen=True)
 class Flaky:
-    """A check `failed` that often in its last sessions; `reason` says it in words.
+    """A flaky check: the number of last sessions that `failed`, and `reason`, the same in words.
 
-    The last sessions are those before now or, if it no longer is flaky, before that was known.
+    The last sessions are those before now or, once it is not flaky any more, before that was known.
     """
 
     failed: int
@@ -84,12 +83,12 @@ class Flaky:
 
 @dataclass
 class Story:
-    """An alert through time; the log has the first `logged` of its events.
+    """An alert through time; the first `logged` of its `events` are in the log.
 
-    `called` returns what several names are called together. An alert that was merged goes on as the
-    alert `into`. `joined` has the time at which each member joined, and `found` the happenings of
-    the alert, which keep it open `until` a time. It had `named` members when it got its name.
-    `earliest` is the earliest time near its first happening.
+    `called` returns the name of an alert about several members. `joined` gives the time at which
+    each member joined, and `found` are the happenings, which keep the alert open `until` the last
+    one is over. `named` is the number of members when it got its name, and `into` the alert that it
+    was merged into. `earliest` is that of its first happening.
     """
 
     number: int
@@ -111,12 +110,12 @@ class Story:
 
     @property
     def certain(self) -> list[Happening]:
-        """The happenings that keep it open: not a series that only fell with others."""
+        """The happenings that keep it open; a series that only fell with others does not."""
         return [each for each in self.found if each.certain]
 
     @property
     def names(self) -> list[str]:
-        """The names of all its members ever."""
+        """The names of all members that ever joined."""
         return [*self.joined]
 
     @property
@@ -130,28 +129,28 @@ class Story:
         return {name for each in self.known for name in each.names}
 
     def is_near(self, found: Happening, until: datetime = LONG_AGO) -> bool:
-        """Return whether both may have begun together, or `found` later but by `until`."""
+        """Return whether both may have begun together, or `found` began no later than `until`."""
         earliest = min(self.low, self.earliest)
         return earliest <= found.high + NEAR and found.earliest <= max(self.high + NEAR, until)
 
     def is_at(self, found: Happening) -> bool:
-        """Return whether it was open when `found` was raised, and may be about it."""
+        """Return whether it was open when `found` was raised, so that this may belong to it."""
         end = self.until if self.closed is None else self.closed
         is_open = end is None or end > found.raised
         may_join = found.certain or (self.is_near(found) and self.opened <= found.raised)
         return self.direction == found.direction and is_open and may_join
 
     def names_at(self, when: datetime) -> set[str]:
-        """Return the members with something that lasts at `when`."""
+        """Return the members with a happening that lasts at `when`."""
         lasting = (each.names for each in self.found if each.over is None or each.over > when)
         return {name for names in lasting for name in names}
 
     def shares(self, found: Happening) -> int:
-        """Return how many names of `found` are members that have not left when it is raised."""
+        """Return how many names of `found` were members, and had not left, when it was raised."""
         return len(self.names_at(found.raised).intersection(found.names))
 
     def shared_by_then(self, found: Happening) -> int:
-        """Return how many names both had when it was raised."""
+        """Return how many names of `found` had joined, left or not, when it was raised."""
         return sum(self.joined.get(name, _FOR_EVER) <= found.raised for name in found.names)
 
     def record(self, when: datetime, kind: str, **said: Any) -> None:  # noqa: ANN401
@@ -159,9 +158,9 @@ class Story:
         self.events.append(AlertEvent(when, self.number, kind, **said))
 
     def keep(self, *found: Happening) -> None:
-        """Add happenings. Of when the alert began, the log has only the earliest time.
+        """Add happenings; the first one opened the alert, or is what is found now in its place.
 
-        The first one is what opened it, or what another judgement finds instead.
+        It completes the onset of the alert, as the log has only the earliest time of it.
         """
         for each in found[:1] if not self.found else ():
             self.high = max(self.high, each.high)
@@ -171,7 +170,7 @@ class Story:
         self.until = max(ends if self.until is None else [self.until, *ends], default=None)
 
     def take(self, found: Happening) -> None:
-        """Let the names of a happening join it; of many new ones it gets another name."""
+        """Let the names of a happening join; rename the alert if it doubled or a peer joined."""
         new = [name for name in found.names if name not in self.joined]
         if not new:
             return
@@ -187,7 +186,7 @@ class Story:
         """Add a happening with its names; members among them may have fallen again."""
         # a member whose joining is already logged at that moment did not fall again
         again = tuple(n for n in found.names if self.joined.get(n, _FOR_EVER) < found.raised)
-        # nor is it reported twice if an action dates it anew, or if each finds what several share
+        # nor is a fall reported twice, if an action dates it anew or each series finds a shared one
         falls = [{*e.names} for e in self.events if e.kind == FELL and found.low <= e.when]
         known = any(map({*again}.issubset, falls))
         if self.found and again and not known and not self.is_near(found) and found.certain:
@@ -196,7 +195,7 @@ class Story:
         self.take(found)
 
     def _fall(self, when: datetime, names: tuple[str, ...]) -> None:
-        """Record a further fall; what fell at one time is one event, which the log has or not."""
+        """Record a further fall; what falls at one time is one event, unchanged if it is logged."""
         for place, each in enumerate(self.events):
             if each.kind == FELL and each.when == when:
                 if place >= self.logged:
@@ -220,10 +219,10 @@ def fold(
 ) -> list[Story]:
     """Return all alerts of a system in the order of their numbers.
 
-    `traits` has what each name that is still judged may have in common with others, by field;
-    `subject_of` returns what several names are called together. `ended` returns when and how an
-    alert ended, given when and how its last happening ended, or None if it is no longer found; None
-    if it is still open. An alert that was closed and lasts, as after an undo, reopens at `now`.
+    `traits` gives, for each name still judged, the values by field that it may share with others;
+    `subject_of` returns the name of an alert about several members. `ended` takes an alert and the
+    ending of its last happening, None if nothing is found any more, and returns the ending of the
+    alert, None if it is open. A closed alert that lasts, as after an undo, reopens at `now`.
     """
     stories = stories_in(logged, subject_of)
     logged_until = max((each.when for each in logged), default=LONG_AGO)
@@ -236,7 +235,7 @@ def fold(
         while later and later[-1].opened <= each.raised:
             begun.append(later.pop())
         begun = [s for s in begun if s.closed is None or s.closed >= each.raised]
-        # what is uncertain joins no alert that opened later
+        # an uncertain happening joins no alert that opened later
         current = [*begun, *later] if each.certain else begun
         here = [story for story in current if story.is_at(each)]
         fresh = _fresh(each, here)
@@ -272,7 +271,7 @@ def fold(
 def stories_in(
     events: Sequence[AlertEvent], called: Callable[[Sequence[str]], str] = ", ".join
 ) -> list[Story]:
-    """Return the alerts of the log, or of other events."""
+    """Return the alerts that `events` describe, in the order of numbers; all count as logged."""
     found: dict[int, Story] = {}
     for each in events:
         if each.kind == OPENED and each.number not in found and each.since:
@@ -302,7 +301,7 @@ def stories_in(
 
 
 def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
-    """Return the logged alert about it, or None."""
+    """Return the alert to which the log assigns a happening, or None."""
     took = (*_TOOK, MERGED)
     mine = []
     for story in stories:
@@ -310,7 +309,7 @@ def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
             continue
         if 2 * len(story.logged_names.intersection(found.names)) <= len(found.names):
             continue
-        # it took something, or was merged, at the moment it closed and that was raised
+        # it closed at the moment `found` was raised, and took something or was merged then
         then = [each for each in story.events if each.when == found.raised]
         is_known = story.closed == found.raised and any(each.kind in took for each in then)
         fell = (each.names for each in then if each.kind == FELL and found.certain)
@@ -326,7 +325,7 @@ def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
 
 
 def _logged_of(story: Story, found: Happening) -> int:
-    """Return how many of its names were in the log when it was raised, and no others.
+    """Return how many names of `found` are in an event logged when it was raised, with no others.
 
     One more if it opened the alert, as it did if it is certain and has the same names.
     """
@@ -338,7 +337,7 @@ def _logged_of(story: Story, found: Happening) -> int:
 
 
 def _fresh(found: Happening, here: Sequence[Story]) -> Happening:
-    """Return what was found of several without those that fell long before, if most are left."""
+    """Return a happening without the names that fell long before, if more than half are left."""
     before = {
         name
         for story in here
@@ -351,9 +350,9 @@ def _fresh(found: Happening, here: Sequence[Story]) -> Happening:
 
 
 def _may_share(story: Story, found: Happening, traits: Mapping[str, Mapping[str, str]]) -> bool:
-    """Return whether both began together and have something in common; peers only with series.
+    """Return whether both began together and share a trait; a peer joins no alert of another peer.
 
-    When series of a file system become slower and slower, each is found to have fallen at another
+    When a file system slowly gets slower, each of its series is found to have fallen at another
     time: what began before the alert was raised may be part of it.
     """
     is_peer = isinstance(found.source, PeerName)
@@ -363,16 +362,17 @@ def _may_share(story: Story, found: Happening, traits: Mapping[str, Mapping[str,
     every = [*mine, *(traits.get(name, {}).items() for name in found.names)]
     common = dict(set(every[0]).intersection(*every[1:])) if mine else {}
     is_slow = "file_system" in common and not is_peer
-    # what the log says of it is found no more: something else is found in its place
+    # nothing of the logged alert is found any more: this may be what is found in its place
     is_anew = not story.found and not story.logged_names.isdisjoint(found.names)
     near = bool(common) and story.is_near(found, story.opened if is_slow else LONG_AGO)
     return near or (is_anew and found.low <= story.opened)
 
 
 def _merged(stories: Sequence[Story], found: Happening) -> Story:
-    """Return the alert that one happening is about; of several, the others merge into the oldest.
+    """Return the alert that a happening joins, after merging the alerts that it connects.
 
-    Only those that share a name with it and began when it did; else the one that shares most.
+    Alerts that share a name with it and began when it did are merged into the oldest. If fewer than
+    two do, it joins the one that shares most names.
     """
     together = [each for each in stories if each.shares(found) and each.is_near(found)]
     if len(together) < 2:  # noqa: PLR2004
@@ -387,7 +387,7 @@ def _merged(stories: Sequence[Story], found: Happening) -> Story:
 
 
 def _merge_again(merged: Sequence[Story], stories: Sequence[Story], until: datetime) -> list[Story]:
-    """Merge alerts `until` a time as the log says, and return those that merge later."""
+    """Repeat the logged mergers before `until`, and return the alerts that merged later."""
     for story in merged:
         if story.closed and story.closed < until:
             oldest = next(each for each in stories if each.number == story.into)
@@ -407,7 +407,7 @@ def _opened(number: int, found: Happening, called: Callable[[Sequence[str]], str
 
 
 def _tell_turns(story: Story) -> None:
-    """Tell what its members turned into after they joined, and until it closed."""
+    """Record what members turned into between joining the alert and its end."""
     known = {(each.when, each.names) for each in story.events if each.kind == TURNED}
     for found in story.found:
         joined = max(story.joined[name] for name in found.names)
@@ -419,7 +419,7 @@ def _tell_turns(story: Story) -> None:
 
 
 def _end(story: Story, ended: Callable[[Story, Ending | None], Ending | None]) -> None:
-    """Close an alert when all its parts are over."""
+    """Close an alert if all its certain happenings are over."""
     if story.closed is not None or any(each.over is None for each in story.certain):
         return
     spans = [(each.over, each.end) for each in story.certain if each.over is not None]
