@@ -1,4 +1,4 @@
-"""Groups of series that share something that can fail for all of them, and their changes."""
+"""Groups of series that share something that can fail for all of them, and their common drops."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from iobands.snapshot import (
     moment,
 )
 
-#: Series of one system and variable that have something in common.
+#: Series of one system and variable that have one of the `SHARED` traits in common.
 Group = tuple[SeriesKey, ...]
 
 
@@ -45,8 +45,8 @@ Group = tuple[SeriesKey, ...]
 class GroupDrop:
     """A drop that series of a group share; times are in UTC, `ended` is None while it lasts.
 
-    `ratios` are by the series that took part, the strongest first. `delay` and `evidence` are those
-    of the `GroupChange`.
+    `ratios` maps the series that took part, the strongest first, to their levels since over those
+    before. `delay` and `evidence` are as in `GroupChange`.
     """
 
     system: str
@@ -59,7 +59,7 @@ class GroupDrop:
 
 
 def groups_of(medium_of: Mapping[SeriesKey, str | None]) -> tuple[Group, ...]:
-    """Return the groups of a site, each once; `medium_of` has the series that may share a cause."""
+    """Return the groups of a site, each once, from the series that may share a cause."""
     found: dict[Group, None] = {}
     for shared in SHARED:
         same: defaultdict[tuple[str, str, str], list[SeriesKey]] = defaultdict(list)
@@ -77,7 +77,7 @@ def group_drops(
     histories: Mapping[SeriesKey, History],
     months: Mapping[str, Months],
 ) -> tuple[GroupDrop, ...]:
-    """Return the drops of groups, past ones included, as far as series in them can be judged.
+    """Return the drops of groups, including past ones, by the series that can be judged.
 
     A session is judged by what was known of its system at the beginning of its month.
     """
@@ -115,10 +115,10 @@ def group_drops(
 
 
 def session_begins(runs: Sequence[tuple[NDArray[np.int_], Times]]) -> Times:
-    """Return when the sessions of a group began, by the sessions and times of each series' runs.
+    """Return when the sessions of a group began, from the sessions and times of each series' runs.
 
-    The first run of the first series counts. Sessions may overlap if no run names one: then the
-    later one begins no earlier.
+    A session begins with its first run in the first series that has one. Sessions that no run names
+    may overlap: then the later one is taken to begin no earlier.
     """
     numbers, times = (np.concatenate(each)[::-1] for each in zip(*runs, strict=True))
     begins = np.full(1 + numbers.max(), _NEVER)
@@ -133,17 +133,17 @@ def _last_run(runs: Sequence[tuple[NDArray[np.int_], Times]], session: int) -> d
 
 _NEVER: Final = np.datetime64("NaT", "ns")
 
-#: From how much evidence of its own, in nats, a series counts as one that took part.
+#: From this much evidence of its own on, in nats, a series takes part in a drop.
 TOOK_PART: Final = 2.0
 
-#: The newest sessions that are looked at: a group's older changes are over or are series' own.
-#: If a series ran several times in each, its newest `USED` runs count.
+#: The number of newest sessions that are examined: older drops are over, or alerts of single series
+#: by now. If a series ran several times in each, its newest `USED` runs count.
 NEWEST: Final = 400
 
-# The evidence that ends a drop: some of several series always look healthy.
+# The evidence that ends a drop: it is high, as some of several series always look healthy.
 _RECOVERY: Final = 8.0
 
-# The onsets that are tried, in sessions before the newest.
+# The spans that are tried for a drop, in sessions from its onset to the newest, both included.
 _LAGS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 30)
 
 # The correlation between series until there are enough common sessions to measure it.
@@ -155,13 +155,13 @@ _SEVERAL: Final = 2
 
 _OWN_BASELINE: Final = 200
 
-# How series correlate is learned from this many common sessions.
+# Correlations are learned from the first common sessions: the largest of these numbers available.
 _LEARNED: Final = (_OWN_BASELINE, 120, 60, _ENOUGH_SESSIONS)
 
 
 @dataclass(frozen=True)
 class GroupMember:
-    """A series of a group: its chart, and the session of each run, by numbers that never fall.
+    """A series of a group: its chart, and the session number of each run, which never decreases.
 
     Of several runs of a session the last counts.
     """
@@ -171,7 +171,7 @@ class GroupMember:
 
     @cached_property
     def judging(self) -> tuple[list[int], list[Baseline]]:
-        """The baselines that judge runs, and the session after which each was known."""
+        """The session after which each baseline that judges runs was known, and these baselines."""
         runs = len(self.sessions)
         known = [each for each in self.chart.baselines if each[1].can_judge and each[0] <= runs]
         after = [int(self.sessions[first - 1]) if first else -1 for first, _ in known]
@@ -183,9 +183,9 @@ class GroupChange:
     """A drop that at least two of the series share.
 
     `onset`, `raised` and `ended` are session numbers, the last None while it lasts; `delay` is the
-    number of sessions from the onset to the alert, both included. `evidence`, in nats, is that
-    since the onset. `ratios` are by the places of the series that took part when it was raised, the
-    strongest first: their levels since over those before.
+    number of sessions from the onset to the alert, both included. `evidence`, in nats, counts from
+    the onset on. `ratios` are levels since the onset over levels before it, by the places of the
+    series that took part when it was raised, the strongest first.
     """
 
     onset: int
@@ -201,9 +201,9 @@ def group_changes(
 ) -> tuple[GroupChange, ...]:
     """Return the drops of a group of two series or more in the order of time; the last may be open.
 
-    A drop lasts until the evidence against it reaches 8 nats in the series that took part.
-    `months` have the threshold from a session on, by its place among all sessions, and the
-    correlation of the series before that session holds from there on.
+    A drop lasts until the evidence against it reaches 8 nats in the series that took part. Each of
+    `months` gives the threshold from its first session on, a place among all sessions; from there
+    on, the correlations learned before that session hold as well.
     """
     had = np.zeros(1 + max(each.sessions.max(initial=-1) for each in members), dtype=bool)
     for each in members:
@@ -234,7 +234,7 @@ def group_changes(
             at = raised + 1 + int(recovered[0]) if recovered.size else len(sessions)
             if recovered.size:
                 group.forget(at)
-                changed = slice(at, at + _LAGS[-1])  # later ones look no further back
+                changed = slice(at, at + _LAGS[-1])  # later sessions look no further back
                 statistic[changed] = group.statistic(changed.start, changed.stop)
             evidence = np.maximum(increments[onset:at, design].sum(axis=0), then).tolist()
             took_part = sorted(chosen.tolist(), key=lambda place: -then[place])
@@ -262,7 +262,7 @@ class _Evidence:
     def __init__(
         self, members: Sequence[GroupMember], sessions: NDArray[np.int_], months: Sequence[Month]
     ) -> None:
-        """Collect it from the charts; months are judged by what was known before them."""
+        """Collect it from the charts; a month is judged by what was known before it."""
         old, size = max(len(sessions) - NEWEST, 0), len(members)
         columns, newest = SIDES[DOWN], len(sessions) - old
         place_of = np.zeros(1 + sessions[-1], dtype=int)
@@ -282,7 +282,7 @@ class _Evidence:
                 is_own[mine[max(change.raised + 1 - first, 0) : stop], place] = True
                 if change.raised >= first:
                     raises[mine[change.raised - first], place] += 1
-        # without changes that series raised alone
+        # without what follows a change that a series raised by itself, until that is over
         self._totals = _before(np.where(is_own[:, None], 0.0, self.increments))
         self._raises = _before(raises)
         places = np.arange(old, len(sessions))
@@ -298,13 +298,13 @@ class _Evidence:
         self._ways = _ways(numbers, size)[number_of]
 
     def forget(self, until: int) -> None:
-        """Let no session before `until` count for a drop again, as that one is over."""
+        """Let no session before `until` count again, as its drop is over."""
         self._totals[:until], self._raises[:until] = self._totals[until], self._raises[until]
 
     def over(self, onsets: slice, newest: slice) -> Array:
-        """Return what the sessions from `onsets` to `newest` add up to; each is a range of them.
+        """Return the evidence from each session of `onsets` to that of `newest`, two slices.
 
-        A series that raised a change between them adds nothing: that is an alert of its own.
+        A series that raised a change of its own in between adds nothing: that has its own alert.
         """
         found = self._totals[newest.start + 1 : newest.stop + 1] - self._totals[onsets]
         own = self._raises[newest] > self._raises[onsets]
@@ -312,9 +312,9 @@ class _Evidence:
         return found
 
     def statistic(self, first: int = 0, stop: int | None = None) -> Array:
-        """Return the statistic after each session from `first` to before `stop`, or to the last.
+        """Return the statistic after each session from `first` to `stop`, which is not included.
 
-        It is 0 if it raises nothing.
+        It is 0 where it certainly stays below the threshold.
         """
         stop = len(self.increments) if stop is None else min(stop, len(self.increments))
         found = np.zeros(stop - first)
@@ -323,7 +323,7 @@ class _Evidence:
             begin = max(lag - 1, first)
             ends = slice(begin, stop)
             since = self.over(slice(begin + 1 - lag, stop + 1 - lag), ends)
-            # no choice of series adds up to more than all that speak for the drop
+            # an upper bound: no choice of series adds up to more than all that are above 0
             most = np.maximum(since, 0.0).sum(axis=-1).max(axis=1) / discount[ends] - ways[ends]
             near = np.flatnonzero(most >= self.thresholds[ends])
             best = self._scan(since[near], near + begin).max(axis=1, initial=0.0)
@@ -340,7 +340,7 @@ class _Evidence:
         return raised - int(place), int(design)
 
     def _scan(self, since: Array, sessions: slice | NDArray[np.int_]) -> Array:
-        """Return the most evidence of two or more series; the last axis of `since` has all."""
+        """Return the largest evidence of any two or more series, the last axis of `since`."""
         strongest = np.cumsum(-np.sort(-since, axis=-1), axis=-1)
         evidence: Array = strongest / self.discounts[sessions, None] - self._ways[sessions, None]
         return evidence[..., _SEVERAL - 1 :].max(axis=-1)
@@ -351,7 +351,7 @@ def _before(each: NDArray[Any]) -> NDArray[Any]:
 
 
 def _ways(sizes: NDArray[np.int_], most: int) -> Array:
-    """Return the logarithm of the ways to choose 1, 2, … `most` of each number of series."""
+    """Return the logarithms of the numbers of ways to choose 1, 2, … `most` of `sizes` series."""
     factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, most + 1)))))
     of, chosen = sizes[:, None], np.arange(1, most + 1)
     rest = factorials[np.maximum(of - chosen, 0)]
@@ -364,10 +364,10 @@ def _discounts(
     residuals: Array,
     months: Sequence[Month],
 ) -> Array:
-    """Return what the sum of the j strongest series is divided by in each month, for j from 1 on.
+    """Return the divisors, in each month, of the sum of the j strongest series, for j from 1 on.
 
-    Correlated series fall by chance together. Where what they share lasts longer than what each
-    has of its own, their mean has the larger serial correlation, and it counts.
+    Correlated series fall together by chance. If what they share lasts longer than what is their
+    own, their mean has a larger serial correlation than they have, and that one counts.
     """
     own: list[list[float]] = [[] for _ in months]
     begins = sessions[[min(each.first, len(sessions) - 1) for each in months]].tolist()
@@ -387,11 +387,10 @@ def _discounts(
 
 
 def _correlations(residuals: Array, sessions: Iterable[int]) -> Iterator[tuple[float, float]]:
-    """Yield what was known before each of some sessions: the correlations of the series.
+    """Yield the correlations of the series as they were known before each of `sessions`.
 
-    They are the mean rank correlation, at least 0, and the serial one of the mean of the series.
-    Both are learned from the first sessions that the series have in common; `_LEARNED` says how
-    many.
+    They are the mean rank correlation between series, at least 0, and the serial correlation of
+    their mean, both learned from the first `_LEARNED` sessions that the series have in common.
     """
     ran = ~np.isnan(residuals)
     runs, counted = np.zeros(residuals.shape[1], dtype=int), 0
@@ -418,8 +417,8 @@ def _correlations(residuals: Array, sessions: Iterable[int]) -> Iterator[tuple[f
 def rank_correlation(values: Array) -> float:
     """Return the mean of Spearman's rank correlations of all pairs of columns.
 
-    Equal values share a rank, and a column of equal values correlates with no other. All ranks are
-    given one variance, so that what their sums have beyond it is what the columns share.
+    Equal values share a rank, and a column of equal values correlates with no other. Ranks are
+    scaled to one variance, so that the excess variance of their row sums is what columns share.
     """
     size, columns = values.shape
     ordered = zip(values.T, np.sort(values, axis=0).T, strict=True)
