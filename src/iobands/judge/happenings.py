@@ -1,6 +1,6 @@
-"""What alerts are made of: changes, drops of groups, incidents, slow targets, flaky checks.
+"""Collects what alerts are made of: changes, group drops, incidents, slow peers, flaky checks.
 
-An incident is what docs/glossary.md defines: most series of a file system far down at once.
+docs/glossary.md defines incidents and flaky checks; this module finds them.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from iobands.snapshot import (
     slug,
 )
 
-# From how much evidence on, in nats, a series that fell with an alert belongs to it: of healthy
-# series 1.3 % have as much on any evening, and few of them since just then.
+# The evidence, in nats, with which a series joins an alert that began at the same time. On any
+# evening 1.3 % of the healthy series have as much, but few of them since exactly that time.
 _JOINS: Final = 4.0
-# How the alert of a peer ends that was slow when it was last compared.
+# Why an alert about a peer ends although the peer was slow when it was last compared.
 _ENDS: Final = {PeerState.UNUSED: "no longer used", PeerState.UNKNOWN: "no longer compared"}
 _AS_FAST: Final = "again as fast as the others"
 
@@ -49,7 +49,7 @@ _AS_FAST: Final = "again as fast as the others"
 def happenings_of(
     series: Sequence[Series], several: Iterable[GroupDrop | Incident], places: Iterable[Place]
 ) -> list[Happening]:
-    """Return all that was found of one system, what is over included."""
+    """Return all happenings of one system, past ones included."""
     known = {each.key: each for each in series}
     return [
         *(found for each in series for found in _of_series(each)),
@@ -59,9 +59,9 @@ def happenings_of(
 
 
 def _of_series(series: Series) -> Iterator[Happening]:
-    """Yield each change, each further fall while it lasted, and when some evidence was for a drop.
+    """Yield the changes of a series, their further falls, and possible drops.
 
-    That lasts from its first run to the one after.
+    A possible drop may join an alert but opens none. It lasts while there is evidence for it.
     """
     evidence, names = series.status.evidence, (slug(series.key),)
     if evidence is None:
@@ -90,16 +90,16 @@ def _of_series(series: Series) -> Iterator[Happening]:
             since, after = fall.since, _before(series, fall.since)
             again = replace(whole, since=since, low=since, high=since, raised=fall.raised)
             yield replace(again, turns=(), after=after)
-    speaks = np.flatnonzero(evidence.down >= _JOINS)
-    if not speaks.size or not series.shares_causes:
+    reached = np.flatnonzero(evidence.down >= _JOINS)
+    if not reached.size or not series.shares_causes:
         return
     zeros = np.concatenate(([-1], np.flatnonzero(evidence.down <= 0), [len(times)]))
-    for zero in np.unique(np.searchsorted(zeros, speaks)).tolist():
+    for zero in np.unique(np.searchsorted(zeros, reached)).tolist():
         begin, end = zeros[zero - 1] + 1, zeros[zero]
         total = evidence.down[begin:end]
-        most = np.maximum.accumulate(np.diff(total, prepend=0.0))
-        # one bad run is no fall
-        found = np.flatnonzero((total >= _JOINS) & (total > most))
+        largest_step = np.maximum.accumulate(np.diff(total, prepend=0.0))
+        # the evidence of a single bad run does not suffice
+        found = np.flatnonzero((total >= _JOINS) & (total > largest_step))
         if found.size:
             first, raised = moment(times[begin]), moment(times[begin + found[0]])
             yield Happening(
@@ -117,18 +117,18 @@ def _of_series(series: Series) -> Iterator[Happening]:
 
 
 def _before(series: Series, when: datetime) -> datetime | None:
-    """Return when the last run of a series before a time was taken."""
+    """Return the time of the last judged run of a series before `when`, or None."""
     times, _ = series.judged
     place = int(np.searchsorted(times, in_utc(when)))
     return moment(times[place - 1]) if place else None
 
 
 def _over(drop: GroupDrop, known: Mapping[SeriesKey, Series]) -> datetime | None:
-    """Return when a drop of several was over: once each of its series has recovered by itself."""
-    back = [drop.ended] if drop.ended else []
+    """Return when a group drop was over: when it ended, or once each of its series recovered."""
+    ended = [drop.ended] if drop.ended else []
     every = [each.changes if (each := known[key].status.evidence) else () for key in drop.ratios]
     ends = [[c for e in of if e.is_drop and (c := e.closed) and c > drop.raised] for of in every]
-    return min([*back, max(map(min, ends))] if all(ends) else back, default=None)
+    return min([*ended, max(map(min, ends))] if all(ends) else ended, default=None)
 
 
 def _of_several(source: GroupDrop | Incident, known: Mapping[SeriesKey, Series]) -> Happening:
@@ -150,13 +150,13 @@ def _of_several(source: GroupDrop | Incident, known: Mapping[SeriesKey, Series])
 
 
 def _of_place(place: Place) -> Iterator[Happening]:
-    """Yield when a target or a node was slow, in one variable each."""
+    """Yield each time that a target or node was slow, for each variable by itself."""
     for name, found in place.peers().items():
         source = PeerName(place.kind, place.system, place.where, name)
         for peer in found.values():
             for (raised, ended), (low, since) in zip(peer.alarms, peer.began, strict=True):
                 is_slow = ended is None and peer.state is PeerState.SLOW
-                # a pinned run that raised it is no use of the peer
+                # `last` does not count pinned runs, one of which may have raised the alarm
                 yield Happening(
                     source,
                     DOWN,
@@ -177,7 +177,7 @@ _WEEK: Final = 7
 
 
 def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tuple[Incident, ...]:
-    """Return all incidents in the order of time, those that are open at `now` included."""
+    """Return all incidents in the order of time, including those still open at `now`."""
     groups: defaultdict[tuple[str, str, str], list[SeriesKey]] = defaultdict(list)
     for key in runs:
         if key.file_system is not None:
@@ -216,7 +216,7 @@ def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tupl
 
 
 def _spans(of_day: NDArray[np.int_], lows: Flags) -> Iterator[tuple[int, int, int, int | None]]:
-    """Yield of each incident the first bad day, the opening, the last bad and the closing one."""
+    """Yield four days of each incident: first bad, raised, last bad, closed (None if open)."""
     first = of_day.min(initial=0)
     ran = np.bincount(of_day - first)
     low = np.bincount(of_day - first, lows)
@@ -240,23 +240,24 @@ def _spans(of_day: NDArray[np.int_], lows: Flags) -> Iterator[tuple[int, int, in
         yield days[begun], days[raised], days[last], None
 
 
-#: A check is flaky by its failures in this many sessions, until as many in a row are good.
+#: The sessions in which failures are counted. After as many good ones a check is not flaky.
 SESSIONS: Final = 40
-# The share of the budget of false alarms, and the fewest failures that are a habit.
+# The share of the false-alarm budget for flaky checks, and the fewest failures of a flaky check.
 _SHARE: Final = 0.1
 _LEAST: Final = 3
-# On a site without history, one session in this many fails.
+# Without history, one session in this many is assumed to fail.
 _USUAL: Final = 200
-# If a larger share of the checks of a day fails, the day is to blame and not a check.
+# If a larger share of a day's checks fails, no single check is to blame.
 _TOGETHER: Final = 0.25
 
 
 @dataclass
 class _Check:
-    """The sessions of a check at `times`; those `counted` failed, and not as the one before.
+    """The sessions of one check; arrays are of shape (sessions,).
 
-    `names` are its series. `said` tells by time how a session failed. Failures that a person
-    `answered` raise no alert of this check; they still tell what is usual and which days were bad.
+    `names` are its series. `counted` failures follow no other failure, on days on which few checks
+    failed. `said` has the message of each failure by time. Failures that a person `answered` raise
+    no alert, but count in failure rates.
     """
 
     names: tuple[str, ...]
@@ -267,7 +268,7 @@ class _Check:
     said: dict[np.datetime64, str]
 
     def before(self, begins: Times) -> NDArray[np.int_]:
-        """Return how many sessions failed, and how many there were, before each of `begins`."""
+        """Return the numbers of counted failures and of sessions before each of `begins`."""
         failures = self.times[self.counted]
         return np.array([np.searchsorted(failures, begins), np.searchsorted(self.times, begins)])
 
@@ -275,7 +276,7 @@ class _Check:
 def flaky_of(
     series: Collection[tuple[Series, Bands]], months: Mapping[str, Months]
 ) -> list[Happening]:
-    """Return when checks were flaky, by what was known of all checks of a system in each month."""
+    """Return when checks were flaky, by the failure rate of a system's other checks until then."""
     found: list[Happening] = []
     for system, known in months.items():
         checks = _checks([each for each in series if each[0].key.system == system])
@@ -288,10 +289,10 @@ def flaky_of(
 
 
 def enough(runs_a_year: float, rate: float) -> int:
-    """Return the least number of failures in `SESSIONS` that chance gives less than once a year.
+    """Return the least number of failures in `SESSIONS` that chance causes at most once a year.
 
-    Each session fails with the probability `rate`, and there are `runs_a_year` of them over all
-    checks. Only a session that fails can raise an alarm.
+    `runs_a_year` sessions, of all checks together, each fail with the probability `rate`. Only a
+    failed session can raise an alarm, so only the sessions before it are left to chance.
     """
     others = SESSIONS - 1
     chances = [comb(others, n) * rate**n * (1 - rate) ** (others - n) for n in range(SESSIONS)]
@@ -329,7 +330,7 @@ def _checks(series: Collection[tuple[Series, Bands]]) -> list[_Check]:
 
 
 def _leave_out_bad_days(checks: Sequence[_Check]) -> None:
-    """Count no failure of a day on which many checks failed, which is one cause."""
+    """Do not count failures on days on which many checks failed, as they have one cause."""
     every = days_of(np.concatenate([each.times for each in checks]))
     every -= every.min(initial=0)
     days = np.split(every, np.cumsum([len(each.times) for each in checks])[:-1])
@@ -345,9 +346,9 @@ def _leave_out_bad_days(checks: Sequence[_Check]) -> None:
 
 
 def _flaky_spans(check: _Check, months: Months, rates: NDArray[np.float64]) -> Iterator[Happening]:
-    """Yield each time in which a check was flaky, from its first failure to its last.
+    """Yield each span in which a check was flaky, from its first failure to its last.
 
-    `rates` is how often a session of the others failed, by month.
+    `rates`, of shape (months,), are the failure rates of the system's other checks.
     """
 
     @cache
@@ -370,7 +371,7 @@ def _flaky_spans(check: _Check, months: Months, rates: NDArray[np.float64]) -> I
         end = check.times[over] if over < len(check.times) else None
         until = len(check.times) - 1 if end is None else last
         begin = max(0, until + 1 - SESSIONS)
-        # failures in a row and of bad days count here, too, as people count them
+        # the message counts every failure, also in a row and on bad days, as people do
         failures = check.times[begin : until + 1][failed[begin : until + 1]]
         often = f"failed in {len(failures)} of the last {until + 1 - begin} sessions"
         newest, (_, _, how) = moment(failures[-1]), check.said[failures[-1]].partition(" failed")
