@@ -1,8 +1,8 @@
-"""The judge's memory: what it found in each series that more runs do not change.
+"""The judge's memory: the part of each series' chart that later runs cannot change.
 
-A new day is judged from there, so that it costs a day and not all years before it. The memory may
-be deleted at any time, as everything in it follows from the runs: what does not fit the runs, the
-bands, what was known or this version of the judge is judged anew.
+The next judgement continues from it, so it costs a day and not all years before. It is a cache and
+may be deleted at any time: a series whose entry does not match its runs, band, monthly thresholds
+and priors, or this version of the judge, is judged from its first run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DIGEST: Final = 32  # bytes
 
 @dataclass(frozen=True)
 class Remembered:
-    """The settled part of a series' chart, and the `identity` of what it follows from."""
+    """The settled part of a series' chart, and the `identity` (a digest) of its inputs."""
 
     identity: bytes
     settled: Settled
@@ -35,7 +35,7 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Basis:
-    """What a chart follows from: its runs, its band, what was known each month, and `least`."""
+    """The inputs of a chart: runs, band, threshold and prior of each month, and least change."""
 
     values: Array
     spacing: Spacing
@@ -44,7 +44,7 @@ class Basis:
     least: float
 
     def chart(self, kept: Remembered | None = None) -> Chart:
-        """Return the chart; it goes on from what was kept, if that fits."""
+        """Return the chart, continued from `kept` if that has the same inputs."""
         return follow(
             self.values,
             self.band,
@@ -55,13 +55,13 @@ class Basis:
         )
 
     def settled(self, kept: Remembered | None) -> Settled | None:
-        """Return what was kept if it follows from the first of these runs, else None."""
+        """Return the kept state if it has the same inputs up to its last run, else None."""
         if kept is None or kept.settled.at > len(self.values):
             return None
         return kept.settled if kept.identity == self.identity(kept.settled.at) else None
 
     def identity(self, runs: int) -> bytes:
-        """Return the digest of what was known of the first `runs` runs."""
+        """Return the digest of the inputs up to the first `runs` runs."""
         known = [each for each in self.months if each.first < runs]
         found = hashlib.blake2b(_encoded((self.band, known, self.least)), digest_size=_DIGEST)
         for each in (self.values, self.spacing.hours, self.spacing.asked):
@@ -70,7 +70,7 @@ class Basis:
 
 
 def read_memory(perflogs: Path) -> dict[SeriesKey, Remembered]:
-    """Return what the judge remembers of all systems; nothing of what cannot be used."""
+    """Return the memory of all systems, without files that cannot be used."""
     found: dict[SeriesKey, Remembered] = {}
     for path in perflogs.glob(f"*/{_NAME}"):
         found.update(read_sealed(path, _decoded) or ())
@@ -78,10 +78,10 @@ def read_memory(perflogs: Path) -> dict[SeriesKey, Remembered]:
 
 
 def write_memory(perflogs: Path, memory: Mapping[SeriesKey, Remembered]) -> None:
-    """Write what the judge remembers, in a file a system.
+    """Write the memory, one file for each system.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: a file cannot be written.
     """
     systems: defaultdict[str, list[tuple[SeriesKey, Remembered]]] = defaultdict(list)
     for key, each in memory.items():
