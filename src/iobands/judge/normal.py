@@ -18,14 +18,14 @@ from iobands.snapshot import VERDICTS, History, Outliers, SeriesKey, Times, Verd
 OWN_HISTORY: Final = "own history, provisional"
 
 _SECOND: Final = np.timedelta64(1, "s")
-# The digits of a learned figure: more of them come from its logarithm.
+# The significant digits of a learned figure: the logarithm rounds any further ones.
 _DIGITS: Final = 12
 # The lower quartile, the median, the upper quartile and the maximum.
 _SHARES: Final = np.array((0.25, 0.5, 0.75, 1.0))
 
 
 def matched(key: SeriesKey, sample: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields of a sample by which a band or a limit applies."""
+    """Return the fields of a sample that bands and limits are matched with."""
     return {**key.fields(), **{name: sample[name] for name in ("medium", "file_system_type")}}
 
 
@@ -68,10 +68,10 @@ def _edges(spans: Spans) -> tuple[Times, Times]:
 class Normal:
     """What is normal for a series at each of its samples; arrays are of shape (samples,).
 
-    `places` says which of `bands` it is, -1 where nothing is known. A band is declared in the bands
-    file, or learned: then it is what the detector judged the run by, which follows adopted levels.
-    `is_judged` tells where it was known when the sample was taken, and nobody asked for the run.
-    `newest` is what is normal at the newest sample, even if that is left out.
+    `places` are indices into `bands`, -1 where nothing is known. A band is declared in the bands
+    file, or learned: the baseline that the detector judged the run by, which follows adopted
+    levels. `is_judged` marks runs that no earlier run asked for and whose band was known when they
+    were made. `newest` is the band at the newest sample, even if that sample is left out.
     """
 
     bands: tuple[Band, ...]
@@ -89,7 +89,7 @@ class Normal:
         """Return the verdicts of the samples in `history`."""
         floor, lower, _, upper = self.figures
         values, times = history.values, (history.times - np.datetime64(0, "ns")) // _SECOND
-        # the first that holds
+        # the first condition that holds decides
         holds = [np.isnan(floor), values < floor, values < lower, values > upper]
         verdicts = map(VERDICTS.index, (NO_BAND, COLLAPSED, BELOW, ABOVE))
         codes = np.select(holds, [*verdicts], VERDICTS.index(WITHIN))
@@ -108,8 +108,8 @@ def normal_of(
 ) -> Normal:
     """Return what is normal for a series, by the bands file and by its chart.
 
-    `judged` are the runs of the chart, and `baselines` its baselines, each with the first of these
-    that it judges. The runs that the first one was learned from are described by it as well.
+    `judged` are the rows of the chart's runs in `history`, and `baselines` its baselines, each with
+    the first run that it judges. The first one also applies to the runs it was learned from.
     """
     found: list[Band | Baseline] = []
     size = len(history)
@@ -129,7 +129,7 @@ def normal_of(
         found += [declared] if declared else []
     is_judged = (is_judged | (places != own)) & ~history.asked
     used, places = np.unique(places, return_inverse=True)
-    places -= np.count_nonzero(used < 0)  # where nothing is known it stays -1
+    places -= np.count_nonzero(used < 0)  # -1, for nothing known, sorts first and stays -1
     inside = [found[place] for place in used if place >= 0]
     known = tuple(_learned(key, each) if isinstance(each, Baseline) else each for each in inside)
     newest = known[places[-1]] if places[-1] >= 0 else None
@@ -163,7 +163,7 @@ def _learned(key: SeriesKey, baseline: Baseline) -> Band:
 
 
 def nothing_known(runs: int) -> Normal:
-    """Return what is normal for a series whose `runs` could not be judged: nothing."""
+    """Return a `Normal` without any band, for a series of `runs` runs that cannot be judged."""
     return Normal((), np.full(runs, -1), np.zeros(runs, dtype=bool), None)
 
 
@@ -171,8 +171,8 @@ def nothing_known(runs: int) -> Normal:
 class TransientRuns:
     """The runs of a series that were judged and are in no lasting drop, in the order of time.
 
-    Arrays are of shape (runs,): `times` in UTC, `ratios` to the median of what is normal, and
-    `low`, whether the run is under the floor.
+    Arrays are of shape (runs,): `times` in UTC, `ratios` over the median of the band, and `low`,
+    whether the run is under its floor.
     """
 
     times: Times
@@ -181,7 +181,7 @@ class TransientRuns:
 
     @property
     def outliers(self) -> Outliers:
-        """Return how many of the runs are outliers; a streak that goes on is not one yet."""
+        """Return the number of outliers, without a streak of low runs that may go on."""
         ended = int(np.flatnonzero(~self.low)[-1]) + 1 if not self.low.all() else 0
         times, low = self.times[:ended], self.low[:ended]
         newest = moment(times[low][-1]) if low.any() else None
