@@ -1,6 +1,6 @@
-"""When an alert began, in sessions, and which series moved then and which did not.
+"""Dates the onset of an alert, and finds the series that moved then and those that did not.
 
-Sessions count as time, as all series of a session see the same site.
+Time is counted in sessions, since all series of a session see the site in the same state.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from iobands.judge.fold import Happening
 from iobands.snapshot import DOWN, Array, Series, in_utc, median_of, moment
 
 _FEWEST: Final = 10
-_LEVEL: Final = 50  # runs that give the level before
-_EARLIER: Final = 5  # sessions by which it may have begun before the judge says so
-_NATS: Final = 3.0  # onsets that are less likely by this are left out
+_LEVEL: Final = 50  # newest runs before the onset, which give the level
+_EARLIER: Final = 5  # sessions by which the onset may precede the judge's earliest date
+_NATS: Final = 3.0  # sessions that are less likely than the best one by more are left out
 _CLIP: Final = 4.0  # nats that one run adds at most
-_SHARED: Final = 0.3  # of the noise is the same in all series of a session
+_SHARED: Final = 0.3  # the share of the noise that all series of a session have in common
 _LEAST_NOISE: Final = 0.01
 _MAD_TO_SIGMA: Final = 1.4826
 
 
 @dataclass(frozen=True)
 class Runs:
-    """The first `number` runs of a series, which were known at a time.
+    """The first `number` runs of a series: those known at some time.
 
-    Those before session `begin` say nothing of the level, as the series had not fallen yet.
+    Levels are taken from session `begin` on: for a further fall, the session of the fall before.
     """
 
     series: Series
@@ -53,7 +53,7 @@ class Runs:
         return sessions[:known], logarithms[:known]
 
     def level(self, until: int) -> tuple[float, float] | None:
-        """Return median and spread of the judged runs before a session, None of too few."""
+        """Return median and spread of the judged logarithms before a session; None if too few."""
         sessions, values = self.judged
         first, last = np.searchsorted(sessions, (self.begin, until))
         before = values[first:last][-_LEVEL:]
@@ -64,22 +64,22 @@ class Runs:
         return middle, max(spread, _LEAST_NOISE)
 
     def time_of(self, session: int) -> datetime | None:
-        """Return the time of the first run from a session on, None without one."""
+        """Return the time of the first run in `session` or later, or None."""
         place = int(np.searchsorted(self.sessions, session))
         return moment(self.series.history.times[place]) if place < self.number else None
 
     def session_at(self, when: datetime) -> int | None:
-        """Return the session of the first run from a time on, None without one."""
+        """Return the session of the first run at `when` or later, or None."""
         place = int(np.searchsorted(self.series.history.times[: self.number], in_utc(when)))
         return int(self.sessions[place]) if place < self.number else None
 
 
 @dataclass(frozen=True)
 class Onset:
-    """An alert as it was known at `when`: its members, and the `others` of their variables.
+    """When an alert began, as known at `when`; `others` are other series of the same variables.
 
-    It began in a session from `first` to `last`, most likely with the run at `since`, and its
-    members moved by `drop`.
+    It began in a session from `first` to `last`, most likely with the run at `since`. `drop` is the
+    median change of its members' levels, as logarithms.
     """
 
     members: tuple[Runs, ...]
@@ -93,16 +93,16 @@ class Onset:
 
     @cached_property
     def unmoved(self) -> tuple[Runs, ...]:
-        """The others that stayed; most alerts have no cause to hold against them."""
+        """The others that did not move; cached, as only an alert with a possible cause needs it."""
         return tuple(filter(self.has_stayed, self.others))
 
     def has_stayed(self, runs: Runs) -> bool:
-        """Return whether a series surely did not move then."""
+        """Return whether a series surely did not move at the onset."""
         return _stayed(runs, self.first, self.last, self.drop)
 
     @property
     def width(self) -> int:
-        """The number of sessions in which something meets the onset, one later included."""
+        """The number of sessions in which a change coincides with the onset: up to one after it."""
         return self.last - self.first + 2
 
 
@@ -113,12 +113,11 @@ def onset_of(
     when: datetime,
     after: datetime | None,
 ) -> Onset | None:
-    """Return how an alert of `series` began; `lead` is its first part. None if that is unknown.
+    """Return how an alert of `series` began, or None if unknown; `lead` is its first happening.
 
-    For a further fall, `lead` is the fall, and levels are those since the fall before, `after`.
-
-    The first session is the likeliest one by the runs of all members together. A series that
-    joined and did not move then is no member, as a few join by chance.
+    For a further fall, `lead` is that fall, and levels are taken since the fall before, at `after`.
+    The onset is the likeliest session by the runs of all members together. A series that joined
+    the alert but did not move then is not a member of the onset, as a few join by chance.
     """
     members = [each for each in _until(series, when, after) if each.number]
     begin = min((s for r in members if (s := r.session_at(lead.low)) is not None), default=None)
@@ -169,7 +168,7 @@ def _until(series: Sequence[Series], when: datetime, after: datetime | None) -> 
 
 
 def _stayed(runs: Runs, first: int, last: int, drop: float) -> bool:
-    """Return whether the level since is surely nearer to the one before than to a drop."""
+    """Return whether the level after `last` is surely nearer to the old one than to `drop`."""
     level, (sessions, values) = runs.level(first), runs.judged
     since = values[np.searchsorted(sessions, last, "right") :]
     if level is None or not len(since):
