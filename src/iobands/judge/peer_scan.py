@@ -1,10 +1,10 @@
-"""Finds peers, targets of a file system or nodes of a system, that are slower than they were.
+"""Finds slow peers: targets of a file system, or nodes of a partition.
 
-A run gives the speed of each of its peers over the median one, so what moves all of them cancels
-out; what is left is compared with the level of the peer. Each session adds a Huberised
-log-likelihood ratio to the evidence of a peer: normal noise around a design level below its own,
-against noise around its own, clipped at both ends (Huber, "A robust version of the probability
-ratio test", Ann. Math. Statist. 36, 1965).
+A run gives the speed of each of its peers over the median one, so what slows all of them cancels
+out; the rest is compared with the peer's own level. Each session adds a Huberised log-likelihood
+ratio to the evidence that a peer is slow: normal noise around a design level below its own, against
+noise around its own, clipped at both ends (Huber, "A robust version of the probability ratio
+test", Ann. Math. Statist. 36, 1965).
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from numpy.typing import NDArray
 from iobands.judge.detect import DAY, WATCH
 from iobands.snapshot import Array, Peer, PeerState, Ratio, Speeds, Times, moment, runs_a_year_at
 
-# Learning begins after this many sessions, and is repeated every week.
+# Levels are learned after these numbers of sessions, and then every week.
 _FIRST_LOOKS: Final = (0, 3, 5, 10, 20)
-# A peer's level comes from this many of its first sessions, and from a few at least.
+# A peer's level comes from its first sessions: this many at most, and a few at least.
 _FIRST: Final = 20
 _FEWEST: Final = 3
 # How many sessions are searched for them at a time.
 _AT_A_TIME: Final = 200
-# A peer may be slower than the others by nature by this many spreads of their levels.
+# A healthy peer may be slower than the others by this many spreads of their levels.
 _BY_NATURE: Final = 3.0
-# A peer is given the benefit of this many standard errors of its level.
+# This many standard errors of a peer's level count in its favour.
 _DOUBT: Final = 1.0
-# Of fewer, a slow one would itself make the spread of its sessions, and hide in it.
+# With fewer peers, a slow one would cause most of its session's spread, and hide in it.
 _FEWEST_OF_A_SPREAD: Final = 5
-_LAST_LOOKS: Final = 200
-# Speeds have three digits, and smaller differences do not matter. Rates of pinned runs differ more.
+_SESSIONS_FOR_NOISE: Final = 200
+# Speeds have three digits, and smaller differences do not matter. Rates of pinned runs vary more.
 _LEAST_NOISE: Final = 0.03
 _NOISE_OF_PINNED: Final = 0.1
 _MAD_TO_SIGMA: Final = 1.4826
-#: The standard error of a median relative to a mean, for normal noise.
+#: The standard error of a median relative to the mean's, for normal noise.
 MEDIAN: Final = 1.2533
 
 
 @dataclass(frozen=True)
 class Levels:
-    """The level of each peer, the error in its favour, and the noise of all.
+    """The `own` level of each peer (a logarithm), the error in its `favour`, and the noise of all.
 
-    A `known` level is provisional, or `settled` and then fixed. Sessions have `shown` it, or else
-    the levels of the other peers bound it. A person has `accepted` it at any height.
+    A `known` level is provisional until it is `settled`, and then fixed. It is `shown` by sessions
+    of the peer, or else bounded by the others' levels, unless a person has `accepted` it.
     """
 
     own: Array
@@ -60,12 +60,12 @@ class Levels:
     noise: float = _LEAST_NOISE
 
     def learned(self, fixed: Array, off: Array, counts: NDArray[np.bool_]) -> Levels:
-        """Return what is known after the sessions so far, each of shape (sessions, peers).
+        """Return the levels learned from sessions; arguments are of shape (sessions, peers).
 
-        `fixed` are speeds relative to known peers, `off` how far they were from what was known,
-        and `counts` is which of them show a peer as it is. A level from enough sessions stays.
+        `fixed` are speeds relative to the peers with known levels, `off` their distances from the
+        levels known then, and `counts` marks what a level may be learned from.
         """
-        newest = np.abs(off[-_LAST_LOOKS:][counts[-_LAST_LOOKS:]])
+        newest = np.abs(off[-_SESSIONS_FOR_NOISE:][counts[-_SESSIONS_FOR_NOISE:]])
         noise = max(_MAD_TO_SIGMA * float(np.median(newest)) if newest.size else 0.0, _LEAST_NOISE)
         same = replace(self, noise=noise)
         if self.settled.all():
@@ -75,7 +75,7 @@ class Levels:
         known = number >= _FEWEST
         if known.sum() < _FEWEST:
             return same
-        group = known & ~self.settled  # peers that came together
+        group = known & ~self.settled  # peers that were added together
         group = group if group.sum() >= _FEWEST_OF_A_SPREAD else known
         found = _median(first, 0)[0]
         middle = np.median(found[group])
@@ -83,7 +83,7 @@ class Levels:
         spread = _MAD_TO_SIGMA * np.median(np.abs(found[group] - middle))
         between = max(spread**2 - float(np.median(by_chance[group])), 0.0)
         by_nature = np.where(self.accepted, math.inf, _BY_NATURE * math.sqrt(between))
-        # of what a person accepted, the levels of the others say nothing
+        # a level that a person accepted is not drawn towards the others'
         share = np.where(self.accepted, 1.0, between / (between + by_chance)) * known
         apart = np.where(known, share * (found - middle), 0.0)
         doubt = np.where(known, _DOUBT * np.sqrt(share * by_chance), by_nature)
@@ -95,7 +95,7 @@ class Levels:
         return Levels(own, favour, known | self.settled, settled, shown, self.accepted, noise)
 
     def off(self, values: Array, pinned: NDArray[np.bool_]) -> tuple[Array, Array, Array, Array]:
-        """Return how far sessions are from `own`, what favours them, the noise, and `fixed`.
+        """Return distances from `own`, favour, noise and `fixed`, of shape (sessions, peers).
 
         Peers without a known level are compared with each other if there are enough.
         """
@@ -117,7 +117,7 @@ class Levels:
 def _first(values: Array, counts: NDArray[np.bool_]) -> Array:
     """Return the first values of each peer that count, of shape (_FIRST, peers), NaN for no value.
 
-    Of years of sessions only the first are looked at, but for peers with few values.
+    Later sessions are searched only for peers that have fewer values.
     """
     found = np.full((_FIRST, values.shape[1]), np.nan)
     number = np.zeros(values.shape[1], dtype=int)
@@ -132,14 +132,14 @@ def _first(values: Array, counts: NDArray[np.bool_]) -> Array:
 
 
 def over_others(values: Array) -> Array:
-    """Return logarithms over the median of their session; of two, each over the other."""
-    factors = np.array([np.nan, np.nan, 2.0, 1.0])  # of one, nothing is known
+    """Return logarithms relative to the median of their session; of two, each to the other."""
+    factors = np.array([np.nan, np.nan, 2.0, 1.0])  # a single peer is compared with nothing
     number = np.isfinite(values).sum(1, keepdims=True)
     return factors[np.minimum(number, 3)] * (values - _median(values, 1))
 
 
 def looks(times: Times) -> list[tuple[int, int]]:
-    """Return the spans of sessions that are judged by the same knowledge."""
+    """Return the spans of sessions that are judged by the same levels."""
     weeks = np.flatnonzero(np.diff(times.astype("datetime64[W]").astype(int))) + 1
     edges = {*_FIRST_LOOKS, *weeks.tolist(), len(times)}
     return [*pairwise(sorted(each for each in edges if each <= len(times)))]
@@ -152,26 +152,26 @@ def _middle(values: Array) -> Array:
 
 
 def _median(values: Array, axis: int) -> Array:
-    """Return the median of the numbers along an axis, which stays; NaN without numbers."""
+    """Return the median along an axis, which is kept, ignoring NaN; NaN without any number."""
     number = np.isfinite(values).sum(axis, keepdims=True)
     ends = np.maximum((number - 1) // 2, 0), np.minimum(number // 2, values.shape[axis] - 1)
     low, high = (np.take_along_axis(np.sort(values, axis=axis), end, axis) for end in ends)
     return (low + high) / 2
 
 
-# Speeds relative to a peer's own level; the likeliest counts.
+# The design changes: speeds relative to a peer's own level. The likeliest counts.
 _DESIGNS: Final = np.log([0.75, 0.5])[:, None]
-# The median of two hides which one is slow.
+# The median of two peers does not show which one is slow.
 _FEWEST_PEERS: Final = 3
 # The share of a slow peer's sessions that look healthy by chance, and of a healthy peer's that look
 # slow. The second is learned from the other peers; the guess is worth `_PRIOR_CELLS` cells.
 _HEALTHY_BY_CHANCE: Final = 0.10
 _SLOW_BY_CHANCE: Final = 0.02
 _PRIOR_CELLS: Final = 50
-# How many hours other jobs keep a peer busy: a guess that is worth `_PRIOR_TIMES` such times.
+# The mean hours that other jobs keep a peer busy: a guess that is worth `_PRIOR_TIMES` such times.
 _BUSY_HOURS: Final = 2.0
 _PRIOR_TIMES: Final = 5
-# The share of a slow peer's sessions that show nothing, as the bytes on each explain everything.
+# The share of a slow peer's sessions without a speed, where the bytes on each explain everything.
 _TELLS_NOTHING: Final = 0.5
 _NORMAL_95: Final = 1.96
 # A slow peer has recovered after this many healthy sessions in a row.
@@ -188,9 +188,10 @@ _NEWEST: Final = 20
 def compare_peers(
     speeds: Speeds, thresholds: Array, accepted: Collection[str | None] = ()
 ) -> tuple[Peer, ...]:
-    """Return the peers in their order; `thresholds` are the evidence for an alert, by session.
+    """Return the peers that were used, in the order of `speeds.peers`.
 
-    A person `accepted` the level of some.
+    `thresholds`, of shape (sessions,), are the evidence for an alert, in nats. `accepted` are the
+    names of peers whose levels a person accepted.
     """
     seen, shows, daily = speeds.used, np.isfinite(speeds.values), ~speeds.pinned
     compared = np.flatnonzero(((seen.sum(1) >= _FEWEST_PEERS) & shows.any(1)) | speeds.pinned)
@@ -246,7 +247,7 @@ def compare_peers(
 
 
 def comparisons_a_year(speeds: Sequence[Speeds], at: Times) -> Array:
-    """Return how often a year a peer was compared, all of them together, at each of `at`."""
+    """Return the comparisons a year of all peers together, as known at each time of `at`."""
     found = np.zeros(len(at))
     for each in speeds:
         known = np.searchsorted(each.times, at, side="right")
@@ -257,9 +258,9 @@ def comparisons_a_year(speeds: Sequence[Speeds], at: Times) -> Array:
 
 
 def _gone_before(daily: NDArray[np.bool_], share: float) -> int:
-    """Return the session since which a peer is gone, if it is in none since.
+    """Return the first session that counts: a peer that was last used before it is gone.
 
-    Each session uses this `share` of all peers. Pinned runs do not count.
+    A `daily` session, one that is not pinned, uses this `share` of all peers on average.
     """
     missed = _FEWEST_MISSED
     if 0 < share < 1:
@@ -301,7 +302,7 @@ class _Scan:
         values, pinned = self._speeds.values[own], self._speeds.pinned[own]
         off, favour, noise, fixed = self.levels.off(values, pinned)
         levels = _DESIGNS[:, :, None]
-        near = np.maximum(off + favour, levels)
+        near = np.maximum(off + favour, levels)  # much slower than a design is slow, too
         ratios = levels * (near - levels / 2) / noise**2
         chance = self._chance()
         self._off[own], self.noise[own], self._fixed[own] = off, noise, fixed
@@ -326,7 +327,7 @@ class _Scan:
         return np.clip(found, _SLOW_BY_CHANCE, 0.5)[:, None, :]
 
     def _before(self, begin: int, end: int) -> tuple[Array, NDArray[np.bool_]]:
-        """Return the hours since the session that showed a peer before, and whether it was low."""
+        """Return the hours since the previous speed of each peer, and whether that was low."""
         rows = np.where(self._shown[begin:end], np.arange(begin, end)[:, None], -1)
         before = np.maximum.accumulate(np.vstack((self._newest, rows)))
         before, self._newest = before[:-1], before[-1]
@@ -337,10 +338,9 @@ class _Scan:
     def _steps(self, own: slice, ratios: Array, chance: Array, since_low: Array) -> Array:
         """Return the evidence of each session for each design.
 
-        Speeds beyond the level of a design do not contradict it: much slower is slow, too. What
-        keeps a peer busy by chance lasts: soon after a session that looked slow, another one says
-        little. A session without a speed for a peer that it used is weak evidence: if most sessions
-        are like that, the others are chance.
+        What keeps a healthy peer busy lasts for a while: soon after a session that looked slow,
+        another one says little. A session without a speed for a peer that it used is weak evidence
+        that the peer is healthy: if most sessions are like that, the slow ones are chance.
         """
         again = np.exp(-since_low * self._times_busy / self._busy_hours)
         most = np.minimum(chance + (1 - chance) * again, 1 - _HEALTHY_BY_CHANCE)
@@ -350,7 +350,7 @@ class _Scan:
         return np.where(self._shown[own], found, nothing)
 
     def _follow(self, session: int, step: Array, threshold: float) -> None:
-        """Raise alarms, and end them. Sessions without a speed neither end nor keep one."""
+        """Raise and end alarms. A session without a speed neither ends nor prolongs one."""
         seen = self._shown[session]
         step = np.where(seen | ~self.is_slow, step, 0.0)
         begins = (self._evidence == 0) & (step > 0) & ~self.is_slow
