@@ -35,11 +35,11 @@ from iobands.snapshot import (
 )
 from iobands.source.action_log import Log
 
-# A place without a run for so long is not shown.
+# A place without a run in this time is not shown.
 _KEPT: Final = timedelta(days=200)
 # The case of runs with all files on one target.
 _PINNED: Final = r"^target (\d+)$"
-# Pinned runs so soon after each other are compared.
+# Pinned runs are compared if each follows the one before within this time.
 _TOGETHER: Final = timedelta(minutes=30)
 _RUN: Final = (*CHECK, TIME)
 
@@ -51,14 +51,14 @@ def places_of(
     now: datetime,
     false_alarms: float,
 ) -> tuple[Place, ...]:
-    """Return the compared places, targets before nodes.
+    """Return the places whose peers were compared, targets before nodes.
 
-    Of the `samples`, pinned runs count for their targets. `not_judged` gives the spans in which
-    runs do not count, for a kind, a system and a file system or partition. Each span has its peer,
-    or None for all. Each place may have this many `false_alarms` a year.
+    Of the `samples`, only pinned runs are used. `not_judged` returns, for a kind, a system and a
+    file system or partition, the spans in which runs do not count, each with its peer, or None for
+    all. Each place has a budget of `false_alarms` a year.
     """
     pinned = _pinned(samples)
-    shared = speeds.join(pinned, on=_RUN, how="anti")  # a node waits for the one target
+    shared = speeds.join(pinned, on=_RUN, how="anti")  # a pinned run's nodes wait for one target
     found = []
     for kind, field in FIELD_OF.items():
         of_kind = shared.filter((pl.col("kind") == kind) & pl.col(field).is_not_null())
@@ -91,7 +91,7 @@ def places_of(
 
 
 def thresholds(speeds: Speeds, every: Sequence[Speeds], false_alarms: float) -> Array:
-    """Return the evidence for an alert at each session: what was known at its look."""
+    """Return the threshold at each session, in nats, by what was known when its span began."""
     spans = looks(speeds.times)
     a_year = comparisons_a_year(every, speeds.times[[begin for begin, _ in spans]])
     found = [Budget(false_alarms, float(each)).threshold for each in a_year]
@@ -99,7 +99,7 @@ def thresholds(speeds: Speeds, every: Sequence[Speeds], false_alarms: float) -> 
 
 
 def _pinned(samples: Columns) -> pl.DataFrame:
-    """Return the rates of runs that were pinned to one target, as speeds to be compared."""
+    """Return the rates of runs pinned to one target, with the columns `peer` and `speed`."""
     case = pl.col("case").cast(pl.String)
     is_pinned = samples["case"].cast(pl.String).str.contains(_PINNED)
     return samples.rows(is_pinned.arg_true().to_numpy()).with_columns(
@@ -118,7 +118,7 @@ def _without(rows: pl.DataFrame, spans: Sequence[tuple[Spans, str | None]]) -> p
 
 
 def _matrices(rows: pl.DataFrame, pinned: pl.DataFrame) -> Iterator[tuple[str, Speeds]]:
-    """Yield the speeds of each variable; of several runs in a session, their median."""
+    """Yield each variable with its speeds: the median of the runs in each session."""
     alike = [name for name in SERIES_FIELDS if name != "case"]  # their rates can be compared
     later = (pl.col(TIME).diff() > _TOGETHER).fill_null(value=False)
     near = pinned.sort(TIME).with_columns(later.cum_sum().cast(pl.Int64).alias("number"))
@@ -143,7 +143,7 @@ def _matrices(rows: pl.DataFrame, pinned: pl.DataFrame) -> Iterator[tuple[str, S
 
 
 def _numbered(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the rows with the numbers of their sessions, if there are any."""
+    """Yield `rows` with the column `number`, the session of the run, unless `rows` is empty."""
     found = rows.select(*_RUN, "session").unique(_RUN, maintain_order=True)
     runs = found.sort(TIME).partition_by(CHECK, as_dict=True)
     numbers = sessions_of(
@@ -159,9 +159,9 @@ def _numbered(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def _medians(rows: pl.DataFrame, alike: Sequence[str]) -> pl.DataFrame:
-    """Return the logarithms of speeds by session, the same one only for runs that are `alike`.
+    """Return the median logarithm of the speeds by variable, peer, session and columns `alike`.
 
-    The numbers of sessions of pinned runs are odd.
+    Only pinned runs have such columns, and odd session numbers.
     """
     of_session = ("number", *alike)
     sessions = rows.select(of_session).unique(maintain_order=True).with_row_index("at")
@@ -174,7 +174,7 @@ def _medians(rows: pl.DataFrame, alike: Sequence[str]) -> pl.DataFrame:
 
 
 def _order(peer: str) -> tuple[int, str]:
-    """Return what sorts numbers by size, however long one is; 0 is not written before them."""
+    """Return a sort key: names, then numbers of any length by size (without leading zeros)."""
     return (len(peer), peer) if peer.isdecimal() else (0, peer)
 
 
