@@ -1,4 +1,4 @@
-"""From a person's request to the logged action: which alert, since when."""
+"""Turns a person's request into the action to log: about which alert or series, since when."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from iobands.snapshot import (
 #: The alerts that people can act on: they are about a change.
 CHANGES: Final = (Severity.INCIDENT, *LASTING, Severity.FLAKY, Severity.IMPROVED)
 
-# After the newest sample, as its time may have a fraction.
+# Added to the time of the newest sample, which may have a fraction of a second.
 _NEXT: Final = timedelta(seconds=1)
 _NAMED: Final = 8
 
@@ -49,9 +49,9 @@ class RequestError(ValueError):
 
 @dataclass(frozen=True)
 class Request:
-    """A person's request; `since` is None unless given, `at` the samples to discard.
+    """A person's request; `at` is the span of the samples to discard.
 
-    `system` is the one that was named, which other commands about the subject need, too.
+    `system` is the value of `--system`, which the commands suggested in messages need as well.
     """
 
     kind: str
@@ -70,9 +70,9 @@ class Request:
 class Subject:
     """What can be acted on: an alert with its members, or one series, which may be in an alert.
 
-    The subject of a slow `peer` has no series: the series that fell with it are a second subject
-    of the same alert, which `follows`. `number` is the number of the alert, open or past. A series
-    may also be `missing` its sample, in an alert of that name.
+    A slow `peer` is a subject without series: the series that fell with it are a second subject of
+    the same alert, which `follows`. `number` is the number of the alert, open or past. `missing` is
+    the name of the alert about a missing sample of the series, or empty.
     """
 
     name: str
@@ -85,31 +85,31 @@ class Subject:
 
     @property
     def title(self) -> str:
-        """Its name, and the number of its alert."""
+        """The number of its alert, if any, and its name."""
         return f"{self.number} {self.name}" if self.number else self.name
 
     @property
     def called(self) -> tuple[str, str]:
-        """Its system, which has its own numbers and names, and its title."""
+        """Its system and its title: numbers and names are unique within a system only."""
         return (self.system if self.keys else ""), self.title
 
     @property
     def keys(self) -> tuple[SeriesKey | PeerName, ...]:
-        """What actions name."""
+        """The series, or the peer, that an action on it names."""
         return (self.peer,) if self.peer else tuple(each.key for each in self.series)
 
     @property
     def system(self) -> str:
-        """The system of the series."""
+        """The system of its series or peer."""
         return self.keys[0].system
 
 
 def subjects_of(
     series: Sequence[Series], alerts: Sequence[Alert], past: Sequence[Alert]
 ) -> list[Subject]:
-    """Return what can be acted on: alerts, alerts of the past, every series."""
+    """Return what can be acted on: open alerts, past alerts, every series."""
     changed = [alert for alert in alerts if alert.severity in CHANGES]
-    of_series = {key: alert for alert in reversed(changed) for key in alert.keys}  # the worst
+    of_series = {key: alert for alert in reversed(changed) for key in alert.keys}  # worst wins
     lost = {
         k: each.subject for each in alerts if each.severity is Severity.NO_DATA for k in each.keys
     }
@@ -141,12 +141,12 @@ def _of_alert(alert: Alert, known: Mapping[SeriesKey, Series]) -> list[Subject]:
 def selected(
     subjects: Sequence[Subject], words: str, request: Request, *, every: bool, log: _Log
 ) -> list[Subject]:
-    """Return the subjects that `words` name: by a number, exactly, or else all words in any order.
+    """Return the subjects that `words` select: by number, exact name, or all words in any order.
 
-    With `every`, an alert that has exactly this name hides no series that has all words.
-    A slow target or node comes with the series that fell with it, if an action ends their alert
-    or takes that back. Only subjects on which the action is possible count. Members of a selected
-    shared alert are not acted on again, nor are past alerts, except by their numbers.
+    With `every`, an exact name does not hide other subjects with all words. The series that fell
+    with a slow target or node are selected with it if the action ends their alert, or undoes that.
+    Only subjects on which the action is possible count. Members of a selected alert are not
+    selected again, and past alerts only if nothing else is.
 
     Raises:
         RequestError: `words` match nothing or, without `every`, more than one subject.
@@ -222,7 +222,7 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         is_done = last and last.kind == RETIRE and all(map(last.names, subject.keys))
         return None if is_done else action
     if request.kind == DISCARD:
-        if subject.number and not (subject.alert or request.at):  # a wrong number
+        if subject.number and not (subject.alert or request.at):  # most likely a wrong number
             raise RequestError(f"{subject.title} {_why_not(subject, request, last)}")
         span = _discarded(subject, request, future)
         return replace(action, since=span.begin, until=span.end)
@@ -256,7 +256,7 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         return replace(action, since=request.since or alert.since)
     assert alert.since is not None and alert.since_low is not None
     changes = [each.series.status.change for each in members if not peer]
-    # of a check that is flaky, another change of its series is another alert
+    # a drop or rise of a flaky check's series belongs to another alert
     own = [each for each in changes if each and each.direction == alert.direction]
     begin = min([alert.since_low, *(each.since_low for each in own)])
     if request.since and request.since < begin:
@@ -319,8 +319,8 @@ def _discarded(
 def last_action(subject: Subject, log: _Log) -> Action | None:
     """Return the newest action in force on all series of `subject`, or None.
 
-    If the alert has a number, answers to other alerts do not count. An answer to it may be about
-    series that it no longer has.
+    If the alert has a number, answers to other alerts do not count. An answer to it may name series
+    that it no longer has.
     """
     mine = [
         action
@@ -339,7 +339,7 @@ def last_action(subject: Subject, log: _Log) -> Action | None:
 
 
 def _names(subject: Subject) -> set[str]:
-    """Return what other commands call it: also with its number, and with its system."""
+    """Return its names in other commands, case-folded: also with its number and its system."""
     own = [slug(each.key) for each in subject.series]
     names = (subject.name, subject.title, *filter(None, [subject.missing]))
     named = (*names, *(f"{each} system={subject.system}" for each in names))
@@ -355,7 +355,7 @@ def _is_possible(subject: Subject, request: Request, log: _Log) -> bool:
         last = last_action(subject, log) if subject.keys else None
         return last is not None and not (subject.follows and last.alert != subject.number)
     if subject.follows:
-        # series that are fast again have the level that they had
+        # series that are fast again have no new level to call normal
         members = subject.alert.members if subject.alert and request.kind == REBASELINE else ()
         return bool(_still_low(members)) or (request.kind == RESOLVE and subject.alert is not None)
     if request.kind in (RETIRE, DISCARD):
@@ -364,9 +364,9 @@ def _is_possible(subject: Subject, request: Request, log: _Log) -> bool:
 
 
 def _still_low(members: Sequence[Member]) -> str:
-    """Return which newest runs are nearer to a drop than to the baseline; empty if none is.
+    """Return a sentence about a newest run that is nearer to the drop than to the baseline, or "".
 
-    For series that changed only as a group, their median counts, as one of many is low by chance.
+    Members that changed only as a group count by their median, as one of many is low by chance.
     """
     found: list[tuple[str, float, float]] = []
     of_group: list[tuple[float, float]] = []
@@ -388,7 +388,7 @@ def _still_low(members: Sequence[Member]) -> str:
 
 
 def _matches(series: Sequence[Series], every: Sequence[Series]) -> tuple[Mapping[str, object], ...]:
-    """Return the fields that `series` share, if no other series has them all, else each series."""
+    """Return the fields that all `series` and no other ones share, or else the fields of each."""
     fields = [
         {name: value for name, value in each.key.fields().items() if name != "system"}
         for each in series
