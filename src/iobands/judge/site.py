@@ -1,4 +1,4 @@
-"""From the data of a site to its snapshot: series first, then several series together."""
+"""Judges a site: turns its data into a snapshot, series by series, then several together."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ from iobands.snapshot import (
 from iobands.source.known import Attempts, Known, read_known
 
 _NEVER: Final = np.datetime64(0, "ns")
-# A series counts while the site's newest run is at most this much later than its own.
+# A series counts in the budget if its newest run is at most this much older than its system's.
 _GOES_ON: Final = np.timedelta64(90, "D")
-# One series in this many is judged anew after a session.
+# After a session, one series in this many is checked against a full recalculation.
 _SAMPLED: Final = 50
 
 
 @dataclass(frozen=True)
 class JudgedSite:
-    """The snapshot, the basis of each of its series, and what was known of the site.
+    """The snapshot of a site, the judgement of each series, and the data that were judged.
 
-    `news` has, by system and in the order of time, the events of alerts that are not logged yet.
+    `news` lists the alert events that are not logged yet, by system and in the order of time.
     """
 
     snapshot: Snapshot
@@ -69,14 +69,14 @@ class JudgedSite:
 
     @property
     def memory(self) -> dict[SeriesKey, Remembered]:
-        """What the judge remembers for the next time."""
+        """The part of each series' chart from which the next judgement continues."""
         kept = self.judged.items()
         return {key: each.detection.remembered for key, each in kept if each.detection}
 
     def differing(self) -> list[SeriesKey]:
-        """Return which of some series, others each day, all runs give another chart than a memory.
+        """Return the series whose chart differs from a recalculation from all their runs.
 
-        One series in fifty is judged anew for that.
+        Checks one series in fifty, a different set each day.
         """
         day = self.snapshot.now.toordinal()
         return [
@@ -108,9 +108,9 @@ def judge(
     """Judge a site.
 
     `false_alarms` is the budget of false alarms a year of each system, all its series together.
-    `clock` says what is wrong with the clock that gave the time. With `with_power` the power of
-    each series is computed, which is slow. What follows from an earlier judgement's `memory` costs
-    less. A part that cannot be judged becomes an alert, and the rest is judged.
+    `clock` says what is wrong with this host's clock, None if nothing is. `with_power` computes the
+    power of each series as well, which is slow. The `memory` of an earlier judgement saves time. A
+    part that cannot be judged becomes an alert, and the rest is judged.
     """
     now, attempts, stage = known.now, Attempts([*known.problems]), Stage(known)
     groups = _groups(stage.measured)
@@ -218,7 +218,7 @@ def _of_site(stage: Stage, series: Sequence[Series], clock: str | None) -> list[
 
 
 def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
-    """Return an alert for each directory with something that could not be read."""
+    """Return an alert for each directory with unreadable files, and each reason."""
     found: defaultdict[tuple[Path, str], list[Path]] = defaultdict(list)
     for each in rejected:
         if each.is_unread:
@@ -263,9 +263,9 @@ def _of_clock(stage: Stage, clock: str | None) -> list[Alert]:
 def _months(
     histories: Mapping[SeriesKey, History], attempts: Attempts, false_alarms: float
 ) -> tuple[dict[str, Months], dict[tuple[str, str | None], Months]]:
-    """Return what was known of each system, and of each file system, each month.
+    """Return the monthly budgets of each system, and of each file system with its priors.
 
-    A system is judged by itself, so that it is judged alike alone and among others.
+    Each system has its own, so that it is judged in the same way alone and among others.
     """
     series: defaultdict[str, dict[SeriesKey, History]] = defaultdict(dict)
     for key, each in histories.items():
@@ -273,7 +273,7 @@ def _months(
     systems, places = {}, {}
     for system, mine in series.items():
         routine = {key: each.routine for key, each in mine.items()}
-        # a maintenance may have the first runs of a system
+        # the first runs of a system may all have been made for a maintenance
         counted = routine if any(map(len, routine.values())) else mine
         since = months_of(each.times for each in counted.values())
         budgets, none = _budgets(routine, since, false_alarms), [Prior()] * len(since)
@@ -290,10 +290,10 @@ def _months(
 def _budgets(
     histories: Mapping[SeriesKey, History], since: Times, false_alarms: float
 ) -> list[Budget]:
-    """Return the budget of false alarms at each of `since`, of a system's series and groups.
+    """Return the false-alarm budget of a system's series and groups at each of `since`.
 
-    Series count that ran in the 90 days before the newest run at that time. A group of such series
-    runs as often as its most frequent one. Later series change nothing of it.
+    A series counts if it ran in the 90 days before the newest run known then. A group of such
+    series runs as often as its most frequent one. A series that is added later changes no budget.
     """
     known = {key: np.searchsorted(each.times, since) for key, each in histories.items()}
     last = {
