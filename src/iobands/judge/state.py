@@ -1,6 +1,6 @@
-"""What is judged of a site and what is set aside; and each series by itself: its state, and why.
+"""Selects what is judged of a site, and judges each series by itself: its state, and why.
 
-Maintenance, the future and retired series are set aside. A state says whether a person has to act.
+Runs in maintenance, samples dated in the future and retired series are not judged.
 """
 
 from __future__ import annotations
@@ -56,24 +56,24 @@ from iobands.snapshot import (
 from iobands.source import missing_runs
 from iobands.source.known import AHEAD, Known, problem_of
 
-# The reason for a sample of the future.
+# Why a sample is dated in the future.
 _WRONG: Final = "a clock was wrong"
 
 
 class Stage:
-    """The judged part of a site: its series and their runs, without what was set aside.
+    """What is judged of a site: its series and their runs.
 
-    `superseded` has the labels of series that another one replaced, `gone` the retired series.
-    `measured` has the histories of the others, as far as they have one. `actions` has all actions
-    about each series, `standing` the ones in force. `runs` are by series, and under None the ones
-    without a series; `missing` are runs without a sample, by the perflogs. `obstacles` stand now.
-    Checks without a series `failed`, or were `skipped`, in their newest run.
+    `superseded` lists the labels of series that another one replaced, `gone` the retired series.
+    `measured` maps the other series to their histories, if they have one. `actions` are all actions
+    about each series, `standing` those in force. `runs` are the runs of each series, and under None
+    those without a series; `missing` are the runs in the perflogs without a sample. `obstacles` are
+    current. `failed` and `skipped` are checks without a series, by their newest run.
     """
 
     def __init__(self, known: Known) -> None:
         """Set aside what is not judged."""
         self.known, histories, logs = known, known.histories, known.logs
-        # a run that was made again need not give a sample
+        # a run that an earlier one asked for need not give a sample
         missed = known.samples.missed.filter(~pl.col("purpose").is_in(ASKED))
         missing = missing_runs.missing_in_perflogs(missed)
         seen = missing_runs.sightings(known.samples)
@@ -98,7 +98,7 @@ class Stage:
         self.gone = frozenset(
             key
             for key, actions in self.standing.items()
-            for each in actions  # without a sample since
+            for each in actions  # a later sample brings a retired series back
             if each.kind == RETIRE and (key not in histories or histories[key].last <= each.when)
         )
         judged = (key for key in self.keys if key in histories and key not in self.gone)
@@ -112,9 +112,9 @@ class Stage:
         self.skipped = tuple(find(lambda result: result == "skip"))
 
     def _counts(self, run: CheckRun) -> bool:
-        """Return whether a run is outside maintenance, in which failures are expected.
+        """Return whether a failure of a run counts.
 
-        Nor does a run that was made again make a sample missing, nor one by hand that was stopped.
+        It does not in maintenance, if an earlier run asked for it, or if it was manual and aborted.
         """
         spans = self.known.maintenance[run.system].of(run.fields.get("file_system"))
         stopped = run.purpose == MANUAL and run.result == "abort"
@@ -122,12 +122,12 @@ class Stage:
 
     @property
     def missed_schedule(self) -> timedelta | None:
-        """The shortest declared interval of a system if no session ran for two of them, else None.
+        """The shortest declared interval that passed twice without a session, or None.
 
-        The maintenances of the system do not count.
+        Time in maintenance does not count.
         """
         last, now = self.known.last_session, self.known.now
-        # dated by a wrong clock: only the samples tell when a session ran
+        # if a wrong clock dated the session, only samples tell when it ran
         began = last.began if last and last.began <= now + AHEAD else LONG_AGO
         rows = self.known.samples.values.select("purpose", TIME)
         routine = rows.filter(~pl.col("purpose").is_in(ASKED))
@@ -147,10 +147,10 @@ def _is_left_out(when: datetime, actions: Iterable[Action]) -> bool:
 def spans_of_peers(
     known: Known, kind: str, system: str, where: str
 ) -> list[tuple[Spans, str | None]]:
-    """Return when runs do not count for targets or nodes: spans, with their peer or None for all.
+    """Return the spans in which runs do not count for peers, each with its peer, or None for all.
 
-    They are maintenance, the time before the epoch, before the level of a peer that a person called
-    normal, and while a peer was slow for a reason that a person resolved.
+    Runs do not count in maintenance, before the epoch, before a peer had the level that a person
+    called normal, and while a peer was slow for a cause that a person resolved.
     """
     every = known.maintenance[system].of(where if kind == TARGET else None).every
     just_before = timedelta(microseconds=1)
@@ -174,7 +174,7 @@ _NO_ROWS: Final = np.empty(0, np.uint32)
 
 @dataclass(frozen=True)
 class Judged:
-    """A series, and the basis of its judgement."""
+    """A series, and what it was judged by."""
 
     series: Series
     bands: Bands
@@ -191,8 +191,8 @@ def judged_series(
 ) -> dict[SeriesKey, Judged]:
     """Return every series with its status, which says if it could not be judged.
 
-    `months` has what was known of each system and file system. What the judge has in `memory` is
-    not detected again.
+    `months` are the budgets and priors by system and file system. Charts continue from `memory`
+    where that fits.
     """
     known, labelled = stage.known, labels(stage.keys)
     found = {}
@@ -200,7 +200,7 @@ def judged_series(
         history = known.histories.get(key, NOTHING)
         spans = known.maintenance[key.system].of(key.file_system)
         bands = bands_after(known.bands[key.system], stage.standing[key]).leaving_out(spans)
-        # of two runs at the same time max() takes the first, and reports have more details
+        # reports first: of two runs at the same time max() takes the first, with more details
         missing = [
             *missing_runs.missing_in_reports(key, stage.runs.get(key, ())),
             *stage.missing.get(key, ()),
@@ -215,7 +215,7 @@ def judged_series(
                 rows, fields = judged_rows(history, bands), matched(key, history.newest)
                 published = bands.band_for(fields, history.last)
                 if published and published.state and len(rows):
-                    # learned from the first of these runs, it says nothing new, nor of the past
+                    # a band learned from these runs says nothing new: take the one before them
                     published = bands.band_for(fields, exact_moment(history.times[rows[0]]))
                 detection = detect(
                     history,
@@ -260,7 +260,7 @@ def _status(
     missing: str | None,
     with_power: bool,
 ) -> Status:
-    """Return the status of a series that has samples; `band` is what is normal at the newest."""
+    """Return the status of a series that has samples; `band` applies to the newest one."""
     value, when, change = float(history.values[-1]), history.last, detection.open_change
     learned_from = comparing(history, bands) & history.passed & ~history.asked
     usable = learned_from[:-1].sum()  # the newest must not be judged by itself
@@ -278,7 +278,7 @@ def _status(
         state = State.NO_DATA
     limit = bands.limit_for(matched(key, history.newest), when)
     judge, is_own = band or limit, band is not None and band.is_own
-    # a band of judged runs says nothing of others, in whichever view
+    # a band learned from judged runs gives no verdict on a run that is not judged
     verdict = NO_BAND if judge is None or (out and is_own) else judge.verdict(value)
     evidence = detection.evidence(with_power=with_power)
     return Status(
@@ -318,9 +318,9 @@ def _unjudged(history: History, why: str) -> Status:
 def _missing(
     key: SeriesKey, history: History, miss: MissingRun | None, now: datetime, spans: Spans
 ) -> str | None:
-    """Return why the newest sample is not the expected one, or None.
+    """Return why the newest expected sample is missing, or None.
 
-    No sample is expected in the maintenances `spans`, nor of a case without a tag with an interval.
+    No sample is expected in `spans`, the maintenances, nor of a case that runs on demand only.
     """
     newest = history.last
     if miss and miss.when > newest:
@@ -334,7 +334,7 @@ def _missing(
 
 
 def _transient(normal: Normal, detection: Detection | None) -> TransientRuns:
-    """Return the runs that were judged one by one."""
+    """Return the runs that were judged and are in no lasting drop."""
     if detection is None:
         return TransientRuns(NOTHING.times, NOTHING.values, NOTHING.passed)
     kept = ~detection.in_drop & normal.is_judged[detection.rows]
@@ -348,10 +348,10 @@ _LEFT_OUT: Final = {RESOLVE: "resolved: {}", DISCARD: "discarded: {}"}
 
 
 def bands_after(bands: Bands, actions: Iterable[Action]) -> Bands:
-    """Return `bands` for one series after `actions`, all in force and about it.
+    """Return the bands of one series as changed by `actions`, all in force and about it.
 
-    A rebaseline begins an epoch of this series in which no earlier band holds, nor one that was
-    learned from earlier runs. Discarded samples, and samples of a resolved alert, are left out.
+    A rebaseline begins an epoch of this series without any earlier band, and without bands learned
+    from earlier runs. Discarded samples, and samples of a resolved alert, are left out.
     """
     for action in actions:
         if action.kind == REBASELINE and action.since is not None:
@@ -364,7 +364,7 @@ def bands_after(bands: Bands, actions: Iterable[Action]) -> Bands:
 
 def _rebaselined(bands: Bands, action: Action, since: datetime) -> Bands:
     anew = Epoch(f"{REBASELINE} {since:%Y-%m-%d}", since, action.who, (), action.reason)
-    # bands that were learned from runs before, if they were there at the time of the action
+    # bands that were learned from earlier runs and began before the action
     void = [each for each in bands.epochs if each.since <= action.when and each.is_void([anew])]
     before = [epoch for epoch in bands.epochs if epoch.since <= since]
     old = [_identity(band) for epoch in (*before, *void) for band in epoch.bands]
