@@ -1,4 +1,4 @@
-"""What is worth a run before its time, and why."""
+"""Decides what to measure ahead of schedule, and why."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from iobands.snapshot import (
     day_and_time,
 )
 
-#: In these patterns each process has files of its own: one run compares all targets and nodes.
+#: In these patterns each process or node has its own file: a run compares all targets and nodes.
 _COMPARING: Final = ("fpp", "fpn")
 #: The check that `-S CHECK.target=N` pins to a target, and `-S CHECK.node=NAME` to a node.
 _PINS: Final = "BenchioFPP "
-#: Schedulers that give a job a node by its name, and any others beside it.
+#: Schedulers that give a job a node by its name, and choose the other nodes of the job.
 _CHOOSES_NODES: Final = ("slurm", "squeue")
-#: Of two nodes it is unknown which one is slow.
+#: With two nodes, a run does not show which one is slow.
 _FEWEST_NODES: Final = 3
 _NONE: Final = np.empty(0)
 
 
 def asks_of(site: Snapshot, runs: Sequence[CheckRun]) -> tuple[Ask, ...]:
-    """Return what to measure again between sessions, the strongest evidence first."""
+    """Return what to measure between sessions: series by falling evidence, then peers."""
     doubts, of_key = site.doubts, {each.key: each for each in site.series}
     found = []
     for key, doubt in sorted(doubts.items(), key=lambda each: -each[1].nats):
@@ -54,10 +54,10 @@ def asks_of(site: Snapshot, runs: Sequence[CheckRun]) -> tuple[Ask, ...]:
 
 
 def _of_peers(site: Snapshot, runs: Sequence[CheckRun]) -> Iterator[Ask]:
-    """Yield asks about targets and nodes under suspicion: pinned runs, whose samples are of cases.
+    """Yield asks for the most suspected target or node of each place.
 
-    A Lustre target is measured by itself, and beside it a healthy one. With Slurm a node is
-    measured beside others in one job. Elsewhere a run of the usual check compares all again.
+    For a Lustre target they are two pinned runs, one of a healthy target. For a node under Slurm it
+    is a job with this node among others. Elsewhere a run of the usual check compares all again.
     """
     scheduler_of = {run.identity: run.scheduler for run in runs}  # in the order of time
     for place in site.places:
@@ -85,9 +85,9 @@ def _of_peers(site: Snapshot, runs: Sequence[CheckRun]) -> Iterator[Ask]:
 
 
 def repeats_of(site: Snapshot, since: datetime, runs: Iterable[CheckRun]) -> tuple[Ask, ...]:
-    """Return what to repeat of the runs `since` a session began.
+    """Return the checks to repeat, by their runs since the time `since` a session began.
 
-    They have collapsed, or made a change more likely. One of a known change is not repeated.
+    A run is repeated if it collapsed and no certain alert explains it, or made a drop more likely.
     """
     doubts = site.doubts
     since = since.replace(microsecond=0)  # as perflogs have whole seconds
@@ -123,7 +123,7 @@ def _comparing(every: Iterable[Series], place: Place) -> Series | None:
 def _by_check(
     wanted: Iterable[tuple[Series, str, str]], runs: Iterable[CheckRun]
 ) -> tuple[Ask, ...]:
-    """Return an ask for each check, as a check has several series."""
+    """Return one ask for each check, with all its wanted series."""
     hours = {run.identity: run.node_hours for run in runs}  # in the order of time
     found: dict[tuple[str, ...], Ask] = {}
     for series, purpose, why in wanted:
