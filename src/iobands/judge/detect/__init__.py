@@ -1,6 +1,6 @@
 """The change detector: from the numbers of a series to scores, evidence and change points.
 
-It knows arrays alone: nothing of sites, bands files or checks.
+It works on arrays alone, and knows no sites, bands files or checks.
 """
 
 from __future__ import annotations

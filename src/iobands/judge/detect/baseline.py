@@ -24,10 +24,10 @@ from iobands.judge.detect.scores import (
 )
 from iobands.snapshot.history import Array, median_of
 
-#: The fewest runs for a baseline, and the fewest for a baseline without a band.
+#: The fewest runs for a baseline, and the fewest with which a published band no longer counts.
 FIRST_BASELINE: Final = 20
 FULL_BASELINE: Final = 60
-#: The runs of a full baseline, which is then frozen: a slow decline must not become normal.
+#: A baseline of this many runs is frozen: a slow decline must not become normal.
 LARGEST_BASELINE: Final = 200
 
 #: The evidence, in nats, from which a drop is suspected.
@@ -37,7 +37,8 @@ _PRIOR_RUNS: Final = 100
 #: The serial correlation of an unknown file system; it counts like this many runs.
 USUAL_CORRELATION: Final = 0.2
 _USUAL_RUNS: Final = 10
-#: A run is deep that lies under the outer fence of the baseline and this far under its median.
+#: A run is deep if it lies this many interquartile ranges under the lower quartile of the baseline,
+#: and under this share of its median. No run is deep if more than `_MOST_DEEP` of the baseline are.
 FENCE: Final = 3.0
 DEEP: Final = 0.8
 _MOST_DEEP: Final = 0.05
@@ -45,10 +46,10 @@ _MOST_DEEP: Final = 0.05
 
 @dataclass(frozen=True)
 class Baseline:
-    """Accepted runs of a series, as logarithms of shape (runs,) in the order of time, and a band.
+    """Accepted runs, as logarithms of shape (runs,) in the order of time, and a published band.
 
     With fewer than `FIRST_BASELINE` runs and no band, nothing is judged. `prior_correlation` is the
-    serial correlation of the other series of the file system.
+    serial correlation of the series of the file system.
     """
 
     runs: Array = field(default_factory=lambda: np.empty(0))
@@ -66,9 +67,9 @@ class Baseline:
         return self.correlation_by(self.prior_correlation)
 
     def correlation_by(self, prior: float | None) -> float:
-        """Return the serial correlation in the light of the other series, None if it is not known.
+        """Return the serial correlation; `prior` is the file system's, None if not known.
 
-        While the runs are few, their own correlation is drawn towards it, or else to a usual one.
+        The fewer the runs, the more their own correlation is drawn to `prior`, or to a usual one.
         For a young baseline it is raised by up to one standard error.
         """
         size = len(self.runs)
@@ -96,7 +97,7 @@ class Baseline:
 
     @cached_property
     def scores(self) -> Cells | Blend | None:
-        """The scores of runs; None if nothing can be judged."""
+        """What gives runs their scores; None if nothing can be judged."""
         size = len(self.runs)
         published = band_cells(self.band) if self.band is not None else None
         if size < FIRST_BASELINE:
@@ -109,10 +110,9 @@ class Baseline:
 
     @cached_property
     def fences(self) -> tuple[float, float]:
-        """The logarithms under which a run is far out, and which no run of this level surpasses.
+        """The outer fences: logarithms, three interquartile ranges beyond the quartiles.
 
-        The outer fences, three interquartile ranges beyond the quartiles (Tukey, "Exploratory data
-        analysis", 1977, chapter 2).
+        Runs beyond them are far out (Tukey, "Exploratory data analysis", 1977, chapter 2).
         """
         size = len(self.ordered)
         lower, upper = float(self.ordered[size // 4]), float(self.ordered[3 * size // 4])
@@ -122,8 +122,8 @@ class Baseline:
     def deep(self) -> float:
         """The logarithm under which a run is deep: far below everything but outliers.
 
-        It is far out, and a fifth under the median at the least. No run is deep where more than a
-        few of the baseline would be: these are a mode and no outliers.
+        It is the lower fence, or a fifth under the median if that is lower; minus infinity if more
+        than a few runs of the baseline would be deep, as these are a mode and no outliers.
         """
         size = len(self.ordered)
         fence = min(self.fences[0], float(self.ordered[size // 2] + np.log(DEEP)))
@@ -136,7 +136,7 @@ class Baseline:
         return np.sort(self.level)
 
     def normal(self, logarithms: Array) -> Array:
-        """Return the ranks of runs in the baseline, as values of a normal distribution."""
+        """Return the ranks of runs in the baseline, as quantiles of the standard normal."""
         sides = (np.searchsorted(self.ordered, logarithms, side) for side in ("left", "right"))
         return np.asarray(self._quantiles[sum(sides)])
 
@@ -191,11 +191,11 @@ _BLOCKS_TO_SPARE: Final = 4
 def serial_correlation(values: Array) -> float:
     """Return the lag-1 rank correlation of `values`, in the order of time; it may be negative.
 
-    The ranks are taken over all values and their mean over blocks of some 30, so that a shift of
-    the level from one block to another does not count as correlation. The block that varies most,
-    which a shift may lie in, is left out where there are four or more. What the block means take
-    away is put back: for n runs a block the estimate is short by about (1 + 3 phi) / n (Kendall,
-    "Note on bias in the estimation of autocorrelation", Biometrika 41, 1954).
+    The ranks are taken over all values, and their means over blocks of some 30, so that a shift of
+    the level from one block to another does not count as correlation. Of four blocks or more, the
+    one that varies most is left out, as a shift may lie in it. The bias of the block means is
+    corrected: with n runs a block the estimate is too low by about (1 + 3 phi) / n (Kendall, "Note
+    on bias in the estimation of autocorrelation", Biometrika 41, 1954).
     """
     size, ordered = len(values), np.sort(values)
     ranks = ordered.searchsorted(values, "left") + ordered.searchsorted(values, "right")
@@ -203,7 +203,7 @@ def serial_correlation(values: Array) -> float:
     centred = ranks - (np.add.reduceat(ranks, starts) / lengths).repeat(lengths)
     following = np.zeros(size)
     following[:-1] = centred[:-1] * centred[1:]
-    following[starts[1:] - 1] = 0.0  # the next run is of another block
+    following[starts[1:] - 1] = 0.0  # the next run is in another block
     squares = np.add.reduceat(centred**2, starts)
     products = np.add.reduceat(following, starts) * lengths / np.maximum(lengths - 1, 1)
     if len(starts) >= _BLOCKS_TO_SPARE:
@@ -226,7 +226,7 @@ def _blocks(size: int) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
 
 
 def inflation(correlation: float) -> float:
-    """Return the factor on a limit: sqrt((1 + phi) / (1 - phi)), for a series of type AR(1)."""
+    """Return the factor on a confidence limit for AR(1) series: sqrt((1 + phi) / (1 - phi))."""
     return math.sqrt((1 + correlation) / (1 - correlation))
 
 
@@ -234,9 +234,9 @@ def inflation(correlation: float) -> float:
 def scale_for(correlation: float, threshold: float, youth: float = 0.0) -> float:
     """Return the divisor of every score for the serial correlation phi of a series.
 
-    For thresholds up to `WATCH` it is sqrt((1 + phi) / (1 - phi)). The higher the threshold, the
-    more correlated runs add up to a false alarm, and in the end their long-run variance decides,
-    (1 + phi) / (1 - phi). From twice `WATCH` on the exponent is 3/4, and 1 for a baseline of
+    It is a power of (1 + phi) / (1 - phi). Up to the threshold `WATCH` the exponent is 1/2. The
+    higher the threshold, the more correlated runs make up a false alarm, and their long-run
+    variance, with exponent 1, counts. So from twice `WATCH` on it is 3/4, and 1 for a baseline of
     full `youth`, whose correlation is hardly known (docs/error-rates.md).
     """
     share = min(max((threshold - WATCH) / WATCH, 0.0), 1.0)
@@ -250,8 +250,8 @@ def ranks(
 
     The number of `runs` independent runs under the quantile `share` is binomial (David and
     Nagaraja, Order Statistics, 3rd edition, 2003, section 7.1). Each tail has at most
-    (1 - confidence) / 2; then the ranks come as close together as `confidence` in all allows. They
-    lie `widened` times as far from `runs` x `share` where runs depend on each other.
+    (1 - confidence) / 2; then the ranks move together as far as `confidence` in all allows. For
+    runs that depend on each other, they are moved `widened` times as far from `runs` x `share`.
     """
     from scipy.stats import binom  # noqa: PLC0415 (slow to load, and only calibration needs it)
 
@@ -275,9 +275,9 @@ def ranks(
 def interval(
     values: Array, share: float, *, confidence: float, correlation: float
 ) -> tuple[float, float] | None:
-    """Return the interval of a quantile of `values`, None if there are too few.
+    """Return the confidence interval of the quantile `share` of `values`, None if they are too few.
 
-    It is widened for their serial `correlation`, as `correlation_of` gives it.
+    It is widened for their serial `correlation`, see `correlation_of`.
     """
     found = ranks(len(values), share, confidence=confidence, widened=inflation(correlation))
     order = np.sort(values)
