@@ -26,16 +26,16 @@ from iobands.snapshot.history import (
     median_of,
 )
 
-# This many times as far from the level as the fence.
+# Runs this many times as far below the level as the fence are scored without correlation.
 _BEYOND: Final = 2.0
 
 
 class Terms(NamedTuple):
-    """On what terms runs are scored, of shape (runs,): by their baseline and their month.
+    """The terms on which runs are scored, by their baseline and month; arrays of shape (runs,).
 
-    Scores are divided by `scale`, for the serial `correlation`; of a deep run by `deep_scale`.
-    `first` is the rate of deep runs, and `again` that soon after one far out. The rest is as in
-    `Prior`.
+    Scores are divided by `scale`, for the serial `correlation`; those of deep runs by `deep_scale`.
+    `first` is the rate of deep runs, and `again` their rate soon after a run that was far out. The
+    rest is as in `Prior`.
     """
 
     scale: Array
@@ -51,17 +51,17 @@ class Terms(NamedTuple):
 def deep_scores(
     baseline: Baseline, values: Array, scores: Array, terms: Terms, streak: Flags
 ) -> Array:
-    """Return the scores for a drop; those of deep runs by how often runs are deep.
+    """Return the scores for a drop, in which a deep run counts by how often such runs occur.
 
-    That is known from all series, and so is how often after one far out, as in a `streak`. What
-    varies from day to day explains some of those near the fence, and none beyond it.
+    All series show how often that is, in general and in a `streak`: soon after a far-out run. The
+    usual variation explains some deep runs near the fence, and none far beyond it.
     """
     rates = np.where(streak, terms.again, terms.first)
     beyond = values < baseline.middle - _BEYOND * (baseline.middle - baseline.fences[0])
     divisors = np.where(beyond, 1.0, terms.deep_scale)
     found = np.log1p(baseline.deep_shares[SIDES[DOWN]] / rates[:, None]) / divisors[:, None]
     if not baseline.deep_runs:
-        # where no streak of outliers is known, depth takes nothing from the evidence
+        # unless streaks of outliers are known, a deep run counts at least as much as its cell
         found = np.where(terms.continued[:, None] > 0, found, np.maximum(found, scores))
     return np.where((values < baseline.deep)[:, None], found, scores)
 
@@ -70,16 +70,16 @@ def deep_scores(
 class Chart:
     """What the detector found in all runs of a series; made by `detector.follow`.
 
-    Of shape (runs,): `logarithms` of the values, `down` and `up`, the evidence after each run for
-    a drop and for a rise, in nats. Of shape (runs, designs): `increments`, what each run added to
-    the evidence of each design, and `alone`, what it would have without the runs shortly before.
-    `sums` and `starts`, of shape (designs,), are the evidence after the last run and the run at
+    Of shape (runs,): `logarithms` of the values, and `down` and `up`, the evidence for a drop and
+    for a rise after each run, in nats. Of shape (runs, designs): `increments`, what each run added
+    to the evidence, and `alone`, what it would have added without the runs shortly before it.
+    `sums` and `starts`, of shape (designs,), are the evidence after the last run, and the run at
     which it began.
-    `baselines` are those that runs were judged by, each with its first run; the last one judges the
-    next run. `changes` are in the order of time and the last of them may be open. A change smaller
-    than `least`, a share of the level, does not count. `back` is the evidence that the open change
-    is over, since the run `back_since`; 0 if the newest run speaks against that. `terms` are of the
-    newest run, and `settled` is what more runs do not change.
+    `baselines` judged the runs, each from the given run on; the last one judges the next run.
+    `changes` are in the order of time, and the last one may be open. A change smaller than `least`,
+    a share of the level, does not count. `back` is the evidence that the open change is over, since
+    the run `back_since`; 0 if the newest run speaks against that. `terms` are those of the newest
+    run, and `settled` is the state from which the detector continues when there are more runs.
     """
 
     baselines: tuple[tuple[int, Baseline], ...]
@@ -100,7 +100,7 @@ class Chart:
 
     @property
     def baseline(self) -> Baseline:
-        """What judges the next run."""
+        """The baseline that judges the next run."""
         return self.baselines[-1][1]
 
     @property
@@ -115,7 +115,7 @@ class Chart:
 
     @cached_property
     def residuals(self) -> Array:
-        """The logarithms over the level at the time, of shape (runs,), or NaN."""
+        """The logarithms relative to the level at the time, of shape (runs,); NaN if not known."""
         levels = np.full(self.runs, np.nan)
         for first, baseline in self.baselines:
             if baseline.can_judge:
@@ -123,20 +123,20 @@ class Chart:
         return self.logarithms - levels
 
     def baseline_at(self, run: int) -> Baseline:
-        """Return what judged a run; before anything could, the first that can."""
+        """Return the baseline that judged a run; for the first runs, the first that can judge."""
         able = [each for each in self.baselines if each[1].can_judge] or [*self.baselines]
         return next((each for first, each in reversed(able) if first <= run), able[0][1])
 
     def by_itself(self, runs: slice | NDArray[np.int_], baseline: Baseline | None = None) -> Array:
-        """Return how much each of `runs` says for a drop by itself, in nats.
+        """Return the evidence for a drop that each of `runs` gives by itself, in nats.
 
-        It is judged by the newest baseline unless one is given.
+        They are judged by the newest baseline unless one is given.
         """
         logarithms, by = self.logarithms[runs], baseline or self.baseline
         if by.scores is None:
             return np.zeros(len(logarithms))
         says = by.scores.scores(logarithms)[:, SIDES[DOWN]].max(axis=1)
-        # few runs have no cell that says as much as that a run is deep
+        # in a small baseline, no cell gives as much evidence as the depth of a run does
         return np.asarray(np.where(logarithms < by.deep, np.maximum(says, FAR_DOWN), says))
 
     @property
@@ -167,9 +167,10 @@ _LIKELY: Final = 1.92
 
 @dataclass(frozen=True)
 class OpenChange:
-    """A change that lasts: its design, where its evidence began, and recovery.
+    """A change that lasts: its design, and the run `start` at which its evidence began.
 
     `found` is the change by the runs up to the one that raised it, with its turns so far.
+    `recovery` is the evidence of each recovery design that it is over, since `recovery_start`.
     """
 
     design: int
@@ -179,19 +180,18 @@ class OpenChange:
     recovery_start: int
 
 
-#: How many of the newest runs keep their increments once the changes are known.
+#: The number of newest runs whose increments a settled state keeps, and groups use.
 USED: Final = 1000
 
 
 @dataclass(frozen=True)
 class Settled:
-    """The detector before the run `at`, after the last step that later runs do not change.
+    """The state of the detector before the run `at`, which later runs do not change.
 
-    It goes on from here when there are more runs, with the same result as from the first run.
-    Arrays are of the runs before `at`, and otherwise as in `Chart`: `says` has `increments` and
-    `alone`, only the newest, which something may still need, and `evidence` has `down` and `up`.
-    The baseline has the `usable` runs before `joined`, and evidence from before the run `dismissed`
-    dates no change.
+    The detector continues from it with the same result as from the first run. Arrays are for the
+    runs before `at`, and otherwise as in `Chart`: `says` stacks `increments` and `alone`, for the
+    newest runs only, and `evidence` stacks `down` and `up`. The `usable` runs before `joined` are
+    in the baseline, and evidence from before the run `dismissed` dates no change.
     """
 
     at: int
@@ -215,7 +215,7 @@ def onset_interval(scores: Array, raised: int) -> tuple[int, int, int]:
     the largest, a 95 % interval where the likelihood is smooth.
     """
     likelihood = np.cumsum(scores[::-1])[::-1][: raised + 1]
-    # Of equal ones the latest, as the runs before it gave no evidence.
+    # Of equally likely runs the latest, as the ones before it gave no evidence.
     best = raised - int(np.argmax(likelihood[::-1]))
     near = np.flatnonzero(likelihood >= likelihood[best] - _LIKELY)
     return best, int(near[0]), int(near[-1])
@@ -227,15 +227,15 @@ SIZES: Final = np.abs(np.log(DESIGNS))
 
 
 def doubtful(chart: Chart, runs: slice = slice(None)) -> NDArray[np.bool_]:
-    """Return after which of `runs` a drop is suspected where no change is open.
+    """Return after which of `runs` a drop would be suspected if no change were open.
 
-    The run is far down, or it is low and not the first.
+    The run is far down, or it is low and the evidence has reached `SUSPECTED_FROM`.
     """
     says = chart.by_itself(runs)
     return (says >= FAR_DOWN) | ((chart.down[runs] >= SUSPECTED_FROM) & (says >= LOW))
 
 
-# A little under a half, so that 0.9 goes with 0.8.
+# A little under a half, so that 0.9 is a recovery design of 0.8.
 _RECOVERY_SHARE: Final = 0.45
 
 
@@ -257,20 +257,20 @@ def recovery_designs(design: int) -> range:
     return range(first, design + 1)
 
 
-# The newest runs say it, and one that was something else has to lead by this much evidence.
+# The newest runs show the kind of a change. Another kind has to lead by this much evidence.
 _NEWEST: Final = 30
 _LEADS: Final = 5.0
-# Below this factor nobody would call a spread another.
+# A spread that is wider by less than this factor is no change.
 _WIDER: Final = 1.4
 # At least this share of the runs lies on each side of a level that has not moved.
 _BOTH: Final = 0.2
 
 _KINDS: Final = {MODE: State.MODE_LOST, SPREAD: State.UNSTABLE}
 
-# Runs are taken in blocks of this size; the newest blocks count.
+# A slide is looked for in the medians of blocks of this many runs, the newest `_BLOCKS` of them.
 _BLOCK: Final = 5
 _BLOCKS: Final = 200
-# The evidence in nats for a slide, which has as many parameters as a step, and its least length.
+# The evidence for a slide in nats (it has as many parameters as a step), and its least length.
 _SLIDES: Final = 1.5
 _LEAST_BLOCKS: Final = 8
 
@@ -280,8 +280,8 @@ def kind_of(
 ) -> tuple[State, int]:
     """Return the kind of a change by its `runs`, and the design that describes it best.
 
-    `runs` are logarithms in the order of time. `design` is the one that raised it, or after that
-    the best one so far, which another one has to surpass clearly.
+    `runs` are logarithms in the order of time. `design` is the one that raised it (`at_first`), or
+    later the best one so far, which another one has to surpass clearly.
     """
     assert baseline.scores is not None
     newest = runs[-_NEWEST:]
@@ -302,7 +302,7 @@ def kind_of(
 
 
 def is_wider(baseline: Baseline, runs: Array, least: float) -> bool:
-    """Return whether `runs` vary by more than the baseline, on both sides, as much as matters."""
+    """Return whether `runs` vary clearly more than the baseline, on both sides of its level."""
     middle = baseline.middle
     now, usual = (median_of(np.abs(each - middle)) for each in (runs, baseline.ordered))
     share = float((runs < middle).mean())
@@ -310,7 +310,7 @@ def is_wider(baseline: Baseline, runs: Array, least: float) -> bool:
 
 
 def levels_of(kind: State, before: Array, since: Array) -> tuple[tuple[float, ...], ...]:
-    """Return what an unstable series varied between and varies between, or the modes it had."""
+    """Return `was` and `now` of a change: quartiles if it is unstable, modes if one was lost."""
     if kind is State.UNSTABLE:
         return tuple(_values(np.percentile(each, [25, 75])) for each in (before, since))
     if kind is State.MODE_LOST:
@@ -325,10 +325,10 @@ def _values(logarithms: Array | list[float]) -> tuple[float, ...]:
 
 
 def slide_begins(runs: Array, inflation: float) -> int | None:
-    """Return the run with which a slide down to the newest of `runs` began, or None.
+    """Return the first run of a slide that goes on until the newest of `runs`, or None.
 
-    A level that falls steadily from some run on must describe the medians of blocks of runs
-    better than one or two steps do.
+    A ramp, a level that falls steadily from some run on, must describe the medians of blocks of
+    runs better than one or two steps do.
     """
     size = min(len(runs) // _BLOCK, _BLOCKS)
     if size < 2 * _LEAST_BLOCKS:
@@ -347,7 +347,7 @@ def slide_begins(runs: Array, inflation: float) -> int | None:
     sums, floor = np.append(0.0, np.cumsum(blocks[:-1])), 1e-9 * every
 
     def nats(steps: Array) -> float:
-        """Return how much better the ramp describes the blocks than the best of some steps."""
+        """Return the evidence for the ramp against `steps`, by the squares that these explain."""
         rest = every - float(explained[best]) + floor
         return size / 2 * math.log((every - float(steps.max()) + floor) / rest)
 
