@@ -1,6 +1,6 @@
 """The detector: runs of a series in, evidence and lasting changes out.
 
-A CUSUM of robust likelihood ratios for each design change, on the ranks of the runs among the
+A CUSUM of robust likelihood ratios for each design change, on the ranks of the runs in the
 baseline. Runs join the baseline once `LAG` later runs were quiet, never while a change is open.
 """
 
@@ -71,33 +71,33 @@ from iobands.snapshot.history import (
 
 #: How many later runs must have been quiet before a run joins the baseline.
 LAG: Final = 30
-#: A level matters that is off by this share of the baseline.
+#: The smallest change of level that counts, as a share of the baseline's.
 LEAST: Final = 0.05
 #: How many runs an improvement must last to become the baseline.
 ADOPTION: Final = 30
 
-# The baseline is learned again when it has grown to one of these sizes.
+# The sizes to which the baseline grows.
 _GROWTH: Final = (FIRST_BASELINE, 30, 40, FULL_BASELINE, 90, 130, LARGEST_BASELINE)
 _CHUNK: Final = 64
 # How many runs are scored at a time. Scoring all that follows would be wasted at each change.
 _AT_A_TIME: Final = 256
-# The kind of an open change is looked at again after this many runs.
+# The kind of an open change is decided again each time that it has this many more runs.
 _AGAIN: Final = 10
-# How many runs at the level of the baseline end a change, however steady they are.
+# This many runs at the level of the baseline end a change; fewer do not, however steady they are.
 _BACK: Final = 8
-# A design describes the level since a change if it is at least this share of the certain change.
+# Designs of at least this share of the certain size of a change have to show its recovery.
 _SURELY: Final = 0.8
-# The level of a drop is known from this many runs, and better from more if nothing happened by
-# then: what falls from it is a further drop.
+# The number of runs that give the level of a drop, under which a further drop is looked for: first
+# the smaller, and later the larger if nothing happened by then.
 _LEVELS: Final = (8, 30)
 _QUIET: Final = 1.0
 # Outliers come together: of two at most this many runs apart, the later one says less.
 _TOGETHER: Final = 10
-# A run that was asked for confirms a change that shows more than this share of it.
+# A run that an earlier one asked for confirms a change if it shows more than this share of it.
 _CONFIRMS: Final = 0.5
 # The newest level comes from this many runs.
 _NEWEST: Final = 10
-# How far back from the last zero an onset may lie, and how far on from where it was raised.
+# Runs that date an onset: before the last zero of the evidence, and after the change was raised.
 _BEFORE_ONSET: Final = 60
 _AFTER_RAISED: Final = 30
 
@@ -124,10 +124,10 @@ def follow(  # noqa: PLR0913 (each is a fact of its own)
         threshold: the evidence in nats at which a change is found.
         least: the smallest change of level that counts, as a share of it.
         prior: what all series of the file system say about one of them.
-        months: what was learned at the beginning of each month, in the order of time: it takes
-            the place of `threshold` and `prior` from its first run on.
+        months: what was learned at the beginning of each month, in the order of time. Each
+            replaces `threshold` and `prior` from its first run on.
         spacing: when the runs were made; a run a day unless given.
-        settled: what a chart settled of the first of these runs, on the same terms.
+        settled: the settled state of a chart of the first of these runs, with equal arguments.
 
     Raises:
         ValueError: one of them is not a positive finite number.
@@ -191,7 +191,7 @@ class _Detector:
 
     @property
     def baseline(self) -> Baseline:
-        """What judges the next run."""
+        """The baseline that judges the next run."""
         return self.baselines[-1][1]
 
     def chart(self) -> Chart:
@@ -225,9 +225,9 @@ class _Detector:
         )
 
     def _until(self, wanted: int) -> int:
-        """Return where a step ends that would take the runs before `wanted`.
+        """Return where a step to `wanted` ends: there, or earlier if there are not as many runs.
 
-        From the first step that is cut short on, more runs may change what is found.
+        Keeps the state before the first such cut: more runs may change all that is found after it.
         """
         if wanted > self.total and self.settled is None:
             self.settled = self._state()
@@ -265,13 +265,13 @@ class _Detector:
         return self.months[self.month_of[max(run, 0)]]
 
     def _learn(self, runs: Array, band: Quartiles | None, joined: int) -> None:
-        """Judge by a baseline of `runs`, which are the usable ones before `joined`."""
+        """Judge the next runs by a baseline of `runs`, the usable ones before `joined`."""
         prior = self._month(self.at - 1).prior
         self.baselines.append((self.at, Baseline(runs, band, prior.correlation)))
         self.joined = joined
 
     def _terms(self, runs: slice) -> Terms:
-        """Return on what terms `runs` are scored by the baseline and the months."""
+        """Return the terms on which `runs` are scored, by the baseline and their months."""
         baseline, month_of = self.baseline, self.month_of[runs]
         own = (baseline.deep_runs, len(baseline.runs)) if baseline.can_judge else (0, 0)
         rows = []
@@ -287,7 +287,7 @@ class _Detector:
         return Terms(*np.array(rows).T[:, month_of - month_of[0]])
 
     def _scored(self, stop: int) -> Array:
-        """Return the scores of the runs up to `stop`, of shape (runs, designs)."""
+        """Return the scores of the next runs, up to before `stop`, of shape (runs, designs)."""
         assert self.baseline.scores is not None
         begun = int(self.spacing.begun[self.at])
         runs = slice(begun, stop)
@@ -300,8 +300,8 @@ class _Detector:
             weights, new, shown = self.spacing.foreseen(runs, normal, terms.correlation, terms.new)
             scores[close, OTHERS] = np.minimum(scores[close, OTHERS], 0.0)
             scores *= weights[:, None]
-            # an open change has another level to be foreseen by, which is hardly known, and
-            # a change moves no two modes like a normal distribution
+            # not while a change is open, as the level to predict runs from is hardly known, and
+            # not with two modes, which a change does not move like a normal distribution
             if self.open is None and not self.baseline.lower_mode:
                 shifts, moves = slice(0, len(DESIGNS)), self.baseline.moves
                 found = moves * (new / shown)[close, None] - moves**2 / 2
@@ -314,13 +314,13 @@ class _Detector:
         streak = places - last_far <= _TOGETHER
         deep = measured < self.baseline.deep
         if deep.any():
-            # neither the correlation of the core nor its weights say how outliers depend on others
+            # the correlation of ordinary runs, and the weights by it, do not hold for outliers
             weights[deep] = 1.0
             for says, after in ((scores, streak & ~close), (alone, streak)):
                 says[:, SIDES[DOWN]] = deep_scores(
                     self.baseline, measured, says[:, SIDES[DOWN]], terms, after
                 )
-                says[deep, SPREAD] = 0.0  # an outlier is no spread
+                says[deep, SPREAD] = 0.0  # an outlier says nothing about the spread
         self.weights[runs], self.alone[runs] = weights, alone
         if close.any() and self.open is None:
             down = scores[:, SIDES[DOWN]]
@@ -349,7 +349,7 @@ class _Detector:
         last = len(most) - 1
         is_over = most >= self.thresholds[self.month_of[self.at : end]]
         if self.changes and (closed := self.changes[-1].closed) is not None:
-            # nobody knew that these runs are no longer part of it
+            # at these runs it was not yet known that the change before had ended
             is_over[: max(closed - self.at, 0)] = False
         found = _first_true(is_over, last + 1)
         grow = max(due - self.at, 0)
@@ -370,7 +370,7 @@ class _Detector:
             self._learn(runs, self.baseline.band, joining)
 
     def _next_growth(self) -> tuple[int, int]:
-        """Return up to which run the baseline grows next, and the run after which it may."""
+        """Return the end of the runs that join the baseline next, and the run at which they do."""
         size = len(self.baseline.runs)
         target = next((milestone for milestone in _GROWTH if milestone > size), None)
         usable = np.flatnonzero(self.usable[self.joined :])
@@ -401,8 +401,8 @@ class _Detector:
         )
         empty = np.zeros(len(recovery_designs(design)))
         found = OpenChange(design, start, change, empty, raised + 1)
-        # Of a history with two levels, leaving one may look like any change: what is no lower
-        # than the baseline is no drop. A change that is too small to matter does not count either.
+        # In a history with two levels, leaving one may look like any change: runs that are no lower
+        # than the baseline are no drop. A change that is too small to matter does not count either.
         is_none = (since.value < 1) != (direction == DOWN) or change.ratio.is_small(self.least)
         if kind is State.UNSTABLE:
             is_none = not is_wider(self.baseline, runs, self.least)
@@ -414,7 +414,7 @@ class _Detector:
             self.open = self._turned(found, kind, raised + 1)
 
     def _turned(self, change: OpenChange, kind: State, known: int) -> OpenChange:
-        """Return the change as what it is by the runs before `known`, which may be a slide."""
+        """Return the change, with a turn if the runs before `known` show another kind."""
         begins = None
         if kind is State.DEGRADED:
             first = max([0, *(each.ended for each in self.changes if each.ended is not None)])
@@ -426,7 +426,7 @@ class _Detector:
         return replace(change, found=replace(change.found, turns=turns))
 
     def _look_again(self, change: OpenChange) -> OpenChange:
-        """Return an open drop as what it is by all runs until now; a slide stays one."""
+        """Return an open drop with the kind that all runs so far show; a slide stays one."""
         if not change.found.is_drop or change.found.kind is State.SLIDING:
             return change
         runs = self.logarithms[change.found.since : self.at]
@@ -438,7 +438,7 @@ class _Detector:
         return replace(turned, design=design, recovery=recovery, recovery_start=self.at)
 
     def _while_open(self, change: OpenChange) -> None:
-        # in parts that do not depend on how many runs there are, as the level is known better later
+        # the ends of steps must not depend on how many runs there are, as later steps know more
         due = (change.found.raised - self.at) % _AGAIN
         scores = self._scored(self._until(self.at + due + 1))
         back = _cusum(self._over(scores, change), change.recovery)
@@ -452,7 +452,7 @@ class _Detector:
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
         start = int(_after_last_zero(back[: event + 1, -1], begun, change.recovery_start))
-        # for the figure: an open change ends by evidence for recovery alone
+        # it is only reported: an open change ends by the evidence for recovery alone
         shown = self.sums[change.design] + np.cumsum(scores[: event + 1, change.design])
         self.evidence[_PLACES[change.found.direction], begun:done] = np.maximum(shown, 0.0)
         self.sums[change.design] = shown[-1]
@@ -468,25 +468,25 @@ class _Detector:
             self.open = self._look_again(change) if event == due else change
 
     def _over(self, scores: Array, change: OpenChange) -> Array:
-        """Return what the next runs, with these scores, say for the end of a change."""
+        """Return the evidence of the next runs, with these scores, for the end of a change."""
         assert self.baseline.scores is not None
         runs, columns = slice(self.at, self.at + len(scores)), recovery_designs(change.design)
-        # without what is taken off for the error of the baseline, which no longer matters
+        # without the penalty for the error of the baseline, which no longer matters
         penalty = self.weights[runs, None] * self.baseline.scores.penalty[columns]
         penalty /= self._terms(runs).scale[:, None]
         found = -scores[:, columns] - penalty
         if change.found.kind is not State.DEGRADED:
             return found
-        # what the changed level never reaches is limited by stray runs alone
+        # the evidence of a run that the changed level never reaches is limited by stray runs alone
         level = median_of(self.logarithms[change.found.since : self.at]) - self.baseline.middle
         low, high = self.baseline.fences
         sure = self.logarithms[runs] > max(high + level, low)
         return np.where(sure[:, None], sure_end(self.spacing.gaps[runs])[:, None], found)
 
     def _sure(self, change: OpenChange) -> Sequence[int]:
-        """Return the recovery designs that the level of a change surely goes beyond, the largest.
+        """Return the designs that have to show recovery: `_SURELY` of the certain size or more.
 
-        All of them while it is not known: the level lies between them and the baseline.
+        All recovery designs while that is not known: the level lies between them and the baseline.
         """
         designs = recovery_designs(change.design)
         since = slice(change.found.since, self.at)
@@ -504,7 +504,7 @@ class _Detector:
         return 0.0 if speaks_against else float(change.recovery[-len(designs) :].min())
 
     def _back_to_baseline(self, change: OpenChange, newest: int) -> int | None:
-        """Return the first run up to `newest` with which the level surely is the baseline's."""
+        """Return the first run up to `newest` with which the level is surely back, or None."""
         first = max(change.found.raised + 1, self.at - _BACK + 1)
         if newest + 1 - first < _BACK or change.found.kind is State.UNSTABLE:
             return None
@@ -516,21 +516,21 @@ class _Detector:
         return None
 
     def _after_last_off(self, newest: int) -> int:
-        """Return the run after the last of those up to `newest` that is off the baseline."""
+        """Return the run after the last one off the baseline, among `_BACK` runs up to `newest`."""
         first = newest + 1 - _BACK
         off = np.abs(self.logarithms[first:newest] - self.baseline.middle)
         far = np.flatnonzero(off >= -np.log1p(-self.least))
         return first + (int(far[-1]) + 1 if far.size else 0)
 
     def _recover(self, change: OpenChange, ended: int, closed: int) -> None:
-        """End the change with `ended`, and judge the runs since again, from no evidence."""
+        """End the change at `ended`, and judge the runs from there again, with no evidence yet."""
         self._end(ended, closed, RECOVERED)
         self.usable[change.start : ended] = False
         self.sums[:], self.starts[:] = 0.0, ended
         self.at = ended
 
     def _adopt(self, change: OpenChange) -> None:
-        """Make an improvement that lasted the baseline, from its onset on."""
+        """Adopt an improvement that lasted: its runs since the onset become the baseline."""
         onset = self._dated(change, self.at).since
         self._end(self.at, self.at - 1, ADOPTED)
         self.sums[:], self.starts[:] = 0.0, self.at
@@ -564,14 +564,14 @@ class _Detector:
         )
 
     def _falls(self, change: OpenChange, ended: int) -> tuple[Fall[int], ...]:
-        """Return the drops from the level of an open drop, up to the run `ended`."""
+        """Return the further drops below the level of an open drop, before the run `ended`."""
         unstable = [each.when for each in change.found.turns if each.kind is State.UNSTABLE]
         ended = min([ended, *unstable])  # such a series has no level to fall from
         found = change.found
         begun, later = (max(found.raised + 1, found.since + runs) for runs in _LEVELS)
         if not found.is_drop or ended <= begun:
             return ()
-        if begun == later:  # a drop that was found late, whose level is known well
+        if begun == later:  # the drop was found so late that its level is known well
             later = ended
         chart = self._below(change, begun, min(later, ended))
         parts = [(begun, chart)]
