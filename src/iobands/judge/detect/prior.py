@@ -1,7 +1,7 @@
-"""What was known of a site when: its budget of false alarms, and what its series have in common.
+"""What was known of a site at the beginning of each month: false-alarm budget and priors.
 
-The budget gives the evidence that an alert needs; the series of a file system say about one of them
-how often outliers come, how long trouble lasts and how runs depend on each other.
+The budget sets the evidence that an alert needs. A prior is what all series of a file system show:
+how often outliers occur, how long trouble lasts, and how runs depend on each other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from iobands.judge.detect.baseline import DEEP, FENCE, USUAL_CORRELATION
 from iobands.judge.detect.spacing import NEW, Episode, Life, Spacing, episodes, new_of
 from iobands.snapshot.history import Array, Flags, Times
 
-#: The least evidence for an alert, in nats; a lower one would make single runs an alarm.
+#: The least evidence for an alert, in nats; with less, single runs would raise alarms.
 DEGRADED: Final = 9.0
 #: The evidence of a single run that is low, and of one that is far down.
 LOW: Final = 0.5
@@ -41,25 +41,25 @@ _ASSUMED_RUNS: Final = 100.0
 _FIRST: Final = 1.0
 _OUTLIERS: Final = 5.0
 _AGAIN: Final = 0.4
-# How many runs of one series the rate of all series is worth.
+# The rate of all series counts like this many runs of one series.
 _OWN_RUNS: Final = 20.0
 # However rare outliers are, one run says no more than 5 nats.
 _LEAST: Final = math.exp(-5.0)
 
-# The newest runs count; correlations are taken in blocks of this many.
+# Only the newest runs of a series count; correlations are taken in blocks of `_BLOCK`.
 _NEWEST_RUNS: Final = 400
 _BLOCK: Final = 20
-# A few blocks are drawn towards the usual correlation, which counts like this many.
+# The usual correlation counts like this many blocks.
 _USUAL_BLOCKS: Final = 5
-# The level of a run is the median of the runs up to this many before and after it. Runs that have
-# not as many after them may belong to a change that is not found yet, and do not count.
+# The level of a run is the median of the runs up to this many before and after it. Runs with fewer
+# after them may belong to a change that is not found yet, and do not count.
 _AROUND: Final = 10
 _WINDOW: Final = 2 * _AROUND + 1
-# This many windows are sorted at a time: all together take the memory of the runs 21 times.
+# This many windows are sorted at a time: all at once would take 21 times the memory of the runs.
 _AT_ONCE: Final = 2**16
 # A longer streak is no outlier.
 _LONGEST: Final = 3
-# A run of a pair that is further off than this many standard deviations is drawn in.
+# The runs of a pair are clipped to this many standard deviations.
 _FURTHEST: Final = 2.5
 # The middle half of a normal distribution is this many standard deviations wide.
 _HALF: Final = 1.349
@@ -95,10 +95,10 @@ def runs_between_false_alarms(threshold: float) -> float:
 
 @dataclass(frozen=True)
 class Prior:
-    """Counts of some series: `runs`, outliers that began a streak, and that continued one.
+    """What several series show: their `runs`, and the outliers that began or continued a streak.
 
-    `correlation` is their median serial correlation, None where it is not known, `life` how long
-    trouble lasts, and `new` the share of what varies that is new in each run.
+    `correlation` is their median serial correlation, None if not known, `life` how long trouble
+    lasts, and `new` the share of the variance that is new in each run.
     """
 
     runs: int = 0
@@ -110,7 +110,7 @@ class Prior:
 
     @cached_property
     def first(self) -> float:
-        """The rate of outliers after an ordinary run, as far as one run may say."""
+        """The rate of outliers after an ordinary run, at least `_LEAST`."""
         return max(self.rate, _LEAST)
 
     @cached_property
@@ -119,7 +119,7 @@ class Prior:
         return (self.begun + _FIRST) / (self.runs + _ASSUMED_RUNS)
 
     def first_of(self, own: int, runs: int) -> float:
-        """Return the rate for a series with `own` outliers in `runs` runs."""
+        """Return `first` for a series with `own` outliers in `runs` runs: never a smaller rate."""
         return max((self.first * _OWN_RUNS + own) / (_OWN_RUNS + runs), self.first)
 
     @cached_property
@@ -146,9 +146,9 @@ class Measured:
 def priors_of(series: Iterable[Measured], ends: Times) -> list[Prior]:
     """Return the prior at each of `ends`, from the runs before it.
 
-    Rates and correlation are learned from runs that nobody asked for, the life of trouble and what
-    is new in each run from runs close together. What a run says is settled once ten of those after
-    it are known, so that a later run changes no prior of before.
+    Rates and correlation are learned from routine runs, for which no earlier run asked, and `life`
+    and `new` from runs close together. A run counts once ten routine runs after it are known, so
+    that later runs change no earlier prior.
     """
     routine = ((each, each.times[~each.asked]) for each in series)
     return _priors(
@@ -159,11 +159,11 @@ def priors_of(series: Iterable[Measured], ends: Times) -> list[Prior]:
 
 @dataclass(frozen=True)
 class _Close:
-    """What the runs of a series that are close together say.
+    """What is learned from the runs of a series that are close together.
 
     `episodes` are times of trouble that ended. `pairs`, of shape (5, pairs), are the first two of
     runs close together: the place of the first, both in standard deviations from the level around
-    it, the hours between them, and the usual gap. Places and ends count runs that nobody asked for.
+    it, the hours between them, and the usual gap. Places and ends count routine runs only.
     """
 
     episodes: Sequence[Episode] = ()
@@ -179,8 +179,8 @@ class _Close:
         around = np.pad(around, ((0, 0), (1, 0)), constant_values=-np.inf)
         fences, levels, spreads = around[:, routine]
         ended = episodes(spacing.hours, runs.values < fences, runs.asked)
-        # What is asked for depends on the first of a pair and not on the second: given the first,
-        # the second is like any run so close to such a one.
+        # Whether a second run is asked for depends on the first of a pair alone: given the first,
+        # the second is like any other run that close to it.
         seconds = np.flatnonzero(spacing.close[1:] & ~spacing.close[:-1]) + 1
         firsts = seconds - 1
         lower = np.minimum(runs.values[firsts], runs.values[seconds])
@@ -193,7 +193,7 @@ class _Close:
 
 
 def _priors(series: Iterable[tuple[Array, NDArray[np.int_], _Close]]) -> list[Prior]:
-    """Return a prior for each number of runs that is known, of shape (priors,) a series."""
+    """Return the priors; a series is its values, how many each prior knows, and its close runs."""
     every = [*series]
     if not every:
         return [Prior()]
@@ -225,7 +225,7 @@ def _priors(series: Iterable[tuple[Array, NDArray[np.int_], _Close]]) -> list[Pr
 
 
 def _shrunk(correlations: Array) -> float | None:
-    """Return the median of the blocks' correlations, drawn towards the usual one of few blocks."""
+    """Return the median correlation of the blocks, drawn towards the usual one; None if unknown."""
     known = correlations[np.isfinite(correlations)]
     if not len(known):
         return None
@@ -234,10 +234,10 @@ def _shrunk(correlations: Array) -> float | None:
 
 
 def _outliers(values: Array, ends: NDArray[np.int_]) -> NDArray[np.int_]:
-    """Return how many outliers began a streak and continued one, of shape (2, runs + 1).
+    """Return the numbers of outliers that began and that continued a streak before each run.
 
-    Counted are the streaks with an ordinary run after them before each run, and before the next.
-    The runs of one series end, and of the next begin, at each of `ends`.
+    Of shape (2, runs + 1), the last column for all runs. A streak counts once an ordinary run has
+    followed it. The series in `values` follow one another, the next one from each of `ends` on.
     """
     counts = np.zeros((2, len(values) + 1), int)
     flags = values < _around(values, ends)[0]
@@ -250,9 +250,9 @@ def _outliers(values: Array, ends: NDArray[np.int_]) -> NDArray[np.int_]:
 
 
 def _around(values: Array, ends: NDArray[np.int_]) -> Array:
-    """Return of the runs around each run: the fence as for `Baseline.deep`, level, and spread.
+    """Return the fence as for `Baseline.deep`, level and spread of the runs around each run.
 
-    Of shape (3, runs); one series follows the other, with its last run before each of `ends`.
+    Of shape (3, runs), minus infinity near the edges of a series. `ends` is as for `_outliers`.
     """
     found = np.full((3, len(values)), -np.inf)
     if len(values) < _WINDOW:
@@ -260,7 +260,7 @@ def _around(values: Array, ends: NDArray[np.int_]) -> Array:
     places = (_WINDOW // 4, _WINDOW // 2, 3 * _WINDOW // 4)
     every = sliding_window_view(values, _WINDOW)
     for begin in range(0, len(every), _AT_ONCE):
-        # a quarter of the time that partition() takes, as sort() has vector instructions
+        # sort() uses vector instructions, and takes a quarter of the time of partition()
         windows = np.sort(every[begin : begin + _AT_ONCE], axis=1)
         lower, level, upper = windows[:, places].T
         fence = np.minimum(lower - FENCE * (upper - lower), level + math.log(DEEP))
@@ -276,8 +276,8 @@ def _correlations(
 ) -> tuple[Array, NDArray[np.int_], NDArray[np.int_]]:
     """Return the lag-1 rank correlation of each block of runs, or NaN; its number; its series.
 
-    As for `baseline.serial_correlation`, without the correction of what a change of the level
-    adds: the median of many blocks has no need of it. Of shape (blocks,).
+    As in `baseline.serial_correlation`, but a block with a shift of the level is not left out, as
+    the median of many blocks is taken. Of shape (blocks,).
     """
     sizes = np.diff(ends, prepend=0)
     blocks = sizes // _BLOCK
@@ -294,9 +294,9 @@ def _correlations(
 
 @dataclass(frozen=True)
 class Month:
-    """What was known at the beginning of a month, for one series.
+    """The threshold and the prior of a series, as learned at the beginning of a month.
 
-    It judges the runs from the run `first` on: what is learned later changes nothing of them.
+    They judge the runs of the month, from `first` on: what is learned later does not change these.
     """
 
     first: int
@@ -306,14 +306,14 @@ class Month:
 
 @dataclass(frozen=True)
 class Months:
-    """What was known of a site and of one of its file systems at each of `since`, in UTC."""
+    """Budgets of a system, and priors of one of its file systems, at each of `since` (UTC)."""
 
     since: Times
     budgets: Sequence[Budget]
     priors: Sequence[Prior]
 
     def of(self, times: Times) -> tuple[Month, ...]:
-        """Return what the runs of a series at the ordered `times` are judged by."""
+        """Return the months that judge the runs of a series, made at the ordered `times`."""
         firsts = np.searchsorted(times, self.since)
         return tuple(
             Month(int(first), budget.threshold, prior)
@@ -326,10 +326,10 @@ _MONTH: Final = np.timedelta64(1, "M")
 
 
 def months_of(times: Iterable[Times]) -> Times:
-    """Return when something is learned from runs at the ordered `times` of several series.
+    """Return when budgets and priors are learned from several series, with runs at ordered `times`.
 
-    Nothing is known at the first run, how many series there are a day later, the rest at the
-    beginning of each month.
+    At the first run nothing is known, and a day later how many series there are. The rest is
+    learned at the beginning of each month.
     """
     known = [each for each in times if len(each)]
     if not known:
