@@ -1,4 +1,4 @@
-"""How much one run counts for a change: cells, and the evidence of each of them.
+"""How much one run counts for a change: cells of values, and the evidence of each cell.
 
 The values of a healthy series are cut into cells. Their probabilities are known without a model:
 by the quartiles of a published band, or by the ranks among earlier runs. For each design change
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from iobands.snapshot.history import Array, median_of
 
-#: The designs of this module, after those that are shifts.
+#: The designs after those that are shifts of the level: a lost mode, and a doubled spread.
 MODE, SPREAD = 8, 9
 OTHERS: Final = slice(MODE, SPREAD + 1)
 
@@ -56,10 +56,10 @@ def lower_mode(ordered: Array) -> int:
 def other_designs(
     ordered: Array, edges: Array, healthy: Array, below: Callable[[Array], Array]
 ) -> Array:
-    """Return how probable each cell is by the designs of this module, of shape (2, cells).
+    """Return the probabilities of the cells under the designs `OTHERS`, of shape (2, cells).
 
     `ordered` are the runs of the baseline, `edges` and `healthy` the edges and probabilities of its
-    cells, and `below` returns the probability of lower values. One mode alone cannot be lost.
+    cells, and `below` returns the probability of lower values. A single mode cannot be lost.
     """
     until = healthy.cumsum()
     lower = lower_mode(ordered) / (len(ordered) + 1)
@@ -72,7 +72,7 @@ def other_designs(
 
 
 def shares_of(until: Array) -> Array:
-    """Return the probability of each of k cells; a row has it for all values below each edge."""
+    """Return the probabilities of k cells; `until` are those below each of the k - 1 edges."""
     found = np.empty((len(until), until.shape[1] + 1))
     found[:, :-1], found[:, -1] = until, 1.0
     found[:, 1:] -= until
@@ -143,8 +143,8 @@ class Cells:
 
     `edges`, of shape (k - 1,), are the rising logarithms of the bounds of k cells; a value on an
     edge lies between the two cells. `healthy` is of shape (k,), `changed` of (designs, k).
-    `runs` is how many independent runs the cells were learned from, and `errors` for how many
-    standard errors of them every score is lowered.
+    The cells were learned from `runs` independent runs, and every score is lowered by `errors`
+    standard errors of their probabilities.
     """
 
     edges: Array
@@ -207,9 +207,9 @@ class Cells:
 
 
 def sure_end(gaps: Array) -> Array:
-    """Return what runs say for the end of a drop whose level they surely surpass, in nats.
+    """Return the evidence of runs that surely surpass the level of a drop for its end, in nats.
 
-    Only that some runs are stray limits it, and these depend on the hours since the run before.
+    Only stray runs limit it, and a stray run is likelier in the hours after another one.
     """
     again = np.exp(-gaps / _LUCK)
     return np.asarray(-np.log(_STRAY_CHANGED + (1 - _STRAY_CHANGED) * again))
@@ -242,8 +242,8 @@ def band_cells(band: Quartiles) -> Cells:
     """Return the four cells of a published band.
 
     Between the quartiles the quantile function is interpolated linearly on the logarithms against
-    the quantiles of the normal distribution. Below the lower quartile nothing is assumed, since
-    no design needs it to be known there downwards, and upwards the slope above it is continued.
+    the quantiles of the normal distribution. Below the lower quartile, which only rises look at,
+    the slope above it is continued.
     """
     at, figures = _known_quantiles(band)
 
@@ -263,10 +263,10 @@ def band_sample(band: Quartiles) -> Array:
 
 
 def history_cells(history: Array, independent: float | None = None, youth: float = 0.0) -> Cells:
-    """Return the rank cells of earlier runs, with their logarithms in `history` in any order.
+    """Return the rank cells of earlier runs; `history` are their logarithms in any order.
 
-    `independent` is how many independent runs they are worth, all of them unless given, and
-    `youth` by how many standard errors more the scores of a young baseline are lowered.
+    They are worth `independent` runs, all of them unless given. The scores of a young baseline are
+    lowered by `youth` standard errors more.
     """
     ordered = np.sort(history)
     size = len(ordered)
