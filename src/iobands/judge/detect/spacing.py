@@ -1,4 +1,4 @@
-"""How far apart runs are, how long trouble lasts, and what a run adds that follows another."""
+"""The time between runs: how long trouble lasts, and what a run adds soon after another."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _EPISODES: Final = 10
 _IN: Final = 100
 #: In hours.
 DAY: Final = 24.0
-# What lasts longer was a change.
+# Low runs for longer than this are a change and no episode.
 _LONGEST: Final = 3 * DAY
 
 
 @dataclass(frozen=True)
 class Episode:
-    """Low runs that nothing lasting came of: low for `low` hours at least, over by `over`.
+    """Trouble that ended by itself: it lasted for at least `low` hours, and at most `over`.
 
-    Hours count from the first low run. The end was known with the run `end`.
+    Hours count from the first low run. The run `end` showed that it was over.
     """
 
     low: float
@@ -56,13 +56,13 @@ class Life:
 
     @classmethod
     def of(cls, seen: Sequence[Episode]) -> Life:
-        """Return what this many episodes say."""
+        """Return the life of trouble by the episodes `seen`."""
         short = [each.square for each in seen if each.over <= DAY]
         return cls(len(short), sum(short), len(seen) - len(short))
 
     @property
     def hours(self) -> float:
-        """The root mean square of the hours that trouble lasts which is over within a day."""
+        """The root mean square of the hours of trouble that is over within a day."""
         return math.sqrt((_EPISODES * _LIFE**2 + self.squares) / (_EPISODES + self.ended))
 
     @property
@@ -73,9 +73,9 @@ class Life:
     def lasts(self, hours: float, again: float) -> float:
         """Return the probability that trouble still lasts after this many hours.
 
-        What is over within a day has a Rayleigh distribution, whose rate of ending rises with age:
-        others' jobs, rebuilds and backups end. Of what lasts longer the share `again` goes on from
-        one day to the next.
+        The hours of trouble that is over within a day have a Rayleigh distribution, whose rate of
+        ending rises with age: others' jobs, rebuilds and backups end. Of longer trouble, the share
+        `again` goes on from one day to the next.
         """
         short = math.exp(-((hours / self.hours) ** 2))
         return (1 - self.days) * short + self.days * again ** max(hours / DAY - 1, 0)
@@ -84,7 +84,7 @@ class Life:
 def episodes(hours: Array, low: Flags, asked: Flags) -> Iterator[Episode]:
     """Yield the streaks of `low` runs that were measured again and ended, in the order of time.
 
-    A low run before a healthy one of the next day tells nothing: it may have lasted a minute.
+    A low run before a healthy one of the next day has no known length: it may have been a minute.
     """
     edges = np.flatnonzero(np.diff(low, prepend=False, append=False))
     for first, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
@@ -93,13 +93,13 @@ def episodes(hours: Array, low: Flags, asked: Flags) -> Iterator[Episode]:
             yield Episode(float(hours[end - 1] - begun), float(hours[end] - begun), end)
 
 
-#: The usual share of what varies that is new in each run, however soon it follows another.
+#: The usual share of the variance that is new in each run, however soon it follows another.
 NEW: Final = 0.4
-#: Even where one day is not like the next, what varies fades over this many hours.
+#: Even where one day is not like the next, the rest of the variation fades over this many hours.
 FADES: Final = 6.0
 
-# The usual gap is the median of this many scheduled gaps before a run. A run is close to the one
-# before it from half of that on.
+# The usual gap is the median of this many routine gaps before a run. A run is close to the one
+# before it if the gap is less than half the usual one.
 _GAPS: Final = 9
 _CLOSE: Final = 0.5
 # However correlated successive runs are, a gap as long as the usual one makes some difference.
@@ -114,10 +114,10 @@ _HOUR: Final = np.timedelta64(3_600_000_000_000, "ns")
 
 @dataclass(frozen=True)
 class Spacing:
-    """Arrays of shape (runs,): `hours` of each run since any time, and whether it was `asked` for.
+    """When runs were made, in `hours` from any origin, and whether an earlier run `asked` for them.
 
     Runs correlate by (1 - new) * kept ** gap. At the usual gap a run counts in full, since the
-    divisor of all scores has its correlation already.
+    divisor of all scores already corrects for the correlation there. Arrays are of shape (runs,).
     """
 
     hours: Array
@@ -130,7 +130,7 @@ class Spacing:
         return cls(hours, asked)
 
     def between(self, first: int, stop: int) -> Spacing:
-        """Return the spacing of some of the runs; what was known of those before still holds."""
+        """Return the spacing of some of the runs; usual gaps still come from the runs before."""
         found = Spacing(self.hours[first:stop], self.asked[first:stop])
         found.__dict__["usual"] = self.usual[first:stop]
         found.__dict__["close"] = np.append(False, self.close[first + 1 : stop])
@@ -156,7 +156,7 @@ class Spacing:
     @cached_property
     def close(self) -> Flags:
         """Which runs follow another so closely that they say less."""
-        # the median of nine gaps is wide only if five are: most series have none so narrow
+        # a median of nine gaps is wide only if five are, which never happens in most series
         wide = (self.gaps > self.gaps.min(initial=np.inf) / _CLOSE).cumsum()
         if (wide[_GAPS:] - wide[:-_GAPS] <= _GAPS // 2).all() and not self.asked.any():
             return np.zeros(len(self.hours), dtype=bool)
@@ -164,7 +164,7 @@ class Spacing:
 
     @cached_property
     def begun(self) -> NDArray[np.int_]:
-        """The first of the runs without a wide gap that each run is one of."""
+        """The first run of the sequence of close runs that each run is in."""
         places = np.arange(len(self.hours))
         return np.maximum.accumulate(np.where(self.close, 0, places))
 
@@ -215,7 +215,7 @@ class Spacing:
 
         `ratios` are the likelihood ratios of a low run and a healthy one, `streaks` says whether a
         run follows a low one of the day before, and `rates` is how often trouble begins, all of
-        shape (runs,). `lasts` returns the probability that trouble lasts for a number of hours.
+        shape (runs,). `lasts` returns, for each run, the probability that trouble lasts some hours.
         """
         found = np.zeros(len(ratios))
         trouble, since = 0.0, 0.0
@@ -237,20 +237,20 @@ class Spacing:
 
 
 def kept_over(hours: ArrayLike, usual: ArrayLike, correlation: float, new: float) -> Array:
-    """Return how much is kept of what lasts, over some hours, by the correlation a usual gap apart.
+    """Return the share of the lasting part of the variation that is kept over `hours`.
 
-    `new` is the share that does not last.
+    `correlation` holds for runs a usual gap apart, and `new` the share that does not last.
     """
     per_gap = np.clip(correlation / (1 - new), np.exp(-np.asarray(usual) / FADES), _MOST)
     return np.asarray(per_gap ** np.divide(hours, usual))
 
 
 def new_of(parts: Sequence[Array], correlation: float | None, window: int) -> float:
-    """Return the share of what varies that is new in each run, by pairs of close runs.
+    """Return the share of the variance that is new in each run, by pairs of close runs.
 
-    Of shape (4, pairs) are the parts: both runs in standard deviations from the level around the
-    first, the hours between them, and the usual gap. It is 1 less the slope of the second on the
-    first over what is kept of what lasts.
+    Each part, of shape (4, pairs), has both runs in standard deviations from the level around the
+    first, the hours between them, and the usual gap. The share is 1 less the slope of the second
+    run on the part of the first that is kept.
     """
     first, second, gaps, usual = np.concatenate(parts, axis=1) if parts else np.empty((4, 0))
     if correlation is None or not first.size:
@@ -258,7 +258,7 @@ def new_of(parts: Sequence[Array], correlation: float | None, window: int) -> fl
     lags, day, new = np.arange(1, window), float(np.median(usual)), NEW
     for _ in range(_ROUNDS):  # what is kept depends on the share
         kept = kept_over(gaps, usual, correlation, new)
-        # the level is a mean of `window` runs, these two among them, and takes what they share
+        # the level, a mean of `window` runs, includes these two and takes part of what they share
         days = max(correlation, 0.0) * kept_over(day * (lags - 1), day, correlation, new)
         level, own = 1 + 2 * (1 - lags / window) @ days, 1 + 2 * days[: window // 2].sum()
         apart = (1 - (2 * own - level) / window) * window / (window - 1)
