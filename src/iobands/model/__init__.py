@@ -1,6 +1,6 @@
-"""The common ground of all parts of iobands: columns, series keys, documents, files and times.
+"""What all parts of iobands share: columns, series keys, documents, files and times.
 
-ReFrame's process imports it under a site's own ReFrame: it needs only what ReFrame brings.
+ReFrame's process imports it, under a site's own ReFrame: it needs only ReFrame's dependencies.
 """
 
 from __future__ import annotations

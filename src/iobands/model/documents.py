@@ -1,9 +1,9 @@
-"""Documents, times and numbers: how they are read, checked and written.
+"""Reads, checks and writes documents, times and numbers.
 
-One sentence says what is wrong in a document and where, and its schema is written for that.
-`description` is what to write ("a number from 1"), and the first of `examples` follows it. For
-`not`, `contains` and `anyOf` it is what to do ("leave it out"). A value with `writeOnly` may be a
-secret, which no sentence has.
+An error says in one sentence what is wrong in a document, and where, in the words of its schema:
+`description` says what to write ("a number from 1"), and the first of `examples` follows it. For
+`not`, `contains` and `anyOf`, it says what to do ("leave it out"). A value with `writeOnly` may be
+a secret, so an error about its type does not show it.
 """
 
 from __future__ import annotations
@@ -60,20 +60,20 @@ _shortened.maxlevel = 2
 
 @dataclass(frozen=True)
 class Document:
-    """The content of a file, and the errors about it. `source` names the file in each error."""
+    """The content of a file, which makes the errors about it; `source` names the file in them."""
 
     source: str
     value: Any
-    #: What has the lines of the values, if the file has lines.
+    #: The YAML nodes, from which errors take line numbers; None if these are not known.
     root: yaml.Node | None = None
-    #: Keys that errors leave out, as they would be in each of them.
+    #: Keys that errors do not name, as nearly every error would.
     unsaid: frozenset[str] = frozenset()
 
     def check(self, schema: Mapping[str, Any]) -> None:
-        """Check the document by JSON Schema 2020-12.
+        """Check the document against `schema`, in JSON Schema 2020-12.
 
         Raises:
-            FileError: it breaks `schema`; the message is about the place nearest to the top.
+            FileError: the document breaks it; the message is about the outermost place.
         """
         class_ = _validator_class()
         validator = class_(schema, format_checker=class_.FORMAT_CHECKER)
@@ -83,7 +83,7 @@ class Document:
     def _errors(self, validator: Validator) -> list[ValidationError]:
         try:
             return list(validator.iter_errors(self.value))
-        except ValueError as error:  # from a number of thousands of digits
+        except ValueError as error:  # an integer with thousands of digits
             raise FileError(f"{self.source}: {error}") from None
 
     def at(self, steps: Steps) -> Any:  # noqa: ANN401
@@ -93,11 +93,11 @@ class Document:
     def known_part(
         self, newest: int, schema: Mapping[str, Any], parts: Collection[str] = ()
     ) -> tuple[Document, list[str]]:
-        """Return what this version knows of the document, and a sentence for each thing left out.
+        """Return the part of the document that this version knows, and a sentence per omission.
 
-        That is the document, unless its `schema` is above `newest`: then its unknown keys are left
-        out, and of the lists in `parts` each entry that breaks `schema` without them. The lines are
-        known no more.
+        If the document's `schema` is at most `newest`, this is all of it. From a newer one, unknown
+        keys are removed, then each entry of the lists in `parts` that still breaks `schema`. The
+        result has no line numbers.
         """
         if not _is_newer(self.value, newest):
             return self, []
@@ -118,12 +118,12 @@ class Document:
             for place, step in enumerate(steps[:-1])
             if step in parts
         }
-        for entry in sorted(broken, reverse=True):  # a later entry first, as the others move up
+        for entry in sorted(broken, reverse=True):  # from the end, as deleting moves later ones
             leave_out(entry)
         return known, left
 
     def error(self, steps: Steps, problem: str) -> FileError:
-        """Return the error with `problem`, the rest of a sentence, about the value at `steps`."""
+        """Return an error about the value at `steps`; `problem` completes its sentence."""
         line = _line(self.root, steps)
         *outer, last = self._words(steps) or ["the file"]
         where = ", ".join(word for word in outer if word not in self.unsaid)
@@ -151,9 +151,9 @@ class Document:
 
 
 def leave_out(said: dict[str, Any], newest: int, known: Collection[str]) -> str:
-    """Leave the fields that are not `known` out of an object whose `schema` is above `newest`.
+    """Remove the fields of `said` that are not `known`, if its `schema` is above `newest`.
 
-    Return a sentence about it; it is empty if the object is not newer, or all of it is known.
+    `schema` becomes `newest`. Return a sentence that names the removed fields, or "".
     """
     if not _is_newer(said, newest):
         return ""
@@ -164,7 +164,7 @@ def leave_out(said: dict[str, Any], newest: int, known: Collection[str]) -> str:
     return f"schema {schema} is newer than {newest}; left out: {str(left)[1:-1]}" if left else ""
 
 
-_MOST_VERSIONS: Final = 100  # of a contract; a larger number is a mistake
+_MOST_VERSIONS: Final = 100  # a larger `schema` is a mistake, not a newer version
 
 
 def _is_newer(value: object, newest: int) -> bool:
@@ -173,7 +173,7 @@ def _is_newer(value: object, newest: int) -> bool:
 
 
 def _unknown_keys(error: ValidationError) -> list[list[str | int]]:
-    """Return the places of the keys that a schema does not know, if this is the error."""
+    """Return the steps to the unknown keys that an error is about; [] for any other error."""
     steps = list(error.absolute_path)
     if "propertyNames" in error.relative_schema_path:
         return [[*steps, str(error.instance)]]
@@ -185,17 +185,17 @@ def _unknown_keys(error: ValidationError) -> list[list[str | int]]:
 
 
 def _depth(error: ValidationError) -> tuple[int, list[str]]:
-    """The depth of an error, and its place among errors of this depth, in a stable order."""
+    """Return a sort key: the depth of an error, then the steps to it."""
     return len(error.absolute_path), [f"{step!s:>9}" for step in error.absolute_path]
 
 
 def unknown(value: object, known: Iterable[object]) -> str:
-    """Return the rest of a sentence: `value` is not among `known`, with the nearest match."""
+    """Return the rest of an error: what `value` is, and to write one of `known` instead."""
     return f"is {shown(value)}; {one_of(value, known)}"
 
 
 def one_of(value: object, known: Iterable[object]) -> str:
-    """Return what to write in place of `value`: one of `known`, with the nearest match."""
+    """Return the advice to write one of `known`, with the one that is most like `value`."""
     words = [str(each) for each in known]
     close = get_close_matches(str(value), words, 1)
     meant = f" (did you mean {close[0]}?)" if close else ""
@@ -203,23 +203,22 @@ def one_of(value: object, known: Iterable[object]) -> str:
 
 
 def shown(value: object) -> str:
-    """Return `value` in at most a few words."""
+    """Return `value` as a short text for a message."""
     if value is None:
         return "empty"
     return value.isoformat() if isinstance(value, date) else _shortened.repr(value)
 
 
 def printable(text: str) -> str:
-    """Return `text` without control characters, as text from outside could upset a terminal."""
+    """Return `text` with ? for control characters, as text from outside could upset a terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
-#: Three significant digits.
 _THREE_DIGITS: Final = Context(prec=3, rounding=ROUND_HALF_UP)
 
 
 def figure(value: float) -> str:
-    """Return `value` with three significant digits; below 10,000 all digits before the point.
+    """Return `value` with three significant digits, and from 100 to 9999 with no decimals.
 
     A half is rounded up, as in a browser.
     """
@@ -231,7 +230,7 @@ def figure(value: float) -> str:
     return f"{rounded:.3g}" if abs(rounded) < hundred else f"{rounded:.0f}"
 
 
-#: The name by which a stream calls `_plain`: for characters that its encoding lacks.
+#: The name of `_plain` as an error handler, for characters that a stream cannot encode.
 PLAIN: Final = "iobands-plain"
 _INSTEAD: Final = {
     **{"–": "-", "−": "-", "…": "~", "×": "x", "→": "->", "│": "|", "³": "^3", "⁰": "0"},
@@ -240,7 +239,7 @@ _INSTEAD: Final = {
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
-    """Return the nearest plain characters in place of what cannot be encoded."""
+    """Return ASCII in place of the characters that cannot be encoded, and where these end."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]
@@ -251,7 +250,7 @@ codecs.register_error(PLAIN, _plain)
 
 
 def _problem(error: ValidationError, validator: Validator) -> tuple[list[str | int], str]:
-    """Return the place of an error, and the rest of the sentence."""
+    """Return the steps to the value that is wrong, and the rest of the sentence about it."""
     steps = list(error.absolute_path)
     # the parts of a schema are plain data here; jsonschema declares them as any JSON
     schema, kind = cast("Mapping[str, Any]", error.schema), error.validator
@@ -284,7 +283,7 @@ def _such(schema: Mapping[str, Any]) -> str:
 
 
 def _meant(value: object) -> Iterator[Any]:
-    """Yield the probable meaning of a value of the wrong type."""
+    """Yield what may be meant by a value of the wrong type: a list with it, its text, a number."""
     if isinstance(value, int | float | str | date) and not isinstance(value, bool):
         yield from ([value], str(value))
         for kind in (int, float):
@@ -294,7 +293,7 @@ def _meant(value: object) -> Iterator[Any]:
 
 _WANTED: Final = "write a date such as 2023-10-09, or a time such as 2023-10-09T06:00:00+01:00"
 _MOST_DAYS: Final = 10_000
-_YEARS: Final = range(1900, 2200)  # valid in every time zone, and in nanoseconds
+_YEARS: Final = range(1900, 2200)  # valid in every time zone, and in 64-bit nanoseconds
 
 
 def interval_of(days: object) -> timedelta | None:
@@ -305,7 +304,7 @@ def interval_of(days: object) -> timedelta | None:
 
 
 def from_unix(seconds: float | None) -> datetime | None:
-    """Return the moment `seconds` after 1970, in whole seconds, or None."""
+    """Return the moment `seconds` after 1970, to the second; None if it is out of range."""
     try:
         found = None if seconds is None else datetime.fromtimestamp(seconds // 1, timezone.utc)
     except (ValueError, OverflowError, OSError):
@@ -322,7 +321,7 @@ def seconds_of(duration: str) -> float:
     """Return the seconds of a duration as ReFrame writes them: 1d2h3m4s.
 
     Raises:
-        ValueError: it is no duration.
+        ValueError: it is not a duration.
     """
     found = re.fullmatch(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", duration, re.ASCII)
     if not (found and duration):
@@ -358,9 +357,9 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_SafeLoader):  # type: ignore[misc]
-    """A safe loader that refuses keys that YAML quietly changes.
+    """A safe loader that refuses keys that YAML may misread.
 
-    Of a key given twice it takes the last one, and `no` and `1` are no texts.
+    YAML uses the last of two equal keys, and reads `no` and `1` as a boolean and a number.
     """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
@@ -390,7 +389,7 @@ def read_content(path: Path) -> bytes:
 
 
 def parse_yaml(content: bytes, path: Path) -> Document:
-    """Return the data in `content`, which is the text of the file at `path`.
+    """Return the document in `content`, the text of the file at `path`.
 
     Raises:
         FileError: it is not UTF-8, not YAML, has a key twice, or contains itself.
@@ -423,18 +422,18 @@ def load_schema(path: Path) -> dict[str, Any]:
 
 
 def _count(value: object, counts: dict[int, float]) -> float:
-    """Return how many values there are in `value`, each as often as an alias repeats it."""
+    """Return the number of values in `value`; each alias counts as a copy."""
     if not isinstance(value, list | dict):
         return 1
     if id(value) not in counts:
-        counts[id(value)] = float("inf")  # while it is counted: it is a part of itself
+        counts[id(value)] = float("inf")  # found while it is counted, it contains itself
         inside = value.values() if isinstance(value, dict) else value
         counts[id(value)] = 1 + sum(_count(each, counts) for each in inside)
     return counts[id(value)]
 
 
 def _line(node: yaml.Node | None, steps: Steps) -> int | None:
-    """Return the line of the value at the end of `steps`, as far as they exist."""
+    """Return the line of the value at `steps`, or of the last step that exists."""
     key = node
     for step in steps:
         if isinstance(node, yaml.SequenceNode):
