@@ -17,8 +17,8 @@ Type = Literal["time", "text", "integer", "number"]
 #: `run`: when, where and which run. `outcome`: how it ended. `series`: identifies a series, with
 #: the variable. `band`: may also be matched by a band. `in_effect`: settings that the run proved.
 #: `covariate`: measured next to the rate. `value`: the measurement. `speeds`: of storage targets
-#: and nodes, which no sample has. `by_variable`, `reference`: for people and ReFrame, not read by
-#: iobands.
+#: and nodes, kept apart from samples. `by_variable`, `reference`: for people and ReFrame; iobands
+#: does not read them.
 Role = Literal[
     "run", "outcome", "series", "band", "in_effect", "covariate", "value", "speeds",
     "by_variable", "reference",
@@ -139,31 +139,31 @@ REQUIRED: Final = tuple(
 NUMERIC_FIELDS: Final = frozenset(name for name in SERIES_FIELDS if FIELD[name].type != "text")
 #: The fields that the `match` of a band may name (contract 3).
 MATCH_FIELDS: Final = (*SERIES_FIELDS, "variable", *_names("band"))
-#: The columns that distinguish the runs of one check from others on the same day.
+#: The columns that identify a check on one partition with one environment.
 CHECK: Final = ("system", "partition", "environ", "display_name")
-#: Why a run is made: for the schedule, selected by hand, or again: to repeat a low run at the end
-#: of its session, to follow a suspicion, or to see whether an alert is over. Older perflogs lack
-#: the column, and their runs count as scheduled.
+#: The purposes of runs: on schedule, selected by hand, or measured again: a low run at the end of
+#: its session, a suspect, or an alert that may be over. Older perflogs lack the column; their runs
+#: count as scheduled.
 SCHEDULED: Final = "scheduled"
 MANUAL: Final = "manual"
 REPEAT: Final = "repeat"
 SUSPECT: Final = "suspect"
 RECOVERY: Final = "recovery"
-#: Of an acceptance: under the conditions of a contract, which are not everyday conditions.
-#: Only the acceptance reads these runs.
+#: A run of an acceptance. It is made under the conditions of a contract, which are not everyday
+#: conditions, so only the acceptance reads it.
 ACCEPTANCE: Final = "acceptance"
-#: Why several runs are made in a row, just before and just after a maintenance.
+#: One of several runs in a row, just before or just after a maintenance.
 MAINTENANCE: Final = "maintenance"
-#: The purposes of runs beside the schedule, from which nothing is learned: an earlier run asked for
-#: them, and they are low more often than healthy runs, or they share the level of one day. What a
-#: person selects, such as a case, is nobody's answer.
+#: The purposes of runs outside the schedule from which nothing is learned. An earlier run asked for
+#: them, so they are low more often than healthy runs; or, around a maintenance, all share the level
+#: of one day. `MANUAL` is not among them: a person's selection does not follow from a result.
 ASKED: Final = frozenset({REPEAT, SUSPECT, RECOVERY, MAINTENANCE})
 PURPOSES: Final = frozenset({SCHEDULED, MANUAL, ACCEPTANCE}) | ASKED
 #: The columns measured next to the rate.
 COVARIATES: Final = _names("covariate")
 #: The columns with the speeds of targets and nodes.
 SPEEDS: Final = _names("speeds")
-#: The format of ReFrame's perflog handler. All but its own version are attributes of checks.
+#: The format of ReFrame's perflog handler. All but ReFrame's version are attributes of checks.
 PERFLOG_FORMAT: Final = "|".join(
     f"%({name if name == 'version' else f'check_{name}'})s" for name in FIELD
 )
@@ -176,7 +176,7 @@ RATIO_UNIT: Final = "1"
 VARIABLE_UNITS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("write_bw", "read_bw"), "GiB/s"),
     "list_rate": "1/s",
-    # of a case that compares: the rate without the setting, the ratio with it, and its interval
+    # a case that compares a setting: the rate without it, the ratio with to without, its interval
     **dict.fromkeys(("write_bw_without", "read_bw_without"), "GiB/s"),
     "list_rate_without": "1/s",
     **{
@@ -184,7 +184,7 @@ VARIABLE_UNITS: Final[Mapping[str, str]] = {
         for operation in ("write", "read", "list")
         for end in ("", "_lower", "_upper")
     },
-    # time steps of a simulation: without I/O, during its I/O, and including the waits for it
+    # time steps of a simulation: without I/O, during I/O, and including the waits for I/O
     **dict.fromkeys(("step_rate", "step_rate_beside", "program_rate"), "1/s"),
     # reads of file layouts before the files are written
     "scan_rate": "1/s",
@@ -203,21 +203,21 @@ VARIABLE_UNITS: Final[Mapping[str, str]] = {
 #: A missing value in a perflog.
 NULLS: Final = frozenset({"", "null", "None"})
 
-# float() accepts more than decimal numbers: "nan", "inf", "1_000", possible names of file systems.
+# float() also accepts "nan", "inf" and "1_000", which may be names of file systems.
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def perflog_line(values: Mapping[str, object]) -> str:
     """Return a line of a perflog; a field without a value is null.
 
-    What would break the line, in a value of elsewhere, is a blank.
+    A bar or a control character in a value becomes a blank, as it would break the line.
     """
     cells = (str(values.get(field.name, "null")) for field in FIELDS)
     return "|".join(re.sub(r"[\x00-\x1f|]", " ", cell) for cell in cells)
 
 
 def number(text: str) -> float | None:
-    """Return the finite decimal number that `text` spells, or None if it spells none."""
+    """Return the finite decimal number that `text` spells, or None."""
     stripped = text.strip()
     if not _NUMBER.fullmatch(stripped):
         return None
@@ -226,10 +226,10 @@ def number(text: str) -> float | None:
 
 
 def canonical(value: object) -> float | str | None:
-    """Return `value` in the form in which fields are compared, whatever wrote it.
+    """Return `value` in the form in which fields are compared, whatever its source.
 
     The same field is text in a perflog, a number in YAML or in a check, and NaN in a table.
-    Numbers and texts that spell one become a float, missing values None, all else its text.
+    Numbers, and texts that spell one, become floats, missing values None, anything else its text.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None

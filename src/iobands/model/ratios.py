@@ -1,7 +1,7 @@
-"""Ratios of pairs that were measured together, and an interval of their median.
+"""The median ratio of values that were measured in pairs, and its interval.
 
 The interval comes from the sign test: its ends are two of the ratios themselves. It assumes only
-that pairs do not depend on each other. ReFrame checks import it: standard library only.
+that the pairs are independent. ReFrame checks import this: standard library only.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Final
 #: The least confidence of an interval.
 CONFIDENCE: Final = 0.95
 
-#: The fewest pairs for this confidence, with the smallest and largest ratio: 1 - 2 / 2**6 = 0.969.
+#: The fewest pairs whose smallest and largest ratio give this confidence: 1 - 2 / 2**6 = 0.969.
 FEWEST_PAIRS: Final = 6
 
 
 @dataclass(frozen=True)
 class PairedRatio:
-    """The median of the ratios of some pairs, and an interval that contains the true median.
+    """The median ratio of `pairs` pairs, and a confidence interval of the true median.
 
-    `confidence` belongs to the interval and is at least `CONFIDENCE`. With fewer pairs than
-    `FEWEST_PAIRS` no two ratios reach it, and the ends are None.
+    Its `confidence` is at least `CONFIDENCE`. With fewer pairs than `FEWEST_PAIRS`, no two ratios
+    reach that: the ends and the confidence are None.
     """
 
     median: float
@@ -35,13 +35,13 @@ class PairedRatio:
 
 
 def paired_ratio(pairs: Sequence[tuple[float, float]]) -> PairedRatio:
-    """Return the ratio of the first to the second of each pair.
+    """Return the median ratio of the first to the second value of the pairs.
 
-    The median of an even number is the geometric mean of the two in the middle, so that swapping
-    the sides gives the reciprocal.
+    With an even number of pairs, it is the geometric mean of the middle two ratios, so that
+    swapping first and second values gives the reciprocal.
 
     Raises:
-        ValueError: there is no pair, or something in them is not above 0.
+        ValueError: there are no pairs, or a value is not finite and above 0.
     """
     if not pairs:
         raise ValueError("there are no pairs to give a ratio")
@@ -50,8 +50,8 @@ def paired_ratio(pairs: Sequence[tuple[float, float]]) -> PairedRatio:
     logs = sorted(math.log(first / second) for first, second in pairs)
     number, outside = len(logs), 0
     lower, upper, confidence = None, None, None
-    # the median is beyond the ratio at `place` if that many or fewer are on one side of it, each
-    # with probability one half
+    # the true median is beyond the ratio at `place` if at most `place` ratios lie on one side of
+    # it, as each does with probability one half
     for place in range(number // 2):
         outside += math.comb(number, place)
         if (inside := 1 - 2 * outside / 2**number) < CONFIDENCE:

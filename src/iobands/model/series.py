@@ -24,7 +24,7 @@ MADE_UP: Final = "made-up-site"
 #: The stripe count that stands for all targets.
 ALL_TARGETS: Final = -1
 _SLUG_LENGTH: Final = 120  # file systems allow 255
-#: Data that may be one part of a path: files are found, and site files run, by these names.
+#: A name that is safe as one part of a path: files are found, and site files run, by names.
 PATH_PART: Final = r"^[^./\x00-\x20\x7f-][^/\x00-\x1f\x7f]{0,199}$"
 
 
@@ -49,7 +49,7 @@ class SeriesKey:
     case: str | None = None
 
     def __hash__(self) -> int:
-        """Return the hash, which is computed once: a key is looked up a hundred times."""
+        """Return the hash, which is computed only once: a key is looked up a hundred times."""
         return self._hash
 
     @cached_property
@@ -63,7 +63,7 @@ class SeriesKey:
 
     @property
     def symbol(self) -> str:
-        """What a text has behind a value: its unit, or × for a ratio."""
+        """What a text puts after a value: its unit, or × for a ratio."""
         return "×" if self.unit == RATIO_UNIT else self.unit
 
     def fields(self) -> dict[str, object]:
@@ -71,7 +71,7 @@ class SeriesKey:
         return {name: getattr(self, name) for name in (*SERIES_FIELDS, "variable")}
 
     def sort_key(self) -> tuple[str, ...]:
-        """Return the key that sorts series by file system, pattern and variable."""
+        """Return a sort key: system, partition, file system, pattern, variable, then the rest."""
         order = ("system", "partition", "file_system", "pattern", "variable", *_FURTHER)
         return tuple(_padded(getattr(self, name)) for name in order)
 
@@ -79,8 +79,8 @@ class SeriesKey:
 def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
     """Return a short name for each series, such as `disk fpp write_bw`.
 
-    A further field is named only if series would otherwise share a name, and a case only where
-    there is one: the name of a daily series stays when somebody measures a case of it.
+    It names a further field only if series would otherwise share a name, and a case only for the
+    series of a case, so that measuring a case does not rename the daily series.
     """
     words = distinctions(keys)
     return {
@@ -90,15 +90,15 @@ def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
 
 
 def distinctions(keys: Iterable[SeriesKey]) -> dict[SeriesKey, list[str]]:
-    """Return a word for each field that distinguishes series of one file system and pattern."""
+    """Return for each series the words that tell it from others of its file system and pattern."""
     alike: defaultdict[tuple[object, ...], list[SeriesKey]] = defaultdict(list)
     for key in keys:
         alike[key.file_system, key.pattern, key.variable].append(key)
     found = {}
     for group in alike.values():
-        telling = _telling(group)
+        distinguishing = _distinguishing(group)
         for key in group:
-            names = [name for name in telling if name != "case" or key.case]
+            names = [name for name in distinguishing if name != "case" or key.case]
             found[key] = [_word(name, getattr(key, name)) for name in names]
     return found
 
@@ -121,35 +121,35 @@ def check_name(display_name: str) -> str:
 
 @lru_cache(2**14)
 def slug(key: SeriesKey) -> str:
-    """Return a file name for the series, which does not depend on what other series there are."""
+    """Return a file name for the series that does not depend on which other series exist."""
     *values, case = (getattr(key, name) for name in SeriesKey.__dataclass_fields__)
     values += [case] if case else []  # a field that came later: older names stay as they were
     text = "-".join("none" if value is None else _number(value) for value in values)
     readable = re.sub(r"[^A-Za-z0-9._-]", "_", text)
-    # another series might give the same text; all other names stay as they were
+    # only here might another series give the same text; all other names stay as they were
     if "-" in key.partition or "none" in values:
         text = repr(values)
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
     return f"{readable[:_SLUG_LENGTH]}-{digest[:8]}"
 
 
-def _telling(group: Sequence[SeriesKey]) -> list[str]:
+def _distinguishing(group: Sequence[SeriesKey]) -> list[str]:
     """Return the fewest fields that distinguish all series of `group`."""
 
     def distinct(names: Sequence[str]) -> int:
         return len(set(map(attrgetter(*names), group))) if names else 1
 
-    telling: list[str] = []
+    chosen: list[str] = []
     most = 1
     for name in _FURTHER:
-        if (found := distinct([*telling, name])) > most:
-            telling, most = [*telling, name], found
+        if (found := distinct([*chosen, name])) > most:
+            chosen, most = [*chosen, name], found
     # an environment may imply the transport, which a label then need not repeat
-    for name in list(telling):
-        fewer = [other for other in telling if other != name]
+    for name in list(chosen):
+        fewer = [other for other in chosen if other != name]
         if distinct(fewer) == most:
-            telling = fewer
-    return telling
+            chosen = fewer
+    return chosen
 
 
 def _word(name: str, value: object) -> str:
