@@ -1,4 +1,4 @@
-"""A contract (contract 11): the promises, the rule that decides them, and their results."""
+"""The contract of an acceptance (contract 11): promises, how they are decided, and results."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from iobands.model import (
 
 MEDIAN_QUANTILE: Final = 0.5
 _SCHEMA_FILE: Final = Path(__file__).with_name("contract.schema.yaml")
-#: The parts of the rule that a contract gives for all lines, or a line for itself.
+#: The parts of the rule that a contract sets for all lines, and a line may set for itself.
 _PERCENT: Final = ("tolerance", "site_risk", "vendor_risk")
 _DURATIONS: Final = ("spacing", "lasting")
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A rate that is promised at a quantile of the runs, and the rule of its decision.
+    """A `rate` that is promised at a `quantile` of the runs, and the rule that decides about it.
 
-    `tolerance` is a share of the rate. `site_risk` is the probability at most that a rate of the
-    promise less the tolerance is called met, `vendor_risk` that a rate as promised is called
-    missed. At most `runs` decide, `spacing_hours` apart; what they have in common lasts for
+    `tolerance` is a share of the rate. `site_risk` is the largest probability that a system at the
+    promise less the tolerance is called met, `vendor_risk` that one as promised is called missed.
+    At most `runs` runs decide, `spacing_hours` apart; their correlation decays over
     `lasting_hours`.
     """
 
@@ -63,7 +63,7 @@ class ContractLine:
         return str(self.match["variable"])
 
     def is_of(self, fields: Mapping[str, Any]) -> bool:
-        """Whether a check or a run with these fields has what the line names."""
+        """Whether the line is about a check or a run with these fields."""
         return all(
             canonical(fields.get(name)) == canonical(wanted)
             for name, wanted in {"case": None, **self.match}.items()
@@ -125,12 +125,12 @@ class MeasuredBy:
     environ: str
 
     def __str__(self) -> str:
-        """Return it for a message."""
+        """Return the check, the partition and the environment for a message."""
         return f"{self.check} on {self.partition} with {self.environ}"
 
 
 class Outcome(str, Enum):
-    """What is decided of a line of a contract."""
+    """The decision about a line of a contract."""
 
     MET = "met"
     MISSED = "missed"
@@ -139,11 +139,11 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True)
 class Decision:
-    """What the first `runs` runs of a line decide, which count as `effective` independent ones.
+    """The decision by the first `runs` runs of a line, which count as `effective` independent ones.
 
-    `evidence`, in nats, is for the promise after each run; above `to_meet` the line is met, below
-    `to_miss` it is missed. `rate` is the promised quantile of the runs, with a 90 % interval, and
-    `spread` the standard deviation of the logarithms of the rates.
+    `evidence`, in nats, is the evidence for the promise after each run: above `to_meet` the line is
+    met, below `to_miss` it is missed. `rate` is the promised quantile of the runs, `lower` and
+    `upper` its 90 % interval, and `spread` the standard deviation of the logarithms of the rates.
     """
 
     outcome: Outcome

@@ -1,4 +1,4 @@
-"""Reads `config/bands/<system>.yaml` (contract 3): a schema, and rules that it cannot express."""
+"""Reads `config/bands/<system>.yaml` (contract 3), with rules that a schema cannot express."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ from iobands.model import (
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("bands.schema.yaml")
 _LIMITS: Final = ("at_most", "at_least", "about")
-#: The size of the runs behind a document's figure: without it, a band judges runs of any size.
+#: The size of a run, which a published rate depends on; a band without it judges runs of any size.
 _SIZES: Final = ("nodes", "tasks", "gib")
 _OF_SIZE: Final = ("GiB/s", RATIO_UNIT)
 _FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
 
 
 def load_bands(directory: Path, system: str) -> Bands:
-    """Read the bands of a system; without a file there is no epoch.
+    """Read the bands of a system; without a file, it has no epochs.
 
     They are in `<system>.yaml`, which people write, and in the files of `<system>/`, which
     `iobands calibrate` and `iobands epoch` add.
 
     Raises:
-        FileError: a file or the directory cannot be read, or a file breaks contract 3 in any way.
+        FileError: a file or the directory cannot be read, or a file breaks contract 3.
     """
     own = directory / f"{path_part(system)}.yaml"
     # A file that begins with .# is the lock of an editor.
@@ -86,7 +86,7 @@ def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
     They belong to `system`, or to the system in the file's name.
 
     Raises:
-        FileError: as of `load_bands`.
+        FileError: the content breaks contract 3, or is about another system.
     """
     schema = load_schema(_SCHEMA_FILE)
     newest = max(schema["properties"]["schema"]["enum"])
@@ -118,7 +118,7 @@ def _are_twins(one: Epoch, other: Epoch) -> bool:
 
 
 def _without_size(document: Document) -> Iterator[str]:
-    """Yield a sentence for each epoch with published rates of runs of any size."""
+    """Yield a warning for each published band that does not name the size of its runs."""
     for number, epoch in enumerate(document.value["epochs"]):
         steps = ("epochs", number, "bands")
         for index, band in enumerate(epoch["bands"]):
@@ -137,7 +137,7 @@ def _window(document: Document, number: int) -> Window:
     if zone := said.get("zone", ""):
         try:
             ZoneInfo(zone)
-        except (KeyError, ValueError, OSError):  # which it is depends on the text
+        except (KeyError, ValueError, OSError):  # depends on the text
             problem = f"is {zone!r}; write a time zone, such as Europe/Paris"
             raise document.error([*steps, "zone"], problem) from None
     names = tuple(said.get("file_systems", ()))
@@ -228,7 +228,7 @@ def _refuse_ambiguity(bands: Sequence[Judgement], document: Document, steps: Ste
     # grouped by the names that they match: few, even with a band for each of hundreds of series
     kinds: defaultdict[tuple[int, str, bool, frozenset[str]], list[int]] = defaultdict(list)
     for number, band in enumerate(bands):
-        is_of_case = band.wanted.get("case") is not None  # and else of no case
+        is_of_case = band.wanted.get("case") is not None  # else without a case
         kinds[len(band.wanted), band.unit, is_of_case, frozenset(band.wanted)].append(number)
     for one, other in combinations_with_replacement(kinds, 2):
         if one[:3] != other[:3]:
@@ -266,7 +266,7 @@ def epoch_yaml(system: str, epoch: Epoch) -> str:
         "runs_since": epoch.runs_since and utc_text(epoch.runs_since),
     }
     given = {name: value for name, value in said.items() if value}
-    bands = [_fields(each, epoch) for each in (*epoch.bands, *epoch.limits)]
+    bands = [_entry(each, epoch) for each in (*epoch.bands, *epoch.limits)]
     content = {
         "schema": _SCHEMA_OF_LIMITS if epoch.limits else _SCHEMA,
         "system": system,
@@ -294,7 +294,7 @@ def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
     return path
 
 
-def _fields(band: Judgement, epoch: Epoch) -> dict[str, object]:
+def _entry(band: Judgement, epoch: Epoch) -> dict[str, object]:
     said: dict[str, object]
     if isinstance(band, Limit):
         said = {band.kind: band.value, "runs": band.runs}
