@@ -1,7 +1,7 @@
-"""The directory of an acceptance (contract 11): its raw results, and the checksums of all of it.
+"""The directory of an acceptance (contract 11): its raw results, and the checksums of all files.
 
-The runs are in the site's perflogs too. Here is a copy that goes from hand to hand: lines and run
-reports as they were written, the contract, and `SHA256SUMS`, which `sha256sum -c` reads.
+The runs are in the site's perflogs too. This is a copy that site and vendor can exchange: lines and
+run reports as they were written, the contract, and `SHA256SUMS`, which `sha256sum -c` reads.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _LARGEST: Final = 1 << 30  # bytes of a perflog
 class Begun:
     """What was fixed when an acceptance began: the time, the contract, and the check of each line.
 
-    `version` is of the iobands that began it.
+    `contract` is the digest of the contract, `version` the version of iobands.
     """
 
     schema: Literal[1] = field(default=1, kw_only=True)
@@ -66,12 +66,12 @@ class Begun:
 
     @property
     def since(self) -> datetime:
-        """From when on runs count."""
+        """The time from which runs count."""
         return parse_time(self.began)
 
 
 def read_begun(directory: Path) -> Begun | None:
-    """Return what was fixed, None if no acceptance has begun there.
+    """Return what was fixed, None if no acceptance has begun in the directory.
 
     Raises:
         FileError: the file is damaged.
@@ -93,10 +93,10 @@ def read_begun(directory: Path) -> Begun | None:
 def begun_of(
     directory: Path, contract: Contract, content: bytes, lines: tuple[MeasuredBy, ...], *, dry: bool
 ) -> Begun:
-    """Return what was fixed when the acceptance began: before, or now, which `dry` does not write.
+    """Begin the acceptance, unless it has begun; return what was fixed. `dry` writes nothing.
 
     Raises:
-        FileError: the contract or the checks have changed, or the directory has something else.
+        FileError: the contract or the checks have changed, or the directory has other files.
         OSError: the directory cannot be written.
     """
     begun = read_begun(directory)
@@ -143,8 +143,8 @@ def _difference(before: bytes, after: bytes) -> str:
 def collect(perflogs: Path, directory: Path, begun: Begun) -> None:
     """Copy the lines and run reports of the acceptance from the perflogs of the site.
 
-    Lines that were copied before stay, except of files that are not as the checksums say: somebody
-    has changed those. A copy has the lines under one header of a perflog and its rotated ones.
+    Lines that were copied before stay, except in copies that do not match their checksums: somebody
+    has changed these. A copy has the lines of a perflog and its rotated files under one header.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -161,7 +161,7 @@ def collect(perflogs: Path, directory: Path, begun: Begun) -> None:
         for path in perflog_files(perflogs, begun.system)
         if path.suffix not in PACKED and path.is_file()
     ]
-    known = set[tuple[str, str]]()  # a perflog may have been copied beside itself
+    known = set[tuple[str, str]]()  # a perflog may lie beside a copy of itself
     texts: defaultdict[Path, dict[str, str]] = defaultdict(dict)
     for root, path in paths:
         by_header = texts[path.relative_to(root).with_name(path.name.partition(".log")[0])]
@@ -186,7 +186,7 @@ def collect(perflogs: Path, directory: Path, begun: Begun) -> None:
 
 
 def _lines_of(path: Path, begun: Begun, checks: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield the lines of an acceptance in a perflog, each with its header."""
+    """Yield (header, line) for each line of the acceptance in a perflog."""
     header, columns = "", list[str]()
     for line in io.StringIO(read_small(path, _LARGEST).decode(errors="replace"), newline="\n"):
         cells = line.rstrip("\n").split("|")
@@ -210,9 +210,9 @@ def _is_ours(path: Path, checks: Collection[str]) -> bool:
 def runs_of_lines(
     directory: Path, contract: Contract, begun: Begun
 ) -> Sequence[tuple[tuple[Mapping[str, Any], ...], tuple[str, ...]]]:
-    """Return the runs of each line by the copies in the directory, and why others gave no rate.
+    """Return for each line its runs, and the reasons of its runs without a rate.
 
-    Runs are in the order of time.
+    They come from the copies in `directory`. Runs are in the order of time.
 
     Raises:
         FileError: a copy is damaged, or of another system.
@@ -257,7 +257,7 @@ def seal(directory: Path) -> str:
 
 
 def changed_since(directory: Path) -> list[str]:
-    """Return the files that are not as the checksums say, are missing, or are not listed.
+    """Return the files that do not match their checksums, are missing, or are not listed.
 
     Raises:
         FileNotFoundError: there are no checksums.
@@ -274,7 +274,7 @@ def hash_of(directory: Path) -> str:
 
 
 def _digests(directory: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file below the directory, but of the report and the list."""
+    """Return the SHA-256 of each file below the directory except the report and the list."""
     return {
         name: hashlib.sha256(read_small(path, _LARGEST)).hexdigest()
         for path in sorted(directory.rglob("*"))
@@ -289,7 +289,7 @@ def check_of(
     """Return the one check that measures a line, and what a run of it costs.
 
     Raises:
-        FileError: there is no acceptance, or more than one; the message says what to write.
+        FileError: no check measures it, or more than one; the message says what to write.
     """
     line = contract.lines[number]
     steps: Steps = ["lines", number, "match"]
@@ -315,7 +315,7 @@ def check_of(
 def _unmatched(
     line: ContractLine, steps: Steps, every: Sequence[Mapping[str, Any]]
 ) -> tuple[Steps, str]:
-    """Return the place of a value that no check has, or of their combination, and what to write."""
+    """Return where a line fits no check (a value, or the whole `match`), and what is wrong."""
     wanted = {name: value for name, value in line.match.items() if name != "variable"}
     for name, value in wanted.items():
         values = {_text(each.get(name)) for each in every}

@@ -1,4 +1,4 @@
-"""The logs of actions and of alerts: JSON objects, one a line, only appended."""
+"""The logs of actions and of alerts: files with a JSON object per line, which only grow."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from iobands.model import (
 from iobands.snapshot import Action, AlertEvent, Cause
 
 _LOCK_SECONDS: Final = 10
-_DECISION_SECONDS: Final = 60  # a site of years is judged within
+_DECISION_SECONDS: Final = 60  # enough to judge a site with years of runs
 _MATCHES: Final = frozenset((*SERIES_FIELDS, "variable")) - {"system"}
 _Match = Annotated[dict[str, bool | float | str | None], Meta(min_length=1)]
 _Item = TypeVar("_Item", Action, AlertEvent)
-#: What reads the value of a field, and what the value must be.
+#: The function that reads the value of a field, and what the value must be, for messages.
 _Value = tuple[Callable[[Any], Any], str]
 
 
@@ -58,7 +58,7 @@ def _series(value: Any) -> tuple[Mapping[str, object], ...]:  # noqa: ANN401
 
 
 def _moment(value: Any) -> datetime:  # noqa: ANN401
-    return parse_time(value).astimezone(timezone.utc)  # as it is shown
+    return parse_time(value).astimezone(timezone.utc)  # the zone in which times are shown
 
 
 def _cause(value: Any) -> Cause:  # noqa: ANN401
@@ -86,15 +86,15 @@ _VALUES: Final[Mapping[str, _Value]] = {
 
 
 class OutdatedError(Exception):
-    """Another process has appended to a log what a judgement should have known."""
+    """Another process has appended to a log after a judgement read it."""
 
 
 @contextmanager
 def deciding(perflogs: Path) -> Iterator[None]:
-    """Let no other process decide on an action before what this one decided is logged.
+    """Lock other processes out while this one decides on an action and logs it.
 
     Raises:
-        TimeoutError: another one takes long.
+        TimeoutError: another process has held the lock for a minute.
     """
     with ExitStack() as stack:
         try:
@@ -102,15 +102,15 @@ def deciding(perflogs: Path) -> Iterator[None]:
         except TimeoutError:
             raise
         except OSError:
-            pass  # who cannot write there may write to the log of actions all the same
+            pass  # without write access there, one may still write to the log of actions
         yield
 
 
 @dataclass(frozen=True)
 class LogForm(Generic[_Item]):
-    """What the lines of a log are: the newest `schema`, and what `item` a line makes.
+    """The form of a log: its newest `schema`, and the class `item` that `make` builds from a line.
 
-    The field `kind` says what happened. A line of each kind has the fields in `needs`.
+    `kind` names the field that says what happened; `needs` lists the fields each kind requires.
     """
 
     schema: int
@@ -120,15 +120,15 @@ class LogForm(Generic[_Item]):
     needs: Mapping[str, Sequence[str]]
 
     def line(self, item: _Item) -> str:
-        """Return an item as JSON on one line, without the fields that it does not need."""
+        """Return an item as JSON on one line, without fields that have their default value."""
         said: dict[str, object] = {"schema": self.schema}
         for field in fields(item):
             if (value := getattr(item, field.name)) != field.default:
                 said[self.kind if field.name == "kind" else field.name] = value
-        return json.dumps(said, ensure_ascii=False, default=_plain)
+        return json.dumps(said, ensure_ascii=False, default=_to_json)
 
     def parse(self, line: bytes) -> tuple[_Item, str]:
-        """Return the item on a line, and a sentence on what a newer version wrote beside it.
+        """Return the item on a line, and a sentence about fields of a newer version, or "".
 
         Raises:
             Unusable: the line is not an item; the message says why.
@@ -153,7 +153,7 @@ class LogForm(Generic[_Item]):
         return self.make(kind=kind, **read), left
 
     def read(self, path: Path) -> tuple[list[tuple[int, _Item]], list[Rejected]]:
-        """Return the items in a file with their lines, and what is rejected or was left out.
+        """Return the items in a file with their line numbers, and what was rejected or left out.
 
         Raises:
             OSError: the file cannot be read.
@@ -174,10 +174,10 @@ class LogForm(Generic[_Item]):
     def append(
         self, path: Path, items: Sequence[_Item], known: Sequence[_Item] | None = None
     ) -> Path:
-        """Append `items`, which follow from what was `known` of a file, and return its path.
+        """Append `items` to a file and return its path.
 
         Raises:
-            OutdatedError: the file has more than was known, unless that is None.
+            OutdatedError: the file has items that are not `known`; None omits this check.
             OSError: the file cannot be written, and is unchanged.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -191,7 +191,7 @@ class LogForm(Generic[_Item]):
             rest = "".join(f"{self.line(item)}\n" for item in items).encode(errors="replace")
             if size:
                 stream.seek(size - 1)
-                if stream.read(1) != b"\n":  # saved so by an editor, or a torn line
+                if stream.read(1) != b"\n":  # from an editor, or a torn line
                     rest = b"\n" + rest
             try:
                 while rest:
@@ -203,10 +203,10 @@ class LogForm(Generic[_Item]):
         return path
 
     def rewrite(self, path: Path, items: Sequence[_Item]) -> Path:
-        """Write `items` into a file in place of its own, which are kept as `.old` beside it.
+        """Replace the items of a file; its old content is kept beside it, with the ending `.old`.
 
         Raises:
-            OSError: one of both cannot be written, and the file is unchanged.
+            OSError: either file cannot be written; the log is unchanged.
         """
         with held(path.with_name(f"{path.name}.lock"), _LOCK_SECONDS):
             if path.exists():
@@ -215,7 +215,7 @@ class LogForm(Generic[_Item]):
         return path
 
 
-def _plain(value: Any) -> object:  # noqa: ANN401
+def _to_json(value: Any) -> object:  # noqa: ANN401
     return asdict(value) if isinstance(value, Cause) else utc_text(value)
 
 
@@ -246,7 +246,7 @@ def _action(kind: str, **said: Any) -> Action:  # noqa: ANN401
     return action
 
 
-_DONE: Final = ("when", "who", "reason")
+_ACTION_NEEDS: Final = ("when", "who", "reason")
 #: The log of actions, contract 5.
 ACTION_LOG: Final = LogForm(
     4,
@@ -254,17 +254,17 @@ ACTION_LOG: Final = LogForm(
     Action,
     _action,
     {
-        snapshot.ACKNOWLEDGE: (*_DONE, "series", "since", "until", "direction"),
-        snapshot.RESOLVE: (*_DONE, "series", "since", "until"),
-        snapshot.REBASELINE: (*_DONE, "series", "since"),
-        snapshot.UNDO: (*_DONE, "series", "of"),
-        snapshot.RETIRE: (*_DONE, "series"),
-        snapshot.DISCARD: (*_DONE, "series", "since", "until"),
-        snapshot.BEGIN: _DONE,
-        snapshot.END: (*_DONE, "of", "until"),
+        snapshot.ACKNOWLEDGE: (*_ACTION_NEEDS, "series", "since", "until", "direction"),
+        snapshot.RESOLVE: (*_ACTION_NEEDS, "series", "since", "until"),
+        snapshot.REBASELINE: (*_ACTION_NEEDS, "series", "since"),
+        snapshot.UNDO: (*_ACTION_NEEDS, "series", "of"),
+        snapshot.RETIRE: (*_ACTION_NEEDS, "series"),
+        snapshot.DISCARD: (*_ACTION_NEEDS, "series", "since", "until"),
+        snapshot.BEGIN: _ACTION_NEEDS,
+        snapshot.END: (*_ACTION_NEEDS, "of", "until"),
     },
 )
-_WHAT: Final = ("when", "number")
+_EVENT_NEEDS: Final = ("when", "number")
 #: The log of alerts, contract 7.
 ALERT_LOG: Final = LogForm(
     2,
@@ -272,15 +272,15 @@ ALERT_LOG: Final = LogForm(
     AlertEvent,
     AlertEvent,
     {
-        snapshot.OPENED: (*_WHAT, "subject", "direction", "since", "names"),
-        snapshot.GREW: (*_WHAT, "names"),
-        snapshot.RENAMED: (*_WHAT, "subject"),
-        snapshot.FELL: (*_WHAT, "names"),
-        snapshot.MERGED: (*_WHAT, "into"),
-        snapshot.CLOSED: (*_WHAT, "end"),
-        snapshot.REOPENED: _WHAT,
-        snapshot.CAUSED: _WHAT,
-        snapshot.TURNED: (*_WHAT, "state", "names"),
+        snapshot.OPENED: (*_EVENT_NEEDS, "subject", "direction", "since", "names"),
+        snapshot.GREW: (*_EVENT_NEEDS, "names"),
+        snapshot.RENAMED: (*_EVENT_NEEDS, "subject"),
+        snapshot.FELL: (*_EVENT_NEEDS, "names"),
+        snapshot.MERGED: (*_EVENT_NEEDS, "into"),
+        snapshot.CLOSED: (*_EVENT_NEEDS, "end"),
+        snapshot.REOPENED: _EVENT_NEEDS,
+        snapshot.CAUSED: _EVENT_NEEDS,
+        snapshot.TURNED: (*_EVENT_NEEDS, "state", "names"),
     },
 )
 
@@ -338,7 +338,7 @@ def alert_log(perflogs: Path, system: str) -> Path:
 def read_alert_log(
     perflogs: Path, system: str, until: datetime
 ) -> tuple[tuple[AlertEvent, ...], tuple[Rejected, ...]]:
-    """Return what happened to alerts `until` a time, and the lines that are rejected.
+    """Return the events of alerts up to `until`, and the rejected lines.
 
     Raises:
         OSError: the file cannot be read.
