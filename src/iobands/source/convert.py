@@ -1,12 +1,13 @@
-"""Converting a directory of results into perflogs of contract 2, next to the measured ones.
+"""Converts a directory of results into perflogs of contract 2, next to the measured ones.
 
 A file NAME of the source becomes the perflog `imported-NAME.log`. Lines that it already has are
 not written again, so that a growing source can be converted repeatedly. A mapping, which is a YAML
 file, supplies what the results lack.
 
-It reads perflogs as ReFrame 3 and 4 and EPCC's configuration write them, and CSV tables with a
-header. EPCC's perflogs lack the series fields. For its benchio checks on ARCHER2 they follow from
-the check's class, its parameter and the variable, as the public epcc-reframe defines them.
+The source may have perflogs as ReFrame 3 and 4 and EPCC's configuration write them, and CSV tables
+with a header. EPCC's perflogs lack the series fields. For its benchio checks on ARCHER2, these
+follow from the check's class, its parameter and the variable, as the public epcc-reframe defines
+them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from iobands.model import (
 )
 from iobands.source.perflog import NO_PERFLOGS, opened, perflog_files, read_perflogs, readable
 
-#: The B/s of each unit. M and Mi differ, as in the programs that print them.
+#: Bytes by the prefix of a unit. M and Mi differ, as in the programs that print them.
 _BYTES: Final = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
     f"{prefix}i": 2.0 ** (10 * power) for power, prefix in enumerate("KMGT", 1)
 }
@@ -81,7 +82,7 @@ _Fields = Mapping[str, object]
 
 @dataclass(frozen=True)
 class FieldMapping:
-    """A mapping file, which docs/other-results.md describes; None skips a variable."""
+    """A mapping file, which docs/other-results.md describes; a variable with None is skipped."""
 
     time_zone: ZoneInfo = ZoneInfo("UTC")  # noqa: RUF009 (immutable)
     fields: _Fields = field(default_factory=dict)
@@ -114,7 +115,7 @@ def read_mapping(path: Path) -> FieldMapping:
     said = document.value
     try:
         zone = ZoneInfo(said.get("time_zone", "UTC"))
-    except (ValueError, OSError, KeyError):  # the kind of error decides which
+    except (ValueError, OSError, KeyError):  # depends on the text
         problem = "is not a time zone; write one such as 'Europe/London'"
         raise document.error(["time_zone"], problem) from None
     for name, fields in said.get("variables", {}).items():
@@ -208,7 +209,7 @@ def _row(said: Said, mapping: FieldMapping) -> Said | None:
 
 
 def _with_offset(text: str, zone: ZoneInfo) -> str:
-    """Return a time with its offset, taken from `zone` if it lacks one; other text as it is."""
+    """Return a time without an offset as UTC, read in `zone`; any other text as it is."""
     try:
         moment = datetime.fromisoformat(text)
         if moment.tzinfo is None and len(text) > len("2024-07-01"):
@@ -219,7 +220,7 @@ def _with_offset(text: str, zone: ZoneInfo) -> str:
 
 
 def _place(row: Said, path: Path) -> Path:
-    """Return the perflog for the row of a file, below the directory of perflogs."""
+    """Return the perflog for a row from the file `path`, below the directory of perflogs."""
     directories = (
         name if re.fullmatch(PATH_PART, name) and name not in NO_PERFLOGS else "unnamed"
         for name in (row.get("system", ""), row.get("partition", ""))
@@ -228,7 +229,7 @@ def _place(row: Said, path: Path) -> Path:
 
 
 def _unreadable(found: Mapping[Path, Sequence[str]]) -> Iterator[tuple[Path, str, str]]:
-    """Yield perflog, line and reason of what the reader rejects."""
+    """Yield (perflog, line, reason) for each line that the reader would reject."""
     with TemporaryDirectory(prefix="iobands-") as scratch:
         for place, lines in found.items():
             _append(scratch / place, lines)
@@ -256,9 +257,9 @@ def _append(path: Path, lines: Sequence[str]) -> int:
 _UNIX: Final = "job_completion_time_unix"
 _ENDING: Final = "_value"
 _IN_ONE: Final = "perf_value perf_unit"
-#: EPCC's columns, which its earlier perflogs have without a header.
+#: The columns of EPCC's earlier perflogs, which have no header.
 _EPCC: Final = ("display_name", "result", TIME, VARIABLE, _IN_ONE, "reference", "")
-#: ReFrame's names of our fields; its `name` has the parameters, which `unique_name` may lack.
+#: ReFrame's names of our fields; `name` includes the parameters, which `unique_name` may lack.
 _REFRAME: Final = {"num_tasks": "tasks", "num_nodes": "nodes", "name": "display_name"}
 # ReFrame's description of a check: "on system:partition using environment" up to ReFrame 3, then
 # "/hash @system:partition+environment".
@@ -295,9 +296,9 @@ _FILE_SYSTEM: Final = re.compile(r"a2fs-(\w+)")
 def _samples_below(
     source: Path, called: Mapping[str, object], rejected: list[Rejected]
 ) -> Iterator[tuple[Path, int, Said]]:
-    """Yield each sample with its file and line; `rejected` takes what cannot be used.
+    """Yield each sample with its file and line; add what cannot be used to `rejected`.
 
-    `called` has the column of a field in tables that use another name.
+    `called` maps fields to their columns in tables that use other names.
     """
     failed: list[OSError] = []
     tables = [
@@ -326,7 +327,7 @@ def _samples_below(
 def _read(
     line: str, path: Path, columns: Sequence[str], called: Mapping[str, object]
 ) -> tuple[Sequence[str], list[Said]]:
-    """Return the columns that hold after a line, and the samples on it; a header has none.
+    """Return the columns that apply after a line, and the samples on it, [] for a header.
 
     Raises:
         Unusable: it is neither a header nor a sample.
@@ -369,7 +370,7 @@ def _csv_cells(line: str) -> list[str]:
 
 
 def _samples(said: Said) -> Iterator[Said]:
-    """Yield the samples of a line: for its variable, or for all variables that have a column."""
+    """Yield the samples of a line: one for its variable, or one for each column of a variable."""
     if VARIABLE in said and _IN_ONE in said:
         value, _, unit = said[_IN_ONE].partition(" ")
         yield {**said, VALUE: value, UNIT: unit}
@@ -384,7 +385,7 @@ def _samples(said: Said) -> Iterator[Said]:
 
 
 def _complete(said: Said, path: Path) -> Said:
-    """Return a sample with the fields from its path and its description of the check."""
+    """Return a sample with fields from its path, and from its description of the check, `info`."""
     found = {"display_name": path.name.split(".")[0]}
     if not _is_table(path):
         found |= {"system": path.parent.parent.name, "partition": path.parent.name}
@@ -398,7 +399,7 @@ def _complete(said: Said, path: Path) -> Said:
 
 
 def _epcc_fields(match: re.Match[str], display_name: str) -> Mapping[str, object] | None:
-    """Return the fields of an `_EPCC_VARIABLE` of a check; None for a time, which is not a rate."""
+    """Return the fields that an EPCC variable implies; None for a time, which is not a rate."""
     if match["kind"] == "_time":
         return None
     name, parameters = display_name.split(" ", 1)[0], _parameters_of(display_name)
@@ -428,5 +429,5 @@ def _epcc_fields(match: re.Match[str], display_name: str) -> Mapping[str, object
     if found := _FILE_SYSTEM.search(directory):
         medium = "nvme" if found[1] == "nvme" else "hdd"
         return fields | {"file_system": found[1], "medium": medium, "file_system_type": "lustre"}
-    # on other systems: the directory, to distinguish it
+    # on other systems, the directory distinguishes file systems
     return fields | ({"file_system": PurePosixPath(directory)} if directory else {})

@@ -39,8 +39,8 @@ _SCALE: Final = {"nodes": _NODES, "tasks_per_node": _PER_NODE, "mib_per_task": _
 _TARGETS: Final = {"scratch": 12, "fast": 20}
 _MEDIUM: Final = {"scratch": "hdd", "fast": "nvme"}
 _FULLNESS: Final = {"scratch": (58, 83), "fast": (40, 44)}  # in percent, at the beginning and now
-_NOISE: Final = {"scratch": 0.11, "fast": 0.06}  # of the logarithm of a rate
-_SHARED_NOISE: Final = 0.05  # of all rates of a file system on one day
+_NOISE: Final = {"scratch": 0.11, "fast": 0.06}  # standard deviation of the logarithm of a rate
+_SHARED_NOISE: Final = 0.05  # the same, for all rates of a file system on one day
 _OUTLIERS: Final = 0.008
 _FAILED: Final = 0.01
 
@@ -59,12 +59,12 @@ _FULL_TARGET: Final = 3
 _FULL_PERCENT: Final = 97.0
 _NEW_TARGETS: Final = (12, 13, 14, 15)
 _NEW_PERCENT: Final = 0.1
-_WEIGHTED_PERCENT: Final = 17  # of difference in free space: emptier targets get more files
+_WEIGHTED_PERCENT: Final = 17  # difference in free space from which emptier targets get more files
 _ALIKE: Final = 1.1  # targets are compared if their numbers of files differ by at most a tenth
 _SLOW_TARGET: Final = 7
 _SLOWNESS: Final = 0.5
 _PEER_NOISE: Final = 0.04  # of the logarithm of the speed of a target or a node
-_RECORDED: Final = 100  # days ago
+_RECORDED: Final = 100  # days with speeds of targets and nodes
 _FILES: Final = _NODES * _PER_NODE
 
 
@@ -120,7 +120,7 @@ def write_demo(directory: Path, now: datetime) -> None:
 
 
 def _lines(end: datetime) -> Iterator[tuple[str, str]]:
-    """Yield the lines of each check in the order of time."""
+    """Yield (name of the check, line of its perflog) in the order of time."""
     draw, draw_peers = (np.random.default_rng(_SEED) for _ in range(2))
     jobid = 1_000_000
     for ago in range(DAYS - 1, -1, -1):
@@ -252,7 +252,7 @@ def _speeds(
         speeds[str(_SLOW_TARGET)] = _SLOWNESS
     for number, own in files.items():
         if sum(own / _ALIKE <= each <= own * _ALIKE for each in files.values()) == 1:
-            speeds[str(number)] = np.nan  # there is no other one to compare it with
+            speeds[str(number)] = np.nan  # no other target to compare it with
     return found | {"targets": _spans(files), "target_bandwidths": _text(check, speeds, draw)}
 
 
@@ -268,7 +268,7 @@ def _spans(files: Mapping[int, int]) -> str:
 
 
 def _text(check: _Check, speeds: Mapping[str, float], draw: np.random.Generator) -> str:
-    """Return the speeds by variable, with the noise of a run."""
+    """Return the speeds as text, by variable, with the noise of a run."""
     parts = []
     for variable in check.variables:
         noise = np.exp(_PEER_NOISE * draw.standard_normal(len(speeds)))
@@ -281,7 +281,7 @@ def _text(check: _Check, speeds: Mapping[str, float], draw: np.random.Generator)
 
 
 def _factor(check: _Check, place: str, variable: str, ago: int) -> float:
-    """Return the factor on a rate by the events of a day."""
+    """Return the factor by which the events of a day change a rate."""
     is_fpp, is_write = check.pattern == "fpp", variable == "write_bw"
     scratch, fast, stripes = place == "scratch", place == "fast", check.stripe_count
     events = [
@@ -291,11 +291,11 @@ def _factor(check: _Check, place: str, variable: str, ago: int) -> float:
         (scratch and _INCIDENT[0] >= ago > _INCIDENT[1], 0.25),
         (fast and variable == "read_bw" and _REPAIRED[0] >= ago > _REPAIRED[1], 0.74),
         (scratch and is_write and ago < _DROP, 0.69),
-        (fast and is_fpp and ago < _SLOW, _SLOWNESS),  # the slowest rank ends a run
+        (fast and is_fpp and ago < _SLOW, _SLOWNESS),  # a run lasts as long as its slowest rank
     ]
     if is_fpp and stripes == 1 and ago < _EXPANDED:
         before, now = (max(_files(_targets(place, day)).values()) for day in (_EXPANDED, ago))
-        events.append((True, before / now))  # the busiest target ends a run
+        events.append((True, before / now))  # as long as its busiest target
     return math.prod(factor for applies, factor in events if applies)
 
 

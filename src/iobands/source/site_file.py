@@ -21,9 +21,9 @@ Section = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class SiteFile:
-    """By name: the extras of partitions, the environments, and the paths of file systems.
+    """The extras of partitions, the environments and the paths of file systems, each by name.
 
-    `hostnames` are patterns of the machines on which ReFrame takes it.
+    `hostnames` are patterns for the hosts on which ReFrame uses the file.
     """
 
     partitions: Mapping[str, Section] = field(default_factory=dict)
@@ -45,7 +45,7 @@ def read_site_file(directory: Path, system: str) -> SiteFile:
     """Return the site file of `system` in `directory`; without one it is empty.
 
     Raises:
-        FileError: the file cannot be run, or has another form.
+        FileError: the file cannot be run, or lacks what a site file has.
     """
     path = directory / f"{path_part(system)}.py"
     try:
@@ -73,11 +73,10 @@ def read_site_file(directory: Path, system: str) -> SiteFile:
 
 
 def commands(site_file: SiteFile, key: SeriesKey, newest: Mapping[str, Any]) -> list[str]:
-    """Return the shell commands that make the settings of a series, as far as known.
+    """Return the shell commands for the settings of a series, as far as these are known.
 
-    They load the environment, stripe the directory `results`, and set the variables of the
-    hint preset.
-    `newest` has the fields of the newest sample.
+    They load the environment, stripe the directory `results`, and set the variables of the hint
+    preset. `newest` has the fields of the newest sample.
     """
     extras = site_file.partitions.get(key.partition, {})
     environment = site_file.environments.get(key.environ or "", {})
