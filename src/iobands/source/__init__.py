@@ -1,1 +1,1 @@
-"""Results: perflogs and run reports in, one frame of samples and the missing runs out."""
+"""Reads results: perflogs, run reports or a store become a frame of samples and missing runs."""

@@ -1,6 +1,6 @@
-"""Everything that is read about a site, before it is judged.
+"""Reads everything about a site, before it is judged.
 
-The packages above read no files of a site.
+The packages above this one read no files of a site.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _U = TypeVar("_U")
 
 @dataclass
 class Attempts:
-    """Runs steps one by one: a step that fails is a problem, and the others continue.
+    """Runs steps one by one: a step that fails becomes a problem, and the next one runs.
 
-    `problems` has the subject of each problem, and why it failed.
+    `problems` lists the subject and the reason of each failure.
     """
 
     problems: list[tuple[str, str]] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Attempts:
 
 
 def problem_of(error: Exception) -> str:
-    """Return why something could not be judged."""
+    """Return the reason to show for the error of a step."""
     if isinstance(error, FileError):
         return str(error)
     if isinstance(error, OSError):
@@ -71,12 +71,12 @@ def problem_of(error: Exception) -> str:
 class Known:
     """Everything that was read about a site, or about one of its systems, as of `now`.
 
-    `samples` are those up to `now`, `future` series and time of those that are dated later, and
-    `histories` are the series of `samples`. By system: `bands`, `maintenance`, `logs` of what
-    people did and `alert_log` of what happened to alerts. With `as_of` the time is in the past:
-    later runs and actions do not count. `system` is the one that was asked for, if not all.
-    `problems` has what could not be read, and why. `incomplete` has, by system, that of its
-    perflogs, bands and logs: without it, its alerts may be wrong.
+    `samples` reach to `now` and, as clocks differ, a day more. `future` lists series and time of
+    later ones. `histories` are the series of `samples`. `bands`, `maintenance`, `logs` (what people
+    did) and `alert_log` (what happened to alerts) are by system. With `as_of`, `now` is in the
+    past, and nothing later counts. `system` is the only one that was read, None if all were.
+    `problems` lists what could not be read, and why. `incomplete` says, by system, which perflogs,
+    bands or logs could not be read, so that its alerts may be wrong.
     """
 
     now: datetime
@@ -109,10 +109,10 @@ def read_known(
     samples: Samples | None = None,
     keeps: bool = False,
 ) -> Known:
-    """Read everything; `bands` and `alerts` are directories, and `samples` are read elsewhere.
+    """Read everything about a site; `perflogs`, `bands` and `alerts` are directories.
 
-    What cannot be read is a problem and affects nothing else. If the bands of a system cannot be
-    used, it has none. With `keeps`, the lines of perflogs are kept for the next time.
+    `samples` from a store replace those of the perflogs. What cannot be read becomes a problem and
+    affects nothing else; a system with unusable bands has none. `keeps` caches parsed perflogs.
 
     Raises:
         FileNotFoundError: there are no perflogs.
@@ -178,12 +178,12 @@ def read_known(
 
 
 def recent_of(histories: Iterable[History]) -> timedelta:
-    """Return after what time the last of some series is overdue: older run reports say no more."""
+    """Return the age at which every series is overdue; older run reports add nothing."""
     return max([OVERDUE, *filter(None, map(overdue_after, histories))])
 
 
 def _bands(directory: Path, system: str, now: datetime, log: Log) -> tuple[Bands, Maintenance]:
-    """Return the bands of a system and its maintenances, declared and begun.
+    """Return the bands and maintenances of a system: declared in the file, or begun by a person.
 
     Raises:
         FileError: a file cannot be used.
@@ -208,9 +208,9 @@ class Maintenance:
         return _spans_of(self, file_system)
 
 
-@lru_cache(256)  # each series asks
-def _spans_of(of: Maintenance, file_system: object) -> Spans:
-    return Spans(tuple(span for span, window in of.spans if window.is_of(file_system)))
+@lru_cache(256)  # called for each series
+def _spans_of(maintenance: Maintenance, file_system: object) -> Spans:
+    return Spans(tuple(span for span, window in maintenance.spans if window.is_of(file_system)))
 
 
 def maintenance_of(bands: Bands, now: datetime) -> Maintenance:

@@ -1,7 +1,7 @@
 """The lines of perflogs under one header: from bytes to typed rows.
 
-A block of whole lines is parsed at once. Only if it has a fault, its lines are examined one by one
-for the reasons.
+A block of whole lines is parsed at once. Its lines are examined one by one only if it has a fault,
+to find the reasons.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SAID: Final = {**dict.fromkeys(SPEEDS, pl.String()), **_ORIGIN}
 _RATES: Final = (2.0**-30, 2.0**30)
 _NEVER_NULL: Final = frozenset({TIME, "system", "partition", "result"})
 _PLACE: Final = frozenset({"system", "partition"})  # they name files
-#: The sizes of a run, and what is more than any machine has.
+#: The sizes of a run, and a limit beyond any machine.
 _SIZES: Final = frozenset({"nodes", "tasks", "gib"})
 _MOST: Final = 2**40
 _EXACT_BELOW: Final = 2**53  # the integers that a double holds exactly
@@ -70,14 +70,14 @@ _EXPECTED: Final[Mapping[Type, str]] = {
 }
 
 _BLOCK: Final = 2**24  # bytes that are parsed at once
-# All but bars and control characters.
+# All bytes but bars and control characters; without them, the structure of the lines remains.
 _NO_MARKS: Final = bytes(range(ord(" "), 2**8)).replace(b"|", b"")
 _MARKS: Final = r"[\x00-\x1f|]"
 
 
 @dataclass
 class Layout:
-    """The lines under the header `columns`, or before any; bad ones go to `rejected`."""
+    """The lines of all files under the header `columns`, () for none; bad ones go to `rejected`."""
 
     columns: tuple[str, ...]
     rejected: Rejections
@@ -87,7 +87,7 @@ class Layout:
 
     @property
     def problem(self) -> str | None:
-        """Why no line under this header can be read, if none can."""
+        """Why the lines under this header cannot be read, None if they can."""
         if missing := [name for name in REQUIRED if name not in self.columns]:
             return f"columns are missing: {', '.join(missing)}"
         twice = [name for name in (*READ, *SPEEDS) if self.columns.count(name) > 1]
@@ -145,7 +145,7 @@ class Layout:
         origin = pl.concat([origin for _, origin in self._waiting])
         self._waiting = []
         said = [name for name in SPEEDS if name in names]
-        if said:  # long texts in a few lines, which get their own frame
+        if said:  # long texts in few lines, which get their own frame
             some = pl.any_horizontal(pl.col(said).is_not_null())
             self._speeds.append(cells.select(said).hstack(origin).filter(some))
             cells = cells.drop(said)
@@ -156,7 +156,7 @@ class Layout:
         if not good.all():
             for place in (~good).arg_true():
                 row = rows.row(place, named=True)
-                # past the first thousand rejected lines, reasons are not kept
+                # reasons are kept only for the first thousand rejected lines
                 reason = "" if self.rejected.is_full else _reason(cells.row(place, named=True), row)
                 self.rejected.add(row[FILE], row[LINE], reason)
             rows = rows.filter(good)
@@ -196,7 +196,7 @@ def _parsed(name: str) -> pl.Expr:
 
 
 def _possible(name: str) -> pl.Expr:
-    """Return the value of a cell, None if it is not a possible value."""
+    """Return the value of a parsed cell, null if no perflog can have it."""
     value, type_ = pl.col(name), FIELD[name].type
     if name in _PLACE:
         return pl.when(value.cast(pl.String).str.contains(PATH_PART)).then(value)
@@ -213,7 +213,7 @@ def _possible(name: str) -> pl.Expr:
 
 
 def possible(rows: pl.DataFrame) -> pl.Series:
-    """Return which typed rows, with all columns but their origin, a perflog can have."""
+    """Return a mask of the typed rows, with the columns of `READ` and `SPEEDS`, that are valid."""
     cells = rows.with_columns(pl.col(VARIABLE, UNIT).cast(pl.String)).select(*READ, *SPEEDS)
     good = _good(cells.select(READ), cells.select(_possible(name) for name in READ))
     for column in rows.select(pl.col(pl.Categorical, pl.String)).iter_columns():
@@ -225,7 +225,7 @@ def possible(rows: pl.DataFrame) -> pl.Series:
 
 
 def _good(cells: pl.DataFrame, rows: pl.DataFrame) -> pl.Series:
-    """Return which rows can be used; `_reason` says why the others cannot."""
+    """Return a mask of the rows that can be used; `_reason` says why another cannot."""
     good = rows[VALUE].is_between(*_RATES).fill_null(value=True)
     for name in cells.columns:
         if name in _NEVER_NULL:

@@ -1,8 +1,8 @@
 """Missing runs: when a sample is expected, and why it is missing.
 
 Every expected sample is accounted for: a run without a sample is a missing run of its series, or a
-finding if it belongs to no series. An obstacle is what preflight found unfit: it is reported once
-for all the checks that it stopped.
+finding if it belongs to no series. An obstacle is what the preflight found unfit: it is reported
+once for all the checks that it stopped.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from iobands.source.samples import KEY, Samples
 OVERDUE: Final = overdue(timedelta(days=1))
 #: The results of a check that did its task, which may be to stop.
 FINE: Final = frozenset({"pass", "skip", "xfail", "abort"})
-# The series fields but for the size of a run, which a site changes for all runs of a check.
+# All series fields except the size of a run, which a site changes for all runs of a check.
 _OF_ANY_SIZE: Final = attrgetter(
     *(name for name in SeriesKey.__dataclass_fields__ if name not in {"nodes", "tasks", "gib"})
 )
 
 _NEVER: Final = datetime(1, 1, 1, tzinfo=timezone.utc)
 
-_Identity = tuple[str, str, str, str]  # of a case
+_Identity = tuple[str, str, str, str]  # system, partition, environment and name of a check
 _Place = tuple[str, str, str]  # system, partition and subject
 
-# Runs nearer than this are one visit, such as a run that was repeated by hand.
+# Runs that are closer count as one visit, such as a run that was repeated by hand.
 _VISIT: Final = 12 * 3600  # seconds
 # The fewest gaps that make a habit: three runs of a check are not a schedule.
 _ENOUGH_GAPS: Final = 3
@@ -56,10 +56,10 @@ _QUANTILE: Final = 0.75
 
 
 def overdue_after(history: History) -> timedelta | None:
-    """Return the age of its newest sample at which a series is overdue, None for never.
+    """Return the age of the newest sample from which a series is overdue, None for never.
 
-    The newest sample has the interval that the site file declared for its check; without one the
-    interval is the upper quartile of the newest gaps between days with samples.
+    That sample has the interval that the site file declared for its check. Without one, the
+    interval is the upper quartile of the newest gaps between runs at least 12 hours apart.
     """
     interval = _declared(history) or _learned(history.routine.times)
     return overdue(interval) if interval else None
@@ -70,7 +70,7 @@ def missed_schedule(
 ) -> timedelta | None:
     """Return the shortest declared interval if no session ran for two of them, else None.
 
-    The newest session `began` then. The time in `spans` does not count.
+    `began` is when the newest session began. The time in `spans` does not count.
     """
     interval = min(filter(None, map(_declared, histories)), default=None)
     if interval is None:
@@ -97,7 +97,7 @@ def _learned(times: Times) -> timedelta | None:
 
 @dataclass(frozen=True)
 class Sighting:
-    """A check that gave a series, when it last did, and the time before, None if only once."""
+    """A check that gave a series: the times of its last run and of the run before, if any."""
 
     key: SeriesKey
     check: _Identity
@@ -106,7 +106,7 @@ class Sighting:
 
 
 def sightings(samples: Samples) -> list[Sighting]:
-    """Return for each series the checks that gave it, with or without a value."""
+    """Return for each series the checks that gave it, including runs without a value."""
     found, columns, time = [], (*KEY, "display_name"), pl.col(TIME)
     before = time.filter(time < time.last()).last()
     newest = time.last().alias("last"), before.alias("before")
@@ -123,10 +123,10 @@ def sightings(samples: Samples) -> list[Sighting]:
 
 
 def superseded(sightings: Sequence[Sighting]) -> set[SeriesKey]:
-    """Return the series with checks that now all give a series of another scale.
+    """Return the series whose checks all run at another scale now.
 
-    The checks must have run twice at that scale after the newest run of the series, as a single
-    run, or line, ends no series.
+    A check must have run twice at that scale after the newest run of the series: a single run or
+    line does not end a series.
     """
 
     def of_any_size(each: Sighting) -> tuple[_Identity, object]:
@@ -148,9 +148,9 @@ def runs_of_series(
     """Return the runs of each series, and under None the runs without a series.
 
     A run belongs to the series that the perflogs have under its name and case. Otherwise, such as
-    after a new parameter changed the name, it belongs to the series with the same fields. If a
-    check that gave that series is newer, or was in the same session, this run is of another check,
-    which gave no series yet.
+    after a new parameter changed the name, it belongs to the series with the same fields. But if
+    another check gave that series later, or in the same session, the run is of a check that has no
+    series yet.
     """
     known: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
     measured: dict[SeriesKey, datetime] = {}
@@ -186,7 +186,7 @@ def missing_in_perflogs(missed: pl.DataFrame) -> Mapping[SeriesKey, list[Missing
     found: defaultdict[SeriesKey, list[MissingRun]] = defaultdict(list)
     columns = (*KEY, "result", "fail_phase", TIME, "session")
     for *key, result, phase, when, session in missed.select(columns).iter_rows():
-        what = _what(result, phase, None, when)
+        what = _sentence(result, phase, None, when)
         found[SeriesKey(*key)].append(MissingRun(when, what, session, result == "fail"))
     return found
 
@@ -194,22 +194,22 @@ def missing_in_perflogs(missed: pl.DataFrame) -> Mapping[SeriesKey, list[Missing
 def missing_in_reports(key: SeriesKey, runs: Sequence[CheckRun]) -> list[MissingRun]:
     """Return the runs of a series that recorded no value of its variable."""
     return [
-        MissingRun(run.when, _what_of(run), run.session, run.result == "fail" and not run.lacks)
+        MissingRun(run.when, _sentence_of(run), run.session, run.result == "fail" and not run.lacks)
         for run in runs
         if key.variable not in run.recorded
     ]
 
 
-def _what_of(run: CheckRun) -> str:
+def _sentence_of(run: CheckRun) -> str:
     if run.lacks:
         when = f"{run.when.day} {run.when:%b %Y %H:%M}"
         return f"the check of {when} did not run: {run.lacks}: {run.reason}"
-    return _what(run.result, run.phase, run.reason, run.when)
+    return _sentence(run.result, run.phase, run.reason, run.when)
 
 
-def _what(result: str, phase: str | None, reason: str | None, when: datetime) -> str:
+def _sentence(result: str, phase: str | None, reason: str | None, when: datetime) -> str:
     says_phase = phase is None or (reason or "").startswith(f"{phase} error")
-    # ReFrame gives the name of a class of its own as the reason of each case that it aborts
+    # the reason that ReFrame gives for a case that it aborts is the name of one of its classes
     reason = None if result == "abort" and (reason or "").startswith("aborted due to") else reason
     outcome = {
         "pass": "recorded no value",
@@ -250,7 +250,7 @@ def obstacles(
     pairs = [(run, key) for key, group in runs.items() for run in group]
     pairs.sort(key=lambda pair: pair[0].when)
     latest = {run.identity: run for run, _ in pairs}
-    first: dict[_Identity, CheckRun] = {}  # of the newest runs of a check that lack the same
+    first: dict[_Identity, CheckRun] = {}  # the first of a check's newest runs that lack the same
     for run, _ in pairs:
         if run.lacks != first.setdefault(run.identity, run).lacks:
             first[run.identity] = run
@@ -290,12 +290,12 @@ def _obstacle(
     system, partition, subject = place
     newest = max(runs, key=lambda run: run.when)
     # The checks that examine it name all problems, if they ran in the same session.
-    said = [run for run in runs if run.examines and run.report == newest.report]
-    why = "; ".join(dict.fromkeys(run.reason or run.result for run in said or [newest]))
+    examining = [run for run in runs if run.examines and run.report == newest.report]
+    why = "; ".join(dict.fromkeys(run.reason or run.result for run in examining or [newest]))
     stopped = [run for run in runs if not run.examines and not run.fixture]
     names = tuple(sorted(run.name for run in stopped))
     of_series = frozenset(key for run in stopped for key in keys[run.identity])
-    # a stopped check that runs seldom may not know that it was fit in between
+    # a stopped check that runs seldom may have missed that the subject was fit in between
     seen = [run for run in runs if run.examines] or runs
     since = min(first[run.identity].when for run in seen)
     return Obstacle(subject, system, partition, why, since, names, of_series)
