@@ -3,8 +3,8 @@
     samples/system=NAME/month=2026-11/SHA256.parquet
     documents/system=NAME/PATH/TIME-SHA256
 
-A file is never changed: its name is the hash of its content. So rows that are put twice make one
-file, and an edit shows. Rows that are in two files count once.
+A file never changes, as its name is the hash of its content: rows that are put twice make one file,
+and an edit shows. Rows that are in two files count once.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from iobands.source.store import (
 )
 
 _VERSION: Final = "iobands-store"
-_TOGETHER: Final = 16  # files of a month that are made one
+_TOGETHER: Final = 16  # files of a month from which they are joined
 _ATTEMPTS: Final = 20
-_AT_ONCE: Final = 8  # files that are read: a bucket answers each after a while
-#: The place, whether it is a run report, the time and the hash of a document.
+_AT_ONCE: Final = 8  # files that are read in parallel, as a bucket takes a while to answer
+#: The parts of a document's file: its path, the beginning of a run report's, its time and hash.
 _DOCUMENT: Final = re.compile(
     r"documents/system=[^/]*/((perflogs/[^/]+/reports/)?.+)/(\d{10}\.\d{6})-([0-9a-f]{64})",
     re.ASCII,
@@ -58,8 +58,8 @@ _DOCUMENT: Final = re.compile(
 _MONTH: Final = re.compile(
     r"samples/system=[^/]*/(month=\d{4}-\d{2})/[0-9a-f]{64}\.parquet", re.ASCII
 )
-#: Where a library looks for credentials last, at a machine in a cloud; and what would give them.
-_ASKS: Final = {
+#: Where a library looks for credentials last, in a cloud's own server: the variable to set instead.
+_CREDENTIALS: Final = {
     "/latest/api/token": "AWS_ACCESS_KEY_ID",
     "/computeMetadata/": "GOOGLE_SERVICE_ACCOUNT",
     "/metadata/identity/": "AZURE_STORAGE_ACCOUNT_KEY",
@@ -68,12 +68,12 @@ _T = TypeVar("_T")
 
 
 class _Damaged(Exception):
-    """Why a file is not what was put there."""
+    """A file is not what was put there; the message says why."""
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """The rows of files that were read, as a Parquet file, and by path what each file was."""
+    """Files that were read: by path the mark of each (see `_list`), and all rows as Parquet."""
 
     files: dict[str, str]
     rows: bytes
@@ -107,20 +107,20 @@ class ObjectStore:
                 LocalStore(url, mkdir=True, automatic_cleanup=True) if is_local else from_url(url)
             )
             if is_local and new:
-                # the library tries for ever where no file can be made, as in /proc
+                # obstore retries for ever where no file can be made, as in /proc
                 try:
                     TemporaryFile(dir=url).close()
                 except FileNotFoundError:
                     raise StoreError(f"{self._url}: no file can be made there") from None
             try:
-                # empty where a full disk or a power failure broke the first push off
-                said = self._get(_VERSION).decode(errors="replace").strip() or "0"
+                # empty if a full disk or a power failure cut the first push off
+                schema = self._get(_VERSION).decode(errors="replace").strip() or "0"
             except FileNotFoundError:
                 if not new:
                     raise nothing_there(self._url) from None
-                said = "0"
-            # older files are read as they are: what they lack is null
-            if refuse_newer(self._url, said) and new:
+                schema = "0"
+            # older files are read as they are: columns that they lack are null
+            if refuse_newer(self._url, schema) and new:
                 self._put(_VERSION, f"{STORE_SCHEMA}\n".encode())
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ class ObjectStore:
         return sorted(known)
 
     def _named(self, top: str) -> set[str]:
-        """Return the systems that have a place below `top`."""
+        """Return the systems that have a directory below `top`."""
         found = obstore.list_with_delimiter(self._files, top)["common_prefixes"]
         names = (path.partition(f"{top}/system=")[2].rstrip("/") for path in found)
         return {unquote(name) for name in names if name}
@@ -179,7 +179,7 @@ class ObjectStore:
         new = pl.concat([pl.DataFrame(schema=SAMPLES), *frames.values()])
         damaged = [each for each in found.values() if isinstance(each, Rejected)]
         rows, rejected = stored_rows([new], damaged, before)
-        # what is rejected is read, and said, each time
+        # with rejected rows, nothing is cached, so that each reader reports them
         is_whole = len(rejected) == len(damaged) and frames.keys() <= there.keys()
         if len(new) > KEPT_FROM * len(rows) and is_whole:
             stored = _Kept({path: there[path] for path in (*files, *frames)}, rows.parquet)
@@ -188,7 +188,7 @@ class ObjectStore:
         return rows, rejected
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
-        """Delete whole months, and the run reports that changed before; see `Store`."""
+        """Delete whole months, and the run reports that last changed before then; see `Store`."""
         top, first = f"samples/system={quote(system)}/", f"month={before:%Y-%m}"
         rows, _ = self.samples(system)
         count = rows.filter(rows[TIME] < before).frame.n_unique(CONTENT)
@@ -209,7 +209,7 @@ class ObjectStore:
 
         def read(stored: str) -> StoredDocument | None:
             if not (named := _DOCUMENT.fullmatch(stored)):
-                return None  # nothing that was pushed
+                return None  # not from a push
             place, is_report, seconds, digest = named.groups()
             changed = datetime.fromtimestamp(float(seconds), timezone.utc)
             if is_report and changed < reports_since:
@@ -222,7 +222,7 @@ class ObjectStore:
     def _each(
         self, prefix: str, read: Callable[[str], _T], but: Collection[str] = ()
     ) -> dict[str, _T]:
-        """Return what `read` makes of files, though others join and replace some meanwhile."""
+        """Return by path what `read` returns for each file; retry if files vanish meanwhile."""
         once = cache(read)
         for _ in range(_ATTEMPTS):
             with self._errors(), suppress(FileNotFoundError), ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -231,11 +231,11 @@ class ObjectStore:
         raise StoreError(f"{self._url}: files vanish while they are read; try again")
 
     def _put_rows(self, place: str, rows: pl.DataFrame) -> None:
-        """Put the rows of a month into a file; of its many files make one, before they go."""
+        """Put rows of a month into a file; join the month's files if there are many."""
         path = self._put_file(place, rows)
         paths = [*self._list(f"{place}/")]
         if len(paths) >= _TOGETHER:
-            # readers say which is damaged; another host joins them
+            # a reader reports a damaged file; a missing one was joined by another host
             with suppress(_Damaged, FileNotFoundError):
                 every = pl.concat([self._rows(each) for each in paths])
                 every = every.sort(TIME, "file", "line").unique(CONTENT, keep="first")
@@ -256,7 +256,7 @@ class ObjectStore:
             raise _Damaged("does not match its name: it was edited or cut off")
         try:
             rows = typed(pl.read_parquet(content))
-        # a panic is no `Exception`, and would end a page of sites
+        # a panic is not an `Exception`, and would end a page of sites
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise _Damaged(f"not a file of samples: {error}".splitlines()[0]) from None
         system = unquote(PurePosixPath(path).parts[1].removeprefix("system="))
@@ -265,7 +265,7 @@ class ObjectStore:
         return rows
 
     def _list(self, prefix: str) -> dict[str, str]:
-        """Return the files below a prefix, in order, each with what an edit of it changes."""
+        """Return the files below a prefix, in order, each with a mark that an edit changes."""
         every = obstore.list(self._files, prefix).collect()
         marks = {e["path"]: f"{e['size']} {e['last_modified']} {e['e_tag']}" for e in every}
         return dict(sorted(marks.items()))
@@ -286,14 +286,14 @@ class ObjectStore:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Say what the store's library says as a `StoreError`."""
+        """Raise an error of the store's library as a `StoreError`."""
         try:
             yield
         except FileNotFoundError:
             raise
         except (BaseError, OSError, ValueError, pl.exceptions.PolarsError) as error:
-            said = getattr(error, "strerror", None) or str(error)
-            for place, name in _ASKS.items():
-                if place in said:
-                    said = f"no credentials in the environment, such as {name}"
-            raise unusable(self._url, said.partition("\n")[0]) from error
+            message = getattr(error, "strerror", None) or str(error)
+            for place, name in _CREDENTIALS.items():
+                if place in message:
+                    message = f"no credentials in the environment, such as {name}"
+            raise unusable(self._url, message.partition("\n")[0]) from error

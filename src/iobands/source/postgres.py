@@ -1,7 +1,7 @@
 """A store in PostgreSQL: two tables, which psql and Grafana read too.
 
-A row's identity is the hash of its content, which the server computes: a row that comes twice is
-one, and a row that somebody edited does not match.
+A row's identity is the hash of its content, which the server computes: a row that is pushed twice
+is stored once, and an edited row does not match its identity.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _TYPES: Final[Mapping[type[pl.DataType], str]] = {
     pl.Float64: "double precision",
     pl.Datetime: "timestamptz",
 }
-#: How long a server that does not answer, or a locked table, holds a session up.
+#: How long a server that does not answer, or a locked table, may delay a session.
 _PATIENCE: Final = (
     "connect_timeout=30&tcp_user_timeout=60000"
     "&keepalives_idle=30&keepalives_interval=10&keepalives_count=3"
 )
 _LOCKED: Final = "60s"
-#: What a server says, which the driver puts behind the whole query: an ERROR or a FEHLER.
+#: The server's message, which the driver puts after the whole query; ERROR may be translated.
 _SERVER: Final = re.compile(r"\w:  +(.+)")
 _TYPED: Final = {name: f'"{name}" {_TYPES[type(each)]}' for name, each in SAMPLES.items()}
 _IS_REPORT: Final = "path LIKE 'perflogs/%/reports/%'"
-#: When a document changed, or the nearest time that a push gives, as somebody may have edited it.
+#: The time of a document, limited to what a push can write, as somebody may have edited it.
 _CHANGED: Final = "least(greatest({}changed, '1970-01-01'), '2200-01-01')"
 _COLUMNS: Final = ", ".join(f'"{name}"' for name in SAMPLES)
 _DOCUMENT: Final = {
@@ -63,7 +63,7 @@ _DOCUMENT: Final = {
 
 
 def _identity(names: Sequence[str]) -> str:
-    """Return the SQL of the identity of a row: PostgreSQL's text of its cells, hashed."""
+    """Return the SQL for a row's identity: the hash of PostgreSQL's text of its cells."""
     cells = ", ".join(f'"{name}"' for name in names)
     return f"sha256(convert_to(ROW({cells})::text, 'UTF8'))"
 
@@ -109,7 +109,7 @@ class PostgresStore:
             place, _, given = url.partition("?")  # of an option that comes twice, the last counts
             self._connection: Connection = dbapi.connect(f"{place}?{_PATIENCE}&{given}".rstrip("&"))
         try:
-            # the text that is hashed, whatever a role or a database prefers
+            # these settings change the text that is hashed; a role or a database may have others
             self._do("SET timezone TO 'UTC'", "SET datestyle TO ISO", "SET extra_float_digits TO 1")
             self._do(f"SET lock_timeout TO '{_LOCKED}'")
             if self._read("SELECT to_regclass('iobands.about') IS NULL AS lacks")["lacks"][0]:
@@ -133,7 +133,7 @@ class PostgresStore:
 
     def systems(self) -> Sequence[str]:
         """Return the systems that have samples or run reports."""
-        # a walk over the indexes, as DISTINCT reads every row
+        # walks over the indexes, as DISTINCT would read every row
         least = (
             "least((SELECT min(system) FROM iobands.samples {0}), "
             "(SELECT min(system) FROM iobands.documents {0}))"
@@ -169,7 +169,7 @@ class PostgresStore:
         why = "edited in the store: it does not match its identity"
         found: list[pl.DataFrame] = []
         rejected: list[Rejected] = []
-        # a year at a time, as the texts of all years take much more memory than what is kept
+        # a year at a time, as the texts of all years take much more memory than the result
         edges = ["-infinity", *(f"{each}-01-01" for each in range(first + 1, last + 1))]
         for begin, end in zip(edges, [*edges[1:], "infinity"], strict=True):
             rows = self._read(
@@ -206,9 +206,9 @@ class PostgresStore:
         return [StoredDocument(*row) for row in rows.iter_rows()]
 
     def _migrate(self, schema: int) -> None:
-        """Add the columns that an older store lacks, and keep its samples as they were.
+        """Add the columns that an older store lacks, and keep a copy of its table of samples.
 
-        A row that did not match its identity does not match its new one.
+        A row that did not match its identity still does not match it.
         """
         there = self._read(
             "SELECT column_name AS name FROM information_schema.columns "
@@ -245,14 +245,14 @@ class PostgresStore:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Say what the server or the driver says as a `StoreError`, without a password.
+        """Raise an error of the server or the driver as a `StoreError`, without a password.
 
-        What was begun is withdrawn, so that the next call begins anew.
+        The transaction is rolled back, so that the next call begins another.
         """
         try:
             yield
-        except (Error, pl.exceptions.PolarsError) as error:  # while it reads what is sent
+        except (Error, pl.exceptions.PolarsError) as error:  # from Arrow data that cannot be read
             with suppress(Error, AttributeError):  # it may not be connected
                 self._connection.rollback()
-            said, text = _SERVER.search(str(error)), str(error).partition("Query was:")[0]
-            raise unusable(self._name, said[1] if said else text) from error
+            found, text = _SERVER.search(str(error)), str(error).partition("Query was:")[0]
+            raise unusable(self._name, found[1] if found else text) from error

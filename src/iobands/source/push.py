@@ -1,10 +1,10 @@
-"""Pushing what is new at a site to a store.
+"""Pushes what is new at a site to a store.
 
-`perflogs/pushed.json` says what each store has: how far each perflog was read, and the content of
-each document. It only saves work. Without it everything is pushed anew, and the store is the same.
+`perflogs/pushed.json` records what each store has: how far each perflog was read, and the hash of
+each document. It only saves work: without it, everything is pushed again, with the same result.
 
-Perflogs grow at their ends. While they do nothing else, and no new line is rejected or as old as
-one that was pushed, only the new lines are read: nothing older could change what they mean.
+As long as perflogs only grow at their ends, and no new line is rejected or as old as a pushed one,
+only the new lines are read: older lines cannot change what they mean.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ from iobands.source.store import (
 )
 
 _NAME: Final = "pushed.json"
-_STORES: Final = 8  # that it tells apart; a token in a URL makes another one of it
-_TAIL: Final = 2**16  # bytes whose hash tells whether a perflog still begins as it did
+_STORES: Final = 8  # that are recorded; a URL with a new token counts as another store
+_TAIL: Final = 2**16  # bytes, the last that were read, whose hash shows most edits
 _LATEST: Final = datetime(2200, 1, 1, tzinfo=timezone.utc).timestamp()
-_MOST: Final = 2**26 + 1  # bytes of a document: no reader takes as many
+_MOST: Final = 2**26 + 1  # bytes of a document, more than any reader accepts
 
 
 @dataclass(frozen=True)
 class Cursor:
     """How far a perflog was read; `tail` is the hash of the last bytes, `checksum` of all.
 
-    `is_open` means that more lines may change what was said of its end.
+    `is_open` means that a line was rejected that may count once the perflog has grown.
     """
 
     reached: Reach
@@ -76,14 +76,14 @@ class Cursor:
     is_open: bool
 
 
-#: Of what could not be read: all are read until it can be, or is gone.
+#: For a perflog that could not be read: until it can be, or is gone, all perflogs are read.
 _UNREAD: Final = Cursor(Reach(0, 0, (), 0, whole=False), "", None, is_open=True)
 
 
 class Seen(NamedTuple):
-    """A document that was pushed: its hash, and the time and size by which a change shows.
+    """A document that was pushed: its hash, and its time (ns) and size, which show a change.
 
-    `at` is the time that the store has, in microseconds. It never goes back, as the last counts.
+    `at` is its time in the store, in microseconds. It never goes back, as the latest one counts.
     """
 
     digest: str = ""
@@ -97,10 +97,10 @@ _Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 @dataclass(frozen=True)
 class Pushed:
-    """What a store has of a site.
+    """The record of what a store has of a site.
 
     `perflogs` are by path, `documents` by system and path, and `newest` is the time of the newest
-    sample. `when` is the last push that succeeded, and `failed` why a later one did not.
+    sample. `when` is the time of the last successful push; `failed` says why a later one failed.
     """
 
     perflogs: Mapping[str, Cursor] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class Pushed:
 
 
 def _stores(perflogs: Path) -> dict[str, Pushed]:
-    """Return what each store has, by the hash of its URL, which may have a password."""
+    """Return the record of each store by the hash of its URL, as a URL may have a password."""
     try:
         return msgspec.json.decode(read_small(perflogs / _NAME), type=dict[str, Pushed])
     except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
@@ -124,12 +124,12 @@ def _hash(url: str) -> str:
 
 
 def read_pushed(perflogs: Path, url: str) -> Pushed:
-    """Return what was pushed to a URL; nothing if that is not known."""
+    """Return the record of the store at a URL, empty if it is not known."""
     return _stores(perflogs).get(_hash(url), Pushed())
 
 
 def write_pushed(perflogs: Path, url: str, pushed: Pushed) -> None:
-    """Keep what was pushed to a URL, beside what other stores have.
+    """Write the record of the store at a URL, and keep those of the other stores.
 
     Raises:
         OSError: the file cannot be written; the next push sends more than it must.
@@ -140,7 +140,7 @@ def write_pushed(perflogs: Path, url: str, pushed: Pushed) -> None:
 
 
 def late(perflogs: Path, settings: Path, now: datetime) -> str | None:
-    """Return for how long and why a site's store lacks what is new, None for less than a day."""
+    """Return for how long, and why, a site's store lacks new data; None for less than a day."""
     try:
         if (url := store_of(settings)) is None:
             return None
@@ -149,14 +149,14 @@ def late(perflogs: Path, settings: Path, now: datetime) -> str | None:
             return pushed.failed and f"yet: {pushed.failed}"
         known = {name: each.reached.changed for name, each in pushed.perflogs.items()}
         seen = {_name(path, perflogs.parent): path.stat().st_mtime_ns for path in inodes(perflogs)}
-        # 0 is of what could not be read then
+        # 0 marks a perflog that could not be read then
         waits = pushed.failed or any(known.get(name) not in {0, at} for name, at in seen.items())
     except (FileError, OSError) as error:
         return f"yet: {error}"
     days = (now - pushed.when) // timedelta(days=1)
     if not waits or -1 <= days < 1:
         return None
-    # a push under a clock that was ahead would otherwise be new until its time has come
+    # a push dated by a clock that was ahead would otherwise count as recent until then
     since = f"for {days} day{'s' * (days > 1)}" if days > 0 else "since a push dated in the future"
     return f"{since}: {pushed.failed or 'no push ended'}"
 
@@ -164,7 +164,7 @@ def late(perflogs: Path, settings: Path, now: datetime) -> str | None:
 def push_new(
     store: Store, perflogs: Path, config: Path, before: Pushed, now: datetime
 ) -> tuple[Pushed, int, int]:
-    """Push what is new since `before`; return what the store has then, new rows and documents.
+    """Push what is new since `before`; return the new record, and how many rows and documents.
 
     Raises:
         StoreError: the store did not take everything; nothing is lost.
@@ -200,7 +200,7 @@ def push_new(
                 f"{config}: no such directory, but the store has {lost[0]} of this site; push from "
                 "the site's directory, or give --config"
             )
-        # also what was removed, as it may come back as old as it was; run reports have new names
+        # also removed ones, as they may come back with their old times; run reports never do
         away = {e.path: Seen(e.digest) for e in removed if not _is_report(e.path, system)}
         seen[system] = {
             path: each._replace(
@@ -216,9 +216,10 @@ def push_new(
 
 
 def _is_behind(store: Store, system: str, seen: Mapping[str, Seen]) -> bool:
-    """Whether a store lost what was pushed: it was emptied, or restored from a backup.
+    """Return whether a store lost documents: it was emptied, or restored from a backup.
 
-    Of the run reports the newest says enough. Without any, they were forgotten: that is no loss.
+    Of the run reports, only the newest is checked. If all are gone, `iobands forget` deleted them,
+    which is not a loss.
     """
     reports = {name for name in seen if _is_report(name, system)}
     last = max((seen[name].at for name in reports), default=0)
@@ -240,10 +241,10 @@ def _is_report(path: str, system: str) -> bool:
 def _refuse_shorter(
     mine: Sequence[StoredDocument], there: Sequence[StoredDocument], noted: Mapping[str, Seen]
 ) -> None:
-    """Refuse to replace a log whose later version has more lines: another copy of the site pushed.
+    """Refuse to replace a log by one that lacks some of its lines: another copy of the site pushed.
 
     Raises:
-        StoreError: it is so; logs only grow.
+        StoreError: the store has such a log; logs only grow.
     """
     own = {each.path: each.content.split(b"\n") for each in mine}
     for each in there:
@@ -257,10 +258,10 @@ def _refuse_shorter(
 
 
 def _refuse_other(store: Store, system: str, site: bytes) -> None:
-    """Refuse to add to a system that has the name of this one and is of another site.
+    """Refuse to add to a system of the same name that belongs to another site.
 
     Raises:
-        StoreError: it is so.
+        StoreError: the store has such a system.
     """
     if site and document_of(store, system, SITE).content not in {b"", site}:
         raise StoreError(
@@ -278,7 +279,7 @@ def copy(source: Store, target: Store, system: str) -> int:
 
     Raises:
         StoreError: a store cannot be used, or the target has the system of another site; or a row
-            or a document is not what it was, and the rest was copied.
+            or a document was edited in the source, and the rest was copied.
     """
     _refuse_other(target, system, document_of(source, system, SITE).content)
     rows, rejected = source.samples(system)
@@ -292,9 +293,9 @@ def copy(source: Store, target: Store, system: str) -> int:
 
 @dataclass(frozen=True)
 class Gathered:
-    """What the files of a site hold: new rows, the documents by system that were read, and both.
+    """The new data of a site: rows of samples, and by system the documents that changed.
 
-    `pushed` is what a store has once it has them.
+    `pushed` is the record of a store that has them.
     """
 
     samples: pl.DataFrame
@@ -303,9 +304,9 @@ class Gathered:
 
 
 def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
-    """Return the new data of a site's systems, for a store that has `before`.
+    """Return the data of a site that a store lacks according to its record, `before`.
 
-    The first call gives the site its identity, which distinguishes systems of one name in a store.
+    The first call writes `site.id`, which distinguishes systems of one name in a store.
 
     Raises:
         FileNotFoundError: there are no perflogs.
@@ -331,7 +332,7 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
     documents, seen = {}, {}
     # a directory may have another name than the system of its lines
     systems = {each.name for each in perflogs.iterdir() if each.is_dir()} | {*new["system"]}
-    # such as the `.snapshot` of a file server
+    # without names such as `.snapshot`, of a file server
     systems = {name for name in systems if re.fullmatch(PATH_PART, name)}
     for system in sorted(systems):
         known = before.documents.get(system, {})
@@ -354,24 +355,24 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
 
 
 def _name(path: Path, root: Path) -> str:
-    """Return the name that a store has for a file; one that is no text cannot be stored."""
+    """Return a file's name in a store: its path below `root`, without unprintable characters."""
     return printable(path.relative_to(root).as_posix())
 
 
 def _moment(seconds: float) -> datetime:
-    """Return the time of a change, or the nearest one that every engine takes."""
+    """Return the time of a change, or the nearest one that every engine accepts."""
     return datetime.fromtimestamp(min(max(seconds, 0.0), _LATEST), timezone.utc)
 
 
 def _former(path: Path, name: str, before: Pushed) -> Cursor | None:
-    """Return how far a perflog was read, also under another name."""
+    """Return how far a perflog was read, also under another name; None if it has changed."""
     own = before.perflogs.get(name)
     with suppress(OSError):  # its reader says why
         size = path.stat().st_size
         for each in filter(None, (own, *before.perflogs.values())):
             end = each.reached.end
             fits = end == size if each.reached.whole else 0 < end <= size
-            # the end tells whose it is, sooner than all does
+            # the tail is compared first, as it is faster than the checksum
             if (
                 fits
                 and _tail(path, end) == each.tail
@@ -390,7 +391,7 @@ def _tail(path: Path, end: int) -> str:
 def _cursor(parsed: Parsed, file: int) -> Cursor:
     """Return how far a file was read.
 
-    A cut-off line is rejected until its rest comes, and a header until a sample does.
+    A cut-off line is rejected until its rest is written, and a header until a sample follows.
     """
     reached, rejected = parsed.reached[file], parsed.rejected
     is_open = reached.lines <= 1 or rejected.is_full
@@ -402,10 +403,10 @@ def _cursor(parsed: Parsed, file: int) -> Cursor:
 def _added(
     perflogs: Path, names: Mapping[Path, str], former: Mapping[Path, Cursor], before: Pushed
 ) -> Parsed | None:
-    """Parse the new lines alone; return None if they do not suffice."""
+    """Parse only the new lines; return None if all lines must be read."""
     known = {names[path]: each for path, each in former.items()}
     same = all(known.get(name) == each for name, each in before.perflogs.items())
-    is_copied = len({*known.values()}) < len(known)  # whose lines repeat others
+    is_copied = len({*known.values()}) < len(known)  # so its lines repeat others
     is_open = any(each.is_open for each in known.values())
     if before.newest is None or not same or is_copied or is_open:
         return None
@@ -416,7 +417,7 @@ def _added(
 
 
 def _table(parsed: Parsed, root: Path, known: Mapping[Path, int]) -> pl.DataFrame:
-    """Return rows of perflogs as a store has them, behind the lines `known` of each."""
+    """Return rows in the form of a store, from the lines after the first `known` of each file."""
     names = [_name(path, root) for path in parsed.paths]
     lines = [known.get(path, 0) for path in parsed.paths]
     file, numbers = pl.col(FILE), range(len(names))
@@ -458,7 +459,7 @@ def _files_of(
 
 
 def _content(path: Path) -> bytes:
-    """Return what a store has of a file; an empty document would be a removed one."""
+    """Return the content of a file for a store, never empty, which would mean removed."""
     with suppress(Unusable):  # its reader says what is wrong
         if path.parent.name == "reports":
             return reduced_report(path)

@@ -1,8 +1,8 @@
 """A store: the samples and documents of systems, in an engine that a site already operates.
 
-A URL names the engine. Samples are the lines of perflogs as typed rows. Documents are all other
-files below a site's directory that are read, as they are: logs, bands, run reports, left-overs.
-`read_known` reads a store as well as the files, so both give the same digest.
+A URL names the engine. Samples are the lines of perflogs as typed rows. Documents are the other
+files below a site's directory that a digest needs: logs, bands, run reports, left-overs.
+A store is read by `read_known`, as the files are, so both give the same digest.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SAMPLES: Final[Mapping[str, Any]] = {
     "file": pl.Categorical(),
     "line": pl.Int64(),
 }
-#: What makes a row what it is.
+#: The columns that identify a row: all but its origin.
 CONTENT: Final = tuple(name for name in SAMPLES if name not in {"file", "line"})
 #: The document with the rejected lines.
 REJECTED: Final = "rejected.json"
@@ -56,13 +56,13 @@ REJECTED: Final = "rejected.json"
 SITE: Final = "perflogs/site.id"
 #: The documents of all systems of a site.
 SITE_WIDE: Final = (SITE, "perflogs/last-session.json", "perflogs/plan.json")
-#: The engine of a URL's scheme, which is empty for a directory.
+#: The module and class of the engine for the scheme of a URL, which is "" for a directory.
 _ENGINES: Final = {
     **dict.fromkeys(("", "s3", "gs", "az"), ("iobands.source.objects", "ObjectStore")),
     "postgresql": ("iobands.source.postgres", "PostgresStore"),
     "postgres": ("iobands.source.postgres", "PostgresStore"),
 }
-#: A password that a URL cannot have: its parts would count as a host or a port, and be printed.
+#: A password with unescaped characters: a part would count as a host or a port, and be printed.
 _BARE: Final = re.compile(r"://[^:/?#@[]*:(?!\d*[/?#]).*([@/?#]|%(?![0-9A-Fa-f]{2})).*@")
 _LONGEST_NAME: Final = 255  # bytes, on every file system
 #: Before every document.
@@ -77,7 +77,7 @@ class StoreError(Exception):
 class StoredDocument:
     """A file of a system, by its path below the site's directory; empty if it was removed.
 
-    `named` is the identity that a store has for it, by which an edit shows.
+    `named` is the hash under which a store has it: if the content differs, somebody edited it.
     """
 
     path: str
@@ -97,7 +97,7 @@ class StoredDocument:
 
 
 def nothing_there(name: str) -> StoreError:
-    """Return what is wrong where a reader finds no store; a reader makes none."""
+    """Return the error for a reader that finds no store; only a writer makes one."""
     return StoreError(f"{name}: no store there; check the URL, or push first")
 
 
@@ -106,10 +106,10 @@ Stored = tuple[Columns, Sequence[Rejected]]
 
 
 class Store(Protocol):
-    """An engine. Whatever it is given twice, late or in another order, it has once.
+    """An engine. Data that is added twice, late or in another order is stored once.
 
-    Where the engine fails, each method raises a `StoreError`. A part may have been added or deleted
-    then, and doing it all again is right.
+    Each method raises a `StoreError` if the engine fails. Part of the data may then have been added
+    or deleted; it is safe to repeat the call.
     """
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ class Store(Protocol):
         """Add rows of `SAMPLES` and documents; of two with one path, the last changed counts."""
 
     def samples(self, system: str) -> Stored:
-        """Return the rows of a system, in any order, and those that were edited since a push."""
+        """Return the rows of a system, in any order, and the rejected ones, such as edited ones."""
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
         """Delete samples and run reports from before a month begins; return how many samples."""
@@ -130,9 +130,9 @@ class Store(Protocol):
     def documents(
         self, system: str, reports_since: datetime, path: str | None = None
     ) -> Sequence[StoredDocument]:
-        """Return the documents of a system, or the one at `path`; run reports since then only.
+        """Return the documents of a system, or the one at `path`; edited ones are included.
 
-        One that was edited is among them.
+        Run reports that changed before `reports_since` are left out.
         """
 
 
@@ -144,7 +144,7 @@ def without_password(url: str) -> str:
 
 
 def unusable(name: str, reason: str) -> StoreError:
-    """Return what a library says of a store, in one line and without passwords."""
+    """Return the error for what a library says of a store, in one line and without passwords."""
     text = re.sub(r"\S+://\S+", lambda url: without_password(url[0]), reason)
     text = re.sub(r"Generic \w+ error: |\w+: \[libpq\] | \(os error \d+\)", "", text)
     return StoreError(f"{name}: {' '.join(text.split())}")
@@ -178,12 +178,12 @@ _SETTINGS: Final[dict[str, Any]] = {
 
 
 def store_of(settings: Path) -> str | None:
-    """Return the URL that the settings of a site's store name, None without a file.
+    """Return the URL of a site's store from the file `settings`, None without that file.
 
-    A directory is below the site's, wherever the command runs.
+    A relative path begins at the site's directory, wherever the command runs.
 
     Raises:
-        FileError: they cannot be used.
+        FileError: the settings cannot be used.
     """
     if not settings.exists():
         return None
@@ -193,11 +193,11 @@ def store_of(settings: Path) -> str | None:
 
 
 def located(url: str, below: Path) -> str:
-    """Return a URL; a directory by the one name that does not depend on where one is.
+    """Return a URL as it is, a directory (also `file://`) as an absolute path, seen from `below`.
 
     Raises:
-        FileError: it is in the home of a user who is not known, or no file can have its name; or
-            it is a URL that lacks a slash.
+        FileError: a path names the home of an unknown user, or is not valid; or a URL lacks a
+            slash.
     """
     scheme, colon, rest = url.partition(":")
     if scheme and colon and scheme in _ENGINES and not rest.startswith("//"):
@@ -242,7 +242,7 @@ def open_store(url: str, *, new: bool = False) -> Iterator[Store]:
 
 
 def typed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of `SAMPLES` with their types; one that is missing is null."""
+    """Return `rows` with the columns of `SAMPLES` and their types; a missing column is null."""
     return rows.select(
         (pl.col(name) if name in rows.columns else pl.lit(None)).cast(type_).alias(name)
         for name, type_ in SAMPLES.items()
@@ -254,10 +254,10 @@ def stored_rows(
     rejected: Iterable[Rejected] = (),
     kept: Iterable[bytes] = (),
 ) -> Stored:
-    """Return the rows that an engine has, and what is rejected, with what no perflog can have.
+    """Return the valid rows of an engine, and `rejected` with the rows that no perflog can have.
 
-    A perflog's reader refuses such rows; others who write to a store may not. The Parquet
-    files `kept` were looked at before.
+    The reader of perflogs refuses such rows, but anybody may write them to a store. The Parquet
+    files `kept` have rows that were checked before.
     """
     read, refused_rows = [*map(Source.of, kept), Source(pl.LazyFrame(schema=SAMPLES))], [*rejected]
     for frame in frames:
@@ -269,11 +269,11 @@ def stored_rows(
 
 
 def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
-    """Return the samples of systems; rejected are the rows that are not what they were.
+    """Return the samples of systems; rows that were edited, or are not valid, are rejected.
 
     Raises:
         StoreError: the store cannot be read.
-        FileNotFoundError: it has nothing of them, or all their samples are rejected.
+        FileNotFoundError: it has nothing of these systems, or all their samples are rejected.
     """
     found = [store.samples(name) for name in systems]
     rejected = [each for _, lines in found for each in lines]
@@ -292,17 +292,17 @@ def stored_samples(store: Store, systems: Sequence[str]) -> Samples:
     rows = rows.with_columns(number.alias(FILE))
     by = (TIME, FILE, "line")
     ordered = rows.at(rows.select(*by).select(pl.arg_sort_by(by)).to_series().to_numpy())
-    # numbered anew, as a perflog that is rotated has another first line under the same name
+    # renumbered, as a rotated perflog begins with another line under the same name
     ordered = ordered.with_columns(pl.Series(LINE, range(len(rows)), pl.UInt32))
     said = ordered.select(*SAID).filter(pl.any_horizontal(pl.col(SPEEDS).is_not_null()))
     ordered = ordered.drop("file", "line", *SPEEDS)
-    # rows that are there twice count once, which is no reason to reject any
+    # a row that is there twice counts once, and is not rejected
     samples = Parsed(ordered, said, [Path(name) for name in names], Rejections(), []).samples()
     return replace(samples, rejected=tuple(rejected))
 
 
 def refused(rows: pl.DataFrame, reason: str) -> list[Rejected]:
-    """Return why rows of `SAMPLES` cannot be used."""
+    """Return the rejections of rows with the columns of `SAMPLES`, all for the same reason."""
     places = rows.select("file", "line").iter_rows()
     return [Rejected(Path(str(file)), line or 0, reason) for file, line in places]
 
@@ -315,7 +315,7 @@ def read_stored(
     system: str | None = None,
     as_of: bool = False,
 ) -> Known:
-    """Return what a store knows of the systems of a site, or of one of them, as `read_known` does.
+    """Return what a store has of a site's systems, or of `system` alone, as `read_known` does.
 
     Raises:
         StoreError: the store cannot be read.
@@ -337,10 +337,10 @@ def read_stored(
                 as_of=as_of,
                 samples=samples,
             )
-        count = len(samples.rejected)  # these of the perflogs come first, as they do there
+        count = len(samples.rejected)  # those of perflogs come first, as in `read_known`
         lines = (*known.rejected[:count], *rejected, *known.rejected[count:])
         known = replace(known, rejected=lines)
-        # what counts is how far the newest session is back: a cluster may not have run for long
+        # recent reports are counted from the newest session, which may be long ago
         newest = known.reports.newest
         if since == EVER or (newest and newest - recent_of(known.histories.values()) >= since):
             return _named_as_the_files(known, f"{root}/")
@@ -372,13 +372,13 @@ def _write(
 
 
 def edited(documents: Iterable[StoredDocument]) -> list[Rejected]:
-    """Return which documents are not what was pushed."""
+    """Return the rejections of the documents that are not what was pushed."""
     reason = "edited in the store: it does not match its identity"
     return [Rejected(Path(each.path), 0, reason) for each in documents if each.is_edited]
 
 
 def newest_of(documents: Iterable[StoredDocument]) -> Sequence[StoredDocument]:
-    """Return of each path what was pushed last, without the removed and edited documents."""
+    """Return the newest unedited document at each path, unless it was removed."""
     by_path: dict[str, StoredDocument] = {}
     whole = (each for each in documents if not each.is_edited)
     for each in sorted(whole, key=lambda each: (each.changed, each.digest)):
@@ -387,9 +387,9 @@ def newest_of(documents: Iterable[StoredDocument]) -> Sequence[StoredDocument]:
 
 
 def _is_of(document: StoredDocument, system: str) -> bool:
-    """Whether a document is one that a system may have: no cluster writes another's."""
+    """Return whether a system may have a document: a cluster must not write another's files."""
     parts, name = PurePosixPath(document.path).parts, path_part(system)
-    own = document.path.replace(system, "")  # a push names all but the system so that it prints
+    own = document.path.replace(system, "")  # a push makes all but the system printable
     if printable(own) != own or any(len(each.encode()) > _LONGEST_NAME for each in parts):
         return False
     if document.path in {*SITE_WIDE, f"config/bands/{name}.yaml", f"config/alerts/{name}.jsonl"}:
@@ -399,7 +399,7 @@ def _is_of(document: StoredDocument, system: str) -> bool:
 
 
 def _named_as_the_files(known: Known, scratch: str) -> Known:
-    """Return it with the names that the files have in a site's directory."""
+    """Return `known` with the names of files in a site's directory, without `scratch`."""
 
     def named(text: object) -> str:
         return str(text).replace(scratch, "")
@@ -420,7 +420,7 @@ def _named_as_the_files(known: Known, scratch: str) -> Known:
 
 
 def sites_of(store: Store) -> Sequence[Sequence[str]]:
-    """Return the systems of each site: what one site pushed is judged together.
+    """Return the systems of each site, which are judged together.
 
     Raises:
         StoreError: the store cannot be read.
