@@ -1,8 +1,8 @@
-"""What a session keeps so that the next day costs a day: files beside the perflogs, sealed.
+"""Sealed caches beside the perflogs, so that each session parses only the lines since the last.
 
 Nothing depends on them. Each may be deleted at any time, and counts as missing if it is damaged or
-of another version. Of the perflogs, the typed lines are kept; they are used while a perflog still
-begins with the bytes that they were read from.
+of another version. The cache of perflogs has their typed lines, which are used as long as a perflog
+still begins with the bytes that they were read from.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _NAME: Final = "read.memory"
 _LARGEST: Final = 2**31
 _SEAL: Final = 32  # bytes
 _BLOCK: Final = 2**18
-#: What is new is kept once it is this share of what was kept: writing all costs more than reading
-#: that much.
+#: The cache is rewritten once new rows exceed this share of the cached ones: to parse fewer again
+#: costs less than to write all.
 KEPT_FROM: Final = 0.05
 
 _T = TypeVar("_T")
@@ -38,9 +38,9 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Reach:
-    """How far a perflog was read: `lines` in `end` bytes, under the header `columns` in the end.
+    """How far a perflog was read: `lines` lines in `end` bytes; `columns` is the last header.
 
-    `changed` is when the file had changed last, in ns. A packed file is kept `whole` or not.
+    `changed` is the file's time of change, in ns. A packed file is cached `whole` or not at all.
     """
 
     end: int
@@ -52,7 +52,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Kept:
-    """Lines of perflogs as `Parsed` has them, by the numbers of their files."""
+    """Parsed lines of perflogs, as in `Parsed`, with the numbers of their files."""
 
     rows: Columns = field(default_factory=lambda: Columns.of(pl.DataFrame(schema=ROWS)))
     said: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SAID))
@@ -72,7 +72,7 @@ class _File:
 
 @dataclass(frozen=True)
 class _Stored:
-    """The content of a file of kept lines; rows are Parquet files."""
+    """The content of a cache of perflogs; `rows` and `said` are Parquet files."""
 
     files: list[_File]
     rejected: list[tuple[int, int, str]]
@@ -91,7 +91,7 @@ def _decoded(body: bytes) -> _Stored:
 
 
 def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
-    """Return what was kept of these perflogs below `directory`, as far as they begin so."""
+    """Return the cached lines of the perflogs that still begin with the bytes that were parsed."""
     numbers = {path.relative_to(directory).as_posix(): n for n, path in enumerate(paths)}
     found, sources = Kept(), [Source(pl.LazyFrame(schema=ROWS))]
     for place in sorted({directory / Path(name).parts[0] for name in numbers}):
@@ -123,17 +123,17 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
 
 
 def _numbered(parquet: bytes, new: Mapping[int, int], *, is_whole: bool) -> pl.LazyFrame:
-    """Return the rows of the files that have a `new` number, with that; all of them if whole."""
+    """Return the rows of the files in `new`, with their new numbers; `is_whole` if it has all."""
     rows = Source.of(parquet).frame
     rows = rows if is_whole else rows.filter(pl.col(FILE).is_in([*new]))
     return rows.with_columns(pl.col(FILE).replace_strict(new, return_dtype=pl.UInt32()))
 
 
 def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> None:
-    """Keep what was read of perflogs, if much of it is new; a file a system.
+    """Write the cache of each system, if enough of what was read of perflogs is new.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: a cache cannot be written.
     """
     if len(now.rows) - len(before.rows) <= KEPT_FROM * len(before.rows):
         return
@@ -142,14 +142,14 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
         path = paths[number]
         name = path.relative_to(directory)
         found = checksum(path, reached)
-        # a lone header is rejected until a line comes; a name that is no text cannot be written
+        # a lone header is rejected until a line follows; not every name can be written as text
         if found is None or reached.lines <= 1 or not str(name).isprintable():
             continue
         if path.stat().st_mtime_ns == reached.changed:
             file = _File(name.as_posix(), number, reached, found)
             files[directory / name.parts[0]].append(file)
     for place, mine in files.items():
-        # a cut-off line may get its end, unless the file is packed
+        # a cut-off line may still be completed, unless the file is packed
         ends = {each.number: each.reached.lines + each.reached.whole for each in mine}
         rejected = [each for each in now.rejected if each[1] <= ends.get(each[0], -1)]
         both = (now.rows, Columns.of(now.said))
@@ -159,9 +159,9 @@ def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> Non
 
 
 def checksum(path: Path, reached: Reach) -> int | None:
-    """Return the checksum of a perflog as far as it was read, None if it does not reach so far.
+    """Return the checksum of what was read of a perflog, None if not all of it is there.
 
-    It shows an edit. It is no defence: an attacker could write the perflog itself.
+    It shows an edit. It does not stop an attacker, who could write the perflog itself.
     """
     found, size = 0, reached.end
     try:
@@ -177,9 +177,9 @@ def checksum(path: Path, reached: Reach) -> int | None:
 
 
 def read_sealed(path: Path, decode: Callable[[bytes], _T]) -> _T | None:
-    """Return what a version of this code wrote to `path`, None if another did, or nobody.
+    """Return the decoded body of the file at `path`, None unless this version of the code wrote it.
 
-    What somebody else sealed may be anything that `decode` refuses.
+    The seal is not a secret: `decode` must refuse whatever somebody else may have sealed.
     """
     try:
         content = read_regular(path, None, _LARGEST) or b""
@@ -190,10 +190,10 @@ def read_sealed(path: Path, decode: Callable[[bytes], _T]) -> _T | None:
 
 
 def write_sealed(path: Path, body: bytes) -> None:
-    """Write `body` for this version of the code.
+    """Write `body` with the seal of this version of the code.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     replace_file(path, _seal(body) + body)
@@ -204,9 +204,9 @@ def _seal(body: bytes) -> bytes:
 
 
 def user_cache(*names: object) -> Path:
-    """Return the directory in the user's cache for these names.
+    """Return the path in the user's cache for these names.
 
-    Without a home directory, nothing is kept.
+    Without a home directory, it cannot be written, so nothing is cached.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
     try:
@@ -218,7 +218,7 @@ def user_cache(*names: object) -> Path:
 
 @cache
 def _version() -> bytes:
-    """Return the digest of iobands' code, as a clone may change without a new version."""
+    """Return a digest of iobands' code, as a clone may change without a new version number."""
     versions = f"{__version__} {np.__version__} {pl.__version__}"
     found = hashlib.blake2b(versions.encode(), digest_size=_SEAL)
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
