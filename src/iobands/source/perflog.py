@@ -1,4 +1,4 @@
-"""Reading perflogs (contract 2): every line becomes a sample, a missed run or a rejected line.
+"""Reads perflogs (contract 2): every line becomes a sample, a missed run or a rejected line.
 
 Perflogs lie on shared file systems, and their writers may be killed, so any line may be damaged. A
 damaged line is reported, and the others count.
@@ -50,19 +50,19 @@ _NAME: Final = re.compile(rf"\.log(\.h[0-9]+|[-._][0-9][-._0-9]*)?({_ENDINGS})?$
 #: The directories of a system that belong to no partition.
 NO_PERFLOGS: Final = frozenset({"canaries", "leftovers", "reports"})
 _FORMER: Final = frozenset({"target_speeds"})
-#: In which order rows are: of two equal ones the first counts.
+#: The order of rows: of two that repeat one run, the first counts.
 ORDER: Final = (TIME, FILE, LINE)
-#: Rows that agree in these belong to one run, in any file.
+#: Rows that agree in these columns repeat one run, whatever their files.
 _SAME: Final = (TIME, VALUE, "jobid", "result", *SERIES_FIELDS, VARIABLE)
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """The lines of perflogs as typed rows, with their origin; what `Samples` are made of.
+    """The lines of perflogs as typed rows, with their origin; `Samples` are made of them.
 
-    `rows` has the columns of `ROWS`, in `ORDER`, `said` the columns of `SAID`. `paths` has the
-    files by number, `rejected` the lines that are no rows; `unread` are files that could not be
-    read, and `reached` says how far the others were.
+    `rows` has the columns of `ROWS`, in `ORDER`, `said` those of `SAID`. `paths` has the files by
+    number, `rejected` the lines that are not rows, `unread` the files that could not be read.
+    `reached` says how far each of the others was read.
     """
 
     rows: Columns
@@ -90,7 +90,7 @@ class Parsed:
         return Samples(
             measured.drop(FILE, LINE),
             without.drop(FILE, LINE).rows(range(len(without))),
-            # by file, as a store has them by system
+            # sorted by file, so that a store, which reads by system, gives the same order
             tuple(sorted([*self.unread, *self.rejected.of(self.paths)], key=lambda e: e.path)),
             speeds,
         )
@@ -119,8 +119,8 @@ def parse_perflogs(
 
     Rotated files (`*.log.h0`, which ReFrame leaves when the columns change; `*.log.1`,
     `*.log-20261122.gz`, ... of logrotate) are read too. A file or directory that cannot be read
-    is rejected as unread. What was kept of a perflog is not parsed again; `keeps` keeps the rest.
-    With `after` only the lines are returned that follow what is reached. Of rejected lines, `most`
+    is rejected as unread. Cached lines are not parsed again, and `keeps` caches new ones. With
+    `after`, only the lines beyond these places are returned. Of rejected lines, the first `most`
     are listed with their reasons. If perflogs are rotated meanwhile, all are read again.
 
     Raises:
@@ -140,7 +140,7 @@ def parse_perflogs(
 
 
 def inodes(directory: Path, system: str | None = None) -> dict[Path, int]:
-    """Return the inode of each perflog: it shows that one was rotated."""
+    """Return the inode of each perflog, which is another one once it was rotated."""
     found = {}
     for path in perflog_files(directory, system):
         with suppress(OSError):
@@ -172,7 +172,7 @@ def _parse(
             reached[file] = _read(path, file, layouts, rejected, kept.reached.get(file))
     parts = [each.parsed() for each in layouts.values()]
     new = pl.concat([pl.DataFrame(schema=ROWS), *(rows for rows, _ in parts)])
-    new = new.sort(ORDER) if len(kept.rows) else new  # mostly all are in order then
+    new = new.sort(ORDER) if len(kept.rows) else new  # then all are mostly in order
     rows = Columns([*kept.rows.sources, *Columns.of(new).sources], ROWS)
     rows = rows.at(rows.select(*ORDER).select(pl.arg_sort_by(ORDER)).to_series().to_numpy())
     said = pl.concat([pl.DataFrame(schema=SAID), kept.said, *(said for _, said in parts)])
@@ -188,8 +188,8 @@ def perflog_files(
 ) -> list[Path]:
     """Return the perflogs below `directory`, rotated ones included, in the order of their names.
 
-    Rotated ones may be in a directory below the one of the partition, logrotate's `olddir`.
-    `rejected` takes the directories that cannot be listed.
+    Rotated ones may be in a directory below the partition's, logrotate's `olddir`. Directories that
+    cannot be listed are added to `rejected`.
     """
     failed = [] if rejected is None else rejected
     return [
@@ -215,7 +215,7 @@ def unknown_columns(directory: Path) -> list[str]:
 
 @contextmanager
 def readable(path: Path, rejected: list[Rejected]) -> Iterator[None]:
-    """Let `rejected` take why a perflog cannot be read or unpacked."""
+    """Add an error of reading or unpacking a perflog to `rejected` instead of raising it."""
     try:
         yield
     except OSError as error:
@@ -245,9 +245,9 @@ def _read(
     rejected: Rejections,
     reached: Reach | None,
 ) -> Reach:
-    """Add the lines of a file to the layouts of their headers, from where it was `reached` on.
+    """Add the lines of a file beyond `reached` to the layouts of their headers.
 
-    Returns how far it was read.
+    Return how far the file was read.
     """
     if reached and reached.whole:
         return reached
@@ -280,10 +280,10 @@ def _read(
 
 
 def _blocks(path: Path, begin: int) -> Iterator[tuple[bytes, int]]:
-    """Yield a file from `begin` on in blocks of whole lines, with the bytes that each stands for.
+    """Yield blocks of whole lines from byte `begin` on, each with its number of bytes in the file.
 
-    The last one may lack its end. Of a line longer than `LONGEST`, the beginning is kept with a
-    character that no line may have.
+    The last line may lack its line break. A line longer than `LONGEST` is cut, and ends in a NUL
+    byte, so that it is rejected.
     """
     with opened(path) as stream:
         stream.seek(begin)
@@ -299,7 +299,7 @@ def _blocks(path: Path, begin: int) -> Iterator[tuple[bytes, int]]:
 
 
 def _runs(block: bytes) -> Iterator[tuple[bytes, tuple[str, ...] | None]]:
-    """Cut whole lines at the headers among them; yield the parts with their columns."""
+    """Split whole lines at headers; yield (lines, None), and (header, columns) for each header."""
     begin = end = 0
     while (found := block.find(TIME.encode(), end)) >= 0:
         start = max(begin, block.rfind(b"\n", begin, found) + 1)
@@ -320,8 +320,8 @@ def columns_of(line: bytes) -> tuple[str, ...] | None:
 
 
 def _repeats(rows: Columns, is_run: pl.Series) -> pl.DataFrame:
-    """Return which rows repeat an earlier run, with file and line of both."""
-    # what is equal has one time and one value, which is quick to see
+    """Return the rows that repeat an earlier run, with file and line of both."""
+    # rows of one run have the same time and value, which is quick to compare
     same = (rows.select(TIME, VALUE).is_duplicated() & is_run).arg_true()
     found = rows.rows(same.to_numpy()).with_columns(same.alias("row"))
     first = pl.col("row", FILE, LINE).first().over(_SAME).name.prefix("first")
