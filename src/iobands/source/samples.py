@@ -45,7 +45,7 @@ KEY: Final = tuple(
     VARIABLE if name == "variable" else name for name in SeriesKey.__dataclass_fields__
 )
 
-# The beginnings of a cell that a spreadsheet takes for a formula.
+# The beginning of a cell that a spreadsheet would take for a formula.
 _FORMULA: Final = r"^([=+\-@\t\r])"
 
 _OF_RUN: Final = (*CHECK, "file_system", "file_system_type")
@@ -72,7 +72,7 @@ class Samples:
 
     @cached_property
     def rows(self) -> Mapping[SeriesKey, NDArray[np.uint32]]:
-        """The rows in `values` of each series, in the order of the first appearance."""
+        """The row numbers in `values` of each series; series are in order of appearance."""
         keys = self.values.select(*KEY)
         differing = [name for name in KEY if not is_constant(keys[name])] or KEY[:1]
         grouped = keys.lazy().with_row_index("row").group_by(differing, maintain_order=True)
@@ -85,11 +85,11 @@ class Samples:
         return self._where(TIME, lambda times: times <= when, "values", "missed", "speeds")
 
     def without(self, purpose: str) -> Samples:
-        """Return the samples of all other purposes. Speeds of targets and nodes stay."""
+        """Return the samples of all purposes but one; speeds of targets and nodes stay."""
         return self._where("purpose", lambda purposes: purposes != purpose, "values", "missed")
 
     def _where(self, column: str, known: Callable[[pl.Series], pl.Series], *names: str) -> Samples:
-        """Return the samples with a `known` cell in the frames of these names; itself if all."""
+        """Keep the rows of the frames `names` whose `column` is `known`; return self if all are."""
         frames = [getattr(self, name) for name in names]
         chosen = [known(frame[column]) for frame in frames]
         if all(each.all(ignore_nulls=False) for each in chosen):
@@ -98,7 +98,7 @@ class Samples:
         return replace(self, **dict(zip(names, few, strict=True)))
 
     def with_sessions_of(self, runs: Sequence[CheckRun]) -> Samples:
-        """Return the samples with the session of their run, where the perflog has none.
+        """Return the samples with the sessions of `runs` where the perflog names none.
 
         Older perflogs lack the column.
         """
@@ -203,8 +203,8 @@ def _flags(column: pl.Series) -> NDArray[np.bool_]:
 
 
 def _codes(column: pl.Series) -> NDArray[np.int64]:
-    """Return a number for each cell, equal for comparable ones; -1 if it is missing."""
-    if column.name == "suite_version":  # only its major version
+    """Return a number for each cell, equal for comparable ones; -1 for missing ones."""
+    if column.name == "suite_version":  # only the major version counts
         column = column.cast(pl.String).str.extract(r"^([^.]*)").cast(pl.Categorical)
     return session_codes(column)
 
@@ -224,8 +224,8 @@ _GOOD: Final = (pl.col("speed").is_between(*_POSSIBLE) | pl.col("speed").is_nan(
 def speeds_of(said: pl.DataFrame, rows: Columns) -> tuple[pl.DataFrame, list[tuple[int, int, str]]]:
     """Return the speeds in the order of time, and file, line and reason of invalid ones.
 
-    `said` has the columns as texts, `rows` the lines that count. The lines of one run are equal,
-    and count once.
+    `said` has the columns of `SPEEDS` as texts, `rows` the lines that count. All lines of a run say
+    the same, which counts once.
     """
     if said.is_empty():
         return pl.DataFrame(schema=_SCHEMA), []
@@ -246,10 +246,10 @@ def speeds_of(said: pl.DataFrame, rows: Columns) -> tuple[pl.DataFrame, list[tup
 
 
 def _speeds(runs: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
-    """Return the speeds that a column has, such as `write_bw=0:1.02,1:nan;read_bw=0:1,1:1`.
+    """Return a row for each speed in a column, such as `write_bw=0:1.02,1:nan;read_bw=0:1,1:1`.
 
-    NaN stands for a target that was used but has no speed. If a part is not a speed, its text is
-    kept.
+    NaN stands for a target that was used but has no speed. `part` is the text of what is not a
+    speed, null otherwise.
     """
     part = pl.col("part")
     return (
