@@ -27,7 +27,7 @@ ACTIVE: Final = "active"
 FROZEN: Final = "frozen"
 
 #: The floor is at least a tenth below the lower quartile. If values hardly differ, the fence is at
-#: the quartile, and the steadiest file systems would "collapse" by a percent.
+#: the quartile, and on the steadiest file systems a fall by a percent would be `collapsed`.
 _LEAST_FALL: Final = 0.9
 
 
@@ -35,18 +35,18 @@ def log_fence(lower_quartile: float, upper_quartile: float, runs: int | None = N
     """Return the lower fence of a band on the logarithmic scale, at most 0.9 LQ, in its unit.
 
     The fence is exp(ln LQ - 1.5 (ln UQ - ln LQ)) = LQ (LQ / UQ)**1.5: Tukey's inner fence
-    (Exploratory Data Analysis, 1977, chapter 2) of the logarithms, as in contract 3. Quartiles of
-    20 or more `runs` are uncertain: their fence is lower, a limit for the prediction of a run.
+    (Exploratory Data Analysis, 1977, chapter 2) of the logarithms, as in contract 3. If quartiles
+    were learned from `runs` (20 or more), it is lower, as they are uncertain: a prediction limit.
     """
-    # Under the fence of many normal values lie 0.35 % of further ones. The fence of n
-    # values has as many, by simulation to 0.05 for n from 20 to 200.
+    # 0.35 % of normal values are below the fence of many others. The added term gives the fence of
+    # n values the same share, to 0.05 percentage points, by simulation for n from 20 to 200.
     ranges = 1.5 + (14 / (runs - 4) if runs else 0)
     return lower_quartile * min((lower_quartile / upper_quartile) ** ranges, _LEAST_FALL)
 
 
 @dataclass(frozen=True)
 class Judgement(ABC):
-    """Judges the values of the series with fields that equal all entries of `match`.
+    """Judges the values of the series whose fields equal all entries of `match`.
 
     All figures are in `unit`; `epoch` and `source` say where they come from. `runs` is the number
     of runs behind them, None if not known.
@@ -66,7 +66,7 @@ class Judgement(ABC):
     @property
     @abstractmethod
     def _ends(self) -> tuple[float, float, float]:
-        """The least value that has not collapsed, and the least and the largest one within."""
+        """The floor, and the least and the largest value that is `within`."""
 
     def verdict(self, value: float) -> str:
         """Return `above`, `within`, `below` or `collapsed` for `value`, which is in `unit`.
@@ -88,8 +88,8 @@ class Judgement(ABC):
 class Limit(Judgement):
     """A single published figure: the maximum, the minimum or the approximate healthy value.
 
-    It does not say how far healthy values differ. So no value collapses by it, and a series still
-    learns its own band.
+    It does not say how far healthy values differ. So it makes no value `collapsed`, and a series
+    still learns its own band.
     """
 
     kind: Literal["at_most", "at_least", "about"]
@@ -111,9 +111,9 @@ class Limit(Judgement):
 class Band(Judgement):
     """The quartiles of healthy values of some series; all figures are in `unit`.
 
-    `floor` is always a number: the one in the file, else `log_fence`. `state` is
-    `PROVISIONAL`, `ACTIVE` or `FROZEN` for a learned band, None for a published one; `intervals`
-    has 95 % intervals (low, high) by the names of figures.
+    `floor` is always a number: the one in the file, else `log_fence`. `state` is `PROVISIONAL`,
+    `ACTIVE` or `FROZEN` for a learned band, None for a published one. `intervals` maps the name of
+    a figure to its 95 % interval (low, high).
     """
 
     lower_quartile: float
@@ -126,7 +126,7 @@ class Band(Judgement):
 
     @property
     def is_own(self) -> bool:
-        """Whether it is learned from the series' own runs, and in no bands file."""
+        """Whether it was learned from the series' own runs and is not in a bands file."""
         return not self.epoch
 
     @property
@@ -166,16 +166,16 @@ class Epoch:
     limits: tuple[Limit, ...] = ()
 
     def is_void(self, others: Iterable[Epoch]) -> bool:
-        """Return whether one of `others` began between the runs of its learned bands."""
+        """Return whether one of `others` began between runs that its bands were learned from."""
         return self.runs_since is not None and any(
             not each.continues and self.runs_since < each.since < self.since for each in others
         )
 
     def best(self, kind: type[_Of], fields: Mapping[str, object]) -> _Of | None:
-        """Return the applicable band or limit that names the most fields, or None.
+        """Return the band or limit for `fields` that names the most of them, or None.
 
-        One applies if all entries of its `match` are equal in `fields`. A sample of a case needs
-        one that names the case, as no other field may distinguish it.
+        All entries of its `match` must equal `fields`. A sample of a case needs one that names the
+        case, as no other field may distinguish such a sample from others.
         """
         known = {name: canonical(value) for name, value in fields.items()}
         variable, is_of_case = known.get("variable"), known.get("case") is not None
@@ -191,7 +191,7 @@ class Epoch:
 
     @cached_property
     def _index(self) -> Mapping[_Names, Mapping[_Values, Sequence[Judgement]]]:
-        """All by the names and values that they match: there may be one for each series."""
+        """Bands and limits by the names and values in `match`: each series may have its own."""
         found: dict[_Names, dict[_Values, list[Judgement]]] = {}
         for each in (*self.bands, *self.limits):
             names = tuple(sorted(each.wanted))
@@ -204,10 +204,10 @@ class Epoch:
 class Bands:
     """The bands of one system, its epochs in the order of time.
 
-    Samples in the spans `left_out` are kept and not judged. `maintenance` are the windows
-    in the file; the judge adds them to the spans of a series. `least_change` is the smallest change
-    that raises an alert, as a share of the level before, None if the file does not set it.
-    `warnings` name entries of the files that are probably not intended.
+    Samples in the spans `left_out` are kept but not judged. `maintenance` are the windows in the
+    file; the judge adds them to the spans of a series. `least_change` is the smallest change that
+    raises an alert, as a share of the level before, None if the file does not set it. `warnings`
+    name entries of the files that are probably not intended.
     """
 
     system: str
@@ -226,7 +226,7 @@ class Bands:
         return next((epoch for epoch in reversed(self.epochs) if epoch.since <= when), None)
 
     def compares_since(self, when: datetime) -> datetime | None:
-        """Return since when samples can be compared with one taken at `when`, None for any time.
+        """Return the time from which samples compare with one taken at `when`; None for all.
 
         This is the beginning of the last epoch by then that does not continue the one before.
         """
@@ -236,7 +236,7 @@ class Bands:
     def band_for(self, fields: Mapping[str, object], when: datetime) -> Band | None:
         """Return the band for a sample taken at `when`, or None if there is no band.
 
-        `fields` has series fields, `variable`, `medium` and `file_system_type`. Their types do not
+        `fields` are series fields, `variable`, `medium` and `file_system_type`. Their types do not
         matter: the text "64" of a perflog equals the number 64 of a bands file.
         """
         return self._best(Band, fields, when)
@@ -268,7 +268,7 @@ class Window:
     file_systems: tuple[str, ...] = ()
 
     def is_of(self, file_system: object) -> bool:
-        """Return whether it includes the file system."""
+        """Return whether the maintenance includes the file system."""
         return not self.file_systems or file_system in self.file_systems
 
     def spans(self, until: datetime) -> tuple[Span, ...]:
@@ -280,7 +280,7 @@ class Window:
         return _around(self, now)[1]
 
     def begins(self, until: datetime) -> Iterator[datetime]:
-        """Yield when its occurrences begin, in order, `until` a time at the latest.
+        """Yield the times at which its occurrences begin, in order, up to `until`.
 
         Raises:
             ValueError: `repeat` is not a rule.
@@ -293,7 +293,7 @@ class Window:
 
         start = self.begin.astimezone(ZoneInfo(self.zone)) if self.zone else self.begin
         rule: Any = rrulestr(self.repeat, dtstart=start)
-        # dateutil looks for days that no calendar has up to the year 9999, and takes COUNT=-1
+        # up to the year 9999, dateutil looks for a day that never comes; and it accepts COUNT=-1
         if rule._count is not None and rule._count < 1:
             raise ValueError("COUNT is not above 0")
         ends = [each for each in (rule._until, max(until, start)) if each]
@@ -306,10 +306,10 @@ _AHEAD: Final = timedelta(days=3653)
 
 @lru_cache(256)  # years of a daily window take a while, and each series asks for them
 def _around(window: Window, when: datetime) -> tuple[tuple[Span, ...], Span | None]:
-    """Return the occurrences that began by then, and the next."""
+    """Return the occurrences that began by `when`, and the next one, if any."""
     found: list[Span] = []
     for each in window.begins(when + _AHEAD):
-        # of two times of one zone Python subtracts, and adds to, what a clock on the wall shows
+        # with times of one zone, Python adds and subtracts what a clock on the wall shows
         start, end = (time.astimezone(each.tzinfo) for time in (window.begin, window.end))
         begin, until = (time.astimezone(timezone.utc) for time in (each, each + (end - start)))
         span = Span(begin, max(begin, until), f"maintenance: {window.reason}")
@@ -321,7 +321,7 @@ def _around(window: Window, when: datetime) -> tuple[tuple[Span, ...], Span | No
 
 @dataclass(frozen=True)
 class Span:
-    """The time from `begin` to `end`, both included; `why` its samples are left out."""
+    """The time from `begin` to `end`, both included; `why` says why samples in it do not count."""
 
     begin: datetime
     end: datetime
@@ -334,13 +334,13 @@ class Span:
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Spans that may overlap; in years of a daily window, a time is found by a binary search."""
+    """Spans that may overlap; a binary search finds a time even in years of a daily window."""
 
     every: tuple[Span, ...] = ()
 
     @cached_property
     def edges(self) -> tuple[list[datetime], list[datetime]]:
-        """Where the time in one of them begins and ends, in order."""
+        """The begins and the ends of the spans, in order; overlapping ones are joined."""
         begins: list[datetime] = []
         ends: list[datetime] = []
         for span in sorted(self.every, key=lambda each: each.begin):
@@ -358,11 +358,11 @@ class Spans:
         return place > 0 and when <= ends[place - 1]
 
     def why(self, when: datetime) -> str:
-        """Return why a sample of `when` is left out; empty if it is not."""
+        """Return why a sample taken at `when` is left out; empty if it is not."""
         return next((each.why for each in self.every if when in each), "") if when in self else ""
 
     def covered(self, begin: datetime, end: datetime) -> timedelta:
-        """Return how much of the time from `begin` to `end` is in them."""
+        """Return how much of the time from `begin` to `end` is in the spans."""
         begins, ends = self.edges
         near = slice(bisect_left(ends, begin), bisect_right(begins, end))
         inside = zip(begins[near], ends[near], strict=True)

@@ -1,4 +1,4 @@
-"""Files that a reader always sees complete, and errors that name their file."""
+"""Reads and writes files: a reader never sees half a file, and errors name the file."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ _T = TypeVar("_T")
 
 
 def mask_others() -> None:
-    """Make files of this process unwritable for all users, whatever umask it was started with."""
+    """Make new files of this process unwritable for other users, whatever umask it inherited."""
     os.umask(os.umask(0o077) | stat.S_IWOTH)
 
 
 @contextmanager
 def naming(path: str | Path, temporary: str | Path = "") -> Iterator[None]:
-    """Add `path` to a system error without a file name or, below a descriptor, with its name alone.
+    """Put `path` into a system error that lacks a useful file name.
 
-    It also stands for the name of a `temporary` file in its place, and for a descriptor's number.
+    The error may name no file, a descriptor's number, the last part of `path`, or `temporary`.
     """
     try:
         yield
     except OSError as error:
-        said = error.filename
-        if not isinstance(said, str) or said in {Path(path).name, str(temporary)}:
+        name = error.filename
+        if not isinstance(name, str) or name in {Path(path).name, str(temporary)}:
             error.filename = str(path)
         raise
 
 
 @contextmanager
 def held(path: Path, seconds: float) -> Iterator[None]:
-    """Lock the file `path`, which is made if missing, for as long as the caller needs.
+    """Hold a lock on the file `path`, which is made if missing, in the `with` block.
 
     Where the file system has no locks, such as Lustre mounted without flock or NFS without its lock
-    daemon, a second file beside it stands for the lock.
+    daemon, a second file beside it serves as the lock.
 
     Raises:
-        TimeoutError: another process still holds it after this many `seconds`.
-        OSError: it cannot be made.
+        TimeoutError: another process still holds it after `seconds`.
+        OSError: the file cannot be made.
     """
     until = time.monotonic() + seconds
     with ExitStack() as stack:
-        descriptor = os.open(path, _LOCK, 0o666)  # the umask says who may lock it
+        descriptor = os.open(path, _LOCK, 0o666)  # the umask decides who may lock it
         stack.callback(os.close, descriptor)
         while True:
             try:
@@ -66,8 +66,8 @@ def held(path: Path, seconds: float) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > until:
-                    said = "another process holds it; try again later"
-                    raise TimeoutError(EAGAIN, said, str(path)) from None
+                    problem = "another process holds it; try again later"
+                    raise TimeoutError(EAGAIN, problem, str(path)) from None
                 time.sleep(_PAUSE)
             except OSError:
                 from filelock import SoftFileLock  # noqa: PLC0415 (slow to load, rarely needed)
@@ -78,9 +78,9 @@ def held(path: Path, seconds: float) -> Iterator[None]:
 
 
 def in_time(seconds: float, work: Callable[[], _T], late: Exception) -> _T:
-    """Return what `work` returns, or raise what it raises; a server or a directory may hang.
+    """Return or raise what `work` does, in a thread, as a server or a directory may hang.
 
-    If it takes longer, `late` is raised: the work is left behind, and ends with this process.
+    After `seconds`, raise `late`; the thread is left behind, and ends with this process.
     """
     from concurrent.futures import Future, wait  # noqa: PLC0415 (slow to load, rarely needed)
 
@@ -102,9 +102,9 @@ def in_time(seconds: float, work: Callable[[], _T], late: Exception) -> _T:
 
 @contextmanager
 def opened_below(directory: Path, names: Iterable[str], mode: int) -> Iterator[int]:
-    """Open the directory `names` below `directory`, and make missing ones with `mode`.
+    """Yield a descriptor of the directory at the path `names` below `directory`.
 
-    No link below `directory` is followed.
+    Missing directories are made with `mode`. No link below `directory` is followed.
 
     Raises:
         FileExistsError: a link is in place of a directory; the message says what to do.
@@ -128,10 +128,10 @@ def opened_below(directory: Path, names: Iterable[str], mode: int) -> Iterator[i
 
 
 def refuse_link(path: Path, directory: int) -> None:
-    """Refuse a link in the place of `path`; its parent is open as `directory`.
+    """Refuse a symbolic link at `path`; `directory` is a descriptor of its parent.
 
     Raises:
-        FileExistsError: there is one.
+        FileExistsError: `path` is a link.
     """
     with suppress(FileNotFoundError):
         if stat.S_ISLNK(os.stat(path.name, dir_fd=directory, follow_symlinks=False).st_mode):
@@ -162,10 +162,10 @@ def replace_file(
     mode: int | None = None,
     directory: int | None = None,
 ) -> bool:
-    """Write `content` so that a reader sees the old or the new file; False if nothing changed.
+    """Write `content` so that a reader sees the old or the new file; False if they are equal.
 
-    With `durable`, this holds after a power failure, too. The file keeps its mode; a new one has
-    `mode`, or the mode by the umask. With the descriptor `directory`, the name of `path` is in it.
+    With `durable`, this holds after a power failure, too. The file keeps its mode; a new one gets
+    `mode`, or what the umask allows. If `directory` is a descriptor, the file is written there.
     """
     name, temporary = path, path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}")
     if directory is not None:
@@ -211,19 +211,19 @@ def read_regular(name: str | Path, directory: int | None, most: int) -> bytes | 
         return stream.read(most)
 
 
-#: The number of rejected lines that are kept with their reasons; more are counted for each file.
+#: The number of rejected lines that are listed with a reason; further ones are counted by file.
 MOST_KEPT: Final = 1000
 
-# Errors for things that are not our files, or are gone again: no sample was in them.
+# Errors for a file that is gone again, or is a directory: no sample is missed.
 _NO_FILE: Final = (ENOENT, EISDIR)
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """A line that was not read; `line` counts from 1 and is 0 for a whole file.
+    """A line that cannot be used; `line` counts from 1 and is 0 for a whole file.
 
-    `lines` is how many lines it stands for. `is_unread` means that the system does not allow to
-    read the file or directory, so its content is not known.
+    It stands for `lines` lines. `is_unread` means that the file or directory could not be read, so
+    its content is not known.
     """
 
     path: Path
@@ -239,7 +239,7 @@ class Rejected:
 
 @dataclass
 class Rejections:
-    """Rejected lines: `listed` has file, line and reason of the first `most`."""
+    """Rejected lines; `listed` has the number of the file, line and reason of the first `most`."""
 
     most: int = MOST_KEPT
     listed: list[tuple[int, int, str]] = field(default_factory=list)
@@ -247,7 +247,7 @@ class Rejections:
 
     @property
     def is_full(self) -> bool:
-        """Whether more lines are only counted, without a reason."""
+        """Whether further lines are only counted, without a reason."""
         return len(self.listed) >= self.most
 
     def add(self, file: int, line: int, reason: str) -> None:
@@ -258,7 +258,7 @@ class Rejections:
             self.listed.append((file, line, reason))
 
     def of(self, paths: list[Path]) -> Iterator[Rejected]:
-        """Yield them in order, then the number of further ones in each file."""
+        """Yield the listed lines in order, then the number of further ones in each file."""
         for file, line, reason in sorted(self.listed):
             yield Rejected(paths[file], line, reason)
         for file, lines in sorted(self._more.items()):
@@ -266,14 +266,14 @@ class Rejections:
 
 
 def not_read(path: Path, error: OSError) -> Rejected:
-    """Return what `error` means for the file or directory at `path`."""
-    is_ours = error.errno is not None and error.errno not in _NO_FILE
+    """Return the rejection of a file or directory that could not be read because of `error`."""
+    is_there = error.errno is not None and error.errno not in _NO_FILE
     reason = f"cannot be read: {error.strerror or error}"
-    return Rejected(path, 0, reason, is_unread=is_ours)
+    return Rejected(path, 0, reason, is_unread=is_there)
 
 
 def entries(directory: Path, rejected: list[Rejected]) -> list[Path]:
-    """Return the entries of `directory`, if it is one; `rejected` takes why it cannot be listed."""
+    """Return the entries of `directory`, [] without one; a failed listing goes to `rejected`."""
     try:
         return sorted(directory.iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -284,7 +284,7 @@ def entries(directory: Path, rejected: list[Rejected]) -> list[Path]:
 
 
 class Unusable(ValueError):
-    """Why a line or a file cannot be used."""
+    """A line or a file cannot be used; the message says why."""
 
 
 class FileError(ValueError):
@@ -292,7 +292,7 @@ class FileError(ValueError):
 
 
 def mistake_in(path: Path, error: BaseException) -> str:
-    """Return why the Python of a file could not be read or run: the file, the line, the error."""
+    """Return why a file of Python could not be read or run: the file, the line and the error."""
     if isinstance(error, FileError):
         return str(error)
     here = path.absolute()
@@ -305,9 +305,9 @@ def mistake_in(path: Path, error: BaseException) -> str:
 
 
 def mounts() -> list[tuple[str, str]]:
-    """Return where each file system is mounted, bind mounts included, and its type.
+    """Return the mount points of all file systems, including bind mounts, with their types.
 
-    No file system is touched, as one may hang. The list is empty where /proc is missing.
+    Only /proc is read, as a file system may hang. Without /proc, the list is empty.
     """
     try:
         table = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
@@ -317,7 +317,7 @@ def mounts() -> list[tuple[str, str]]:
 
 
 def mounts_in(table: str) -> list[tuple[str, str]]:
-    """Return points and types in the form of /proc/self/mountinfo, see proc(5)."""
+    """Return the mount points and types in the text of /proc/self/mountinfo; see proc(5)."""
     found = []
     for line in table.splitlines():
         before, _, after = line.partition(" - ")

@@ -1,4 +1,4 @@
-"""Sessions: their checks, how one ended, what it left, what is measured again; exit statuses."""
+"""Sessions: their checks, how they ended, left-overs and what is measured again; exit statuses."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _GRACE: Final = timedelta(days=1)
 
 #: The environment variable with the identifier of the session.
 SESSION_ENV: Final = "IOBANDS_SESSION"
-#: What sacct says where Slurm has no slurmdbd: there, only squeue knows what became of a job.
+#: What sacct prints without slurmdbd; then only squeue knows the state of a job.
 NO_ACCOUNTS: Final = "accounting storage is disabled"
 
 
 class SessionError(Exception):
-    """Nothing was measured, or not to the end; the message says why and what to do."""
+    """A session measured nothing or was cut short; the message says why and what to do."""
 
 
 #: How a session ended.
@@ -39,11 +39,11 @@ KILLED: Final = "killed"
 class LastSession:
     """The newest session that `iobands run` began.
 
-    `ended` is None while it runs, and if it was killed. `counts` has how many test cases were
-    `expected` and `ran`, and how many of the latter `failed`, were `aborted` or `skipped`.
-    `seconds` has the `total` time, its parts `build` and `checks`, the part of the checks in the
-    `program`, and the part of the program in `io`. `reason` says why it did not complete, or what
-    else is wrong.
+    `ended` is None while it runs, and if it was killed. `counts` has the numbers of test cases that
+    were `expected` and that `ran`; of the latter, how many `failed`, were `aborted` or `skipped`.
+    `seconds` has the `total` time and its parts `build` and `checks`; `program` is a part of
+    `checks`, and `io` a part of `program`. `reason` says why it did not complete, or what else is
+    wrong.
     """
 
     session: str
@@ -62,7 +62,8 @@ class LastSession:
 class Leftover:
     """A directory that could not be removed, or a note that cannot be read.
 
-    It may stand for all notes of a system: `is_closed` if only other users may list them.
+    It may also be a system's directory of notes, if it cannot be listed. `is_closed` means that
+    this user has no access to it.
     """
 
     system: str
@@ -75,10 +76,10 @@ class Leftover:
 
 @dataclass(frozen=True)
 class Ask:
-    """A check of one partition and environment that is measured again, for a `purpose`.
+    """A check, on one partition with one environment, that is to be measured again.
 
-    `series` are the names in files of the series that it is for, and `measured` is when the newest
-    sample of them was taken. It costs `node_hours` at most. It is `due` from a time on, `until`
+    `series` are the file names (`slug`) of the series that it is for, and `measured` is the time of
+    their newest sample. It costs at most `node_hours`. It is due from `due` on, until `until`, when
     the next maintenance begins. With a `target` or a `node`, the run is pinned to it.
     """
 
@@ -120,16 +121,13 @@ class Ask:
 #: Exit statuses of a monitoring plug-in.
 OK, WARNING, CRITICAL, UNKNOWN = range(4)
 
-#: Exit statuses, the worst first: a missing sample may hide a loss, a known loss hides nothing.
+#: Exit statuses, the worst first. A missing sample may hide a loss, but must not hide a known one;
+#: a warning, such as `watch`, may be settled by the next runs.
 WORST_STATUS_FIRST: Final = (CRITICAL, UNKNOWN, WARNING, OK)
 
 
 def worst(statuses: Iterable[int]) -> int:
-    """Return the exit status for all of `statuses`: 2 before 3 before 1 before 0.
-
-    A missing sample must not hide a known loss, and may itself be as bad. `watch` is a suspicion
-    that the next runs settle.
-    """
+    """Return the worst of `statuses`: 2 before 3 before 1 before 0."""
     return min(statuses, key=WORST_STATUS_FIRST.index, default=OK)
 
 
@@ -138,14 +136,13 @@ class CheckRun:
     """A check in a run report, on one partition with one environment.
 
     `fields` are the series fields that the check has set, and `recorded` the variables with a
-    value. `when` is when its job completed, or ReFrame ended if there was no job, in whole seconds
-    as in perflogs. `reason` is a single line. `interval` is the interval of the site's schedule,
-    None if not declared. `session` is what the run names, else its report. `examines` names the
-    file system, environment or partition that a preflight check examines, and `lacks` the one that
-    is unfit, so that a check failed or was not run. `size_gib` is the size of a file system that it
-    examines, None if unknown.
-    `node_hours` are the most that it costs, and `purpose` is why it was made. `scheduler` is
-    ReFrame's name of it.
+    value. `when` is when its job completed or, without a job, when ReFrame ended, in whole seconds
+    as in perflogs. `reason` is a single line. `interval` is the one that the site's schedule
+    declares, if any. `session` is the one that the run names, or else its report. `examines` names
+    the file system, environment or partition that a preflight check examines; `lacks` names the
+    unfit one because of which a check failed or was not run. `size_gib` is the size of an examined
+    file system, None if unknown. It costs at most `node_hours`. `scheduler` is ReFrame's name for
+    the scheduler.
     """
 
     name: str
@@ -171,7 +168,7 @@ class CheckRun:
 
     @property
     def overdue(self) -> timedelta | None:
-        """After what time it is overdue; None if no interval is declared."""
+        """The age at which it is overdue; None if no interval is declared."""
         return overdue(self.interval) if self.interval else None
 
     @property
