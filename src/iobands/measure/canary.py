@@ -1,7 +1,7 @@
-"""A canary: one node looks at its file systems by itself, without a scheduler and ReFrame.
+"""The canary: a short test of one node's file systems, without a scheduler and ReFrame.
 
-It runs one process of the benchio that sessions have kept, with the guards and the run directory of
-a job. A process that hangs on a file system cannot be ended, so nobody waits for one.
+It runs one process of a benchio that a session has kept, with the guards and the run directory of a
+job. A process that hangs on a file system cannot be killed, so every wait has a time limit.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ def has_build(site: Path, *place: str) -> bool:
 
 
 def take_build(site: Path, place: tuple[str, str, str], program: Path) -> dict[str, str]:
-    """Copy the build for a place to `program`, proven by its checksums, and return its environment.
+    """Copy a kept benchio to `program`, and return the environment variables that it needs.
 
     Raises:
-        SessionError: it is missing or damaged, or others could have changed it.
-        OSError: it cannot be copied.
+        SessionError: the build does not match its checksums, or others could have changed it.
+        OSError: there is no build for `place`, or it cannot be copied.
     """
     builds, pointer = site / "builds", _pointer(site, *place)
     about = builds.lstat()
@@ -90,7 +90,7 @@ def _pointer(site: Path, *place: str) -> Path:
 
 
 _CHECK: Final = "Canary"
-_GRACE: Final = 2.0  # seconds for the script beside the program, and to end it
+_GRACE: Final = 2.0  # seconds that the script may take beyond the limit of the program
 _OWN: Final = frozenset({"HOME", "USER", "LOGNAME"})
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
@@ -116,9 +116,10 @@ class Nest:
 
 @dataclass(frozen=True)
 class Look:
-    """What one run found on a file system: the status, the reason if it is not fit, and its rates.
+    """The finding of one run on a file system: status, reason if it is not fit, and rates.
 
-    `at_most` is a rate that the run was certainly below, if it was too slow to end.
+    `at_most` is an upper bound of the rates in GiB/s, for a run that did not finish in time.
+    `is_unstarted` means that the script began benchio, but benchio could not run.
     """
 
     status: int
@@ -130,7 +131,7 @@ class Look:
 
 
 def within(seconds: float, work: Callable[[], tuple[int, str]]) -> tuple[int, str]:
-    """Return what `work` returns in a child, which may hang: it is given up after `seconds`."""
+    """Return the result of `work`, run in a child process; UNKNOWN if it takes over `seconds`."""
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
@@ -154,12 +155,12 @@ def within(seconds: float, work: Callable[[], tuple[int, str]]) -> tuple[int, st
 
 
 def become_owner(site: Path) -> None:
-    """Become the owner of the site's directory, and give up the rights of root permanently.
+    """Switch from root to the owner of the site's directory, permanently.
 
-    Nothing in the directory is used before, and no link in its place is followed.
+    Must be called before anything in the directory is used.
 
     Raises:
-        SessionError: it is a link, this user is neither root nor the owner, or others may write.
+        SessionError: `site` is a link, belongs to another user, or is root's and others may write.
         OSError: there is no such directory.
     """
     about, is_root = site.lstat(), os.geteuid() == 0
@@ -180,7 +181,7 @@ def become_owner(site: Path) -> None:
 
 
 def await_session(perflogs: Path, until: float, say: Callable[[str], None]) -> None:
-    """Wait while a session measures, and say so once; at the time `until`, raise SessionError."""
+    """Wait while a session measures, and say so once; SessionError at the monotonic `until`."""
     said = ""
     while (holder := read_holder(perflogs)) and holder.is_alive is not False:
         with suppress(OSError):
@@ -196,17 +197,17 @@ def await_session(perflogs: Path, until: float, say: Callable[[str], None]) -> N
 
 
 def look(nest: Nest, name: str, mib: int, seconds: int) -> Look:
-    """Run a canary of `mib` MiB on a file system, for at most `seconds`.
+    """Run a canary of `mib` MiB on the file system `name`, for at most `seconds`.
 
     Raises:
-        SessionError: there is no benchio that can be used.
+        SessionError: no kept benchio can be used.
         OSError: nothing can be written in the site's directory.
     """
     settings = nest.file_systems[name]
     types, proofs = (of_suite(nest.site, f"checks.{e}") for e in ("filesystems", "base.canary"))
     names = types.mount_names(settings, types.BACKENDS[settings["type"]])
     stage = nest.site / "stage" / f"canary-{nest.node}"
-    shutil.rmtree(stage, ignore_errors=True)  # of a canary that was killed
+    shutil.rmtree(stage, ignore_errors=True)  # left by a canary that was killed
     stage.mkdir(mode=0o700, parents=True)
     notes, root = notes_of(nest.site / "perflogs", nest.system), Path(settings["path"])
     mpi = nest.environment.get("extras", {}).get("mpi")
@@ -245,7 +246,7 @@ def look(nest: Nest, name: str, mib: int, seconds: int) -> Look:
 
 
 def _sweep_killed(notes: Path, roots: Mapping[Path, Any]) -> None:
-    """Remove what killed canaries of this machine left on file systems that answer."""
+    """Remove the run directories that killed canaries of this machine left below `roots`."""
     own = {
         note.name
         for _, note in read_notes(notes)
@@ -257,7 +258,7 @@ def _sweep_killed(notes: Path, roots: Mapping[Path, Any]) -> None:
 
 
 def _ended(script: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait for a script, then end it; return whether it ended by itself."""
+    """Wait up to `seconds` for a script, then kill it; return whether it ended by itself."""
     try:
         script.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -266,13 +267,13 @@ def _ended(script: subprocess.Popen[bytes], seconds: float) -> bool:
                 os.killpg(script.pid, how)
             with suppress(subprocess.TimeoutExpired):
                 script.wait(1)
-        script.returncode = script.returncode or 1  # nobody waits for one that cannot be ended
+        script.returncode = script.returncode or 1  # Popen must not wait for it
         return False
     return True
 
 
 def _columns(nest: Nest, name: str, mib: int) -> dict[str, object]:
-    """Return the columns of contract 2 that each sample of a canary has."""
+    """Return the perflog columns (contract 2) that all samples of a run share."""
     settings = nest.file_systems[name]
     return {
         TIME: datetime.now(timezone.utc).isoformat(timespec="microseconds"),
@@ -302,7 +303,7 @@ def _columns(nest: Nest, name: str, mib: int) -> dict[str, object]:
 
 
 def rows_of_run(run: Look, purpose: str, verdicts: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return the rows of a run for the file of its node."""
+    """Return one row for each rate of a run, for the log of its node."""
     verdict = ",".join(f"{name}={said}" for name, said in verdicts.items())
     return [
         {**run.columns, "purpose": purpose, "band_verdict": verdict, "perf_var": name,

@@ -1,7 +1,7 @@
-"""The samples of canaries: `perflogs/<system>/canaries/<node>.log`, in the form of perflogs.
+"""The logs of canaries, `perflogs/<system>/canaries/<node>.log`, in the format of perflogs.
 
-Only canaries read them, for the band of a node's peers: one node may leave hundreds a day. A file
-has the newest runs of its node.
+Only canaries read them, to compare a node with its peers: a node may add hundreds of samples a day.
+A log keeps only the newest runs of its node.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from iobands.model import (
 
 _MOST_BYTES: Final = 1 << 20
 _KEPT_LINES: Final = 1200
-#: The newest samples of a series that count, of all peers.
+#: How many samples of a series are used, the newest of all peers together.
 MOST: Final = 400
-_NODES: Final = 10  # all rows of this many peers are read
+_NODES: Final = 10  # the logs of this many peers are read in any case
 _RECENT: Final = 24 * 3600
-#: From this many nodes on, collapsed samples are the new normal.
+#: If samples collapsed on this many nodes, the new level counts as normal.
 _MANY: Final = 3
 
 CanaryRow = Mapping[str, str]
 
 
 def log_of(perflogs: Path, system: str, node: str) -> Path:
-    """Return the file of a node."""
+    """Return the path of a node's log."""
     return perflogs / path_part(system) / "canaries" / f"{path_part(node)}.log"
 
 
 @contextmanager
 def held_log(path: Path, until: float) -> Iterator[int]:
-    """Open the file of this node, which makes its canaries wait for each other.
+    """Open and lock the log of this node, so that its canaries run one at a time.
 
     Raises:
-        SessionError: another canary of the node has it until the monotonic time `until`.
+        SessionError: another canary of the node still holds it at the monotonic time `until`.
         OSError: it cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def held_log(path: Path, until: float) -> Iterator[int]:
                 if time.monotonic() > until:
                     raise SessionError("another canary is measuring on this node") from None
                 time.sleep(0.2)
-            except OSError:  # a file system without locks: both measure
+            except OSError:  # without locks, two canaries may measure at once
                 break
         yield descriptor
     finally:
@@ -78,14 +78,14 @@ def held_log(path: Path, until: float) -> Iterator[int]:
 
 
 def add_rows(descriptor: int, rows: Sequence[Mapping[str, object]]) -> None:
-    """Add lines to the file that is held, and shorten it if it has become long."""
+    """Append rows to the locked log; if it has become too long, keep only its newest lines."""
     size = os.fstat(descriptor).st_size
     text = os.pread(descriptor, size, 0).decode("utf-8", "replace")
     header, *lines = text.splitlines() or [""]
     new = [perflog_line(row) for row in rows]
     if header == PERFLOG_HEADER and size < _MOST_BYTES:
         new[:0] = [] if text.endswith("\n") else [""]
-    else:  # columns of another version begin anew
+    else:  # too long, or with the columns of another version, which are dropped
         kept = lines[-_KEPT_LINES:] if header == PERFLOG_HEADER else []
         new[:0] = [PERFLOG_HEADER, *kept]
         os.ftruncate(descriptor, 0)
@@ -93,7 +93,7 @@ def add_rows(descriptor: int, rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def _rows_in(text: str) -> Iterator[CanaryRow]:
-    """Yield the complete lines of a file by column; others do not count."""
+    """Yield each complete line of a log, by column."""
     head, _, rest = text.partition("\n")
     names = head.split("|")
     for line in rest.splitlines():
@@ -103,7 +103,7 @@ def _rows_in(text: str) -> Iterator[CanaryRow]:
 
 
 def rows_of_peers(own: Path, series: int) -> dict[str, list[CanaryRow]]:
-    """Return rows of other nodes, the oldest first; the newest nodes for that many series."""
+    """Return each peer's rows, oldest first; stops at enough samples for `series` series."""
     found: dict[str, list[CanaryRow]] = {}
     with suppress(OSError):
         paths = [Path(each) for each in os.scandir(own.parent) if each.name.endswith(".log")]
@@ -120,10 +120,10 @@ def rows_of_peers(own: Path, series: int) -> dict[str, list[CanaryRow]]:
 def samples_of_peers(
     peers: Mapping[str, Sequence[CanaryRow]], row: Mapping[str, object]
 ) -> tuple[dict[str, list[float]], tuple[str, ...]]:
-    """Return samples of the peers by node, of the series of `row`, and the nodes that are slow.
+    """Return the peers' rates by node, in the series of `row`, and the names of the slow peers.
 
-    These are the ones whose newest run of a day was collapsed. What collapsed does not count as
-    normal, unless it did on three nodes. Neither do second runs, which low ones asked for.
+    A peer is slow if its newest run collapsed within the last day. The rates leave out collapsed
+    samples, unless three nodes have some, and repeats, which only low runs cause.
     """
     series = _series(row)
     same = {

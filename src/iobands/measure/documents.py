@@ -1,4 +1,4 @@
-"""JSON documents as dataclasses: each field is read as the type that it declares."""
+"""Reads and writes JSON documents as dataclasses, and checks the type of each field."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_object(path: Path, schemas: Sequence[int] | None = None) -> dict[str, A
 
     Raises:
         OSError: the file cannot be read.
-        Unusable: it has no such object.
+        Unusable: it does not hold an object of a known schema.
     """
     try:
         said = json.loads(read_small(path, _LARGEST))
@@ -35,16 +35,16 @@ def read_object(path: Path, schemas: Sequence[int] | None = None) -> dict[str, A
 
 
 def decoded(kind: type[_Kind], said: object) -> _Kind:
-    """Return what JSON says as a dataclass `kind`; fields that it does not have are left out.
+    """Return the dataclass `kind` from parsed JSON; keys that it does not declare are ignored.
 
-    In a text, what cannot be printed becomes a blank.
+    Unprintable characters in strings become blanks.
 
     Raises:
         Unusable: a field is missing, or is not of its type.
     """
     try:
         found: _Kind = _value(kind, said)
-    except (ValueError, TypeError) as error:  # the latter from a missing field
+    except (ValueError, TypeError) as error:  # TypeError: a field is missing
         raise Unusable(str(error)) from error
     return found
 
@@ -77,7 +77,7 @@ def _finite(said: float) -> float:
     return said
 
 
-#: How a value of a type is read, by its types in JSON.
+#: By declared type: the types that JSON may give, and the function that converts the value.
 _PLAIN: Final[Mapping[Any, tuple[tuple[type, ...], Any]]] = {
     str: ((str,), _printable),
     Path: ((str,), Path),
@@ -88,7 +88,7 @@ _PLAIN: Final[Mapping[Any, tuple[tuple[type, ...], Any]]] = {
 
 
 def write_document(path: Path, document: Mapping[str, object], *, durable: bool = False) -> None:
-    """Replace the document in a file, as `replace_file` does, or raise OSError."""
+    """Write `document` as JSON, as `replace_file` does, or raise OSError."""
     text = json.dumps(document, indent=1, default=_text)
     replace_file(path, f"{text}\n".encode(), durable=durable)
 
