@@ -1,14 +1,14 @@
 """The part of a session in ReFrame's own process, with workarounds for faults of ReFrame 4.10.
 
 1. At a signal it raises an `Exception`, which its logging swallows, and goes on.
-2. It computes how long to sleep from the machine's clock: set back an hour, it sleeps for an hour.
+2. It computes its sleeps from the machine's clock: if that is set back an hour, it sleeps an hour.
 3. If the offset of the local time has seconds, it writes times that are not RFC 3339.
 4. It waits for ever if Slurm hangs or does not report a job, even when it was asked to end.
-5. It describes the whole stack, by its source files, twice for each check that it makes.
-6. It imports modules of checks again if they are installed beside it, so that their classes differ.
-7. Of sources that nobody may write, it makes directories that it cannot write either.
-8. At a signal while it sets the environment again, it goes on with a part of it: without PATH.
-9. It says that a value of `-S` is no number, but not of which variable.
+5. For each check that it creates, it inspects the whole stack twice, and reads its source files.
+6. It imports check modules a second time if they are installed beside it, with different classes.
+7. It copies read-only sources with their modes, so that it cannot write into the copies.
+8. A signal while it restores the environment leaves it incomplete, for example without PATH.
+9. Its message about a wrong value of `-S` does not name the variable.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ _ANSWER: Final = 60  # seconds for an answer of Slurm
 _SILENCE: Final = 600  # seconds after which a job that Slurm does not mention is given up
 _ENDING: Final = 10  # seconds for either, when this ReFrame was asked to end
 _asked_to_end: list[str] = []
-_Reframe = SimpleNamespace  # mypy knows no types of what it has
+_Reframe = SimpleNamespace  # stands for ReFrame's objects, whose types mypy does not know
 
 
 def is_run(arguments: Sequence[str]) -> bool:
     """Whether this is ReFrame, and `arguments` ask it to run checks and not just to list them."""
-    parser = argparse.ArgumentParser(add_help=False)  # with abbreviations, as ReFrame has them
+    parser = argparse.ArgumentParser(add_help=False)  # accepts abbreviations, as ReFrame does
     parser.add_argument("-r", "--run", action="store_true")
-    for letter in _FLAGS:  # which may stand in one word with it
+    for letter in _FLAGS:  # several in one word, as in `-vr`
         parser.add_argument(f"-{letter}", action="store_true")
     for letter in _WITH_VALUE:
         parser.add_argument(f"-{letter}", nargs="?")
@@ -74,7 +74,7 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
     """Make ReFrame's process part of a session on `system`, and return its identifier.
 
     It joins the session of the `iobands run` that started it, or else begins one, which ends with
-    the process. The perflogs have been tested for writing when it returns.
+    the process. On return, the perflogs are known to be writable.
 
     Raises:
         SessionError: another session runs, or a sample could not be recorded.
@@ -88,7 +88,7 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
         join(perflogs, parent)
         # the kernel ends this process when `iobands run` ends, even by SIGKILL
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        if not parent.processes[0].is_alive():  # it ended before
+        if not parent.processes[0].is_alive():  # it ended before prctl
             raise SessionError("iobands run has ended")
     with ExitStack() as stack:
         holder, notes = parent, list[str]()
@@ -99,12 +99,12 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
         _say(*notes)
         if not parent:
             os.environ[SESSION_ENV] = holder.session  # for its jobs
-            stack.callback(_find_lost, perflogs, {*report_files(perflogs)})
+            stack.callback(_record_missing, perflogs, {*report_files(perflogs)})
             atexit.register(stack.pop_all().close)
     return holder.session
 
 
-def _find_lost(perflogs: Path, before: set[Path]) -> None:
+def _record_missing(perflogs: Path, before: set[Path]) -> None:
     for notes in reconcile(sorted({*report_files(perflogs)} - before), perflogs):
         _say(*notes)
 
@@ -116,7 +116,7 @@ class ForceExitError(KeyboardInterrupt):
     """
 
     def __init__(self, said: str) -> None:
-        """Say it at once; a buffered stream may be in use by what was interrupted."""
+        """Report the signal at once, unbuffered: the interrupted code may be using a stream."""
         super().__init__(said)
         _asked_to_end.append(said)
         _say(said)
@@ -129,7 +129,7 @@ def _say(*notes: str) -> None:
 
 
 def apply_workarounds() -> None:
-    """Let every signal end this ReFrame, and its polls and limits ignore changes of the clock."""
+    """Patch ReFrame so that every signal ends it, and clock changes do not affect its polls."""
     if time.localtime().tm_gmtoff % 60:
         os.environ["TZ"] = "UTC"
         time.tzset()
@@ -147,19 +147,19 @@ def apply_workarounds() -> None:
     vars(osext)["shutil"] = SimpleNamespace(**{**vars(shutil), "copytree": _copy_tree})
     saved = import_module("reframe.core.environments")._EnvironmentSnapshot
     saved.restore = functools.partialmethod(_restore_whole, saved.restore)
-    _lose_patience_with_slurm()
+    _give_up_silent_jobs()
 
 
 def _restore_whole(saved: _Reframe, restore: Callable[[_Reframe], None]) -> None:
     try:
         restore(saved)
-    except KeyboardInterrupt:  # of a signal; further ones are ignored from there on
+    except KeyboardInterrupt:  # by a signal; from then on ReFrame ignores further ones
         restore(saved)
         raise
 
 
 def _copy_tree(source: str, copy: str, *more: Any, **options: Any) -> str:  # noqa: ANN401
-    """Copy a directory as shutil does; its owner may write into the copy."""
+    """Copy a directory tree as shutil does, but let its owner write into the copies."""
     made = shutil.copytree(source, copy, *more, **options)
     for directory, _, _ in os.walk(made):
         Path(directory).chmod(Path(directory).stat().st_mode | stat.S_IWUSR)
@@ -171,13 +171,12 @@ def _is_known() -> bool:
 
 
 def mend_loading() -> None:
-    """Let ReFrame load checks as Python does, and find users of deprecated names quickly.
+    """Patch ReFrame to import check modules once, name wrong variables, and list checks quickly.
 
-    With `force`, which it always gives, a module of checks that is installed beside ReFrame is
-    imported once more for itself: in which order depends on the file system, and classes of the
-    modules that had imported it are others then. What is deprecated it looks for at its own alias
-    `variables`, twice for each check, by reading the sources of every frame: most of the time of a
-    listing of some thousand checks.
+    ReFrame always passes `force`, which imports a check module that is installed beside it a second
+    time. Modules that have imported it before, which depends on the order of files, then refer to
+    the classes of the first import. To warn of its deprecated alias `variables`, ReFrame reads the
+    sources of every stack frame twice for each check: most of the time to list some thousand.
     """
     if "reframe.frontend.loader" not in sys.modules or not _is_known():
         return
@@ -204,7 +203,7 @@ def mend_loading() -> None:
 
 
 def _frames() -> Iterator[_Reframe]:
-    frame: FrameType | None = sys._getframe(1)  # as inspect.stack begins
+    frame: FrameType | None = sys._getframe(1)  # where inspect.stack begins
     while frame:
         yield SimpleNamespace(frame=frame)
         frame = frame.f_back
@@ -214,8 +213,8 @@ def _within(seconds: int) -> int:
     return min(seconds, _ENDING) if _asked_to_end else seconds
 
 
-def _lose_patience_with_slurm() -> None:
-    """Cancel a job that Slurm does not report for long; its check fails with the reason."""
+def _give_up_silent_jobs() -> None:
+    """Patch ReFrame to cancel jobs that Slurm has long not reported, and fail their checks."""
     slurm = import_module("reframe.core.schedulers.slurm")
     failed: Any = import_module("reframe.core.exceptions")
     run = slurm.osext.run_command
