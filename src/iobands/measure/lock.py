@@ -1,14 +1,14 @@
-"""The lock of a root, for one session at a time, by cron or by hand, and the record of the last.
+"""The lock by which one session at a time measures in a site's directory, and the session record.
 
-The lock is a file that names its holder. link(2) makes it, which is atomic on NFS and Lustre too,
+The lock is a file that names its holder, made by link(2): that is atomic on NFS and Lustre too,
 where flock(2) may be missing or local to a node. The kernel does not remove it, so a lock is stale
-when its processes are gone: they have ended, or their machine has restarted. Where this machine
-cannot see them, the heartbeat tells: the holder touches the lock every minute. Its time is compared
-with the time of a new file next to it. On NFS the server sets both; on Lustre clients do, with
-clocks that may be wrong, so the lock is watched as well.
+when its processes have ended or their machine has restarted. If this machine cannot see them, the
+heartbeat decides: the holder touches the lock every minute, and the lock's time is compared with
+the time of a new file next to it. On NFS the server sets both; on Lustre clients do, with clocks
+that may be wrong, so the lock is also watched for three minutes.
 
 The record, `perflogs/last-session.json`, is written when a session begins and again when it ends.
-One without an end is of a session that was killed, or lost with its machine.
+A record without an end is left by a session that was killed, or whose machine went down.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ SUSPECTS: Final = "iobands run --suspects"
 _WANTED: Final = ".session.wanted"
 #: The errors of link(2) on a file system without hard links.
 _NO_LINKS: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-_BEAT: Final = 60.0  # seconds between two signs of life
-STOPPED: Final = 3600.0  # seconds without one, after which a session counts as over
+_BEAT: Final = 60.0  # seconds between two heartbeats
+STOPPED: Final = 3600.0  # seconds without a heartbeat after which a session counts as over
 _WATCH: Final = 3 * _BEAT
 _CLOCK_OFF: Final = 300.0  # seconds by which two clocks may differ
-_ASKED: Final = 5.0  # seconds until one that yields sees that it was asked to
-_YIELDS: Final = 2 * _BEAT + 180  # seconds in which a session ends that was asked to
+_YIELD_BEAT: Final = 5.0  # seconds after which a session that yields looks whether it was asked to
+_YIELD_WAIT: Final = 2 * _BEAT + 180  # seconds to wait for a session that yields to end
 _PAUSE: Final = 2.0
 
 
@@ -73,7 +73,7 @@ def refusal(error: OSError, path: Path) -> SessionError:
 
 @contextmanager
 def refusing(perflogs: Path) -> Iterator[None]:
-    """Raise a SessionError for a system call that failed, above all below the perflogs."""
+    """Turn an OSError into a SessionError; below the perflogs, its message says what to do."""
     try:
         yield
     except OSError as error:
@@ -84,7 +84,7 @@ def refusing(perflogs: Path) -> Iterator[None]:
 
 
 def user_name(uid: int) -> str:
-    """Return the name of a user, or the number of one without a name."""
+    """Return the name of a user, or the number if there is no name."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -97,7 +97,7 @@ def _remedy(error: OSError, path: Path) -> str:
     if error.errno == errno.EROFS:
         return "mount it writable"
     there = path.parent
-    with suppress(OSError):  # of a directory that may not be searched
+    with suppress(OSError):  # the directory may not be searched
         there = path if path.exists() else there
     if error.errno == errno.EPERM:
         return f"is it immutable (lsattr -d)? Then chattr -i {there}"
@@ -127,7 +127,7 @@ class Holder:
 
     @property
     def is_alive(self) -> bool | None:
-        """Whether one of its processes runs; None if one that may run cannot be seen from here."""
+        """Whether one of its processes runs; None if none is seen, but some cannot be seen here."""
         alive = {each.is_alive() for each in self.processes}
         return True in alive or (None if None in alive else False)
 
@@ -153,7 +153,7 @@ def lock_path(perflogs: Path) -> Path:
 
 
 def new_holder(command: str) -> Holder:
-    """Return a new session of this process."""
+    """Return the holder of a new session of this process."""
     now = datetime.now(timezone.utc)
     session, began = f"{now:%Y%m%dT%H%M%SZ}-{os.getpid()}", now.isoformat(timespec="seconds")
     return Holder(session, command, user_name(os.geteuid()), began, (Process.this(),))
@@ -171,10 +171,10 @@ def acquire(perflogs: Path, holder: Holder) -> Holder | None:
 
     Raises:
         BusyError: another session holds the lock.
-        SessionError: it cannot be made.
+        SessionError: the lock cannot be made.
     """
-    path, until = lock_path(perflogs), time.monotonic() + _YIELDS
-    # in the same directory, as BeeGFS has no links between two
+    path, until = lock_path(perflogs), time.monotonic() + _YIELD_WAIT
+    # in the same directory, as BeeGFS has no hard links between directories
     new = path.with_name(f"{LOCK_NAME}.{secrets.token_hex(16)}")
     with refusing(perflogs), ExitStack() as stack:
         stack.callback(_remove, new)
@@ -201,7 +201,7 @@ def _remove(path: Path) -> None:
 
 
 def wanted(perflogs: Path) -> Path:
-    """Return the file that asks a session which yields to end."""
+    """Return the path of the file that asks a session that yields to end."""
     return perflogs / _WANTED
 
 
@@ -228,11 +228,11 @@ def _take(path: Path, new: Path) -> Holder | None:
 
 
 def _linked(new: Path, path: Path) -> bool:
-    """Make `path` a hard link to `new`, unless it exists."""
+    """Make `path` a hard link to `new`; return whether it is one, False if it is another file."""
     try:
         os.link(new, path)
     except FileExistsError:
-        # NFS says so, too, if the first answer of the server was lost
+        # NFS also raises this for a link that it made, if the server's first answer was lost
         with suppress(FileNotFoundError):
             return new.samefile(path)
         return False
@@ -266,7 +266,7 @@ def join(perflogs: Path, holder: Holder) -> None:
 
 
 def release(perflogs: Path, session: str) -> None:
-    """Forget the jobs of `session` and give its lock back; one that cannot be removed is stale."""
+    """Forget the jobs of `session` and remove its lock; if that fails, the lock becomes stale."""
     with suppress(SessionError, OSError):
         holder = read_holder(perflogs)
         if holder and holder.session == session:
@@ -308,14 +308,14 @@ def clock_problem(directory: Path) -> str | None:
 def start_beating(perflogs: Path, holder: Holder) -> Callable[[], None]:
     """Touch the lock of `holder` every minute or sooner, and return a function that stops this.
 
-    A session that was suspended may have lost its lock, and another may want the lock of one that
-    yields. It is then asked to end.
+    This process gets SIGTERM if another session has taken the lock, as after a suspension, or if
+    another session wants the lock of one that yields.
     """
-    ended, pause = threading.Event(), _ASKED if holder.yields else _BEAT
+    ended, pause = threading.Event(), _YIELD_BEAT if holder.yields else _BEAT
 
     def beat() -> None:
         while not ended.wait(pause):
-            with suppress(OSError):  # a server that is away for a while
+            with suppress(OSError):  # a file server may not answer for a while
                 found: Holder | None = holder
                 with suppress(SessionError):
                     found = read_holder(perflogs)
@@ -330,7 +330,7 @@ def start_beating(perflogs: Path, holder: Holder) -> Callable[[], None]:
 
 
 def has_stopped(lock: Path) -> bool:
-    """Whether `lock` has no heartbeat: it is old, and not touched for three minutes."""
+    """Whether `lock` was last touched an hour ago, and is not touched for three more minutes."""
     with suppress(OSError):
         touched, until = _touched(lock), time.monotonic() + _WATCH
         is_old = time_there(lock.parent) - touched >= STOPPED
@@ -348,7 +348,7 @@ def _touched(lock: Path) -> float:
 
 RECORD_NAME: Final = "last-session.json"
 _RECORD_SCHEMA: Final = 1
-_LATER: Final = range(_RECORD_SCHEMA, 100)  # what a newer iobands says more is left out
+_LATER: Final = range(_RECORD_SCHEMA, 100)  # fields that a newer iobands added are ignored
 
 
 def begin_record(perflogs: Path, holder: Holder, tag: str, system: str | None) -> LastSession:
@@ -369,18 +369,18 @@ def write_record(perflogs: Path, record: LastSession | None) -> None:
 
 
 def record_killed(perflogs: Path, session: str) -> None:
-    """Record that a session was killed, as the lock by which it shows is taken over."""
+    """Record that a session was killed; without its stale lock, nothing else would show it."""
     record = read_last_session(perflogs)
     if record and record.session == session and record.how == KILLED:
-        with suppress(OSError):  # it does not stop the one that takes over
+        with suppress(OSError):  # it must not stop the session that takes over
             write_record(perflogs, record)
 
 
 def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) -> LastSession | None:
     """Return the record, None if it does not exist or is damaged; `rejected` gets the reason.
 
-    A session without an end whose processes have ended, as far as is known here, was `killed`. If
-    it gave its lock back, it could not record its end.
+    A session without an end counts as `killed` unless its processes may still run. If it has given
+    its lock back, it counts as `failed`: it could not record its end.
     """
     path = perflogs / RECORD_NAME
     failed = [] if rejected is None else rejected
