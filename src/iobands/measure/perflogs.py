@@ -1,8 +1,8 @@
-"""Perflogs before a session and after it.
+"""Prepares the perflogs for a session, and completes them after it.
 
-Before it they are tested for writing, and a torn last line is ended. After it, values of the run
-report that are missing in them are written there: ReFrame writes a line when a check has measured,
-and goes on if it cannot.
+Before a session, they are tested for writing, and an incomplete last line gets its line break.
+After it, values of the run reports that they lack are appended: ReFrame writes a line after each
+check, and goes on if it cannot.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from iobands.model import (
     path_part,
 )
 
-_ROOM: Final = 2**18  # bytes that must fit in: far more than the lines and report of a session
+_ROOM: Final = 2**18  # bytes that must be free: far more than the lines and report of a session
 _PROBE: Final = ".writable."
 #: The columns that identify the line of a sample.
 _IDENTITY: Final = (TIME, "jobid", "display_name", "environ", VARIABLE, VALUE)
@@ -48,19 +48,19 @@ _UNDEFINED: Final = "<undefined>"
 #: With these options the perflogs are elsewhere, or nothing was measured.
 _ELSEWHERE: Final = ("--perflogdir", "--dry-run")
 
-#: A perflog from a backup of the last month gets back what the run reports have.
+#: The age of reports that complete a perflog restored from a backup.
 _BACKUP_SECONDS: Final = 31 * 86_400
 _MOST_REPORTS: Final = 1000
-#: Readers take no longer line, in bytes.
+#: The longest line that readers accept, in bytes.
 _LONGEST: Final = 2**22
-#: How logrotate packs.
+#: How to open files that logrotate has compressed, by suffix.
 _OPEN: Final[Mapping[str, Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 _Cells = Mapping[str, str]
 
 
 def require_writable(perflogs: Path, system: str) -> None:
-    """Raise SessionError where perflogs or run reports of `system` could not be written."""
+    """Raise SessionError if perflogs or run reports of `system` could not be written."""
     below = perflogs / path_part(system)
     files = sorted([*below.glob("*/*.log"), *below.glob("*/.*.lock")])
     with refusing(perflogs):
@@ -78,7 +78,7 @@ def require_writable(perflogs: Path, system: str) -> None:
 
 
 def takes_locks(perflogs: Path) -> bool:
-    """Whether files there can be locked: not on a Lustre that is mounted without `flock`."""
+    """Whether files there can be locked; on Lustre this needs the mount option `flock`."""
     with suppress(OSError), tempfile.TemporaryFile(dir=perflogs) as file:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
@@ -86,16 +86,16 @@ def takes_locks(perflogs: Path) -> bool:
 
 
 def open_to_all(perflogs: Path) -> list[str]:
-    """Return a note on files that all users may write: added lines would change the verdicts.
+    """Return a note if all users may write to perflogs: added lines would change the verdicts.
 
-    In a sticky directory they can add files, but not change them.
+    A sticky directory is accepted: there, users can add files, but not change the files of others.
     """
     found = []
     below = [path for pattern in ("*", "*/*", "*/*/*.log") for path in perflogs.glob(pattern)]
     for path in (perflogs, *sorted(below)):
         try:
             mode = path.lstat().st_mode
-        except FileNotFoundError:  # a note of somebody who tried the lock
+        except FileNotFoundError:  # the temporary file of a session that tried the lock
             continue
         sticky = stat.S_ISDIR(mode) and mode & stat.S_ISVTX
         if mode & stat.S_IWOTH and not (sticky or stat.S_ISLNK(mode)):
@@ -109,7 +109,7 @@ def _first(found: Sequence[str]) -> str:
 
 
 def end_lines(perflogs: Path, system: str) -> None:
-    """End a torn last line in each perflog."""
+    """Append a line break to each perflog that ends in an incomplete line."""
     for path in sorted((perflogs / path_part(system)).glob("*/*.log")):
         with naming(path), path.open("rb+") as stream:
             if stream.seek(0, os.SEEK_END):
@@ -127,7 +127,7 @@ def require_room(directory: Path) -> None:
 
 
 def _refuse_root(paths: list[Path]) -> None:
-    """Refuse root over another user's perflogs: that user could not write what root makes."""
+    """Refuse to run as root on another user's perflogs: that user could not write root's files."""
     for path in paths:
         if owner := path.stat().st_uid:
             name = user_name(owner)
@@ -138,10 +138,10 @@ def _refuse_root(paths: list[Path]) -> None:
 
 
 def reconcile(reports: Iterable[Path], perflogs: Path) -> tuple[list[str], list[str]]:
-    """Look for each value of `reports` in `perflogs`, and append the lines that are missing.
+    """Append to the perflogs the values of `reports` that they lack.
 
-    Return notes on values that were written, and on those that are lost. A report or a case of one
-    that cannot be used has no values; it is reported elsewhere.
+    Return notes on the appended values, and on values that could not be appended. Unusable reports
+    and test cases are skipped; they are reported elsewhere.
     """
     wanted: dict[Path, list[_Cells]] = {}
     for report in reports:
@@ -163,13 +163,13 @@ def reconcile(reports: Iterable[Path], perflogs: Path) -> tuple[list[str], list[
 
 
 def recent_reports(perflogs: Path) -> list[Path]:
-    """Return the reports of the last month: they have what a restored older perflog lacks."""
+    """Return the reports of the last month, from which a restored perflog is completed."""
     first, newest = time.time() - _BACKUP_SECONDS, by_age(report_files(perflogs))[-_MOST_REPORTS:]
     return [path for when, path in newest if when > first]
 
 
 def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
-    """Yield each value of a report as the cells of its line, after the perflog of it."""
+    """Yield the path of the perflog and the cells of the line for each value of a report."""
     try:
         session, cases = load_report(report)
     except Unusable:
@@ -193,10 +193,10 @@ def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
 
 
 def _missing(path: Path, samples: Iterable[_Cells]) -> list[_Cells]:
-    """Return the samples that neither the perflog nor what it was rotated to has."""
+    """Return the samples that are neither in the perflog nor in its rotated files."""
     there: set[tuple[str, ...]] = set()
     for each in {*path.parent.glob(f"{path.stem}*"), *path.parent.glob(f"*/{path.stem}*")}:
-        # what cannot be read of one is missing for readers too
+        # readers cannot read the damaged part of a file either, so its samples count as missing
         with suppress(OSError, EOFError, zlib.error, lzma.LZMAError):
             if each.is_file():
                 with _OPEN.get(each.suffix, Path.open)(each, "rb") as stream:
@@ -225,9 +225,9 @@ def _append(path: Path, samples: Sequence[_Cells]) -> None:
 
 
 def _read(stream: IO[bytes], there: set[tuple[str, ...]]) -> tuple[list[str], bool]:
-    """Add what identifies the samples of whole lines to `there`.
+    """Add the identity of each sample in a complete line to `there`.
 
-    Return the last header, and whether the last line has an end.
+    Return the columns of the last header, and whether the last line is complete.
     """
     columns: list[str] = []
     is_whole = True
@@ -252,7 +252,7 @@ def _name(cells: _Cells) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a value as ReFrame writes it into a cell, without what would break the line."""
+    """Return a value as ReFrame writes it into a cell, with blanks for `|` and line breaks."""
     if value is None or value == _UNDEFINED:
         return "null"
     if isinstance(value, list):
