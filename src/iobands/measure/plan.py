@@ -1,9 +1,9 @@
-"""What may be measured: costs and budgets of a day, and the plan, `perflogs/plan.json`.
+"""The daily budgets of partitions, and the plan of what to measure again, `perflogs/plan.json`.
 
 A cost is an upper bound, known before anything is submitted: the volume of the scale times the
 repeats, and the nodes times the time limit. The plan says what is measured again, when and why.
-Only the holder of the lock writes the plan, as several hosts may have the hourly line. That line
-reads it and ends at once if nothing is due.
+Cron runs `iobands run --suspects` every hour, perhaps on several hosts; it reads the plan, and ends
+at once if nothing is due. Only the holder of the lock writes the plan.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ PLAN_NAME: Final = "plan.json"
 _SCHEMA: Final = 2
 _MOST_HOURS: Final = 1e9
 _DAY: Final = timedelta(days=1)
-_LONGEST: Final = 87_600.0  # hours: after more than these ten years there may be no date
+_LONGEST: Final = 87_600.0  # hours, ten years: far longer intervals would overflow a date
 #: How far a time may be ahead before the clock counts as set back.
 _CLOCK_OFF: Final = timedelta(minutes=15)
-#: Parts of `config/` whose change may change what is asked.
+#: The directories of `config/` that the plan depends on.
 _INPUTS: Final = ("alerts", "bands", "systems")
-#: Their files; epochs that a command began are in a directory of their system.
+#: Their files; epochs that a command began are in a directory for each system.
 _FILES: Final = ("[!._]*.*", "[!._]*/[!._]*.*")
 
 Stamp = tuple[int, int]  # time of the last change in ns, and size
@@ -38,9 +38,9 @@ Stamp = tuple[int, int]  # time of the last change in ns, and size
 
 @dataclass(frozen=True)
 class Limits:
-    """How often a partition measures again: `suspects` of the site file, times in hours.
+    """How often a partition may measure again: `suspects` of the site file, times in hours.
 
-    `repeat` is how long after a low run it is repeated within the session. 0 switches off.
+    `repeat` is the time from a low run to its repeat in the same session. 0 disables an entry.
     """
 
     every: float = 4.0
@@ -65,7 +65,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked, what was `asked` in the last 24 hours, and the files it was made from."""
+    """The asks, what was measured (`asked`) in the last 24 hours, and the files it depends on."""
 
     written: datetime
     inputs: Mapping[str, Stamp]
@@ -73,7 +73,7 @@ class Plan:
     asked: tuple[Asked, ...] = ()
 
     def calls(self, config: Path, now: datetime) -> bool:
-        """Whether something is due, inputs or clock have changed, or a maintenance has begun."""
+        """Whether to act now: an ask is due, inputs or clock changed, or a maintenance began."""
         return (
             self.written - now > _CLOCK_OFF
             or self.inputs != inputs_of(config)
@@ -99,11 +99,11 @@ def limits_of(read_site_file: ReadSiteFile, place: str) -> Limits:
 
 
 def inputs_of(config: Path) -> dict[str, Stamp]:
-    """Return the files that a plan is made from."""
+    """Return the stamps of the files that a plan depends on, by path below `config`."""
     found: dict[str, Stamp] = {}
     every = ((config / name).glob(each) for name in _INPUTS for each in _FILES)
     for path in (path for some in every for path in sorted(some)):
-        with suppress(OSError):  # it has just gone, or is a link to nothing
+        with suppress(OSError):  # it was just removed, or is a dangling link
             about, name = path.stat(), path.relative_to(config).as_posix()
             found[name] = (about.st_mtime_ns, about.st_size)
     return found
@@ -118,13 +118,13 @@ def timed(
 ) -> Ask | None:
     """Return `ask` with the times between which it may be measured; None if the site allows none.
 
-    `quiet` are maintenances of its file system. A time in the future was written by a clock that
-    was wrong; what happened then counts as of today, but postpones nothing.
+    `quiet` are the maintenance windows of its file system. A time in the future comes from a wrong
+    clock: such a run counts towards the runs of today, but postpones nothing.
     """
     if not limits.allow:
         return None
     every = timedelta(hours=limits.every)
-    own = sorted(each.when for each in _of_today(asked, now) if each.check == ask.identity)
+    own = sorted(each.when for each in _recent(asked, now) if each.check == ask.identity)
     past = [when for when in (ask.measured, *own) if when <= now + _CLOCK_OFF]
     begin = max(past) + every if past else now
     if len(own) >= limits.per_day:
@@ -142,9 +142,9 @@ def timed(
 def affordable(
     asks: Iterable[Ask], asked: Iterable[Asked], limits: Mapping[Ask, Limits], now: datetime
 ) -> list[Ask]:
-    """Return the asks, in their order, that the node hours of the last day leave room for."""
+    """Return the asks, in order, that fit into the node hours left after the last 24 hours."""
     spent: defaultdict[str, float] = defaultdict(float)
-    for each in _of_today(asked, now):
+    for each in _recent(asked, now):
         spent[each.check[0]] += each.node_hours
     found = []
     for ask in asks:
@@ -154,17 +154,17 @@ def affordable(
     return found
 
 
-def _of_today(asked: Iterable[Asked], now: datetime) -> list[Asked]:
+def _recent(asked: Iterable[Asked], now: datetime) -> list[Asked]:
     return [each for each in asked if abs(now - each.when) < _DAY]
 
 
 def within_hours(
     asks: Sequence[Ask], asked: Sequence[Asked], limits: Mapping[Ask, Limits], now: datetime
 ) -> list[Ask]:
-    """Return the asks; what is due but has no node hours left waits until some are free again."""
+    """Return all asks; due ones that exceed the node hours wait until some are free again."""
     due = [ask for ask in asks if ask.is_due(now)]
     waiting = {*due} - {*affordable(due, asked, limits, now)}
-    oldest = {each.check[0]: each.when for each in reversed(_of_today(asked, now))}
+    oldest = {each.check[0]: each.when for each in reversed(_recent(asked, now))}
     return [
         replace(ask, due=min(oldest.get(ask.place, now), now) + _DAY) if ask in waiting else ask
         for ask in asks
@@ -174,7 +174,7 @@ def within_hours(
 def allowed(
     asks: Sequence[Ask], asked: Sequence[Asked], limits: Mapping[Ask, Limits], now: datetime
 ) -> list[Ask]:
-    """Return the asks that the limits allow now; a repeat waits for minutes, not for hours."""
+    """Return the asks that the limits allow now; `every` does not apply to repeats."""
     found = []
     for ask in asks:
         if ask.purpose == REPEAT:
@@ -187,9 +187,9 @@ def allowed(
 
 
 def read_plan(perflogs: Path) -> Plan:
-    """Return the plan, one that calls for another if it is missing, damaged or of a newer iobands.
+    """Return the plan; if it is missing, damaged or of a newer iobands, an empty one to replace.
 
-    Version 1 had no account of what was measured.
+    Version 1 had no `asked`.
     """
     try:
         plan = decoded(Plan, read_object(perflogs / PLAN_NAME, range(1, _SCHEMA + 1)))
@@ -201,13 +201,13 @@ def read_plan(perflogs: Path) -> Plan:
 
 
 def write_plan(perflogs: Path, plan: Plan, now: datetime) -> None:
-    """Replace the plan, without what was measured a day before `now`, or raise OSError."""
-    said = {"schema": _SCHEMA, **asdict(plan), "asked": [*map(asdict, _of_today(plan.asked, now))]}
+    """Write the plan, without runs of more than a day before `now`, or raise OSError."""
+    said = {"schema": _SCHEMA, **asdict(plan), "asked": [*map(asdict, _recent(plan.asked, now))]}
     write_document(perflogs / PLAN_NAME, said)
 
 
 def note_asked(perflogs: Path, asks: Mapping[Ask, Limits], now: datetime) -> None:
-    """Note what is about to be measured, and when it is due again, or raise OSError."""
+    """Record in the plan that `asks` begin now, and when each is due again, or raise OSError."""
     plan = read_plan(perflogs)
     next_of = {ask.identity: now + timedelta(hours=limits.every) for ask, limits in asks.items()}
     later = tuple(replace(ask, due=next_of.get(ask.identity, ask.due)) for ask in plan.asks)
@@ -217,7 +217,7 @@ def note_asked(perflogs: Path, asks: Mapping[Ask, Limits], now: datetime) -> Non
 
 BUDGET_NAME: Final = ".budget.json"
 GIB_PER_TIB: Final = 1024
-#: Which checks are kept first, by tag.
+#: The order in which checks get a share of the budget, by tag.
 _PRIORITY: Final = ("smoke", "daily", "weekly")
 
 
@@ -238,7 +238,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class _Reserved:
-    """What is reserved on a day: GiB and node hours of each partition."""
+    """The GiB and node hours reserved on a day, by partition."""
 
     day: str
     spent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -249,7 +249,7 @@ class _Reserved:
 
 
 def costs_of(described: Iterable[Mapping[str, Any]]) -> list[Cost]:
-    """Return the cost of each check that `reframe --describe` prints; preflight costs nothing."""
+    """Return the costs of checks as `reframe --describe` lists them; the preflight has none."""
     found = []
     for check in described:
         if not (check.get("tool") and "gib" in check):
@@ -267,10 +267,10 @@ def costs_of(described: Iterable[Mapping[str, Any]]) -> list[Cost]:
 
 
 def over_budget(at: Workplace, selection: Selection) -> tuple[list[Cost], set[str]]:
-    """Reserve what a selection may cost today, and return what exceeds the budgets of site files.
+    """Reserve the costs of a selection today, and return the ones that exceed the site's budgets.
 
-    With it come the names of the checks that do not on another partition. Without a budget in any
-    site file, ReFrame is not asked what the selection is.
+    Also return the names of checks that fit the budget of at least one partition. If no site file
+    has a budget, ReFrame is not called.
 
     Raises:
         SessionError: the costs cannot be read.
@@ -302,10 +302,10 @@ def capacities(partitions: Iterable[str], read_site_file: ReadSiteFile) -> dict[
 def reserve(
     perflogs: Path, costs: Sequence[Cost], budgets: Mapping[str, Mapping[str, float]], day: date
 ) -> list[Cost]:
-    """Reserve what the checks may cost on `day`, and return those that exceed the budgets.
+    """Reserve `costs` on `day`, and return the ones that exceed the budgets.
 
-    `budgets` is by `system:partition`. Smoke and daily checks are reserved first. If it cannot be
-    recorded, it raises OSError.
+    The keys of `budgets` are `system:partition`. Smoke checks come first, then daily ones. Raises
+    OSError if the reservation cannot be recorded.
     """
     path, today, cut = perflogs / BUDGET_NAME, _Reserved(day.isoformat()), []
     try:
