@@ -1,4 +1,4 @@
-"""The processes and jobs of a session: their identity, whether they still run, and their end.
+"""Identifies, finds and ends the processes and jobs of a session.
 
 Reads Linux's /proc. Every process of a session has the session's identifier in its environment, so
 that the processes of a killed session are found whatever their parent. Jobs are noted in a file, so
@@ -35,10 +35,10 @@ _GRACE: Final = 10  # seconds for processes to end
 
 @dataclass(frozen=True)
 class Process:
-    """A process by its machine, the boot of that machine, its number and its start in clock ticks.
+    """A process, identified by host, boot, PID and start in clock ticks, as PIDs are reused.
 
-    A later process with the same number is another one. Two machines may share a name, and a
-    container numbers its processes anew. `machine` and `namespace` are None in older records only.
+    Two machines may share a host name, so `machine` tells them apart; a container has its own PIDs,
+    so `namespace` does. These two are None in older records only.
     """
 
     host: str
@@ -49,13 +49,13 @@ class Process:
     namespace: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a number that no process has."""
+        """Refuse an impossible PID."""
         if not 0 < self.pid < _MOST_PIDS:
             raise ValueError("not the number of a process")
 
     @classmethod
     def of(cls, pid: int) -> Process:
-        """Return the process `pid` of this host; one that has ended has no start."""
+        """Return the process `pid` of this host; `started` is None if it has ended."""
         boot = (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         namespace = (_PROC / "self/ns/pid").readlink().name
         return cls(socket.gethostname(), boot, pid, _started(pid), machine_id(), namespace)
@@ -81,7 +81,7 @@ class Process:
         now = Process.of(self.pid)
         of_here = (self.host, self.boot) == (now.host, now.boot)
         is_seen = self.machine in {None, now.machine} and self.namespace in {None, now.namespace}
-        # a number is given again only after its group has ended
+        # a PID is reused only after its process group has ended
         if not (of_here and is_seen and now.started in {None, self.started}):
             return []
         pids = (int(directory.name) for directory in _PROC.glob("[0-9]*"))
@@ -90,9 +90,9 @@ class Process:
 
 @cache
 def machine_id() -> str:
-    """Return what distinguishes machines of one name: machine-id(5) and a MAC address.
+    """Return an identifier of this machine, from machine-id(5) and a MAC address.
 
-    Machines that boot from one image may share the first.
+    Machines that boot from the same image may share the machine-id.
     """
     known = []
     addresses = sorted(each.parent / "address" for each in _NETWORK.glob("*/device"))
@@ -143,13 +143,13 @@ def processes_of(session: str) -> list[Process]:
 
 
 def end_session(session: str) -> tuple[int, list[Process]]:
-    """End a session's processes, by SIGKILL after 10 s; return how many, and which stay."""
+    """End a session's processes, by SIGKILL after 10 s; return their number, and the survivors."""
     left = processes_of(session)
     number = len(left)
     for how in (signal.SIGTERM, signal.SIGKILL):
         asked: set[Process] = set()
         deadline = time.monotonic() + _GRACE
-        # one that has just been forked was in no earlier list
+        # list them again and again, as one may just have been forked
         while left and time.monotonic() < deadline:
             for process in {*left} - asked:
                 with suppress(OSError):
@@ -164,19 +164,19 @@ JOBS_NAME: Final = ".session.jobs"
 _LARGEST: Final = 2**20  # bytes of notes that are read
 _PATIENCE: Final = 30  # seconds for a scheduler's answer
 _PAUSE: Final = 2  # seconds between two questions
-_NONE_OF_LSF: Final = "is not found|No unfinished job found"
+_NO_LSF_JOB: Final = "is not found|No unfinished job found"
 #: The states of Slurm, PBS, LSF and Flux in which a job has not ended.
-_GOES_ON: Final = (
+_NOT_ENDED: Final = (
     r"\b(?:PENDING|RUNNING|SUSPENDED|CONFIGURING|COMPLETING|STOPPED|REQUEUED|RESIZING|SIGNALING"
     r"|STAGE_OUT|SPECIAL_EXIT|PEND|RUN|[PUS]SUSP|WAIT|UNKWN|ZOMBI|DEPEND|PRIORITY|SCHED|CLEANUP)\b"
     r"|job_state = "
 )
-_OURS: Final = re.compile(r"rfm_\w+", re.ASCII)  # what ReFrame calls the jobs of checks
+_NAME: Final = re.compile(r"rfm_\w+", re.ASCII)  # the names that ReFrame gives to jobs
 
 
 @dataclass(frozen=True)
 class _Scheduler:
-    """The commands of a scheduler, and how its output says `over` and names its cluster."""
+    """The commands of a scheduler, and patterns of its job ids, ended jobs and cluster name."""
 
     jobid: str
     cancel: tuple[str, ...]
@@ -206,7 +206,7 @@ _PBS: Final = _Scheduler(
     ("qstat", "-B", "-f"),
     r"^Server:\s*(\S+)",
 )
-#: What the names of settings of Slurm's programs begin with.
+#: Prefixes of the variables by which a user configures Slurm's programs.
 _FILTERS: Final = ("SQUEUE_", "SCANCEL_")
 #: Both forms of an identifier.
 _FLUX_ALL: Final = ("--no-header", "--format={{id}} {{id.dec}}")
@@ -237,7 +237,7 @@ _SCHEDULERS: Final = {
 
 @cache
 def cluster_of(scheduler: str) -> str | None:
-    """Return the name of the scheduler's cluster, None if it does not say."""
+    """Return the name of the scheduler's cluster, None if unknown."""
     known = _SCHEDULERS.get(scheduler)
     said = called(known.cluster) if known and known.cluster else None
     found = re.search(known.cluster_is, said.stdout, re.MULTILINE) if known and said else None
@@ -245,7 +245,7 @@ def cluster_of(scheduler: str) -> str | None:
 
 
 def has_ended(scheduler: str, jobid: str) -> bool | None:
-    """Whether a job is over, by the scheduler of this machine; None if it does not say."""
+    """Whether the scheduler of this machine reports a job as ended; None without an answer."""
     known = _SCHEDULERS.get(scheduler)
     if not known or not re.fullmatch(known.jobid, jobid):
         return None
@@ -253,7 +253,7 @@ def has_ended(scheduler: str, jobid: str) -> bool | None:
     text = said.stdout + said.stderr if said else ""
     if re.search(known.over, text):
         return True
-    return False if re.search(_GOES_ON, text) else None
+    return False if re.search(_NOT_ENDED, text) else None
 
 
 def note_job(perflogs: Path, scheduler: str, jobid: object, name: str) -> None:
@@ -264,14 +264,14 @@ def note_job(perflogs: Path, scheduler: str, jobid: object, name: str) -> None:
         with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
             stream.write(f"{scheduler} {jobid} {name}\n")
             stream.flush()
-            os.fsync(descriptor)  # a session after a power failure cancels it
+            os.fsync(descriptor)  # so that a session after a power failure can cancel it
 
 
 def await_end(scheduler: str, jobid: str, seconds: float) -> None:
-    """Wait for at most `seconds` until a job has ended that ReFrame takes for ended.
+    """Wait for at most `seconds` until a job that ReFrame considers ended has really ended.
 
-    With the scheduler `squeue` it does so whenever squeue fails, as while slurmctld restarts. The
-    job would then write at the same time as the next one.
+    With the scheduler `squeue`, ReFrame considers a job ended if squeue fails, as while slurmctld
+    restarts. The job would then write at the same time as the next one.
     """
     until = time.monotonic() + seconds
     while scheduler == "squeue" and time.monotonic() < until and not has_ended(scheduler, jobid):
@@ -279,7 +279,7 @@ def await_end(scheduler: str, jobid: str, seconds: float) -> None:
 
 
 def forget_jobs(perflogs: Path) -> None:
-    """Remove the notes when all jobs have ended."""
+    """Remove the file of noted jobs, after all of them have ended."""
     with suppress(OSError):
         (perflogs / JOBS_NAME).unlink(missing_ok=True)
 
@@ -313,10 +313,10 @@ def cancel_jobs(perflogs: Path) -> list[str]:
 
 
 def _is_of_session(words: Sequence[str]) -> bool:
-    """Whether the words are a scheduler, one of its identifiers, and a name that ReFrame gives."""
+    """Whether the words are a scheduler, a valid job id, and a job name as ReFrame gives them."""
     if len(words) != 3 or words[0] not in _SCHEDULERS:  # noqa: PLR2004
         return False
-    return bool(re.fullmatch(_SCHEDULERS[words[0]].jobid, words[1]) and _OURS.fullmatch(words[2]))
+    return bool(re.fullmatch(_SCHEDULERS[words[0]].jobid, words[1]) and _NAME.fullmatch(words[2]))
 
 
 def _jobs_named(scheduler: str, name: str) -> frozenset[str] | None:
@@ -328,7 +328,7 @@ def _jobs_named(scheduler: str, name: str) -> frozenset[str] | None:
         return None
     said = called([word.format(user=user, name=name) for word in known.named])
     # bjobs fails if there is no such job
-    if said is None or (said.returncode and not re.search(_NONE_OF_LSF, said.stderr)):
+    if said is None or (said.returncode and not re.search(_NO_LSF_JOB, said.stderr)):
         return None
     words = said.stdout.split()
     return frozenset(words) if all(re.fullmatch(known.jobid, word) for word in words) else None
@@ -337,7 +337,7 @@ def _jobs_named(scheduler: str, name: str) -> frozenset[str] | None:
 def called(
     command: Sequence[str], seconds: float = _PATIENCE
 ) -> subprocess.CompletedProcess[str] | None:
-    """Return how a command ended, None if it cannot be called or does not end within `seconds`."""
+    """Run a command and return its result; None if it cannot be run or takes over `seconds`."""
     # a user's own filters, such as SQUEUE_STATES, would hide jobs
     env = {name: each for name, each in os.environ.items() if not name.startswith(_FILTERS)}
     options: Any = {"env": env, "stdin": subprocess.DEVNULL, "errors": "replace"}
