@@ -1,10 +1,10 @@
-"""What ReFrame measures for whom, and ReFrame as a process: its output, limit and end.
+"""Runs ReFrame as a process: the selected checks, its output, its time limit and its end.
 
 The suite is what a release brings: checks, the general configuration, benchio's source. A site is
 what its staff keep: site files, bands, actions, perflogs. In a clone both are the clone.
 
-Cases that infrastructure spoilt, such as a failed launch or a lost node, are run once more. A case
-with a rate is not, however low the rate.
+Test cases that the infrastructure spoilt, as by a failed launch or a lost node, are run once more.
+A case with a rate is not repeated, however low the rate.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from iobands.model import (
     Unusable,
 )
 
-#: The environment variable that says why the runs are made, which the sample keeps.
+#: The environment variable with the purpose of the runs, which each sample records.
 PURPOSE_ENV: Final = "IOBANDS_PURPOSE"
-#: The environment variable with the number of the attempt, which the sample keeps.
+#: The environment variable with the number of the attempt, which each sample records.
 ATTEMPT_ENV: Final = "IOBANDS_ATTEMPT"
-#: The environment variable with the checks that do not run on a partition, after its name.
+#: The environment variable with checks to leave out, in lines of `system:partition check`.
 LEFT_OUT_ENV: Final = "IOBANDS_LEFT_OUT"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What to measure: the checks with `tag`, on `system` or where ReFrame finds itself to be.
+    """What to measure: the checks with `tag`, on `system` or the one that ReFrame detects.
 
-    `extra` are further arguments for ReFrame. `why` is the purpose if it is measured again.
+    `extra` are further arguments for ReFrame. `why` is the purpose, if the caller sets one.
     """
 
     tag: str | None
@@ -65,7 +65,7 @@ class Selection:
 
     @property
     def purpose(self) -> str:
-        """Why it is measured: further arguments, which no schedule has, are of a person."""
+        """The purpose of the runs; further arguments come from a person, as no schedule has any."""
         return self.why or os.environ.get(PURPOSE_ENV) or (MANUAL if self.extra else SCHEDULED)
 
 
@@ -77,7 +77,7 @@ def exactly(name: str) -> str:
 def selection_of(
     names: Iterable[str], place: str, environ: str, why: str, more: Sequence[str] = ()
 ) -> Selection:
-    """Return the checks with these names on a partition, `system:partition`, in an environment."""
+    """Select the checks with these names on a partition, `system:partition`, in an environment."""
     named = (word for name in dict.fromkeys(names) for word in ("-n", exactly(name)))
     return Selection(None, place, (*named, "-p", f"^{re.escape(environ)}$", *more), why)
 
@@ -88,18 +88,18 @@ class NothingSelectedError(SessionError):
 
 @dataclass(frozen=True)
 class Listener:
-    """Who follows a session: `line` gets each line of ReFrame, `step` a short text at each step."""
+    """Callbacks of a session: `line` gets ReFrame's lines, `step` a short text at each step."""
 
     line: Callable[[str], None]
     step: Callable[[str], None]
 
 
 class DeclaredPartitions(Protocol):
-    """The partitions of a system by name, with what its site file says of each."""
+    """The entries of a site file that a session needs."""
 
     @property
     def partitions(self) -> Mapping[str, Mapping[str, Any]]:
-        """The extras by the name of the partition."""
+        """The `extras` of each partition, by its name."""
 
     @property
     def hostnames(self) -> Sequence[str]:
@@ -112,7 +112,7 @@ ReadSiteFile = Callable[[str], DeclaredPartitions]
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where a session measures: the site's directory, its site files, and who follows it."""
+    """What a session works with: the site's directory, the reader of site files, and callbacks."""
 
     root: Path
     read_site_file: ReadSiteFile
@@ -124,13 +124,13 @@ class Workplace:
         return self.root / "perflogs"
 
     def systems(self) -> Iterator[tuple[str, DeclaredPartitions]]:
-        """Yield each system and its site file; ReFrame names those that cannot be read."""
+        """Yield each system and its site file; skip unreadable ones, which ReFrame reports."""
         for path in (self.root / "config" / "systems").glob("[!._]*.py"):
             with suppress(FileError):
                 yield path.stem, self.read_site_file(path.stem)
 
 
-#: Names the site's directory to ReFrame and its checks.
+#: The environment variable with the site's directory, for ReFrame and its checks.
 SITE_ENV: Final = "IOBANDS_SITE"
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
 _INSTALLED: Final = _PACKAGE / "suite"
@@ -148,18 +148,18 @@ def installed_suite() -> Path:
 
 
 def site_of_suite(suite: Path) -> Path:
-    """Return the site that `suite` measures: the one in the environment, else a clone itself."""
+    """Return the site's directory: the one in `SITE_ENV`, else `suite`, which then is a clone."""
     return Path(os.environ.get(SITE_ENV) or suite).resolve()
 
 
 def require_plain(directory: Path) -> None:
-    """Raise FileError for other characters: ReFrame's commands break, or a shell runs parts."""
+    """Raise FileError if the path has characters that ReFrame's shell commands do not quote."""
     if not re.fullmatch(r"[\w./@+~,:=-]+", str(directory)):
         needs = "ReFrame needs a path of letters, digits and ./@+~,:=_-"
         raise FileError(f"{str(directory)!r}: {needs}")
 
 
-_ERRORS: Final = ("ERROR", "reframe: error: ")  # the second of its arguments
+_ERRORS: Final = ("ERROR", "reframe: error: ")  # the latter about arguments
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _PROGRESS: Final = re.compile(r"\(\s*(\d+)/(\d+)\) (\S+)")
 # "skipping test 'X': ..." and "skipping test file ...": ReFrame warns, and goes on without
@@ -174,16 +174,16 @@ LOG: Final = "iobands-run.log"
 _FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
 _TAIL: Final = 5  # lines of the output in a message
 _GRACE_SECONDS: Final = 180  # to cancel jobs, and for these to clean up
-_LISTING_SECONDS: Final = 1800  # for what lists some thousand checks in a minute
-#: ReFrame's exit status for one, as argparse ends.
+_LISTING_SECONDS: Final = 1800  # to list the checks; some thousand take a minute
+#: ReFrame's exit status after a wrong argument, which comes from argparse.
 WRONG_ARGUMENT: Final = 2
 _PHASES: Final = frozenset({"run", "run_complete", "run_wait", "sanity"})
-# The words of Slurm (slurmctld, slurmstepd, srun) and of the daemons that start MPI's processes.
+# Messages about the infrastructure, by Slurm (slurmctld, slurmstepd, srun) and MPI's daemons.
 _SPOILT: Final = re.compile(
     r"DUE TO NODE FAILURE|Node failure on|NODE_FAIL|BOOT_FAIL|Unable to create step"
     r"|Task launch for \S+ failed|Socket timed out on send/recv|Unable to contact slurm"
     r"|(ORTE|PRTE) has lost communication|(ORTE|PRTE) daemon has unexpectedly failed"
-    # what checks and a session say of files that do not appear here, and of a Slurm that is silent
+    # iobands' own, about the files of a job that do not appear here, and a silent Slurm
     r"|the job left no output \(COMPLETED\)|" + SILENT,
     re.IGNORECASE,
 )
@@ -191,13 +191,13 @@ _SPOILT: Final = re.compile(
 
 @dataclass(frozen=True)
 class Ended:
-    """How a ReFrame process ended: its exit status, and whether by itself.
+    """How a ReFrame process ended; `how` is `completed`, `limit` or `interrupted`.
 
-    `cases` is the number of its test cases, None if it selected none. `not_loaded` are the messages
-    about what it could not load, and `said` its first error, the end of its traceback, or its last
-    lines. `given_up` are the messages about jobs whose state the scheduler did not report, and
-    `untested` the warning of a ReFrame outside of the tested range. `reports` are its run reports.
-    `repeated` has the reasons for running cases once more, by ReFrame's hash of the case.
+    `cases` is the number of its test cases, None if it selected none. `not_loaded` are messages
+    about checks that it could not load, and `said` its first error, the end of its traceback, or
+    its last lines. `given_up` are messages about jobs whose state the scheduler did not report, and
+    `untested` warnings about a ReFrame outside of the tested range. `reports` are its run reports.
+    `repeated` maps ReFrame's hash of each case that was run once more to the reason.
     """
 
     status: int
@@ -217,7 +217,7 @@ class Ended:
 
     @property
     def selected_none(self) -> bool:
-        """Whether it ended well without a test case, although it could load all checks."""
+        """Whether it succeeded and loaded all checks, but selected none of them."""
         return self.cases is None and self.status == 0 and not self.not_loaded
 
 
@@ -241,7 +241,7 @@ def reframe_command(root: Path) -> list[str]:
 
 
 def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what ReFrame says about selected checks.
+    """Return ReFrame's description of each selected check.
 
     Raises:
         NothingSelectedError: an argument is wrong.
@@ -265,7 +265,7 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _options(root: Path, **more: str) -> dict[str, Any]:
-    """Return how ReFrame is called: without its own settings, which may move the results."""
+    """Return the options of `subprocess` for ReFrame; RFM_ variables could move the results."""
     names = [each for each in os.environ if each == "RFM_SYSTEM" or not each.startswith("RFM_")]
     environment = {name: os.environ[name] for name in names} | {SITE_ENV: str(root)} | more
     return {"cwd": root, "env": environment, "stdin": subprocess.DEVNULL, "errors": "replace"}
@@ -279,11 +279,11 @@ def run_checks(
     limit: float,
     left_out: Sequence[tuple[str, str]] = (),
 ) -> Ended:
-    """Run the selected checks, and those that infrastructure spoilt once more.
+    """Run the selected checks, and once more the cases that the infrastructure spoilt.
 
-    `left_out` has partitions, as `system:partition`, with names of checks that do not run there.
+    `left_out` are pairs of a `system:partition` and the name of a check that does not run there.
     At the `limit` in seconds, and at a signal to this process, ReFrame is asked to end: it cancels
-    its jobs and writes its report. Its output is added to `LOG`.
+    its jobs and writes its report. Its output is appended to `LOG`.
 
     Raises:
         SessionError: there is no ReFrame.
@@ -301,7 +301,7 @@ def run_checks(
         return replace(ended, reports=tuple(sorted({*report_files(at.perflogs)} - before)))
 
     ended = attempt(1)
-    # names among the arguments would select other checks
+    # names among the arguments would be selected again, besides the hashes below
     is_named = any(word.startswith(("-n", "--name")) for word in selection.extra)
     if ended.how != COMPLETED or is_named:
         return ended
@@ -315,15 +315,15 @@ def run_checks(
 
 
 def pause(at: Workplace, seconds: float, limit: float) -> str:
-    """Wait, and return how the wait ended; a signal or the `limit` in seconds ends it in order."""
+    """Sleep, and return how the sleep ended; a signal or the `limit` in seconds ends it early."""
     return _run(["sleep", f"{seconds:.1f}"], at, limit).how
 
 
 def _run(command: Sequence[str], at: Workplace, limit: float, **environment: str) -> Ended:
-    """Run ReFrame to its end, for at most `limit` seconds of the monotonic clock."""
+    """Run a command for at most `limit` seconds of the monotonic clock, and read its output."""
     lines: list[str] = []
     cases = None
-    # a terminal's Ctrl-C is for us, who ask it to end
+    # Ctrl-C in a terminal reaches only this process, which then asks ReFrame to end
     options = {**_options(at.root, **environment), "start_new_session": True}
     pipe, into = subprocess.PIPE, subprocess.STDOUT
     with (
@@ -333,7 +333,7 @@ def _run(command: Sequence[str], at: Workplace, limit: float, **environment: str
     ):
         for coloured in child.stdout or ():
             line = _COLOURS.sub("", coloured)
-            with suppress(OSError):  # the samples may still be recorded
+            with suppress(OSError):  # without the log, samples may still be recorded
                 kept.write(line.encode())
             lines.append(line.strip())
             at.listener.line(line.rstrip("\n"))
@@ -361,7 +361,7 @@ def _reason(lines: Iterable[str]) -> str:
 
 @contextmanager
 def at_signals(call: Callable[[], None], *numbers: int) -> Iterator[None]:
-    """Call at signals that ask to end; one that is ignored, as under nohup, stays ignored."""
+    """Call `call` at these signals; one that is ignored, as under nohup, stays ignored."""
     heeded = [each for each in numbers if signal.getsignal(each) != signal.SIG_IGN]
     before = {each: signal.signal(each, lambda *_: call()) for each in heeded}
     try:
@@ -373,7 +373,7 @@ def at_signals(call: Callable[[], None], *numbers: int) -> Iterator[None]:
 
 @contextmanager
 def _ended_orderly(child: subprocess.Popen[str], limit: float) -> Iterator[list[str]]:
-    """Ask a process to end at the limit or a signal, then kill it; yield a list of reasons."""
+    """Terminate a process at the limit or a signal, later kill it; yield the list of reasons."""
     reasons: list[str] = []
 
     def ask(how: str) -> None:
@@ -400,7 +400,7 @@ def _timer(seconds: float, call: Callable[[], None]) -> threading.Timer:
 
 
 def _spoilt(report: Path) -> dict[str, str]:
-    """Return the cases that infrastructure spoilt, or spoilt fixtures stopped: reasons by hash."""
+    """Return the reasons, by hash, of cases that the infrastructure or a spoilt fixture stopped."""
     try:
         cases = load_report(report).cases
         found = {
