@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Final, Literal
 
 _SETTINGS: Final = ("IOBANDS_ACCOUNT", "IOBANDS_RESERVATION", "IOBANDS_QOS")
-#: What a session calls; cron's own PATH may lack it.
+#: The programs that a session calls, and that cron's PATH may lack.
 _PROGRAMS: Final = ("reframe", "sbatch", "qsub", "bsub", "flux", "mpirun", "srun")
-#: What the modules systems Lmod and Environment Modules set in a shell that has `module`.
+#: The variables that Lmod and Environment Modules set in a shell that has `module`.
 MODULES: Final = ("LMOD_CMD", "MODULESHOME")
 _USUAL_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
 _DAYS: Final = ("Sun", "Mon")
-#: What a unit file takes for something else, within double quotes.
-_OF_UNIT: Final = str.maketrans({"\\": r"\\", '"': r"\"", "%": "%%", "$": "$$"})
-# The exit statuses 1 and 2 say how the site is, and 3 that something is missing.
+#: The characters that a unit file interprets within double quotes.
+_UNIT_ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "%": "%%", "$": "$$"})
+# Exit statuses 1 and 2 report the state of the site; 3 means that something is missing.
 _UNITS: Final = """\
 # ~/.config/systemd/user/{name}.service
 [Service]
@@ -49,9 +49,9 @@ Every = Literal["hour", "day", "week"]
 
 @dataclass(frozen=True)
 class Job:
-    """What runs when: `arguments` in `root` with `environment`, `at` minutes after midnight.
+    """A scheduled command: `arguments` in `root` with `environment`, `at` minutes after midnight.
 
-    A job with `modules` needs the command `module`, which a login shell has.
+    With `modules`, it runs in a login shell, which has the command `module`.
     """
 
     name: str
@@ -63,21 +63,21 @@ class Job:
     modules: bool = False
 
     def shell(self) -> str:
-        """Return it as a command of a POSIX shell."""
+        """Return the job as a command of a POSIX shell."""
         settings = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
-        if self.modules:  # the login shell's PATH has those that its profile loads
+        if self.modules:  # keep the login shell's PATH, with the modules that its profile loads
             settings = [f'{each}:"$PATH"' if each[:5] == "PATH=" else each for each in settings]
         command = " ".join([*settings, shlex.join(self.arguments)])
         command = f"cd {shlex.quote(str(self.root))} && {command}"
         return f"bash -lc {shlex.quote(command)}" if self.modules else command
 
     def _clock(self) -> tuple[int, str, int]:
-        """Return how many days later it runs, the hour, and the minute."""
+        """Return the days to add to the weekday, the hour or `*`, and the minute."""
         hours, minute = divmod(self.at, 60)
         return hours // 24, "*" if self.every == "hour" else str(hours % 24), minute
 
     def cron_line(self) -> str:
-        """Return the line for `crontab -e`, in which a percent sign would be a line break."""
+        """Return the line for `crontab -e`, with `%` escaped, which cron takes for a line break."""
         return f"{self.cron_time()}  {self.shell()}".replace("%", r"\%")
 
     def cron_time(self) -> str:
@@ -86,21 +86,21 @@ class Job:
         return f"{minute} {hour} * * {days if self.every == 'week' else '*'}"
 
     def scron_lines(self) -> str:
-        """Return the lines for `scrontab -e`, with which it runs in a job of Slurm."""
+        """Return the lines for `scrontab -e`, which run the command in a job of Slurm."""
         account = self.environment.get("IOBANDS_ACCOUNT")
         output = self.root / "perflogs" / f"{self.name}-%j.out"
         options = [f"--account={account}"] if account else []
         options += [f"--job-name={self.name}", "--time=12:00:00", f"--output={output}"]
-        options.append("--open-mode=append")  # the number of the job stays from night to night
+        options.append("--open-mode=append")  # the job has the same number every night
         lines = [f"#SCRON {shlex.quote(each)}" for each in options]
         return "\n".join([*lines, f"{self.cron_time()}  {self.shell()}"])
 
     def units(self) -> str:
-        """Return the service and the timer for systemd, each below its place."""
+        """Return the service and the timer for systemd, each below its path."""
         days, hour, minute = self._clock()
         day = f"{_DAYS[days]} " if self.every == "week" else ""
         calendar = f"{day}*-*-* {hour.zfill(2) if hour != '*' else hour}:{minute:02}:00"
-        command = self.shell().translate(_OF_UNIT)
+        command = self.shell().translate(_UNIT_ESCAPES)
         return _UNITS.format(name=self.name, command=command, calendar=calendar)
 
 
@@ -117,11 +117,11 @@ def new_job(
 ) -> Job:
     """Return the job that runs the checks with `tag`, at up to `jitter` minutes after `clock`.
 
-    Without a tag, it measures what is in doubt. The delay is derived from host, directory, tag and
+    Without a tag, it runs `--suspects`. The delay is derived from host, directory, tag and
     `system`, and so is the same each night.
 
     Raises:
-        ValueError: no line should run this; the message says why.
+        ValueError: a control character, or a program that is missing or that others can replace.
     """
     name = f"{tag or 'suspects'} {system or ''}".strip()
     selection = ("--tag", tag) if tag else ("--suspects",)
@@ -129,7 +129,7 @@ def new_job(
     settings = {name: os.environ.get(name, "") for name in _SETTINGS}
     settings["IOBANDS_ACCOUNT"] = account or settings["IOBANDS_ACCOUNT"]
     environment = {name: value for name, value in settings.items() if value}
-    environment["PATH"] = ":".join(dict.fromkeys([*_places(), *_USUAL_PATH]))
+    environment["PATH"] = ":".join(dict.fromkeys([*_program_directories(), *_USUAL_PATH]))
     if not "".join([str(root), *arguments, *environment.values()]).isprintable():
         raise ValueError("a path or an argument has a line break or another control character")
     seed = f"{socket.gethostname()}:{root}:{name}".encode()
@@ -149,8 +149,8 @@ def _program() -> str:
     return found
 
 
-def _places() -> Iterator[str]:
-    """Yield the directories of the programs; others who can write there would run as this user."""
+def _program_directories() -> Iterator[str]:
+    """Yield the directories of the programs; ValueError if other users may write to one."""
     every = os.environ.get("PATH", os.defpath).split(":")
     safe = ":".join(each for each in every if is_safe(Path(each)))
     found = {name: shutil.which(name, path=safe) or shutil.which(name) for name in _PROGRAMS}
