@@ -1,14 +1,14 @@
 #!/bin/sh
 # Removes run directories of one file system, here or on a compute node. Prints a line for each:
-# name, `gone` or `stays`, bytes that are left, and why, between tabs.
+# name, `gone`, `stays` or `away` (not on this node), remaining bytes, and reason, between tabs.
 #
 #   remove.sh ROOT TYPES [NAME MOUNTED HOW]...
 #
-# TYPES, between commas, is what df may call the file system; empty for anything. MOUNTED is the
-# type and mount point that it must have, empty for any. HOW is `remove`, or `look` to remove
-# nothing.
+# TYPES are the types that df may show for ROOT, separated by commas; empty allows any. MOUNTED is
+# the type and mount point on which the directory was made; empty allows any. HOW is `remove`, or
+# `look` to remove nothing.
 export LC_ALL=C
-# A directory exists on the root disk too while its file system is not mounted.
+# While a file system is not mounted, its mount point is a directory of the root disk.
 if cd -- "$1" 2>/dev/null; then
     here=$(df --output=fstype,target . 2>/dev/null | tail -n 1 | tr -s ' ')
     case ,$2, in ,, | *",${here%% *},"*) away= ;; *) away="another file system is at $1: $here" ;; esac
@@ -23,8 +23,8 @@ stays() {
     printf '%s\tstays\t%s\t%s\n' "$noted" "$size" "$1"
 }
 
-# Removes what is in the directory from within it, so that nothing else can take its place: it has
-# the mark with which jobs make theirs, which goes last. What is empty needs none.
+# Empties the directory from within, so that no other can take its place. It must have the mark that
+# jobs put into their directories, which is removed last. An empty directory needs no mark.
 remove() {
     rmdir -- "./$name" 2>/dev/null && return
     (
@@ -72,6 +72,6 @@ while [ $# -ge 3 ]; do
     elif [ -n "$mounted" ] && [ "$mounted" != "$here" ]; then
         printf '%s\taway\t\t%s\n' "$noted" "it was made on $mounted; here is $here"
     else
-        examine_all | sort -r | head -n 1 # what stays rather than what has gone
+        examine_all | sort -r | head -n 1 # `stays` before `gone`
     fi
 done

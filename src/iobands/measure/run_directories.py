@@ -1,4 +1,4 @@
-"""Run directories: their notes, the removal of orphans, and what is pruned by age.
+"""Run directories: their notes, the removal of orphans, and the pruning of old files.
 
 `perflogs/<system>/leftovers/<name of the directory>` holds one JSON object, the note. It is written
 before the directory is made, and removed with it. If it says why the directory could not be
@@ -87,11 +87,11 @@ class Note:
         Other users may not list it: with the names they could make the directories first.
         """
         notes.mkdir(parents=True, exist_ok=True)
-        shared = notes.parent.stat().st_mode & stat.S_IWGRP  # by a group that measures
+        shared = notes.parent.stat().st_mode & stat.S_IWGRP  # a group measures together
         mode = stat.S_IMODE(notes.stat().st_mode)
         hidden = mode & ~(0o007 if shared else 0o077)
         if hidden != mode:
-            with suppress(PermissionError):  # another member's
+            with suppress(PermissionError):  # it belongs to another member
                 notes.chmod(hidden)
         said = {"schema": _SCHEMA, **asdict(self)}
         write_document(notes / self.name, {**said.pop("process"), **said}, durable=True)
@@ -124,11 +124,11 @@ def why_kept(note: Note) -> str | None:
             return LIVE
         return elsewhere if alive is None else None
     if note.job is None:
-        # A session that was killed just as it submitted; a machine that restarted has no process.
+        # The session was killed while it submitted; only a restart surely ended a local job.
         has_gone = note.process.is_alive() is False and note.process.boot != Process.this().boot
         unknown = "its job is unknown; if no job uses it, remove it by hand"
         return None if note.scheduler == "local" and has_gone else unknown
-    # without a cluster, it was submitted where its process can be seen
+    # without a cluster's name, only the host that submitted the job can ask for it
     is_there = note.cluster is None and note.process.is_alive() is None
     if is_there or note.cluster not in {None, cluster_of(note.scheduler)}:
         where = f"the cluster {note.cluster}" if note.cluster else note.process.host
@@ -143,19 +143,19 @@ def notes_of(perflogs: Path, system: str) -> Path:
 
 
 def _all_notes(perflogs: Path, system: str | None) -> list[Path]:
-    """Return the directories with the notes of a system, or of all that have some."""
+    """Return the directories of notes of a system, or of all systems."""
     found = sorted(perflogs.glob(f"*/{_DIRECTORY}"))
     return [notes for notes in found if system in {None, notes.parent.name}]
 
 
 def read_notes(notes: Path) -> Iterator[tuple[Path, Note | None]]:
-    """Yield the files in the directory `notes` with what they say; None of a damaged one."""
+    """Yield the path and the content of each note in `notes`; None for a damaged one."""
     with suppress(OSError):
         yield from _listed(notes)
 
 
 def read_leftovers(perflogs: Path, system: str | None) -> tuple[Leftover, ...]:
-    """Return what is left of runs on `system`, or on all, by their notes."""
+    """Return the left-overs of runs on `system`, or on all systems, and unreadable notes."""
     found = []
     for notes in _all_notes(perflogs, system):
         name = notes.parent.name
@@ -181,10 +181,10 @@ def _listed(notes: Path) -> list[tuple[Path, Note | None]]:
 
 
 def _read(path: Path) -> Note | None:
-    """Return a note, None if it is damaged or names another directory than a run's."""
+    """Return a note, None if it is damaged or does not name a run directory."""
     try:
         said = read_object(path, (_SCHEMA,))
-        note = decoded(Note, {**said, "process": said})  # whose fields are among its own
+        note = decoded(Note, {**said, "process": said})  # `process` is not nested in the file
     except (OSError, Unusable):
         return None
     place = note.path
@@ -207,8 +207,8 @@ def sweep(
 ) -> list[SweepOutcome]:
     """Remove the orphans that have a note in the directory `notes`, and return their outcomes.
 
-    With `own`, names of directories whose run has ended as the caller knows, only these are
-    removed. `dry_run` removes nothing: what it would remove `stays` without a reason.
+    With `own`, only directories of these names are removed; the caller knows that their runs have
+    ended. With `dry_run`, nothing is removed, and what would be `stays` without a reason.
     """
     names = frozenset(own)
     mounted = [point for point, _ in mounts()]
@@ -220,8 +220,8 @@ def sweep(
             continue
         root = note.path.parent
         hanging = note.script.group() if names and note.script else []
-        if hanging:  # and not just live, as why_kept says of others
-            # A directory that is not there yet may come when the file system answers.
+        if hanging:
+            # They may still make the directory when the file system answers.
             pids = ", ".join(map(str, hanging))
             outcomes.append(SweepOutcome(note, "stays", f"its job does not end: pid {pids}"))
         elif root not in roots:
@@ -247,9 +247,9 @@ def clean_up(
     *,
     dry_run: bool = False,
 ) -> list[SweepOutcome]:
-    """Sweep the notes of `system`, which may name a partition, or of all systems that have some.
+    """Sweep the notes of `system`, which may name a partition, or of all systems.
 
-    A system that fails raises FileError or OSError, or costs the others nothing and is in `failed`.
+    If a system fails, `failed` gets a message; without it, FileError or OSError is raised.
     """
     outcomes = []
     for notes in _all_notes(root / "perflogs", (system or "").partition(":")[0] or None):
@@ -264,7 +264,7 @@ def clean_up(
 
 
 def _roots(root: Path, partitions: Mapping[str, Mapping[str, Any]]) -> Roots:
-    """Return the roots of run directories by the site file, which may be missing."""
+    """Return the roots of run directories in the site file; empty if that is missing."""
     if not partitions:
         return {}
     types = of_suite(root, "checks.filesystems")
@@ -276,7 +276,7 @@ def _roots(root: Path, partitions: Mapping[str, Mapping[str, Any]]) -> Roots:
 
 
 def of_suite(site: Path, module: str) -> Any:  # noqa: ANN401
-    """Return a module of the checks for a site that needs no ReFrame."""
+    """Import a module of the site's checks, one that does not need ReFrame."""
     suite = str(suite_of(site))
     if suite not in sys.path:
         sys.path.append(suite)
@@ -284,7 +284,7 @@ def of_suite(site: Path, module: str) -> Any:  # noqa: ANN401
 
 
 def arguments(root: Path, types: Sequence[str], notes: Iterable[tuple[Note, str]]) -> list[str]:
-    """Return the arguments of remove.sh; it does not remove a directory of an unknown owner."""
+    """Return the arguments of remove.sh, which only looks at a directory that has a reason."""
     words = [str(root), ",".join(types)]
     for note, why in notes:
         words += [note.name, note.mounted or "", "look" if why else "remove"]
@@ -292,7 +292,7 @@ def arguments(root: Path, types: Sequence[str], notes: Iterable[tuple[Note, str]
 
 
 def outcomes_of(said: str, notes: Iterable[tuple[Note, str]]) -> list[SweepOutcome]:
-    """Return the outcomes that remove.sh printed; without one, a directory stays."""
+    """Return the outcomes that remove.sh printed; a directory without a line stays."""
     lines = (line.split("\t") for line in said.splitlines())
     by_name = {line[0]: line[1:] for line in lines if len(line) == 4}  # noqa: PLR2004
     found = []
@@ -351,8 +351,8 @@ _SESSION: Final = re.compile(r"\d{8}T\d{6}Z-\d+")
 def prune(root: Path) -> None:
     """Remove reports and stage directories that are too old, and stage directories without files.
 
-    Nothing is too old by a clock alone: it must have dated the reports of `_RECENT` recent days.
-    Files that others can have put there stay.
+    A wrong clock alone makes nothing too old: reports of `_RECENT` days must be younger than
+    `REPORTS` days. Files that other users may have put there stay.
     """
     dated = {
         path: day
@@ -375,10 +375,10 @@ def prune(root: Path) -> None:
 
 
 def _day_of_own(path: Path, root: Path) -> int | None:
-    """Return the day of the last change since 1970, None if others can have put `path` there.
+    """Return the day of the last change since 1970, None if others may have put `path` there.
 
-    This user owns it, and no directory on the way from `root` is writable by all. A link in `root`
-    itself, where only this user writes, is followed; no other is.
+    This user must own it, and no directory on the way from `root` may be writable by all. A link in
+    `root` itself, where only this user writes, is followed; no other is.
     """
     *between, top = path.parents[: len(path.relative_to(root).parts) - 1]
     try:
