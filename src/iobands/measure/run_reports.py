@@ -1,6 +1,6 @@
-"""ReFrame's run reports, which also have the runs without a line in a perflog.
+"""Reads ReFrame's run reports, which also list runs without a line in a perflog.
 
-The form is the one of ReFrame 4.10 (data version 4).
+The format is the one of ReFrame 4.10 (data version 4).
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _Type = TypeVar("_Type")
 #: The reason of a job that was given up because Slurm does not report its state.
 SILENT: Final = "Slurm does not say whether job"
 _NOT_RUN: Final = frozenset({"skip", "fail_deps"})
-#: Where a case has the name of what it examines, by what kind of thing that is.
+#: The field with the name of what a preflight check examines, by the kind of thing.
 _NAMES: Final = {"file system": "file_system", "environment": "environ", "partition": "partition"}
 
-# What SpawnedProcessError of ReFrame 4.10 has around the words of a command.
-_QUOTED: Final = "--- stderr ---"
+# The line before and after a command's stderr in SpawnedProcessError of ReFrame 4.10.
+_STDERR_MARK: Final = "--- stderr ---"
 #: The largest report that is read, in bytes: a session of 3,000 cases needs a tenth of it.
 _LARGEST: Final = 2**28
 #: The entries of a site file that a scheduler may refuse, with their variables.
 _REFUSED: Final = {name: f"IOBANDS_{name.upper()}" for name in ("account", "reservation", "qos")}
-#: The parts of a report that are read here, beside the fields of a series.
+#: The fields of a test case that are read here, besides the series fields.
 # fmt: off
 _READ: Final = frozenset({
     "build_stderr", "dependencies_actual", "display_name", "examines", "fail_phase",
@@ -58,7 +58,7 @@ Part = Mapping[str, Any]
 
 
 class Report(NamedTuple):
-    """What a run report says of its session, and its test cases."""
+    """A run report: what it says about its session, and its test cases."""
 
     session: Part
     cases: Sequence[Part]
@@ -72,12 +72,12 @@ def read_run_reports(
     *,
     as_of: bool = False,
 ) -> RunReports:
-    """Read the `<system>/reports/*.json` below `directory` of sessions `within` the newest one.
+    """Read `<system>/reports/*.json` below `directory`, back to `within` before the newest session.
 
     If a series is overdue after `within`, older reports say nothing new. A session is never newer
-    than the file of its report, so the newest files are read until one is too old. Sessions that
-    ended after `until` are left out. Of several runs of a check in one report, as with retries, the
-    last one counts. Damaged reports are rejected; with `as_of`, only older ones.
+    than the file of its report, so files are read from the newest until one is too old. Sessions
+    that ended after `until` are left out. Of several runs of a check in one report, as after
+    retries, the last one counts. Damaged reports are rejected; with `as_of`, only up to `until`.
     """
     runs: list[CheckRun] = []
     newest: datetime | None = None
@@ -101,7 +101,7 @@ def read_run_reports(
 
 
 def by_age(paths: Iterable[Path]) -> list[tuple[float, Path]]:
-    """Return when each file was changed, the oldest first; one that cannot be seen comes last."""
+    """Return the files with their times of change, oldest first; inaccessible ones come last."""
 
     def changed(path: Path) -> float:
         try:
@@ -113,7 +113,7 @@ def by_age(paths: Iterable[Path]) -> list[tuple[float, Path]]:
 
 
 def read_report(path: Path) -> tuple[datetime | None, list[CheckRun]]:
-    """Return when the session ended and its runs, None and none of a dry run, or raise Unusable."""
+    """Return the end of the session and its runs, None and [] for a dry run, or raise Unusable."""
     session, cases = load_report(path)
     if (end := from_unix(_number(session, "time_end_unix"))) is None:
         raise Unusable("not a run report: no time_end_unix")
@@ -175,26 +175,26 @@ def _reason(said: str, case: Part) -> str:
     if case.get("result") == "fail_deps":
         return "not run, as a check that it depends on failed"
     if case.get("result") == "skip":
-        # ReFrame does not report its own; the checks have it in a variable
+        # ReFrame does not report why it skipped a check; the checks keep it in a variable
         said = str(canonical(case.get("skip_reason")) or "")
     if words := _words_of_command(said):
         return words
     lines = [line for line in said.splitlines() if not line.startswith("|")]
     reason = " ".join(" ".join(lines).split()).removesuffix(":")
     if case.get("fail_phase") == "compile_wait" and case.get("build_stderr"):
-        # The compiler's messages are in a file that ReFrame does not quote; no compiler ran where
-        # the session was ended before.
+        # ReFrame does not quote the file with the compiler's messages. Its name is empty if the
+        # session ended before a compiler ran.
         reason += f"; see {case.get('stagedir')}/{case['build_stderr']}"
     return reason
 
 
 def _words_of_command(reason: str) -> str | None:
-    """Return what a failed command, such as `sbatch`, said and which entry to set, if one failed.
+    """Return the message of a failed command, such as `sbatch`, and which entry to set, or None.
 
-    The words come first, as the digest cuts long reasons off.
+    The message comes first, as the digest cuts long reasons off.
     """
-    before, _, rest = reason.partition(f"{_QUOTED}\n")
-    words, is_quoted, _ = rest.partition(_QUOTED)
+    before, _, rest = reason.partition(f"{_STDERR_MARK}\n")
+    words, is_quoted, _ = rest.partition(_STDERR_MARK)
     command, _, ended = before.partition("command '")[2].partition("'")
     if not (is_quoted and re.search(r" exit code \d+:", ended)):
         return None
@@ -206,13 +206,13 @@ def _words_of_command(reason: str) -> str | None:
 
 
 def _examined(case: Part) -> str | None:
-    """Return the name that a preflight check examines, None for other checks."""
+    """Return the name of what a preflight check examines, None for other checks."""
     name = case.get(_NAMES.get(str(case.get("examines")), ""))
     return name if isinstance(name, str) else None
 
 
 def _lacks(case: Part, cases: Mapping[_Key, Part]) -> tuple[str, str] | None:
-    """Return what a failed preflight check found unfit, or kept a check from running, and why.
+    """Return what is unfit, and why, if that failed a preflight check or kept a check from running.
 
     ReFrame says only that a dependency failed, which may have depended on another one.
     """
@@ -248,7 +248,7 @@ def _key(case: Part) -> _Key:
 def report_files(
     perflogs: Path, system: str | None = None, rejected: list[Rejected] | None = None
 ) -> list[Path]:
-    """Return the reports of a system or all, by name; `rejected` takes what cannot be listed."""
+    """Return the reports of a system or all; `rejected` gets directories that cannot be listed."""
     failed = [] if rejected is None else rejected
     return [
         path
@@ -260,7 +260,7 @@ def report_files(
 
 
 def reduced_report(path: Path) -> bytes:
-    """Return a report without what is not read here, some thirtieth of it, or raise Unusable."""
+    """Return a report with only the fields that are read here, a thirtieth; or raise Unusable."""
     session, found = load_report(path)
     wanted = _READ | {*SERIES_FIELDS}
     cases = [{k: v for k, v in each.items() if k in wanted} for each in found]
@@ -272,12 +272,12 @@ def load_report(path: Path) -> Report:
     """Return the content of a run report.
 
     Raises:
-        Unusable: it cannot be read, or is no run report; of the first, the cause is an OSError.
+        Unusable: it cannot be read (the cause is an OSError), or is not a run report.
     """
     try:
-        if path.is_fifo() or path.is_char_device():  # which never was a report
+        if path.is_fifo() or path.is_char_device():
             raise OSError("not a regular file")
-        # an empty file is a line break in a store
+        # a store keeps an empty file as a line break
         report = json.loads(read_small(path, _LARGEST).strip())
     except OSError as error:
         raise Unusable(not_read(path, error).reason) from error
@@ -308,11 +308,11 @@ def _number(table: Part, name: str) -> float | None:
 
 
 def totals_of(report: Report) -> tuple[dict[str, int], dict[str, float]]:
-    """Return how many test cases a session had, and where its time went, in seconds.
+    """Return the numbers of test cases of a session, and its times in seconds.
 
-    The cases that `ran`, and of these `failed`, were `aborted` or `skipped`. The `total` time; of
-    it `build` and `checks`, those that measured; of these `program`, and of that `io`, which was
-    measured. The rest of `program` starts MPI, makes data and verifies it.
+    Numbers: the cases that `ran`, and how many of them `failed`, were `aborted` or `skipped`.
+    Times: `total`, with the parts `build` and `checks`, those that measured; `checks` contains
+    `program`, and that the measured `io`. Its rest starts MPI, makes data and verifies it.
 
     Raises:
         Unusable: the report is not one of ReFrame's.
