@@ -1,6 +1,6 @@
-"""Measuring: one session at a time, its lock and jobs, ReFrame, and what it leaves on disk.
+"""Runs measuring sessions: the lock, ReFrame, the jobs, and the files that remain on disk.
 
-ReFrame's own process imports this package: nothing here needs more than what ReFrame brings.
+ReFrame's own process imports this package, so it needs only libraries that ReFrame brings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A session: how it begins and ends, whether it recorded all its checks, and what it repeats.
+"""Runs a session: its beginning and end, whether all checks were recorded, and repeats.
 
 ReFrame exits with 0 if no check was selected, and if a check could not be loaded, so its output and
 its run report are read.
@@ -60,9 +60,9 @@ Judge = Callable[[], Sequence[Ask]]
 
 @dataclass(frozen=True)
 class SessionOutcome:
-    """How a session ended, its numbers of test cases, what is wrong, and notes.
+    """How a session ended, its numbers of test cases, problems, and notes.
 
-    `seconds` says where its time went, as in the record. `measured` are the asks that gave a rate.
+    `seconds` are the times that `totals_of` returns. `measured` are the asks that gave a rate.
     """
 
     how: str = COMPLETED
@@ -78,13 +78,12 @@ def measure(
 ) -> SessionOutcome:
     """Run the selected checks one after the other, and judge.
 
-    Unless a person selected the checks, it then measures again what `judge` returns, and judges
-    anew. After `limit` seconds the session ends, and orphans are removed. The output of the last
-    session is also kept as `perflogs/iobands-run.log`, and how it ended as
-    `perflogs/last-session.json`.
+    If the session is a scheduled one, measure again what `judge` returns, and judge anew. After
+    `limit` seconds the session ends, and orphans are removed. ReFrame's output stays in
+    `perflogs/iobands-run.log`, and the record in `perflogs/last-session.json`.
 
     Raises:
-        NothingSelectedError: its own arguments select no check; the record stays as it was.
+        NothingSelectedError: the selection contains no check; the record stays as it was.
         SessionError: another session runs, ReFrame did not run, or it was interrupted.
     """
     perflogs, end = at.perflogs, time.monotonic() + limit
@@ -137,7 +136,7 @@ def _recorded(
 
 
 def _end(perflogs: Path, begun: LastSession, outcome: SessionOutcome) -> SessionOutcome:
-    """Record how a session ended; that it could not be recorded is one of its problems."""
+    """Record how a session ended; if that fails, return the outcome with one more problem."""
     record = replace(
         begun,
         ended=datetime.now(timezone.utc).replace(microsecond=0),
@@ -157,7 +156,7 @@ def _end(perflogs: Path, begun: LastSession, outcome: SessionOutcome) -> Session
 def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome | None:
     """Measure what `judge` returns, and judge anew; None if another session is measuring.
 
-    It leaves no record, so the next session stays due. Another session that begins ends it.
+    It leaves no record, so the next session stays due. It ends early if another session begins.
 
     Raises:
         SessionError: ReFrame did not run, or nothing can be recorded.
@@ -167,7 +166,7 @@ def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome |
     with suppress(lock.BusyError), lock.refusing(perflogs), session as (holder, notes):
         try:
             _require_clock(perflogs)
-            again = _ask_again(at, _of_here(at, judge()), holder.session, limit)
+            again = _ask_again(at, _for_this_machine(at, judge()), holder.session, limit)
             if again.measured or again.notes or again.problems:
                 clean_up(at.root, None, at.read_site_file, notes)
                 judge()
@@ -178,10 +177,10 @@ def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome |
     return None
 
 
-def _of_here(at: Workplace, asks: Sequence[Ask]) -> list[Ask]:
-    """Return the asks of this machine's systems, or all if the site files name none for it.
+def _for_this_machine(at: Workplace, asks: Sequence[Ask]) -> list[Ask]:
+    """Return the asks for this machine's systems, or all if no site file names this host.
 
-    Another cluster may share the directory, and its jobs would run here.
+    The directory may be shared with another cluster, whose jobs must not run here.
     """
     host = socket.gethostname()
     own = {
@@ -189,7 +188,7 @@ def _of_here(at: Workplace, asks: Sequence[Ask]) -> list[Ask]:
         for system, site_file in at.systems()
         if any(re.match(name, host) for name in site_file.hostnames)
     }
-    # `local` is of any host
+    # `local` matches any host
     return [ask for ask in asks if ask.system in own or not own - {"local"}]
 
 
@@ -284,7 +283,7 @@ def _why_nothing(
         if len(unloaded) > 1:
             unloaded[1:] = [f"{len(unloaded) - 1} more, in {log}"]
         why = ended.said if ended.status else "; ".join([*left_out, *unloaded])
-        # without them every argument is ours, and the next session fails like this one
+        # without them all arguments are iobands' own, and the next session would fail as well
         is_own = selection.extra or (selection.system and ended.status == WRONG_ARGUMENT)
         return (NothingSelectedError if is_own else SessionError)(why)
     left = f"ReFrame ended with status {ended.status} and left {len(ended.reports)} run reports"
@@ -292,7 +291,7 @@ def _why_nothing(
 
 
 def why_none(root: Path, selection: Selection) -> str:
-    """Return why no check was selected, with the tags that there are."""
+    """Return why no check was selected, with the known tags."""
     lists = "`iobands reframe -- -L` lists all"
     if selection.tag is None:
         return f"no check was selected: it may be gone or renamed; {lists}"
@@ -308,8 +307,8 @@ def why_none(root: Path, selection: Selection) -> str:
 def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -> SessionOutcome:
     """Measure `asks` again, as far as the limits of their site files allow.
 
-    A repeat waits until some minutes have passed since its low run. Each ask is noted before it is
-    measured, so that no other host and no later hour asks the same while its job waits.
+    A repeat waits until some minutes have passed since its low run. Each ask is recorded in the
+    plan first, so that no other host and no later hour asks for the same while its job waits.
     """
     perflogs, end = at.perflogs, time.monotonic() + limit
     now = datetime.now(timezone.utc)
@@ -338,7 +337,7 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
         try:
             plan.note_asked(perflogs, {ask: limits[ask] for ask in own}, datetime.now(timezone.utc))
             ended = run_checks(at, selection, [], session, end - time.monotonic())
-        except OSError as error:  # a full disk costs no digest of what was measured before
+        except OSError as error:  # a full disk must not lose the digest of earlier runs
             problems.append(f"not measured again: {error.filename}: {error.strerror}")
             break
         how = ended.how
@@ -363,7 +362,7 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
 
 
 def _selections(asks: Sequence[Ask]) -> Iterator[tuple[Selection, list[Ask]]]:
-    """Yield what to run: the checks of a partition, an environment and a purpose together."""
+    """Yield a selection and its asks for each partition, environment, purpose, target and node."""
     together: defaultdict[tuple[str, ...], list[Ask]] = defaultdict(list)
     for ask in asks:
         together[ask.place, ask.environ, ask.purpose, ask.target, ask.node].append(ask)
@@ -388,8 +387,8 @@ def _why_not(ask: Ask, reports: Iterable[Path]) -> str:
 def open_session(perflogs: Path, command: str) -> Iterator[tuple[lock.Holder, list[str]]]:
     """Hold the lock for a session of this process, and end what a killed one left running.
 
-    Yield it with notes on what was found, or raise SessionError as `acquire` does. A signal to end
-    raises KeyboardInterrupt, as Ctrl-C does, so that the lock is given back.
+    Yield the holder, and notes on what was found, or raise SessionError as `acquire` does. A signal
+    to end raises KeyboardInterrupt, as Ctrl-C does, so that the lock is removed.
     """
     with lock.refusing(perflogs):
         perflogs.mkdir(exist_ok=True)
@@ -413,13 +412,13 @@ def _interrupt() -> None:
 
 
 def end_rest(perflogs: Path, session: str, *, waited: bool = False) -> list[str]:
-    """End the processes of a session, and its jobs if ReFrame has not `waited`; return notes."""
+    """End a session's processes, and its jobs unless ReFrame `waited` for them; return notes."""
     number, left = end_session(session)
     notes = [f"it left {number} processes running; they were ended"] if number else []
     if left:
         pids = ", ".join(str(process.pid) for process in left)
         notes.append(f"could not be killed; probably blocked on a hung file system: pid {pids}")
-    with suppress(SessionError):  # of a session that lost its lock, the jobs are another's
+    with suppress(SessionError):  # without the lock, the noted jobs are another session's
         holder = lock.read_holder(perflogs)
         waited |= holder is not None and Process.this() not in holder.processes
     return notes if waited else [*notes, *cancel_jobs(perflogs)]
