@@ -1,7 +1,7 @@
-"""A site's own directory: what a new one has, and what an existing clone brings to it.
+"""Makes a site's own directory, new or with the files of an existing clone.
 
-All of it belongs to the site's staff from then on; no later version changes it. A new site file
-starts from what this machine says: scheduler, file systems, MPI, modules.
+From then on it belongs to the site's staff; no later version changes it. A new site file is filled
+in with what is found on this machine: scheduler, file systems, MPI, modules.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from iobands.measure.processes import called
 from iobands.measure.reframe import installed_suite
 from iobands.model import NO_ACCOUNTS, FileError, in_time, mounts, replace_file
 
-#: What a person has to replace; ReFrame does not start before.
+#: The placeholder that a person has to replace; ReFrame does not start before.
 EDIT: Final = "EDIT"
-# What a site file says of itself.
+# Its mention in the docstring of a site file, which is not to be replaced.
 _MARKED: Final = f"marked {EDIT}"
 
-# The scheduler of ReFrame and its launcher, by the program that submits; the first found counts.
+# ReFrame's scheduler and launcher, by the program that submits jobs; the first one found counts.
 _SCHEDULERS: Final = {
     "sbatch": ("slurm", "srun"),
     "bsub": ("lsf", "mpirun"),
     "qsub": ("pbspro", "mpirun"),
     "flux": ("flux", "local"),
 }
-# The type of contract 4 by the type that a mount has; of others, users set no stripes.
+# The type in contract 4, by the type of a mount; on `posix`, users set no stripes.
 _PARALLEL: Final = {
     **{kind: kind for kind in ("lustre", "beegfs", "gpfs")},
     **dict.fromkeys(("ceph", "fuse.ceph-fuse"), "cephfs"),
@@ -64,7 +64,7 @@ class FoundFileSystem:
 
 @dataclass(frozen=True)
 class Machine:
-    """What was found; empty where nothing was."""
+    """What was found on a machine; None or empty where nothing was."""
 
     host: str
     scheduler: str | None = None
@@ -77,12 +77,12 @@ class Machine:
 
 
 def machine() -> Machine:
-    """Look at this machine; a program that fails or hangs counts as missing."""
+    """Examine this machine; a program that fails or hangs counts as missing."""
     user = os.environ.get("USER", "")
-    partitions = partitions_of(_said("sinfo", "-h", "-o", "%R %c"))
+    partitions = partitions_of(_output_of("sinfo", "-h", "-o", "%R %c"))
     accounts = ("sacctmgr", "-nP", "show", "assoc", f"user={user}", "format=account")
     installed = {name for name in _SCHEDULERS if shutil.which(name)}
-    if not partitions:  # a node with Slurm's programs, but not of a cluster
+    if not partitions:  # Slurm's programs are installed, but no cluster answers
         installed.discard("sbatch")
     found = next((each for name, each in _SCHEDULERS.items() if name in installed), None)
     scheduler, launcher = found or (None, "mpirun")
@@ -95,13 +95,13 @@ def machine() -> Machine:
         launcher,
         partitions,
         file_systems_of(mounts(), os.environ),
-        mpi_of(_said("mpirun", "--version")),
+        mpi_of(_output_of("mpirun", "--version")),
         tuple(filter(None, os.environ.get("LOADEDMODULES", "").split(":"))),
-        account_of(_said(*accounts)) if partitions else None,
+        account_of(_output_of(*accounts)) if partitions else None,
     )
 
 
-def _said(*command: str) -> str:
+def _output_of(*command: str) -> str:
     done = called(command, _SECONDS)
     return done.stdout if done and not done.returncode else ""
 
@@ -120,7 +120,7 @@ def account_of(sacctmgr: str) -> str | None:
 
 
 def mpi_of(version: str) -> str | None:
-    """Return the MPI library by what its mpirun says, in the words of contract 4."""
+    """Return contract 4's name of the MPI library, from the output of `mpirun --version`."""
     if re.search("Open MPI|open-mpi|prterun", version):
         return "openmpi"
     return "mpich" if re.search(r"HYDRA|MPICH|Intel\(R\) MPI", version) else None
@@ -129,7 +129,7 @@ def mpi_of(version: str) -> str | None:
 def file_systems_of(
     mounted: Iterable[tuple[str, str]], environment: Mapping[str, str]
 ) -> tuple[FoundFileSystem, ...]:
-    """Return the shared file systems among mounts, by point and type."""
+    """Return the shared file systems among `mounted`, pairs of mount point and type."""
     found: dict[str, FoundFileSystem] = {}
     for point, kind in ((Path(point), kind) for point, kind in mounted if kind in _PARALLEL):
         plain = re.sub(r"[^a-z0-9]+", "-", point.name.lower()).strip("-") or "root"
@@ -143,7 +143,7 @@ def file_systems_of(
 
 
 def _writable(point: Path, user: str | None) -> str:
-    """Return the user's directory on a file system, else, or if it hangs, one to be named."""
+    """Return a directory where the user can write, or one with EDIT if none is found in time."""
     own = [point / user, point / "users" / user, point / "scratch" / user] if user else []
     found = (each for each in (*own, point) if os.access(each, os.W_OK | os.X_OK))
     with suppress(TimeoutError):
@@ -155,7 +155,7 @@ def site_of_machine(name: str, found: Machine) -> tuple[dict[str, Any], list[dic
     """Return `system` and `environments` of contract 4 for a machine with a scheduler."""
     commands = [f"module load {' '.join(found.modules)}"] if found.modules else []
     compilers = {"name": "mpi", "cc": "mpicc", "cxx": "mpicxx", "ftn": "mpifort"}
-    environment = compilers | _given(extras=_given(mpi=found.mpi), prepare_cmds=commands)
+    environment = compilers | _nonempty(extras=_nonempty(mpi=found.mpi), prepare_cmds=commands)
     system = {
         "name": name,
         "hostnames": [f"^{re.escape(found.host)}"],
@@ -165,16 +165,16 @@ def site_of_machine(name: str, found: Machine) -> tuple[dict[str, Any], list[dic
     return system, [environment]
 
 
-def _given(**entries: object) -> dict[str, Any]:
+def _nonempty(**entries: object) -> dict[str, Any]:
     return {name: value for name, value in entries.items() if value}
 
 
 def _partition(partition: Partition, found: Machine) -> dict[str, Any]:
     cores = partition.cores or EDIT
     is_slurm = found.scheduler in {"slurm", "squeue"}
-    has_accounts = found.scheduler not in {None, "squeue"}  # the latter of a Slurm without them
+    has_accounts = found.scheduler not in {None, "squeue"}  # squeue: Slurm without accounting
     file_systems = {
-        each.name: _given(
+        each.name: _nonempty(
             path=each.path,
             type=each.kind,
             medium="hdd",
@@ -205,7 +205,7 @@ def _partition(partition: Partition, found: Machine) -> dict[str, Any]:
     }
 
 
-#: The template that is filled in with what this machine says of itself.
+#: The template that is filled in with what is found on this machine.
 GENERIC: Final = "generic"
 #: The site file of a machine without a scheduler, which needs no change.
 LOCAL: Final = "local"
@@ -265,7 +265,7 @@ def templates() -> list[str]:
 
 
 def new_site(name: str, template: str, found: Machine) -> dict[Path, str]:
-    """Return the text of each file of a new site, by its path there, or raise FileError."""
+    """Return the texts of a new site's files, by path in its directory, or raise FileError."""
     if template == GENERIC and found.scheduler is None:
         template = name = LOCAL
     if template == GENERIC:
@@ -289,7 +289,7 @@ def new_site(name: str, template: str, found: Machine) -> dict[Path, str]:
 
 
 def texts_of_any(systems: Iterable[str]) -> dict[Path, str]:
-    """Return the text of each file that the directory of any site has, by its path there."""
+    """Return the texts of the files that every site's directory gets, by path in it."""
     readme = _README.format(name=", ".join(systems))
     return {Path("README.md"): readme, Path(".gitignore"): _IGNORED}
 
@@ -316,8 +316,8 @@ def files_of_clone(clone: Path) -> list[Path]:
     """Return the files of a site in a clone, by their paths in it.
 
     These are all perflogs, the record of the last session, the plan, the actions, the acceptances,
-    and the settings of messages, with what was sent, and of the store; also the site files and
-    bands of systems with perflogs, and the ones that the suite does not bring or has otherwise.
+    the outbox, and the settings of messages and store; also the site files and bands that belong to
+    systems with perflogs, are missing in the suite, or differ from it.
     """
     suite, perflogs = installed_suite(), clone / "perflogs"
     measured = {path.name for path in perflogs.glob("*/") if path.is_dir()}
@@ -343,7 +343,7 @@ def files_of_clone(clone: Path) -> list[Path]:
 
 
 def write_site(directory: Path, texts: Mapping[Path, str], clone: Path | None) -> None:
-    """Write a new site's files, and copy a clone's, which stay as they are; else leave nothing.
+    """Write a new site's files, and copy a clone's unchanged; after an error, remove all of them.
 
     Raises:
         FileError: a file is there already.
@@ -366,7 +366,7 @@ def write_site(directory: Path, texts: Mapping[Path, str], clone: Path | None) -
                 replace_file(place, texts[path].encode())
                 continue
             if is_new:
-                copymode(own.parent, place.parent)  # as the outbox, which is private
+                copymode(own.parent, place.parent)  # the outbox is private
             copy2(own, place)
         _make(directory / _SYSTEMS, made)
     except BaseException:
@@ -377,7 +377,7 @@ def write_site(directory: Path, texts: Mapping[Path, str], clone: Path | None) -
 
 
 def _make(directory: Path, made: list[Path]) -> bool:
-    """Make a directory and its parents, and add those that were missing to `made`, if any."""
+    """Make a directory and its parents, add new ones to `made`; return whether there were any."""
     missing = [each for each in (directory, *directory.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir()
