@@ -1,4 +1,4 @@
-"""What is new since the last time, and the text of the message about it.
+"""Finds what has changed since the last messages, and writes the new ones.
 
 Alerts begin, become worse, are still open or are over. A topic is the subject of a message: one
 alert, or several that belong together. A topic is recognised by its series, as the name of an alert
@@ -37,9 +37,9 @@ OPEN: Final = "still open"
 NEW_NAME: Final = "renamed"
 NEW_CAUSE: Final = "cause"
 
-#: A member of a topic that is an alert: its system, a colon and its number are behind this.
+#: Prefix of a member that is a numbered alert; its system, a colon and its number follow.
 _ALERT: Final = "alert:"
-#: After this time an open topic is sent once more. So is a further fall, if that follows another.
+#: After this time an open topic is sent once more. Further falls are sent at most this often.
 _REMIND: Final = timedelta(days=7)
 _KINDS: Final = {
     Severity.INCIDENT: "drop",
@@ -53,7 +53,7 @@ _KINDS: Final = {
     Severity.IMPROVED: "rise",
 }
 _RANK: Final = {severity.value: place for place, severity in enumerate(Severity)}
-#: For these the number of members shows how bad it is; for a change, the level does.
+#: The kinds that are worse with more members; a change is worse with a lower level.
 _COUNTED: Final = ("missing", "unfit", "failed")
 # Prefix of a member that is the subject of an alert without series.
 _NAME: Final = "name:"
@@ -63,8 +63,8 @@ _NAME: Final = "name:"
 class Event:
     """A change of a topic, to be sent; `alerts` are its current alerts, empty if it is over.
 
-    `news` are the further falls of alerts, and what became known of causes, since the last message.
-    If the acknowledgement was `undone`, nothing else became worse.
+    `news` are further falls of alerts, and causes found, since the last message. It is `undone` if
+    nothing became worse, but the acknowledgement was withdrawn.
     """
 
     kind: str
@@ -79,16 +79,16 @@ def changes(
 ) -> tuple[list[Topic], list[Event]]:
     """Return the open topics now, the oldest first, and what changed since `before`.
 
-    Of new topics those with `severities` count; a topic goes on, whatever its severity becomes.
-    A topic that began in the future was recorded under a wrong clock. It counts as new, as its
-    reminder would otherwise not come for years. While the clock is wrong, only the clock is news,
-    and no topic is over.
+    Only alerts with `severities` begin a topic; it then goes on, whatever its severity becomes.
+    A topic that began in the future was recorded under a wrong clock. It counts as begun now, as
+    its reminder would otherwise not come for years. While the clock is wrong, only alerts about the
+    clock are news, and no topic is over.
     """
     before = [replace(each, began=min(each.began, site.now)) for each in before]
     alerts = [each for each in site.alerts if not site.clock or each.subject == snapshot.CLOCK]
     in_doubt = any(each.subject == snapshot.CLOCK for each in site.alerts)
     of_topic: defaultdict[str, list[Alert]] = defaultdict(list)
-    merged: set[str] = set()  # topics that another one speaks for, until all of them are over
+    merged: set[str] = set()  # topics whose alerts another topic reports; they stay open with it
     new: list[Alert] = []
     for alert in alerts:
         kind = _KINDS[alert.severity]
@@ -129,7 +129,7 @@ def _is_of(alert: Alert, topic: Topic) -> bool:
         return False
     if alert.number is not None and any(each.startswith(_ALERT) for each in topic.members):
         return _numbered(alert) in topic.members
-    return not _members([alert]).isdisjoint(topic.members)  # so also what was noted before numbers
+    return not _members([alert]).isdisjoint(topic.members)  # also from before alerts had numbers
 
 
 def _system_of(alerts: Iterable[Alert]) -> str:
@@ -139,9 +139,9 @@ def _system_of(alerts: Iterable[Alert]) -> str:
 
 
 def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
-    """Return alerts that began, grouped by topic. A change is a topic of its own.
+    """Return new alerts, grouped by topic; each change is a topic of its own.
 
-    Missing samples of a file system have one topic, and so have checks that fail in the same way.
+    Missing samples of a file system are one topic, and so are checks that fail in the same way.
     """
     found: defaultdict[tuple[object, ...], list[Alert]] = defaultdict(list)
     for number, alert in enumerate(alerts):
@@ -237,9 +237,9 @@ def _events(alerts: Iterable[Alert], kind: str) -> list[AlertEvent]:
 
 
 def _is_over(topic: Topic, site: Snapshot) -> bool:
-    """Return whether a topic without alerts is over: its system and a series of it are still read.
+    """Return whether a topic without alerts is over, and not just unread.
 
-    A superseded series is not in the snapshot, but its samples are.
+    Its system must be in the snapshot, and one of its series, or samples of a superseded one.
     """
     if topic.system and topic.system not in site.systems | {each.system for each in site.alerts}:
         return False
@@ -253,7 +253,7 @@ def _is_over(topic: Topic, site: Snapshot) -> bool:
 
 
 def _members(alerts: Iterable[Alert]) -> set[str]:
-    """Return the numbers of alerts and the names of their series in files, or the subjects."""
+    """Return the members of a topic: numbers of alerts and names of their series, or subjects."""
     found: set[str] = set()
     for alert in alerts:
         names = {member.series.name for member in alert.members}
@@ -269,8 +269,8 @@ def _numbered(alert: Alert) -> str:
 _MOST_ALERTS: Final = 10
 _MOST_SERIES: Final = 20
 _MOST_REASON: Final = 1000  # characters
-#: What is said of alerts that are over, if not that they are no longer of their severity.
-_OVER: Final = {
+#: The text about alerts that are over, by severity; by default `no longer SEVERITY`.
+_ENDING_TEXTS: Final = {
     Severity.NO_DATA.value: "no sample is missing any more",
     Severity.INCIDENT.value: "no longer an incident",
 }
@@ -297,7 +297,7 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         word, *said = _ending(topic, own, headline, site)
         lines += said
     elif event.alerts and (first := event.alerts[0]).members:
-        # of samples that are missing, a series says more than the alert
+        # about missing samples, `explain` says more for a series than for the alert
         step = views.command_on(first, site, "explain")
         if first.reason:
             label, options = first.members[0].series.label, views.view_options(site)
@@ -338,7 +338,7 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
 def _alert_of(event: Event, site: Snapshot) -> tuple[str, int | None]:
     """Return the system of a topic and, if it is one alert with a number, that number.
 
-    A topic of no system, such as a session that failed, is of the only system of the site.
+    A topic without a system, such as a failed session, gets the system of a site with only one.
     """
     numbered = [each for each in event.topic.members if each.startswith(_ALERT)]
     if len(numbered) == 1:
@@ -352,7 +352,7 @@ def _alert_of(event: Event, site: Snapshot) -> tuple[str, int | None]:
 
 
 def _headline(event: Event, own: Alert | None, site: Snapshot) -> str:
-    """Return what a message is about, in a title: of its one alert, also what is known of it."""
+    """Return the subject of a message for its title; for one open alert, also its details."""
     if len(event.alerts) == 1:
         said = [printable(each) for each in views.details(event.alerts[0], site, short=True)[:2]]
         words = [views.named(event.alerts[0], site), *filter(None, said)]
@@ -379,9 +379,9 @@ def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:
 
 
 def _ending(topic: Topic, own: Alert | None, name: str, site: Snapshot) -> Iterator[str]:
-    """Yield a word for how a topic ended, then since when it was known, and more about its end.
+    """Yield a word for how a topic ended, then lines about its beginning and end.
 
-    It is `replaced` if its series now have a graver alert, or no sample for another reason.
+    The word is `replaced` if its series now have a graver alert, or no sample for another reason.
     """
     since = f"known since {views.day_text(topic.began, site.now)}"
     end = own.end if own and snapshot.MERGED not in own.end else ""
@@ -397,7 +397,7 @@ def _ending(topic: Topic, own: Alert | None, name: str, site: Snapshot) -> Itera
     else:
         is_retired = not keys and any(each.name in topic.members for each in site.retired)
         yield end or ("retired" if is_retired else ENDED)
-        yield f"{name}: {_OVER.get(topic.severity, f'no longer {topic.severity}')}; {since}"
+        yield f"{name}: {_ENDING_TEXTS.get(topic.severity, f'no longer {topic.severity}')}; {since}"
     for entry in site.ledger.entries:
         if own and entry.identity == own.identity:
             yield printable(f"How it ended: {entry.ending}")
