@@ -156,7 +156,7 @@ def _body(message: Message, form: str) -> dict[str, Any]:
 
 
 def send_mail(message: Message, options: Mapping[str, Any]) -> None:
-    """Send a message.
+    """Send a message by mail.
 
     Raises:
         SendError: the server did not accept it.
@@ -174,7 +174,7 @@ def send_mail(message: Message, options: Mapping[str, Any]) -> None:
 
 
 def as_mail(message: Message, options: Mapping[str, Any]) -> EmailMessage:
-    """Return the mail: a repetition has the same Message-ID, and a topic is a thread."""
+    """Return the mail; if sent twice, it has the same Message-ID, and a topic is a thread."""
     domain = options["from"].rpartition("@")[2]
     mail = EmailMessage()
     mail["From"] = options["from"]
@@ -203,7 +203,7 @@ def hand_to(command: Sequence[str], content: bytes) -> None:
     """
     program = command[0]
     try:
-        with TemporaryFile() as errors:  # at a pipe, what it leaves running would be waited for
+        with TemporaryFile() as errors:  # a pipe would wait for processes that it leaves running
             done = subprocess.run(
                 command,
                 input=content,
@@ -221,7 +221,7 @@ def hand_to(command: Sequence[str], content: bytes) -> None:
 
 
 class _Answers(BufferedReader):
-    """What a server says: smtplib would keep each line of an answer without end."""
+    """The answers of a mail server, limited in size: smtplib would read an endless one."""
 
     left = _MOST_BYTES
 
@@ -237,7 +237,7 @@ class _Server(smtplib.SMTP):
     file: Any = None
 
     def __exit__(self, *_error: object) -> None:
-        # the server has accepted the mail, or not, whatever it answers now
+        # the mail was accepted or refused before, whatever the server answers to QUIT
         with suppress(smtplib.SMTPException, SendError):
             self.quit()
 
@@ -300,8 +300,8 @@ _ZERO_WIDTH: Final = "\u200b"
 def send_issue(message: Message, options: Mapping[str, Any], kind: str) -> None:
     """Open the issue of a message's topic, comment on it or close it, each once.
 
-    An issue and a comment carry the ids of topic and event, and are searched for before they are
-    made.
+    An issue and a comment contain the ids of topic and event, so that an existing one is found
+    before it is made again.
 
     Raises:
         SendError: the tracker did not accept it.

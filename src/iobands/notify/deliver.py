@@ -1,6 +1,6 @@
-"""From the state of a site to messages and monitors, and from the outbox to people.
+"""Makes messages from the state of a site, sends the outbox, and reports to monitors.
 
-Monitors get the newest state alone, so nothing for them waits in the outbox.
+Monitors get only the newest state, so nothing for them waits in the outbox.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from iobands.notify.outbox import (
 )
 from iobands.snapshot import Snapshot, printable
 
-# A limit for everything, as a server may answer one byte at a time.
+# The limit for a whole exchange, as a server may answer one byte at a time.
 _SECONDS: Final = 300
 _MOST: Final = 500  # characters of a server's answer
 # A channel that fails for this many topics is down; one message may be refused for its content.
 _DOWN: Final = 3
-# No judgement takes so long. A clock that was set back by more says nothing of what came first.
+# No judgement takes longer; a larger difference means that a clock was set back.
 _OVERTAKEN: Final = timedelta(hours=1)
 
 
 def news(site: Snapshot, settings: Settings, state: OutboxState) -> OutboxState:
-    """Return the topics now, and the messages about what has changed since `state`.
+    """Return the new state of the outbox: open topics, and messages about changes since `state`.
 
-    If another call judged the site later than this one and was faster, nothing has changed.
+    If `state` is from a later judgement, by a call that overtook this one, it is returned as it is.
     """
     if state.judged and timedelta(0) < state.judged - site.now < _OVERTAKEN:
         return state
@@ -63,7 +63,7 @@ def news(site: Snapshot, settings: Settings, state: OutboxState) -> OutboxState:
 def test(settings: Settings, now: datetime) -> Iterator[tuple[str, str]]:
     """Send a test message to each channel; yield its name, and why it failed or "".
 
-    It is not kept: only news waits for a channel that is down.
+    The message is not kept in the outbox.
     """
     text = "This is a test. Messages from iobands arrive here.\n"
     ident, title = uuid.uuid4().hex, "test: messages arrive"
@@ -75,8 +75,8 @@ def test(settings: Settings, now: datetime) -> Iterator[tuple[str, str]]:
 def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> Iterator[Delivery]:
     """Send what was not sent yet, and yield each message in its new state.
 
-    After a failure, later messages of the topic wait for the next time, in order. After several,
-    all messages of the channel wait.
+    After a failure, later messages of the topic wait for the next call, in order. After several
+    failures, all messages of the channel wait.
     """
     known = {each.name: each for each in settings.channels}
     failed: defaultdict[str, set[str]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""Who gets messages, what a message says of a topic, and the outbox that keeps it until it is sent.
+"""The settings of messages, their content, and the outbox that keeps them until they are sent.
 
 `config/notify.yaml` names the receivers, and where their secrets are.
 
@@ -28,11 +28,11 @@ from iobands.model import FileError, parse_time
 from iobands.snapshot import LASTING, Severity
 
 _SETTINGS_SCHEMA: Final = Path(__file__).with_name("notify.schema.yaml")
-#: The default subjects of messages: alerts with another exit status than 0.
+#: The severities of messages by default: all with an exit status other than 0.
 NOTIFIED: Final = frozenset(each.value for each in Severity if each.exit_status != model.OK)
 #: The usual ports of mail servers, by their security.
 PORTS: Final = {"none": 25, "starttls": 587, "tls": 465}
-#: The trackers of channels without an address.
+#: The addresses of issue trackers, unless a channel has another one.
 TRACKERS: Final = {"gitlab": "https://gitlab.com", "github": "https://api.github.com"}
 _MOST_BYTES: Final = 4096  # of a secret
 # The forms in which libraries may print a secret.
@@ -59,7 +59,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Settings:
-    """The receivers. `monitors` get the state of the site each time, `ping` each session's."""
+    """The receivers. `monitors` get each state of the site, `ping` each session's start and end."""
 
     channels: tuple[Channel, ...] = ()
     monitors: tuple[Channel, ...] = ()
@@ -106,14 +106,14 @@ def secret(where: str | Mapping[str, str]) -> str:
         SendError: it is missing, others could read it, or it is not one line of ASCII.
     """
     if isinstance(where, str):
-        return _noted(where)
+        return _registered(where)
     if "env" in where:
         name, found = f"the variable {where['env']}", os.environ.get(where["env"], "").strip()
     else:
         name = where["file"]
         try:
             mode = stat.S_IMODE(Path(name).stat().st_mode)
-            # a pipe or a device is not waited for
+            # does not block on a pipe or a device
             found = model.read_small(Path(name), _MOST_BYTES).decode(errors="replace").strip()
         except OSError as error:
             raise SendError(f"{name}: {error.strerror or error}") from None
@@ -124,10 +124,10 @@ def secret(where: str | Mapping[str, str]) -> str:
         raise SendError(f"{name} is empty or not set")
     if not (found.isascii() and found.isprintable()):
         raise SendError(f"{name} must hold only the secret: one line, ASCII, no control character")
-    return _noted(found)
+    return _registered(found)
 
 
-def _noted(found: str) -> str:
+def _registered(found: str) -> str:
     _secrets.update({found, repr(found)[1:-1], quote(found)})
     if "://" in found:  # an address: libraries print its parts
         parts = urlsplit(found)
@@ -145,17 +145,17 @@ def scrubbed(text: str) -> str:
 
 #: The kind of the message that a topic is over.
 ENDED: Final = "recovered"
-#: What may be part of the name of a file.
+#: A text that can be part of a file's name.
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+\Z")]
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Known = Annotated[str, msgspec.Meta(pattern=rf"^({'|'.join(each.value for each in Severity)})\Z")]
 
 
 class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a file of the outbox has."""
+    """An object in a file of the outbox."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no time."""
+        """Refuse an invalid time."""
         for name in ("began", "when", "sent"):
             if isinstance(value := getattr(self, name, None), str | datetime):
                 parse_time(value)
@@ -185,12 +185,12 @@ class Topic(_Written, frozen=True):
     reminded: bool = False
     events: _Count = 0
     falls: _Count = 0
-    #: How often the cause of its alerts was found or withdrawn; None of an earlier version.
+    #: How often the cause of its alerts was found or withdrawn; None in an older file.
     found: _Count | None = None
     certain: bool = True
-    #: Empty if it is of several systems, or of none.
+    #: Empty if it concerns several systems, or none.
     system: str = ""
-    #: What earlier messages had: who got one of them gets all that follow.
+    #: The severities of earlier messages; a channel that got one gets all that follow.
     severities: tuple[_Known, ...] = ()
 
 
@@ -302,7 +302,7 @@ class Outbox:
     def entries(self) -> tuple[list[Delivery], list[str]]:
         """Return all messages in the order of time, and the unreadable files with reasons.
 
-        Those of one time are in the order of their alerts.
+        Messages of the same time are in the order of their alerts' numbers.
         """
         found, problems = [], []
         for path in sorted(self.directory.glob("*.*.json")):
@@ -316,7 +316,7 @@ class Outbox:
         return found, problems
 
     def write(self, what: OutboxState | Delivery) -> None:
-        """Write the state of all, or of one message."""
+        """Write the state of the outbox, or of one message."""
         path = what.path if isinstance(what, Delivery) else self.directory / _STATE
         said = msgspec.to_builtins(what, builtin_types=(datetime,), enc_hook=str)
         said.pop("path", None)
