@@ -1,4 +1,4 @@
-"""What a canary proves, by the files that `canary.sh` left. Pure functions; knows no ReFrame."""
+"""Judges a canary by the files that `canary.sh` left. Pure functions, independent of ReFrame."""
 
 import statistics
 from collections import Counter
@@ -17,10 +17,10 @@ FIT, UNFIT, UNKNOWN = 0, 2, 3
 
 #: The exit statuses of benchio and timeout(1) at their limits.
 _LIMITS = (3, 124)
-#: From here on, a signal ended the program.
+#: From this exit status on, a signal ended the program.
 _SIGNAL = 128
 
-#: What is wrong, by words of the reason.
+#: The name of a fault, and words of reasons for it.
 _NAMES = {
     "stale": ("Stale file handle", "not connected"),
     "read-only": ("Read-only",),
@@ -44,7 +44,7 @@ class AskedCanary:
 class Finding:
     """The status of a file system, the reason if it is not fit, its rates, and further columns.
 
-    `at_most` is a rate in GiB/s that the run was certainly below, if it was too slow to end.
+    `at_most` is an upper bound of the rates in GiB/s, for a run that did not finish in time.
     """
 
     status: int
@@ -89,7 +89,7 @@ def finding_of(stage: Path, status: int, asked: AskedCanary) -> Finding:
         why = f"wrong transport: {asked.transport} requested, in effect: {seen or 'none known'}"
         return Finding(UNFIT if seen else UNKNOWN, why)
     cache = result.cache_of_reads([each.fields for each in phases])
-    # a read from memory says nothing of the file system
+    # a read from memory says nothing about the file system
     operations = result.OPERATIONS if cache != "none" else result.OPERATIONS[:1]
     used, free = map(int, (stage / "df.txt").read_text("utf-8").split("\n")[1].split()[2:4])
     columns = {
@@ -103,6 +103,6 @@ def finding_of(stage: Path, status: int, asked: AskedCanary) -> Finding:
 
 
 def named(reason: str) -> str:
-    """A reason with the name of what is wrong before it."""
+    """A reason, preceded by the name of its fault."""
     found = (name for name, words in _NAMES.items() if any(each in reason for each in words))
     return f"{next(found, 'failed')}: {reason}"

@@ -24,7 +24,7 @@ BYTES_PER_GIB = 2**30
 #: The parts of the time of a phase.
 PARTS = ("open", "transfer", "sync", "close")
 
-# The letters of a name that PBS shows.
+# PBS shows this many letters of a user's name.
 _PBS_NAME = 8
 
 # The launchers that can start one process on each node of the job in a separate step. With others,
@@ -50,7 +50,7 @@ class Gathered:
 
     @property
     def space(self) -> dict[str, Space]:
-        """The space of the targets that files may lie on, if it is known of all."""
+        """The space of the targets that files may lie on; empty unless it is known for all."""
         known = {name: each for name, each in self.in_reach.items() if each and each.size_kib}
         return known if len(known) == len(self.in_reach) else {}
 
@@ -78,7 +78,7 @@ def targets_inactive(gathered: Gathered) -> int | None:
 
 
 def busiest_target(gathered: Gathered) -> float | None:
-    """How many stripes the busiest target has, over its number in round-robin placement."""
+    """The stripes on the busiest target, relative to their number in round-robin placement."""
     stripes = Counter(target for own in gathered.files.values() for target in own)
     if not stripes or not gathered.in_reach:
         return None
@@ -86,7 +86,7 @@ def busiest_target(gathered: Gathered) -> float | None:
 
 
 def free_spread_percent(gathered: Gathered) -> int | None:
-    """How much less is free on the fullest target than on the emptiest one."""
+    """How much less is free on the fullest target than on the emptiest one, in percent."""
     free = [each.free_kib for each in gathered.space.values()]
     return round(100 * (1 - min(free) / max(free))) if any(free) else None
 
@@ -104,7 +104,7 @@ def load_per_node(gathered: Gathered) -> float | None:
 
 
 def other_jobs(gathered: Gathered) -> int | None:
-    """Running jobs of other users on the partition; the user's own name is the first line."""
+    """Running jobs of other users on the partition; `jobs` begins with the user's own name."""
     own, _, jobs = gathered.jobs.partition("\n")
     if not own:
         return None
@@ -122,13 +122,13 @@ def client_read_gib(gathered: Gathered) -> float | None:
 
 
 def open_close_percent(gathered: Gathered) -> float | None:
-    """The share of opens and closes in the time of an operation, the larger of writes and reads."""
+    """The share of opens and closes in the time of writes or of reads, whichever is larger."""
     shares = time_shares(gathered.phases).values()
     return max((round(100 * (each["open"] + each["close"]), 1) for each in shares), default=None)
 
 
 def time_shares(phases: Sequence[Mapping]) -> dict[str, dict[str, float]]:
-    """The share of each part in the time of all phases of an operation, if they were timed."""
+    """The share of each part in the time of all phases, by operation, if they were timed."""
     seconds: dict[str, Counter[str]] = {}
     for phase in phases:
         parts = {part: phase.get(f"seconds_{part}") for part in PARTS}
@@ -142,12 +142,12 @@ def time_shares(phases: Sequence[Mapping]) -> dict[str, dict[str, float]]:
 
 
 def measure(name: str, gathered: Gathered) -> int | float | None:
-    """A covariate, by the function above of the same name."""
+    """The value of a covariate, from the function above with its name."""
     return globals()[name](gathered)
 
 
 def _users(lines: Sequence[str]) -> list[str]:
-    # PBS's table has a heading and its lines begin with the number of the job.
+    # PBS prints a table with a heading, in lines that begin with the number of a job.
     table = [line.split() for line in lines if re.match(r"\d+\S*\s+\S+\s+\S", line)]
     if table or any(line.startswith("Job ID") for line in lines):
         return [columns[1] for columns in table]
@@ -155,7 +155,7 @@ def _users(lines: Sequence[str]) -> list[str]:
 
 
 def _is_own(user: str, own: str) -> bool:
-    # PBS cuts longer names, and marks some of them so.
+    # PBS cuts longer names off, and marks some of them with a star.
     return user == own or (len(user) >= _PBS_NAME and own.startswith(user.rstrip("*")))
 
 
@@ -188,10 +188,10 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
     fullest_target = variable(str, type(None), value=None, loggable=True)
 
     def each_node(self) -> list[str]:
-        """The shell command that sets the launcher of one process on each node."""
+        """The shell command that sets `each_node`, which starts one process on each node."""
         # If the scheduler chooses the number of nodes, only one node is asked: the result is null.
         if (self.nodes or 1) > 1 and self.current_partition.launcher_type.registered_name in _SRUN:
-            # Its own step, without MPI: one process a node, whatever the program has.
+            # A step of its own, without MPI: one process a node, however many the program has.
             return [
                 f"each_node=(srun --mpi=none --nodes={self.nodes} --ntasks={self.nodes} "
                 "--ntasks-per-node=1)"

@@ -43,7 +43,7 @@ _REASONS = [
     # PBS, LSF and Flux, about a job at its time limit.
     re.compile(r"^(=>> PBS: job killed: .*|TERM_\w+: job killed .*)", re.MULTILINE),
     re.compile(r"(job\.exception type=.*)"),
-    # The only output if Open MPI's launcher loses its messages. What srun says of an exit status
+    # The only output if Open MPI's launcher loses its messages. srun's line about an exit status
     # stands before the cause, and explains nothing.
     *(
         re.compile(rf"^({exited}.*(?:error|fatal|cannot).*)", re.MULTILINE | re.IGNORECASE)

@@ -8,7 +8,7 @@ from . import site
 
 
 def stripe_counts(*others: int) -> parameter:
-    """The parameter of the site's stripe counts, and others."""
+    """The parameter over the site's stripe counts, and over `others`."""
     counts = dict.fromkeys([*site.stripe_counts(), *others])
     return parameter(counts, fmt=lambda each: "null" if each is None else str(each), loggable=True)
 
@@ -38,7 +38,7 @@ class FileSystemMixin(rfm.RegressionTestPlugin):
     file_system_type = variable(str, type(None), value=None, loggable=True)
 
     def bind_to_site(self) -> None:
-        """Name the partitions and environments that have this point; ReFrame drops it if none."""
+        """Set the partitions and environments that have this point; without any, it is dropped."""
         self.valid_systems = site.partitions_for(
             self.file_system, self.stripe_count_asked, self.hints, self.own_presets
         )

@@ -2,8 +2,8 @@
 
 ReFrame 4.10 submits every job to Flux as one process on one core, without a time limit, and has
 no launcher for it. Here the job gets an instance of Flux on whole nodes, in which the script runs
-as under `flux batch`, and `flux run` starts the program. The script shows the same as directives,
-so that a dry run shows the request, and `flux batch` can submit it by hand.
+as under `flux batch`, and `flux run` starts the program. The script has the request as directives
+too, so that a dry run shows it, and a person can submit the script by `flux batch`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class FluxRequest:
 
 
 class FluxRun(JobLauncher):
-    """`flux run` inside the instance that the job has."""
+    """Starts the program by `flux run`, inside the instance of the job."""
 
     def command(self, job: Job) -> list[str]:
         nodes = job.num_tasks // job.num_tasks_per_node

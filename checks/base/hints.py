@@ -114,7 +114,7 @@ class HintsMixin(rfm.RegressionTestPlugin):
         return presets.get(self.hints, {})
 
     def set_hints(self) -> list[str]:
-        """The shell commands that set the preset's variables; has the MPI library display hints.
+        """The shell commands that set the preset's variables; makes MPI display its hints.
 
         ReFrame's `env_vars` is not used, as ReFrame expands `$(...)` in their values by itself.
         """
@@ -138,7 +138,7 @@ class HintsMixin(rfm.RegressionTestPlugin):
         return path
 
     def hint_problems(self, stage: Path, records: Sequence[Mapping]) -> list[str]:
-        """What the run failed to prove about the preset; sets `hints_in_effect`."""
+        """What the run did not prove about the preset; sets `hints_in_effect`."""
         said = read_output(stage / str(self.stdout), stage / str(self.stderr))
         asked = self.hint_preset.get("hints", {})
         proven = in_effect(asked, read_back(records), displayed(said))

@@ -1,7 +1,7 @@
 """The base of every check that measures I/O: its place, size, guards and proofs.
 
-A program's own base states its `metrics`, writes the command, and reads the results. The five hooks
-of `IoBase` have the order of the steps.
+A program's own base states its `metrics`, writes the command, and reads the results. The hooks of
+`IoBase` call the steps in their order.
 """
 
 import shlex
@@ -226,7 +226,7 @@ class IoBase(
             self.require_success(stage)
             problems = [*self.result_problems(stage), *self.environment_problems(stage)]
         except (ResultError, OSError) as error:
-            raise SanityError(str(error)) from None  # ReFrame would add it again
+            raise SanityError(str(error)) from None  # ReFrame would repeat the text of the cause
         if problems:
             raise SanityError("; ".join(problems))
         self.record_speeds(stage)
@@ -248,14 +248,14 @@ class IoBase(
         return []
 
     def result_problems(self, stage: Path) -> list[str]:
-        """The gaps in the proof by the results; sets `samples`, `tool_version` and `cache`."""
+        """What the results do not prove; sets `samples`, `tool_version` and `cache`."""
         raise NotImplementedError(f"define result_problems(stage) in {type(self).__name__}")
 
     def skip_if_unable(self, stage: Path) -> None:
         """Skip the check if the program reports that it was built without a needed part."""
 
     def leave_out_points(self) -> None:
-        """Set `valid_systems` to nothing if the point makes no sense."""
+        """Empty `valid_systems` if the point makes no sense."""
 
     def take_tags(self) -> None:
         """Tag the check by the partitions on which it can run."""
@@ -335,7 +335,7 @@ class IoBase(
             raise SanityError(": ".join(filter(None, [happened, reason_in(said)])))
 
     def environment_problems(self, stage: Path) -> list[str]:
-        """The gaps in the proof of layout, transport and hints; sets the ones in effect."""
+        """What is not proven of layout, transport and hints; sets the ones in effect."""
         return [
             *self.striping_problems(stage),
             *self.transport_problems(stage),
@@ -343,7 +343,7 @@ class IoBase(
         ]
 
     def striping_problems(self, stage: Path) -> list[str]:
-        """The gaps in the proof by the layout of the files, which is recorded in any case."""
+        """What the layout of the files does not prove; the layout is recorded in any case."""
         try:
             layout, problems = self.striping.in_effect(stage, self.asked_striping), []
         except StripingError as error:

@@ -48,7 +48,7 @@ class JobMixin(rfm.RegressionTestPlugin):
     #: The number of nodes; 0 until the scheduler has decided it.
     nodes = variable(int, value=0, loggable=True)
 
-    #: The number of processes on all nodes; 0 like the number of nodes.
+    #: The number of processes on all nodes; 0 until the scheduler has decided it.
     tasks = variable(int, value=0, loggable=True)
 
     #: The files that a successful job leaves, besides its output.
@@ -85,7 +85,7 @@ class JobMixin(rfm.RegressionTestPlugin):
         )
         self.prerun_cmds = [*schedulers.traps(self.scheduler), *self.prerun_cmds]
         if self.scheduler == schedulers.LSF:
-            self.num_tasks_per_node = None  # its placement says it
+            self.num_tasks_per_node = None  # `placement` sets it
         if self.scheduler == schedulers.FLUX:
             request = flux.FluxRequest(
                 nodes=self.nodes,

@@ -50,7 +50,7 @@ PERFLOGS = SITE / "perflogs"
 #: The attempt of the runs of this process.
 ATTEMPT = 2 if os.environ.get(ATTEMPT_ENV) == "2" else 1
 
-#: The checks that do not run on a partition, after its name; jobs need not know them.
+#: Lines `system:partition check` of checks to leave out; jobs do not inherit the variable.
 LEFT_OUT = frozenset(os.environ.pop(LEFT_OUT_ENV, "").splitlines())
 
 #: The session of the runs of this process, which config/site.py begins.

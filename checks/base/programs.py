@@ -43,7 +43,7 @@ def how_to_provide(name: str) -> str:
 
 
 def how_to_name(name: str, path: str) -> str:
-    """That the program cannot write to this path, and the remedy, in one line."""
+    """Why the program cannot write to this path, and the remedy, in one line."""
     return (
         f"unusable path: {name} would cut {path} at the {PATH_SEPARATOR}: name another path of the "
         "file system in the site configuration, such as a link"

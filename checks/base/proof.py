@@ -24,7 +24,7 @@ def unproven(
     """Differences from what was `asked` of each phase, a line each; empty if all is proven.
 
     Raises:
-        ResultError: each process ran by itself, so that every figure differs.
+        ResultError: each process ran as a program of its own, so that every figure differs.
     """
     phases = list(phases)
     if phases and all(

@@ -19,7 +19,7 @@ from .job import when_submitted
 from .package import PERFLOGS, Note, new_note, notes_of, sweep
 from .stage import call
 
-#: The functions that job scripts source, and what runs on each node of a job.
+#: The functions that job scripts source, and the script that runs on each node of a job.
 JOB_SCRIPTS = (Path(__file__).with_name("job.sh"), Path(__file__).with_name("covariates.sh"))
 
 
@@ -57,7 +57,7 @@ class NotedDirectories(rfm.RegressionTestPlugin):
 
     def sweep_own(self) -> None:
         """Remove what is left of the directories after the job has ended."""
-        # The trap of the script records removals, as this node may lack the file system.
+        # The script's trap records what it removed, as this node may lack the file system.
         said = Path(self.stagedir, "removed_directories.txt")
         removed = said.read_text(encoding="utf-8").splitlines() if said.exists() else []
         for note in self._noted:

@@ -24,7 +24,7 @@ class ScaleMixin(JobMixin):
     #: How often each phase is measured in one job; 0 stands for the number in the site's scale.
     repeats = variable(int, value=0)
 
-    #: The volume that each phase moves, in GiB; 0 like the number of nodes.
+    #: The volume that each phase moves, in GiB; 0 until the number of nodes is known.
     gib = variable(float, value=0.0, loggable=True)
 
     def take_scale(self) -> None:
@@ -40,7 +40,7 @@ class ScaleMixin(JobMixin):
         self.valid_systems = [name for name in self.valid_systems if name in having]
 
     def count_nodes(self) -> None:
-        """Size a flexible check; after the job's options, as a reservation has its own nodes."""
+        """Size a flexible check; the job's options must be set, as a reservation has own nodes."""
         if self.is_flexible:
             self.size_for(self.nodes_of_scheduler())
 

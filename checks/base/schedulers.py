@@ -108,13 +108,13 @@ def placement(scheduler: str, tasks_per_node: int, exclusive: bool) -> list[str]
 
 
 def with_node(scheduler: str, node: str) -> list[str]:
-    """The option for a job that has this node among its nodes; the others are any.
+    """The option for a job that must include this node.
 
-    Slurm alone is asked: PBS and LSF would need each chunk or host of the job. `node` is a host's
-    name, and Slurm's names of nodes have no domain.
+    Only Slurm has one: PBS and LSF would need each chunk or host of the job. `node` is a host name;
+    Slurm's names of nodes have no domain.
 
     Raises:
-        SchedulerOptionsError: the scheduler has no such option, or it is no name of a host.
+        SchedulerOptionsError: the scheduler has no such option, or `node` is not a host name.
     """
     if scheduler not in SLURM:
         raise SchedulerOptionsError(f"the scheduler {scheduler!r} cannot be asked for a node")
@@ -141,6 +141,6 @@ def traps(scheduler: str) -> list[str]:
     """Traps of the job script for the signals that this scheduler sends besides TERM.
 
     LSF sends USR2 at the limit, and kills the job ten minutes later. Flux signals the broker, which
-    sends HUP to the script, which would end it without a message.
+    sends HUP to the script; untrapped, that would end it without a message.
     """
     return {LSF: ["trap 'exit 140' USR2"], FLUX: ["trap 'exit 129' HUP"]}.get(scheduler, [])

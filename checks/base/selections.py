@@ -74,7 +74,7 @@ def interval_days(tags: set[str], extras: Mapping) -> float | None:
 
 
 def matches(check: Mapping, entry: Mapping, extras: Mapping) -> bool:
-    """Whether an entry selects a check. A field left out matches anything; scale: the first one.
+    """Whether an entry selects a check. A field left out matches any value, scale the first one.
 
     If neither a tool nor a case is named, the tool is benchio. A case without its setting matches
     any setting. A stripe count is ignored for a file system without stripes.

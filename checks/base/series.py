@@ -46,7 +46,7 @@ class Claim:
     name: str
     #: The classes that the check extends.
     bases: frozenset[str]
-    #: What else decides what is measured; two points equal in it may share a series.
+    #: Whatever else decides what is measured; points with the same may share a series.
     measurement: tuple
 
 
@@ -59,14 +59,14 @@ class SeriesMixin(rfm.RegressionTestPlugin):
     #: The parameters that only set sizes, which are series fields.
     sizing: tuple[str, ...] = ("scale",)
 
-    #: The variables that decide what is measured, and are no series fields: `reframe -S` or -P of
-    #: one of them makes a case.
+    #: The variables that decide what is measured but are not series fields: setting one by
+    #: `reframe -S` or -P makes a case.
     deciding: tuple[str, ...] = ("fsync", "env_vars", "modules")
 
     def take_settings(self) -> None:
         """Name the case after the settings of `reframe -S` and -P, unless it sets it itself."""
         words = set_by_hand(type(self).__name__)
-        # of -P fsync=,1 the parameter `.fsync`
+        # -P fsync=,1 adds the parameter `.fsync`
         added = {each for each in type(self).param_space.params if each[0] == "."} - _REPEATS
         words |= {name[1:]: getattr(self, name) for name in added}
         names = [name for name in self.deciding if name in words]
@@ -81,7 +81,7 @@ class SeriesMixin(rfm.RegressionTestPlugin):
         return words[name] if isinstance(value, list | dict) else str(value).lower()
 
     def claim_series(self) -> None:
-        """Claim, when all fields are settled."""
+        """Claim the series of this check, once all fields are set."""
         for partition in self.valid_systems:
             for environ in self.valid_prog_environs:
                 for variable in self.metrics:
@@ -98,7 +98,7 @@ class SeriesMixin(rfm.RegressionTestPlugin):
             key = self._series(self.current_partition.fullname, self.current_environ.name, variable)
             own = self._claim(key)
             for other in _claims[key]:
-                # Of a check and one that extends it, the extending one is refused.
+                # If one of two checks extends the other, the extending one is refused.
                 if other.measurement != own.measurement and own.check not in other.bases:
                     raise SharedSeriesError(
                         f"{self.display_name} and {other.name} would feed one series of "
@@ -132,9 +132,9 @@ class SeriesMixin(rfm.RegressionTestPlugin):
         return claim
 
     def _claim_for_unloaded_bases(self) -> None:
-        """Let the checks that this one extends claim, if ReFrame was not asked to load them."""
+        """Make the checks that this one extends claim, if ReFrame was not asked to load them."""
         loaded = {claim.check for claims in _claims.values() for claim in claims}
-        # by names, as ReFrame loads a module by another name than others import it by
+        # compares names, as ReFrame and `import` give a module different names
         for base in type(self).__mro__[1:]:
             registry = getattr(sys.modules[base.__module__], "_rfm_test_registry", ())
             if base in registry and base.__name__ not in loaded:

@@ -30,10 +30,10 @@ def _partitions() -> list[SystemPartition]:
 
 
 def _environments(partition: SystemPartition) -> list[Environment]:
-    """The environments of a partition, also those that `reframe -p` leaves out.
+    """The environments of a partition, including the ones that `reframe -p` leaves out.
 
-    ReFrame's own list has only the selected ones: what is the default, and so what is measured
-    daily, would depend on the selection.
+    ReFrame's own list has only the selected ones: with it, the default environment, and so what is
+    measured daily, would depend on the selection.
     """
     config = rt.runtime().site_config
     return [
@@ -142,7 +142,7 @@ def _has_effect(preset: dict, environment: Environment) -> bool:
 
 
 def asks_spack_for(program: str) -> bool:
-    """Whether a partition gets `program` from Spack, as neither site file nor PATH have it."""
+    """Whether a partition gets `program` from Spack, as neither site file nor PATH has it."""
     entries = [part.extras.get("programs", {}).get(program, {}) for part in _partitions()]
     found = [programs.find(program, entry, shutil.which) for entry in entries]
     return any(each and each.spack for each in found)
@@ -221,7 +221,7 @@ def stripe_counts_of(file_system: str) -> list[int | None]:
 
 
 def default_transports() -> list[str]:
-    """The transports of the partitions' first environments of those that `reframe -p` leaves."""
+    """The transports of each partition's first environment, of the ones that `reframe -p` keeps."""
     return _unique(
         transport_of((part.environs or _environments(part))[0]) for part in _partitions()
     )

@@ -16,11 +16,11 @@ from typing import TypeVar
 #: Characters that separate values in the column, and so cannot be in a name.
 _MARKS = re.compile(r"[\s|,;:=]")
 
-#: Of two it is unknown which one is slow, but the column can record their difference.
+#: The fewest nodes to compare: of two it is unknown which is slow, but they may differ.
 _FEWEST = 2
 
-#: A target is compared with this many others of a side, and with all that hold as many bytes to
-#: within a tenth, by the logarithm.
+#: On each side, with more and with fewer bytes, a target is compared with at least this many
+#: others, and with all that hold as many bytes to within a tenth (here a logarithm).
 _ENOUGH = 3
 _CLOSE = math.log(1.1)
 
@@ -42,15 +42,15 @@ class RankTime:
 def target_bandwidths(
     times: Iterable[RankTime], targets: Mapping[str, Collection[int]]
 ) -> dict[int, float]:
-    """The speed of each target over the others'; `targets` are the targets of each file's stripes.
+    """The relative speed of each target; `targets` are the targets of each file's stripes.
 
     A file over several targets is as slow as the slowest of them, so a target is as fast as the
     fastest ranks that use it: with n targets a file, the 1 − 1/2n quantile of their rates. It is
-    compared with targets that hold as many bytes, and is NaN if the bytes on each explain the
+    compared with targets that hold as many bytes; its speed is NaN if the bytes on each explain the
     difference. If each file has one target, a slow target also ends late: of two that end together
     one may have served its files in turn, and the other all at once. Targets that always appear
-    together have no speed. A target has none either if at least half of its ranks are on one node
-    of several, as that node may be the slow one.
+    together have no speed. Nor has a target if at least half of its ranks are on one node of
+    several, as that node may be the slow one.
     """
     known = [each for each in times if targets.get(each.file)]
     held: Counter[int] = Counter()
@@ -69,7 +69,7 @@ def target_bandwidths(
     nodes, width = [each.node for each in timed], max(map(len, used), default=1)
     values = [-math.log(each.seconds) for each in timed]
     rates = _levels(values, apart, nodes, width)
-    # the ranks' rates would be proportional to this, if each had its share of the busiest target
+    # what the ranks' rates would be proportional to, if each had its share of its busiest target
     held_most = [-math.log(max(held[target] for target in own)) for own in used]
     shares = _levels(held_most, apart, nodes, width)
     found = _beyond_shares(rates, shares)
@@ -109,7 +109,7 @@ def _beyond_shares(rates: Mapping[int, float], shares: Mapping[int, float]) -> d
 
 
 def _nearest(away: Mapping[int, float]) -> list[int]:
-    """The nearest targets of one side: enough of them, and all that are equally near."""
+    """The nearest targets on one side: `_ENOUGH` of them, and all that are as near."""
     side = {each: max(by, 0.0) for each, by in away.items() if by > -_CLOSE}
     farthest = max([*sorted(side.values())[:_ENOUGH], _CLOSE])
     return [each for each, by in side.items() if by <= farthest]
@@ -170,7 +170,7 @@ def targets_text(targets: Mapping[str, Collection[int]]) -> str | None:
     """How many files lie on each target; equal neighbours are written as one range."""
     files = Counter(target for own in targets.values() for target in set(own))
     spans = []
-    # Neighbours differ from their place in the list by the same number.
+    # In a range, the target's number minus its place in the list is constant.
     numbered = enumerate(sorted(files.items()))
     for _, span in groupby(numbered, key=lambda item: (item[1][0] - item[0], item[1][1])):
         members = [target for _, (target, _) in span]

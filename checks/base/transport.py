@@ -11,7 +11,7 @@ from .transport_reports import REPORT_VARIABLES, in_effect
 
 
 class TransportMixin(rfm.RegressionTestPlugin):
-    """Has the MPI library name its transport, and compares it with the environment's."""
+    """Makes the MPI library name its transport, and compares it with the environment's."""
 
     #: The transport that carried the messages, by the run's own evidence.
     transport_in_effect = variable(str, type(None), value=None, loggable=True)
@@ -27,7 +27,7 @@ class TransportMixin(rfm.RegressionTestPlugin):
         return call("note_libraries", self.program_path)
 
     def transport_problems(self, stage: Path) -> list[str]:
-        """What the run failed to prove about the transport; sets `transport_in_effect`."""
+        """What the run did not prove about the transport; sets `transport_in_effect`."""
         self.transport_in_effect = in_effect(
             self.current_environ.extras.get("mpi"),
             read_output(stage / str(self.stdout), stage / str(self.stderr)),

@@ -1,4 +1,4 @@
-"""The columns about how the data of a run moved: by which calls and processes, in what time.
+"""The columns about how a run moved its data: by which calls and processes, in what time.
 
 benchio counts the calls that it and its libraries make (contract 1). For other programs, Cray's
 library prints them for each file that it closes (MPICH_MPIIO_STATS).
@@ -28,7 +28,7 @@ Calls = dict[str, dict[str, int]]
 
 
 def calls_of(records: Sequence[Mapping]) -> Calls:
-    """The calls that benchio counted in all phases of each operation; none if a phase has none."""
+    """The calls that benchio counted, by operation; without operations that lack some counts."""
     found: defaultdict[str, list] = defaultdict(list)
     for record in records:
         found[record["operation"]].append(record.get("calls"))
