@@ -3,14 +3,14 @@
 #
 #   canary.sh FILE_SYSTEM TYPE MIB ROOM_GIB SECONDS [MOUNTED_AS]...
 #
-# The guards and the run directory are the same as in a job. `refuse` says what is not fit.
+# It uses the guards and the run directory of a job. `refuse` names the fault.
 export LC_ALL=C
 # shellcheck source=checks/base/job.sh
 source "${BASH_SOURCE[0]%/*}/job.sh" || exit
 file_system=$1 kind=$2 mib=$3 room=$4 seconds=$5
 shift 5
 
-# It may not be mounted, or stale: the reason is behind the last colon.
+# It may be unmounted or stale: the reason follows the last colon of stat's message.
 said=$(stat -L -c %m -- "$file_system" 2>&1) || refuse "${said##*: }"
 if [ "$#" -gt 0 ]; then
     require_mounted "$kind" "$@"

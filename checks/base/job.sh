@@ -8,7 +8,7 @@ file_system=
 each_node=()
 needed=()
 
-# The sanity phase reports this line as the reason of the failure.
+# The sanity phase reports this line as the reason for the failure.
 refuse() {
     echo "iobands: $file_system: $*" >&2
     exit 1
@@ -18,7 +18,7 @@ refuse() {
 or_refuse() {
     local reason=$1 printed
     shift
-    # Some commands print pages of help after it.
+    # Some commands print pages of help after their first line.
     printed=$("$@" 2>&1) || refuse "$reason: $(head -n 1 <<<"$printed")"
 }
 
@@ -77,7 +77,8 @@ make_marked() {
     { touch -- "$made/.${made##*/}" || ! rmdir -- "$made"; } && echo "$made"
 }
 
-# Removes the directory $1 from within, if it has the mark, which goes last, as this may be stopped.
+# Removes the directory $1 from within, if it has the mark. The mark goes last, as this may be
+# killed half-way.
 # shellcheck disable=SC2016
 remove_marked='cd -P -- "$1" && [ -f "./.${1##*/}" ] &&
     find . -xdev -mindepth 1 ! -path "./.${1##*/}" -delete &&
@@ -92,9 +93,10 @@ writable_by_others() {
             "name a directory of yours below it"
 }
 
-# Sets a trap. A killed script has no time for it: ReFrame kills the processes of a local job two
-# seconds after it asked them to end. So there is also a guard process in its own session, which is
-# killed neither with them nor as part of a killed session. It reads until all of them have ended.
+# Sets a trap. A killed script has no time to run it, such as a local job that has not ended when
+# ReFrame's grace period is over. So there is also a guard process in its own session, which is
+# killed neither with the job nor as part of a killed session. It reads until all of the job's
+# processes have ended.
 remove_at_the_end() {
     stage=$PWD
     trap 'remove_directory "$noted_directory"' EXIT
@@ -131,8 +133,8 @@ require_space() {
     [ -z "$said" ] || refuse "$said"
 }
 
-# require_inodes FILES. df shows 0 of 0 inodes if they are made as needed. On CephFS it shows `-`
-# for the free ones.
+# require_inodes FILES: at least this many inodes must be free. df shows 0 of 0 if they are made as
+# needed, and on CephFS `-` for the free ones.
 require_inodes() {
     local free
     free=$(df -Pi "$run_directory" | awk 'NR == 2 && $2 > 0 && $4 ~ /^[0-9]+$/ { print $4 }')
