@@ -90,7 +90,7 @@ class Archer2Adios(Archer2Comparison):
 
     layer = "adios-default"
     other_layer = "adios-process"
-    # ADIOS2 has no call for it.
+    # ADIOS2 has no call to sync a file.
     fsync = False
 
 

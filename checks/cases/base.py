@@ -30,7 +30,7 @@ class Published:
     nodes: int
     tasks_per_node: int
     gib: float
-    #: The numbers of stripes; the parameter `stripe_count_asked` of the case has them too.
+    #: The stripe counts; the parameter `stripe_count_asked` of the case contains them too.
     stripe_counts: tuple[int, ...] = ()
 
 
@@ -56,7 +56,7 @@ class Case(BenchioBase):
     #: The MPI transport: the first environment's, unless the case is about transports.
     transport = parameter(site.default_transports(), loggable=True)
 
-    # Before the numbers of the scale, which follow from the volume of a layer.
+    # Before the sizes are computed, which depend on the layer.
     @run_after("init")
     def name_case(self) -> None:
         self.descr = inspect.getdoc(type(self))
@@ -70,7 +70,7 @@ class Case(BenchioBase):
         return None
 
     def case_settings(self) -> list[str]:
-        """The settings of this point that are not series fields, as words."""
+        """The settings of this point that are not series fields, as words of the case's name."""
         return []
 
     def take_tags(self) -> None:
@@ -102,7 +102,7 @@ class Case(BenchioBase):
             self.valid_systems = []
 
     def wanted_stripes(self) -> str:
-        """The stripe count by `stripes`, unless a parameter sets it."""
+        """Which stripe counts to run with, as in `stripes`, unless a parameter decides."""
         return self.stripes
 
     @run_after("setup")
@@ -130,7 +130,7 @@ class Case(BenchioBase):
 
     @property
     def number_of_targets(self) -> int | None:
-        """How many targets take files, or the number in the site file; None if unknown."""
+        """How many targets take files; if unseen, the number in the site file; None if unknown."""
         seen = self.targets_seen
         return self.asked_striping.targets if seen is None else seen
 
@@ -180,7 +180,7 @@ class Case(BenchioBase):
 
     @property
     def groups(self) -> int:
-        """How many groups of processes share a file each, where a layer has groups."""
+        """The number of groups of processes that share a file, if the layer has groups."""
         return 1
 
     @property

@@ -16,11 +16,11 @@ from .compared import ComparedCase
 
 MIB_PER_GIB = 1024
 
-#: The sizes of the sweep of stripe counts.
+#: The file sizes for which all stripe counts are measured.
 FILES_MIB = (64, 1024, 16384, 102400)
 
 
-#: The file of bulk_lustre.sh with the number of layouts read, and the start and the end in ns.
+#: The file of bulk_lustre.sh with the number of layouts read, and the start and end times in ns.
 SCANS_FILE = "scans.txt"
 NS = 10**9
 
@@ -42,7 +42,7 @@ class BulkLustreCase(ComparedCase):
     def reads_layout(self) -> bool:
         """Whether the job asks on which targets the stripes are.
 
-        If the layout names them, it always does, as the layout has the stripe size, too.
+        It always does if the layout names the targets, as the layout has the stripe size, too.
         """
         is_aligned = self.access == "aligned"
         return self.striping.names_targets or (is_aligned and self.striping.lists_stripes)
@@ -87,7 +87,7 @@ class BulkLustreCase(ComparedCase):
         ]
 
     def further_values(self) -> dict[str, float]:
-        """File layouts read a second, before the files are written."""
+        """The rate at which file layouts are read, before the files are written."""
         scans = read_output(Path(self.stagedir) / SCANS_FILE).splitlines()
         numbers = (map(int, scan.split()) for scan in scans)
         rates = [files * NS / (end - start) for files, start, end in numbers]
@@ -166,7 +166,7 @@ class BulkLustreStripeCounts(Case):
         self.published = replace(self.published, gib=self.file_mib / MIB_PER_GIB)
         super().size_for(nodes)
 
-    # Without room in the scale for this size, the file would have another size.
+    # If the scale has no room for this size, the file would be smaller.
     @run_after("init")
     def leave_out_larger(self) -> None:
         if self.volume_mib < self.file_mib and self.file_mib != FILES_MIB[0]:

@@ -1,7 +1,7 @@
-"""The base of the cases that compare: a setting on and off in one job, and the ratio as a result.
+"""The base of the cases that compare a setting on and off in one job, with the ratio as result.
 
 Runs without and with the setting follow each other in pairs (pairs.sh). The rates of the check are
-the ones with the setting. It also records the rates without it, and the ratio with its interval.
+measured with the setting. It also records the rates without it, and the ratio with its interval.
 """
 
 import math
@@ -134,7 +134,7 @@ class ComparedCase(Case):
 
     @property
     def default_time_limit(self) -> str:
-        """The time limit of this number of runs."""
+        """The time limit for all runs together."""
         return f"{int(Duration(super().default_time_limit) * LIMITS)}s"
 
     @property
@@ -191,7 +191,7 @@ class ComparedCase(Case):
         if not problems:
             self.tool_version = runs[WITH][0][0]["version"]
             both = [record for side in SIDES for run in runs[side] for record in run]
-            # If it differs, the ratio may compare memory with a file system.
+            # `none` if the runs differ: the ratio may compare memory with a file system.
             self.cache = result.cache_of_reads(both)
             self.call_seconds = result.call_seconds(self.records)
             self.bandwidths = {
@@ -209,7 +209,7 @@ class ComparedCase(Case):
     def side_problems(
         self, stage: Path, side: str, setting: Setting, runs: list[list[dict]]
     ) -> list[str]:
-        """The gaps in the proof by the runs of one side."""
+        """What the runs of one side do not prove, a line each."""
         fields = self.asked_of(setting.layer)
         asked = result.asked(fields, self.fsync, self.operations)
         problems = [

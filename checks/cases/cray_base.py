@@ -24,7 +24,7 @@ class CrayCase(ComparedCase):
 
 
 class CrayRtm(CrayCase):
-    """The file of RTM: snapshots, with the stripes that it had."""
+    """The file of RTM: snapshots, with the published stripe counts."""
 
     layer = "snapshot"
     published = RTM

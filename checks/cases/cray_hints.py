@@ -11,7 +11,7 @@ from .base import Published
 from .compared import Setting
 from .cray_base import RTM, CrayCase, CrayRtm
 
-#: The sizes of a stripe, and their stripe count; 1 MiB was measured on other counts, too.
+#: The stripe sizes. All are measured with four stripes, 1 MiB also with other stripe counts.
 STRIPE_KIB = (64, 1024, 16384)
 STRIPES_OF_SIZES = 4
 
@@ -20,7 +20,7 @@ RECORDS = (1_000_000, 10_000)
 
 
 class CrayHints(CrayCase):
-    """A hint on, off and left to the library, one against the other, by stripe count and size."""
+    """A hint on, off and left to the library, in pairs, for each stripe count and size."""
 
     # 256 cores of 32-core nodes, 16 snapshots of 1024 x 1024 x 512 in single precision
     published = Published(nodes=8, tasks_per_node=32, gib=32, stripe_counts=(1, 4, 16))
@@ -84,7 +84,7 @@ class OnOff(rfm.RegressionTestPlugin):
 
 
 class CrayRecords(OnOff, CrayCase):
-    """IOR's file of records, distributed round-robin, through as many aggregators as it had."""
+    """IOR's file of records, distributed round-robin, through the 16 aggregators that it had."""
 
     # 32 processes on 8-core nodes, 3220 records of 1,000,000 bytes each
     published = Published(nodes=4, tasks_per_node=8, gib=96, stripe_counts=(16,))

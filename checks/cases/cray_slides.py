@@ -15,7 +15,7 @@ from .cray_base import EXAMPLE_TARGETS, RTM, CrayCase, CrayRtm
 #: What each process writes to its own file.
 MIB_PER_PROCESS = 128
 
-#: The parts of all processes that write, from few to many.
+#: The parts of all processes that write, as 1/n, from few to many.
 PARTS = (16, 4, 1)
 
 
@@ -105,7 +105,7 @@ class CrayTargetsPerAggregator(CrayCase):
     stripe_count_asked = stripe_counts(16)
     needs_stripes = "compares numbers of aggregators for a number of stripes"
 
-    #: The targets of an aggregator, in place of four.
+    #: The number of targets for each aggregator, in place of four.
     targets_each = parameter([1, 2, 8])
 
     def case_settings(self) -> list[str]:
@@ -131,14 +131,14 @@ class CrayTargetsPerAggregator(CrayCase):
 
 
 class ByCores(rfm.RegressionTestPlugin):
-    """By parts of the scale's processes: `iobands compare tasks` compares them."""
+    """Runs with parts of the scale's processes: `iobands compare tasks` compares them."""
 
     #: The part of the scale's processes that write.
     part = parameter(PARTS, fmt=lambda number: f"1/{number}")
 
     sizing = ("scale", "part")
 
-    #: Whether a larger part has as many processes on this scale.
+    #: Whether a larger part has the same number of processes on this scale.
     as_large_as_another = variable(bool, value=False)
 
     def placed(self, nodes: int, per_node: int) -> tuple[int, int]:
@@ -155,7 +155,7 @@ class ByCores(rfm.RegressionTestPlugin):
 
 
 def _part(nodes: int, per_node: int, part: int) -> tuple[int, int]:
-    """A part of all processes, on as few nodes as can have them."""
+    """The nodes, and processes per node, for a part of all processes on the fewest nodes."""
     tasks = max(1, nodes * per_node // part)
     return (tasks // per_node, per_node) if tasks >= per_node else (1, tasks)
 
@@ -237,7 +237,7 @@ class CraySubsetOfWriters(CrayCase):
 
     @property
     def writers(self) -> int:
-        """88 of 5107, or the same part of fewer."""
+        """88 of 5107 processes, or the same part of fewer."""
         return max(1, round(self.tasks * 88 / 5107))
 
     def sides(self) -> tuple[Setting, Setting]:
@@ -268,7 +268,7 @@ class CraySharedFiles(CrayCase):
         return [*super().lacking(), *(["needs two processes for two files"] if alone else [])]
 
     def sides(self) -> tuple[Setting, Setting]:
-        # Processes that follow each other are a group, as on a node.
+        # Processes with consecutive ranks are a group, as on a node.
         slabs = ("--decomposition=slab",)
         one, several = self.plain(layer="mpiio"), self.plain()
         return (

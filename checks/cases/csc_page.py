@@ -46,7 +46,7 @@ class CscCase(ComparedCase):
     layer = "btio-pnetcdf"
 
     def placed(self, nodes: int, per_node: int) -> tuple[int, int]:
-        """The largest square number of processes."""
+        """The placement with the largest square number of processes."""
         return max(
             (
                 (some, each)
@@ -129,7 +129,7 @@ class CscAggregators(CscCase):
         return [str(self.aggregators)]
 
     def sides(self) -> tuple[Setting, Setting]:
-        # In addition to the hint that the page has by then.
+        # The page adds this hint to the stripe size.
         few, many = ({**UNIT, "cb_config_list": f"*:{n}"} for n in (1, self.aggregators))
         return self.hinted(few), self.hinted(many)
 
@@ -223,7 +223,7 @@ class CscSquareRootRule(CscCase):
 
     @run_after("init")
     def say_against(self) -> None:
-        # The setting is the rule's, and the stripe count of the point what it is compared with.
+        # The setting is the rule's stripe count; the point has the one that it is compared with.
         self.case = f"{self.case} against {self.stripe_count_asked}"
 
     @property

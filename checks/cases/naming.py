@@ -4,5 +4,5 @@ import re
 
 
 def kebab(name: str) -> str:
-    """The name of a class in small letters, with a hyphen before each word."""
+    """The name of a class in lower case, with hyphens between its words."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Both settings of a comparison in one job, run after run, for job scripts that source job.sh.
+# Runs both settings of a comparison in one job, in turn; for job scripts that source job.sh.
 #
 # Each side, `without` and `with`, has its own directories below $run_directory and the stage
 # directory. The job script sets the arguments and variables in which the sides differ:
@@ -18,8 +18,8 @@ enter_side() {
     cd "$1" || exit 1
 }
 
-# run_pairs PAIRS COMMAND...: the sides begin in turn, so that a drift of the file system affects
-# both.
+# run_pairs PAIRS COMMAND...: the sides take turns to begin, so that a drift of the file system
+# affects both.
 run_pairs() {
     local pairs=$1 pair side order
     shift
@@ -43,7 +43,7 @@ run_side() {
     exit "${PIPESTATUS[0]}"
 }
 
-# A case may redefine both; before_run has the command as its arguments.
+# A case may redefine before_run and place_option; before_run gets the command as its arguments.
 before_run() {
     :
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# Files that are written once and then read in every round, for job scripts that source pairs.sh,
-# and bulk_lustre.sh if the layout names targets.
+# Writes files once, which every round then reads; for job scripts that source pairs.sh, and
+# bulk_lustre.sh if the layout names targets.
 
 # before_run COMMAND...: writes the files that the command only reads.
 before_run() {

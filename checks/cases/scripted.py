@@ -8,7 +8,7 @@ SCRIPTS = Path(__file__).parent / "scripts"
 
 
 class ScriptedCase(ComparedCase):
-    """Runs the script with the name of its layer, with an additional first argument."""
+    """Runs the script that is named after its layer, with an additional first argument."""
 
     sourcesdir = str(SCRIPTS)
     operations = ("write",)

@@ -1,7 +1,7 @@
 """The arguments of benchio for a volume: the sizes of each kind of data, scaled to it.
 
-Pure functions of benchio's command line (contract 1). A case has the volume of its source. If the
-site's scale has less (docs/decisions/0009), there is less of the same kind of data.
+Pure functions of benchio's command line (contract 1). A case moves the volume of its source, or the
+scale's if that is less (docs/decisions/0009): then there is less of the same kind of data.
 """
 
 import math
@@ -92,7 +92,7 @@ def cells(volume: Volume, values: int = 64) -> Shape:
 
 
 def stripes(volume: Volume, files: int | None = 1) -> Shape:
-    """An array that is divided among files, `files` or one of 1 MiB each where that is None."""
+    """An array that is divided among `files` files, or among files of 1 MiB if that is None."""
     mib = max(1, int(volume.mib))
     files = mib if files is None else files
     return Shape((128, 128, 8 * mib), "global", mib * BYTES_PER_MIB, files=files)

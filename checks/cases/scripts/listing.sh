@@ -1,6 +1,6 @@
 #!/bin/bash
 # Makes empty files in a new directory, and lists them: only names, or with the details of `ls -l`.
-# The node that lists them has made them, so its memory may answer in place of the file system.
+# The same node makes and lists them, so its memory may answer in place of the file system.
 #
 #   listing.sh FILES listing [--names] --directory=PATH --result=FILE
 # shellcheck disable=SC2010,SC2012 # what is measured is ls itself
