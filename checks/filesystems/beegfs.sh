@@ -13,7 +13,7 @@ mount_option() {
     echo "--mount=$(df --output=target "$file_system" | tail -n 1)"
 }
 
-# list_targets [POOL]: all targets, behind the number of the pool that counts.
+# list_targets [POOL]: prints the number of the pool to use, if any, and all targets.
 list_targets() {
     [ -z "${1-}" ] || echo "pool $1"
     if is_seven; then
@@ -36,8 +36,8 @@ look_at_targets() {
     list_space
 }
 
-# stripe COUNT CHUNK KNOWN POOL: targets a file and bytes a chunk, empty where not asked for. COUNT
-# -1 is all of the pool that are in service, or KNOWN, the number of the site configuration.
+# stripe COUNT CHUNK KNOWN POOL: targets per file and bytes per chunk, empty if not requested. COUNT
+# -1 stands for KNOWN, the number in the site file, else for all of the pool that are in service.
 stripe() {
     local count=$1 chunk=$2 pool=${4:-[0-9]+} targets
     if [ "$count" = -1 ]; then

@@ -3,8 +3,8 @@
 Ceph accepts any stripe count, also above the number of OSDs, and records it in the layout. So only
 a count of the OSDs shows how many can serve a file. If the node has the command, a configuration
 and a key, a plain user can count them with `ceph osd stat`; otherwise the site file has `targets`.
-A hash decides the OSDs of a file's objects, so four stripes are spread over four OSDs only on
-average. `ceph osd map` shows which.
+A hash decides the OSDs of a file's objects, so four stripes need not lie on four OSDs. `ceph osd
+map` shows on which they lie.
 """
 
 import json
@@ -85,7 +85,7 @@ def _values(asked: Asked) -> list[tuple[str, int | str]]:
 
 def _attributes(asked: Asked) -> list[str]:
     return [
-        # as many as require_targets counted
+        # the number that require_targets has counted
         '"stripe_count=$targets"'
         if (name, value) == ("stripe_count", ALL_TARGETS)
         else shlex.quote(f"{name}={value}")

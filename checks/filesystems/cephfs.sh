@@ -8,8 +8,8 @@ list_targets() {
     timeout 20 ceph osd stat --format json && echo
 }
 
-# require_targets COUNT [KNOWN]: sets $targets, the number of OSDs that are up, and ends the job
-# where a file cannot have COUNT stripes; -1 stands for all. KNOWN is the site configuration's.
+# require_targets COUNT [KNOWN]: sets $targets to KNOWN, the number in the site file, else to the
+# number of OSDs that are up. Ends the job if a file cannot have COUNT stripes; -1 stands for all.
 require_targets() {
     targets=${2:-$(sed -n 's/.*"num_up_osds": *\([0-9]*\).*/\1/p' targets.txt)}
     [ -n "$targets" ] ||
@@ -30,8 +30,8 @@ read_layout() {
 }
 
 # list_stripes BYTES: for each file `path stripe_unit osd ...`, with an OSD for each stripe of BYTES
-# bytes. It is the primary OSD of the object with the stripe, which serves reads and writes. It is
-# chosen by a hash of the object's name, whether or not the object exists.
+# bytes: the primary OSD of the object with the stripe, which serves reads and writes. A hash of the
+# object's name determines it, whether or not the object exists.
 list_stripes() {
     read_layout
     find "$run_directory" -type f -printf '%p %i\n' | while read -r path inode; do
@@ -48,8 +48,8 @@ list_stripes() {
 }
 
 # list_objects BYTES: a line `path stripe_unit stripe pool namespace object` for each stripe of each
-# file; the input has its path and inode; - stands for no namespace. Stripes are placed round-robin
-# on the stripe_count objects of a set until these are full.
+# file, from lines of path and inode; - stands for no namespace. Stripes are placed round-robin on
+# the stripe_count objects of a set until these are full.
 list_objects() {
     awk -v bytes="$1" '
         NR == FNR && /^# file: / { path = $3; next }
@@ -87,7 +87,7 @@ place_objects() {
     rm -r "$answers"
 }
 
-# Of the directory and of all above it that are on the same file system.
+# The quotas of the directory, and of all directories above it on the same file system.
 show_quota() {
     local directory=$file_system mount_point unit limit used
     mount_point=$(df --output=target "$file_system" | tail -n 1)

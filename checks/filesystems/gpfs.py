@@ -122,7 +122,7 @@ def file_layouts(text: str) -> list[Layout]:
 
 
 def _rows(text: str, kind: str) -> Iterator[dict[str, str]]:
-    """The rows of an output of -Y that begin with `kind`, by the names of its header.
+    """The rows of a command's output with -Y that begin with `kind`, by the names in its header.
 
     A row that a timeout has cut off is left out.
     """

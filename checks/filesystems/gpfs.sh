@@ -1,16 +1,16 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # Spectrum Scale (GPFS), for job scripts and for the probe: both set file_system before they call
-# anything. Its commands may be missing where nothing has to be proven.
+# anything. Without its commands, a run works if the site file demands no placement.
 
 PATH=$PATH:/usr/lpp/mmfs/bin
 
-# list_targets [POOL]: the disks, behind the name of the pool that counts.
+# list_targets [POOL]: prints the name of the pool to use, if any, and all disks.
 list_targets() {
     [ -z "${1-}" ] || echo "pool $1"
     timeout 20 mmlsdisk "$(device)" -Y
 }
 
-# list_space [POOL]: of the disks with data alone, as IBM calls mmdf I/O intensive.
+# list_space [POOL]: only of disks with data, as IBM calls mmdf I/O intensive.
 list_space() {
     timeout 20 mmdf "$(device)" -d ${1:+-P "$1"} -Y
 }
@@ -19,7 +19,7 @@ device() {
     df --output=source "$file_system" | tail -n 1
 }
 
-# look_at_targets [POOL]: for the probe, in its sections. mmgetstate is for root alone.
+# look_at_targets [POOL]: for the probe, in its sections. Only root may call mmgetstate.
 look_at_targets() {
     section "target space"
     list_space "$@"
@@ -31,7 +31,7 @@ read_layout() {
     find "$run_directory" -type f -exec mmlsattr -L {} + >layout.txt 2>&1 || :
 }
 
-# By the limits of the user, the group and the fileset; in KiB and files, 0 for no limit.
+# The limits and use of user, group and fileset; mmlsquota has KiB and files, 0 for no limit.
 show_quota() {
     timeout 10 mmlsquota -Y "$(device)" | awk -F : '
         $3 == "HEADER" { for (n = 1; n <= NF; n++) at[$n] = n; next }

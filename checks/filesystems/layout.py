@@ -43,7 +43,7 @@ class Asked:
     layout: str | None = None
     #: How many targets −1 stands for, if the site file says so.
     targets: int | None = None
-    #: How many of them may take no files; only on Lustre.
+    #: How many of the targets may take no files; only on Lustre.
     tolerated: int = 0
 
     @property
@@ -104,10 +104,10 @@ class TargetFaults:
 
 
 class Striping:
-    """One type of file system; this one has no stripes.
+    """The base of all types of file systems, and the type without stripes.
 
-    Its script defines `stripe`, `read_layout` and `list_targets`. docs/howto/add-a-file-system.md
-    adds one.
+    The script of a type defines `stripe`, `read_layout` and `list_targets`;
+    docs/howto/add-a-file-system.md shows how to add a type.
     """
 
     #: Its names in the mount table; empty for any.
@@ -174,8 +174,8 @@ class Striping:
     ) -> TargetFaults | None:
         """The faults of the targets by the sections of the probe; None if nothing was seen.
 
-        This many targets may be out of service, and each needs this many KiB. The site file may
-        have `declared` the number of targets.
+        Up to `tolerated` targets may be out of service, and each needs `needed_kib` of free space.
+        `declared` is their number in the site file, if any.
         """
         if self.script is None:
             return TargetFaults()

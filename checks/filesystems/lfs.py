@@ -38,7 +38,7 @@ class Component:
 
 @dataclass(frozen=True)
 class Ost:
-    """A target of `lfs osts`: its name, as `lustre-OST0003`, and whether the client has it."""
+    """A target of `lfs osts`: its name, such as `lustre-OST0003`, and whether it is active."""
 
     name: str
     active: bool
@@ -118,9 +118,9 @@ def space_of_osts(text: str) -> dict[str, OstSpace | str]:
 
 
 def failed_checks(text: str) -> dict[str, str]:
-    """The targets that the client does not reach by `lfs check osts`, each with the message.
+    """The targets that the client cannot reach, from `lfs check osts`, each with the message.
 
-    An answer that a plain user may not ask for proves nothing about a target.
+    If a plain user is refused an answer, that proves nothing about a target.
     """
     said = re.findall(r"check '(\S+?)-osc-(?!MDT)\S*': (.+?)(?: \(\d+\))?$", text, re.MULTILINE)
     inactive = re.findall(r"^(\S+?)-osc-(?!MDT)\S* inactive", text, re.MULTILINE)

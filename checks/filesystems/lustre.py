@@ -107,7 +107,7 @@ class LustreStriping(Striping):
 
 
 def _targets_of_mirror(components: Sequence[Component]) -> set[int]:
-    """The targets of the mirror that was in use last, as a target has parts of one mirror only."""
+    """The targets of the last mirror in use, as a target has parts of one mirror only."""
     in_use = [each for each in components if each.in_use]
     mirror = (each for each in in_use if each.mirror == in_use[-1].mirror)
     return {target for each in mirror for target in each.targets}
@@ -120,13 +120,13 @@ def _stripes_over_all(
     layouts: Sequence[Layout],
     files: Mapping[str, Sequence[Component]],
 ) -> int:
-    """How many stripes files over all targets have, if this many targets may take no files.
+    """How many stripes files over all targets have, if `asked.tolerated` ones may take no files.
 
     Lustre keeps the targets of one component out of the next one, so all components count.
 
     Raises:
         StripingError: they have fewer. The message names the targets without files if these explain
-            the missing stripes, as a single stripe is the usual layout of a directory.
+            the missing stripes, unless there is one stripe, the usual layout of a directory.
     """
     count = min(layout.stripe_count or 0 for layout in layouts)
     found = [_targets_of_mirror(components) for components in files.values()]
@@ -194,7 +194,7 @@ def _layout(path: str, components: list[Component], overstriping: bool) -> Layou
         layout = Layout(
             stripe_count=int(fields["lmm_stripe_count"]),
             stripe_size=int(fields["lmm_stripe_size"]),
-            # Data on the MDT has the index of the MDT, which newer versions print so.
+            # Data on the MDT has the index of the MDT, which newer versions print as lmm_mdt_index.
             index=int(fields.get("lmm_mdt_index") or fields["lmm_stripe_offset"]),
             pool=fields.get("lmm_pool"),
         )
@@ -209,7 +209,7 @@ def _layout(path: str, components: list[Component], overstriping: bool) -> Layou
 
 
 def _require_components(found: int, layout: str) -> None:
-    # The options of the only mirror, or after the number of such mirrors.
+    # The options of a single mirror, or the options that follow each number of mirrors.
     first, *others = re.split(r"(?:^| )(?:-N|--mirror-count=?)(\d*)(?= |$)", layout)
     mirrors = list(zip(others[::2], others[1::2], strict=True)) or [("1", first)]
     asked = sum(

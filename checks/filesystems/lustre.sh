@@ -3,13 +3,13 @@
 
 needed=(lfs)
 
-# list_targets [POOL]: all targets, and the pool's.
+# list_targets [POOL]: prints all targets, and the members of the pool.
 list_targets() {
     timeout 20 lfs osts "$file_system"
     [ -z "${1-}" ] || list_pool "$1"
 }
 
-# Waits for no target that is gone, for the option -l: ended by the timeout, it would print nothing.
+# -l does not wait for targets that are gone: killed by the timeout, lfs df would print nothing.
 list_space() {
     timeout 10 lfs df -l "$file_system"
 }
@@ -20,9 +20,9 @@ list_pool() {
     timeout 10 lfs pool_list "${client%-*}.$1"
 }
 
-# look_at_targets [POOL]: for the probe, in its sections, below $directory: what is said of each
-# target, the layout of a file over all that take files, and how a write to each of its stripes
-# ended. What hangs is waited for a third of $seconds.
+# look_at_targets [POOL]: for the probe, in its sections, below $directory: states of targets, the
+# layout of a file over all that take files, and how a write to each of its stripes ended. It waits
+# a third of $seconds for writes that hang.
 look_at_targets() {
     local file=$directory/all-targets stripes written indices good pool
     section "target space"
@@ -38,7 +38,7 @@ look_at_targets() {
         timeout $((seconds / 3)) xargs -P 16 -I % \
             bash -c "$(declare -f write_stripe); write_stripe \"\$1\" %" bash "$file")
     echo "$written"
-    # Elsewhere the small file of the probe may wait for a target that is known to hang.
+    # Place the small file of the probe on a target that does not hang.
     mapfile -t indices < <(timeout 10 lfs getstripe "$file" | awk '$3 ~ /^0x/ { print $1 }')
     good=$(awk '$1 == "wrote" { print $2; exit }' <<<"$written")
     [ -z "$good" ] || timeout 10 lfs setstripe -c 1 -i "${indices[good]}" \
@@ -57,7 +57,7 @@ write_stripe() {
     fi
 }
 
-# stripe OPTION...: of lfs setstripe.
+# stripe OPTION...: options of lfs setstripe.
 stripe() {
     or_refuse "Lustre refused the requested layout" lfs setstripe "$@" "$run_directory"
 }
@@ -67,7 +67,7 @@ read_layout() {
     find "$run_directory" -type f -exec lfs getstripe {} + >layout.txt 2>&1
 }
 
-# For each file `path stripe_size ost ...`, of files with a plain layout.
+# For each file with a plain layout: `path stripe_size ost ...`.
 list_stripes() {
     read_layout
     awk '
@@ -77,8 +77,8 @@ list_stripes() {
         END { if (osts) print path, size osts }' layout.txt
 }
 
-# client_statistics FILE_SYSTEM: what the client on this node has moved. The name of its part of the
-# file system differs from node to node.
+# client_statistics FILE_SYSTEM: the counters of the client on this node. The client's name in llite
+# differs from node to node.
 client_statistics() {
     local client
     client=$(lfs getname "$1" | cut -d " " -f 1) && lctl get_param -n "llite.$client.stats"

@@ -51,7 +51,7 @@ class _Written:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A target, and the reports about it."""
+    """A target, and what `lfs df` and `lfs check` report about it."""
 
     ost: Ost
     space: OstSpace | str | None
@@ -101,8 +101,8 @@ def judge(
 ) -> TargetFaults | None:
     """The faults of all targets by the sections of the probe; None if no targets are listed.
 
-    This many targets may take no new files, and each needs this many KiB for the smallest check.
-    The site file may have `declared` the number of targets.
+    Up to `tolerated` targets may take no new files, and each needs `needed_kib` for the smallest
+    check. `declared` is the number of targets in the site file, if any.
     """
     listed = f"{said.get('targets', '')}\n{said.get('target pool', '')}"
     osts = listed_osts(listed)
