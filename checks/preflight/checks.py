@@ -27,7 +27,7 @@ class EnvCheck(rfm.RunOnlyRegressionTest):
     sourcesdir = None
 
     def report(self, subject: str, wrong: str | None, unknown: str | None) -> bool:
-        """Fail with the faults, and report what is unknown."""
+        """Raise SanityError for `wrong`, the faults if any; note what is `unknown`."""
         self.unknown = unknown
         if unknown:
             getlogger().info(f"{subject}: unknown: {unknown}")

@@ -1,7 +1,7 @@
 """Whether clocks agree: a time that was taken between two others must lie between them.
 
-So nothing has to happen at the same time on several nodes. A slow launcher only makes the span
-longer, and a correct clock never looks wrong. Pure functions.
+So nothing has to happen on several nodes at the same time. A slow launcher only makes the span
+longer; it never makes a correct clock look wrong. Pure functions.
 """
 
 import re
@@ -30,7 +30,7 @@ def allowed_skew(extras: Mapping) -> float:
 
 
 def node_times(text: str) -> dict[str, float]:
-    """The time of each node, the latest if it has several."""
+    """The time that each node printed, the latest if several."""
     return {
         name: float(time)
         for name, time in sorted(re.findall(r"^iobands-node (\S+) (\d+\.\d+)$", text, re.MULTILINE))

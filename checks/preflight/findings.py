@@ -33,7 +33,7 @@ class Wanted:
 
     @classmethod
     def of(cls, settings: Mapping, gib: float, files: int, skew_seconds: float) -> "Wanted":
-        """The site configuration's, plus room for a check that writes `gib` and `files`."""
+        """The site configuration's requirements, plus room for a check's `gib` and `files`."""
         return cls(
             type=settings["type"],
             mounted_as=mount_names(settings, BACKENDS[settings["type"]]),
@@ -52,7 +52,7 @@ class Findings:
     """Problems that stop checks, problems that do not, and what could not be seen; a line each.
 
     `over_all` stops only checks of files over all targets, or over more than the `taking` ones that
-    take files. `size_gib` is the size of the file system. Each is None if it was not seen.
+    take files. `size_gib` is the size of the file system. The last two are None if not seen.
     """
 
     problems: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 def silent(unfinished: str, wanted: Wanted) -> Findings:
-    """The findings of a file system that did not answer in time, by its answers until then."""
+    """The findings about a file system that did not answer in time, by its answers until then."""
     said = sections(unfinished)
     last = list(said or ["node"])[-1]
     problem = f"does not answer within {PATIENCE_SECONDS} s (asked for: {last})"
@@ -90,7 +90,7 @@ def silent(unfinished: str, wanted: Wanted) -> Findings:
 
 
 def judge(answer: str, wanted: Wanted) -> Findings:
-    """The findings of a file system by its `answer`."""
+    """The findings about a file system by its `answer`, the complete output of the probe."""
     said = sections(answer)
     node, mounted = said.get("node", "this node"), said.get("mounted", "")
     away = _not_mounted(mounted, wanted, node)

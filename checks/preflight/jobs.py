@@ -1,8 +1,8 @@
 """Preflight fixtures: they run once in a session, before the checks that depend on them.
 
-`EnvProbe` examines all file systems of a partition, and passes whatever it finds, as the checks of
-the others must continue. `EnvCompiler` and `EnvMpi` fail if they find a fault, which stops all
-checks that need the programming environment.
+`EnvProbe` examines all file systems of a partition. It passes even if one is unfit, as checks on
+the others must run. `EnvCompiler` and `EnvMpi` fail if they find a fault, which stops all checks
+that need the programming environment.
 """
 
 import shlex
@@ -46,9 +46,9 @@ class SmallJob(rfm.RunOnlyRegressionTest, JobMixin):
 
 
 class WithoutEnvironment(rfm.RegressionTestPlugin):
-    """Runs without the programming environment in which ReFrame runs the test.
+    """Drops the programming environment from the job.
 
-    ReFrame runs nothing without one, but a missing module of it is no fault of a file system.
+    ReFrame runs no test without one, but a missing module is no fault of a file system.
     """
 
     @run_after("setup")
@@ -152,7 +152,7 @@ class EnvCompiler(rfm.RunOnlyRegressionTest):
     #: The subject of a failure.
     examines = variable(str, value="environment", loggable=True)
 
-    #: The program that shows whether MPI starts, in the stage directory where it could be built.
+    #: The program that shows whether MPI starts, in the stage directory if it could be built.
     program = variable(str, value="hello")
 
     local = True
@@ -197,7 +197,7 @@ class EnvMpi(SmallJob):
 
     sourcesdir = str(SOURCES)
 
-    # In time for ReFrame, which makes the job in the phase setup.
+    # Before the phase setup, in which ReFrame makes the job.
     @run_after("init")
     def take_nodes(self) -> None:
         self.nodes = self.tasks = self.num_tasks = mpi.number_of_nodes(self.valid_systems)

@@ -35,7 +35,7 @@ def _nodes(nodes: int | str) -> int:
 
 
 def problem(said: str, nodes: int, has_program: bool) -> str | None:
-    """The fault by the output of a process on each of this many nodes, or None."""
+    """The fault, if any, by the output of the processes, one on each of `nodes` nodes."""
     times = re.findall(r"^iobands-node ", said, re.MULTILINE)
     if len(times) < nodes:
         return f"the launcher started {len(times)} of {nodes} processes"

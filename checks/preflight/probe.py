@@ -29,7 +29,7 @@ class StageError(OSError):
 
 
 def read_answers(stage: Path, number: int) -> list[tuple[str, bool]]:
-    """The answers of this many file systems, and whether each was in time.
+    """The output about each of `number` file systems, and whether it was complete in time.
 
     Raises:
         StageError: the job could not write in its stage directory, or did not run to its end.
@@ -75,9 +75,9 @@ def arguments(
     directories: Sequence[Path],
     seconds: int = PATIENCE_SECONDS,
 ) -> list[str]:
-    """The arguments of probe.sh, for file systems as the site configuration has them.
+    """The arguments of probe.sh, for entries of file systems in the site configuration.
 
-    The probe makes the one of `directories` on each file system, and removes it.
+    The probe makes and removes one of `directories` on each file system.
     """
     words = [str(seconds)]
     for settings, directory in zip(file_systems, directories, strict=True):

@@ -1,13 +1,13 @@
 #!/bin/bash
-# Looks at file systems from a node: at all of them at once, so that none may hang the others.
+# Examines file systems from a node, all at once, so that none can hold up the others.
 #
 #   probe.sh SECONDS [TYPE PATH NAMES DIRECTORY POOL]...
 #
-# NAMES, between commas, is what the mount table may call it; empty for anything. Only a file system
-# of the right type is written to, in DIRECTORY, which is made and removed. The Nth leaves
-# file_system_N.txt, sections with what each command printed, and .part in its place when it does
-# not answer within SECONDS. Then it removes the orphans in orphans_N.txt. Last comes probed.txt, with
-# `silent N` for each that did not answer: without it the stage directory is at fault.
+# NAMES are the types that the mount table may show, separated by commas; empty allows any. Only a
+# file system of the right type is written to, in DIRECTORY, which is made and removed. The output
+# about the Nth, a section for each command, is in file_system_N.txt, or with the suffix .part if it
+# does not answer within SECONDS. Then the orphans in orphans_N.txt are removed. Last, probed.txt is
+# written, with `silent N` for each that did not answer: without it the stage directory is at fault.
 export LC_ALL=C
 
 section() {
@@ -26,7 +26,7 @@ look() {
     mounted=$(df --output=fstype,target -- "$file_system" 2>&1 | tail -n 1)
     echo "$mounted"
     kind=${mounted%% *}
-    # df reports a path that is not there in a line that begins with its own name.
+    # About a missing path, df prints a line that begins with `df:`.
     [ "$kind" != df: ] || return 0
     case ,$names, in ,, | *",$kind,"*) ;; *) return 0 ;; esac
     section "missing commands"
@@ -78,7 +78,7 @@ seconds=$1
 shift
 for ((number = 0; $# > 0; number++)); do
     answer=file_system_$number.txt
-    # No reader of this script's output waits for what hangs.
+    # No output to this script's, as its reader would wait for processes that hang.
     {
         (look "$@") >"$answer.part" 2>&1 && mv "$answer.part" "$answer" &&
             [ -e "orphans_$number.txt" ] &&
@@ -97,4 +97,4 @@ done
     done
     echo end
 } >probed.txt
-exit 0 # and not wait for what hangs
+exit 0 # without waiting for processes that hang

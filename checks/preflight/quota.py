@@ -1,7 +1,7 @@
-"""How much of a quota is used, by the commands of Lustre and POSIX, or by lines of our own.
+"""How much of a quota is used, by the output of `lfs quota` or quota(1), or by lines of our own.
 
-A plain user's view, and best effort: to some commands no quota looks the same as one that cannot be
-seen. Pure functions.
+This is a plain user's view, and best effort: some commands print the same without a quota and
+without access to it. Pure functions.
 """
 
 import re

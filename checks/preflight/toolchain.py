@@ -9,8 +9,8 @@ _SOURCES = {"C": "empty.c", "Fortran": "empty.f90"}
 
 _NOT_FOUND = 127
 
-# Errors after which the job would continue: of Environment Modules, Lmod and Spack, and of a shell
-# that has none of them.
+# Errors after which the job would continue: by Environment Modules, Lmod, Spack, and a shell that
+# has none of these.
 _MISSING_MODULES = [
     re.compile(r"(Unable to locate a modulefile for '[^']*')"),
     re.compile(r"(?s)following module\(s\) are unknown:\s*\"?([^\"\n]*)"),

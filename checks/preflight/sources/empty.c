@@ -1,2 +1,2 @@
-/* Whether there is a compiler of C. */
+/* Whether there is a C compiler. */
 int main(void) { return 0; }

@@ -1,2 +1,2 @@
-! Whether there is a compiler of Fortran.
+! Whether there is a Fortran compiler.
 end program

@@ -1,5 +1,5 @@
-/* Whether MPI starts, and on how many nodes: a line of the first process, once all have met. Another
-   one where these nodes have the same name, by which ROMIO counts them. */
+/* Whether MPI starts, and on how many nodes: the first process prints a line once all have met. It
+   prints another one if all nodes have the same name, as ROMIO counts nodes by name. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

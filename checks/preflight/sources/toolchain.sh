@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Tries compilers, for the job script of EnvCompiler.
 
-# try_compiler LANGUAGE SOURCE COMPILER...: prints the status and the first line that was printed.
+# try_compiler LANGUAGE SOURCE COMPILER...: prints the exit status and the compiler's first line.
 try_compiler() {
     local language=$1 source=$2
     shift 2
@@ -9,7 +9,7 @@ try_compiler() {
     echo "iobands-compiler $language $? $*: $(head -n 1 "$language.txt")"
 }
 
-# build SOURCE PROGRAM COMPILER...: builds the program if that can be done.
+# build SOURCE PROGRAM COMPILER...: builds the program; never fails.
 build() {
     local source=$1 program=$2
     shift 2
