@@ -1,7 +1,7 @@
 """Programs that this suite does not build: IOR, mdtest and IO500.
 
-They are searched in this order: the site configuration (a path, or modules), PATH, a Spack spec of
-the site configuration. Without the program the check is skipped with that reason.
+They are looked for in this order: the site configuration (a path, or modules), PATH, a Spack spec
+in the site configuration. Without the program, its checks are skipped with that reason.
 """
 
 import re
@@ -17,7 +17,7 @@ from ..base.package import SITE
 from ..base.stage import call, read_output
 from ..preflight.jobs import EnvMpi
 
-#: Where Spack installs to: outside the session's stage, so that only the first session builds.
+#: Where Spack installs: outside of the session's stage, so that only the first session builds.
 INSTALL_TREE = SITE / "build" / "spack"
 
 _BUILD_STATUS_FILE = "build_status.txt"
@@ -57,7 +57,7 @@ class ProgramMixin(rfm.RegressionTestPlugin):
 
 
 class SpackInstall(rfm.CompileOnlyRegressionTest):
-    """One program in an environment of Spack's, in the stage directory."""
+    """Installs a program by Spack, with a Spack environment in the stage directory."""
 
     #: The program; an entry of `programs` in the site configuration.
     program = variable(str)

@@ -58,7 +58,7 @@ class BenchioBase(IoBase):
         ]
 
     def sizes(self) -> list[str]:
-        """The sizes of the array, and what they are of."""
+        """The sizes of the array on each process, as words for benchio."""
         n1, n2, n3 = MIB_BLOCK
         return [*map(str, (n1, n2, n3 * self.scale_settings["mib_per_task"])), "local"]
 
@@ -72,7 +72,7 @@ class BenchioBase(IoBase):
         ]
 
     def asked_of(self, layer: str) -> dict[str, object]:
-        """What each record of a layer must have, for any operation."""
+        """The fields that each record of a layer must have, for any operation."""
         return {
             "layer": layer,
             "pattern": self.pattern,

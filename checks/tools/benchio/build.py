@@ -1,7 +1,7 @@
 """Builds the Fortran kernel once: for each commit, programming environment and type of machine.
 
-The build is kept in the site's directory (docs/decisions/0026-canary.md). `kept.sh`
-has the order of the steps; here is what decides on a build before its environment is loaded.
+The build is kept in the site's directory (docs/decisions/0026-canary.md), under a key. Here is the
+part of the key that is known before the environment is loaded; `kept.sh` has the rest.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ def first_error(said: str) -> list[str]:
 
 
 class BuildBenchio(rfm.CompileOnlyRegressionTest, special=True):
-    """benchio by CMake, in its stage directory."""
+    """Builds benchio by CMake in its stage directory, or takes a kept build."""
 
     #: If no MPI program can be built or started, benchio is not built.
     mpi_starts = fixture(EnvMpi, scope="environment")
@@ -107,6 +107,6 @@ class BuildBenchio(rfm.CompileOnlyRegressionTest, special=True):
         return True
 
     def lacks(self, library: str) -> bool:
-        """Whether the build said that it found no such library, by the title it has there."""
+        """Whether the build found no usable `library`, named as in the build's output."""
         said = read_output(Path(self.stagedir, str(self.build_job.stdout)))
         return f"-- {library}: none that can be used" in said

@@ -71,7 +71,7 @@ class BenchioFPP(BenchioBase):
 
     @property
     def asked_striping(self) -> Asked:
-        """The one target, if one is to be confirmed."""
+        """The requested striping, on `target` if one is to be confirmed."""
         asked = super().asked_striping
         return asked if self.target is None else replace(asked, index=self.target, pool=None)
 

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # Keeps the build of benchio in the site's directory, for later sessions and for `iobands canary`.
-# The build script sources this. A build is kept in a directory named after its key: all that decides
-# what is built. A failure here costs a new build; a line `iobands: ...` names it.
+# The build script sources this. The directory of a build is named after its key, a hash of all that
+# decides what is built. A failure here is named in a line `iobands: ...`, and costs a new build.
 
 #: The files of a kept build, whose checksums are in SHA256SUMS.
 kept_files=(benchio build.out environment identity libraries)
 kept=
 key=
 
-# take_kept_build PROGRAM COMPILER...: succeeds if the build is kept; PROGRAM is then in its place.
+# take_kept_build PROGRAM COMPILER...: puts a kept build in the place of PROGRAM; fails without one.
 take_kept_build() {
     local given program=$1 work each
     shift
@@ -19,7 +19,7 @@ take_kept_build() {
     usable_builds || return
     kept=$builds/$key
     [ -d "$kept" ] || return
-    # The copy is proven, so that nobody can change what was.
+    # Verifies the copy, which nobody can change between verification and use.
     for each in "${kept_files[@]}" SHA256SUMS; do
         cp -- "$kept/$each" "$work" || {
             said "the kept benchio $key is damaged: it is built anew"
@@ -42,7 +42,7 @@ take_kept_build() {
     use_kept_build
 }
 
-# keep_build PROGRAM OUTPUT: keeps what was built; the session goes on if that fails.
+# keep_build PROGRAM OUTPUT: keeps what was built; never fails, so that the session goes on.
 keep_build() {
     local work output=$2
     usable_builds && [ -f "$1" ] || return 0
@@ -61,7 +61,7 @@ keep_build() {
         rm -rf -- "$work"
         return 0
     }
-    # Another session may have kept the same; a damaged one makes room.
+    # A build in this place is damaged, or was just kept by another session: move it away.
     [ ! -e "$kept" ] || mv -T -- "$kept" "$builds/.old.${work##*.}" 2>/dev/null
     mv -T -- "$work" "$kept" 2>/dev/null || rm -rf -- "$work"
     rm -rf -- "$builds/.old.${work##*.}"
@@ -69,8 +69,8 @@ keep_build() {
     return 0
 }
 
-# use_kept_build: notes the build for the canary, and removes builds that no session used for a month.
-# The canary uses what scheduled sessions use, not what somebody tries.
+# use_kept_build: makes it the canary's build, and removes builds that no session used for a month.
+# The canary gets the build of scheduled sessions, not one that somebody tries out.
 use_kept_build() {
     touch -c -- "$kept" 2>/dev/null
     if [ "$purpose" = scheduled ] || [ ! -e "$builds/$user" ]; then
@@ -94,7 +94,7 @@ said() {
     echo "iobands: $*" >&2
 }
 
-# identify COMPILER...: what decides on a build beside its source and its commands.
+# identify COMPILER...: prints what decides on a build besides its source and its commands.
 identify() {
     local name path
     uname -sm
@@ -117,7 +117,7 @@ libraries_of() {
     ldd "$1" 2>/dev/null | grep -o '/[^ ]*' | LC_ALL=C sort | xargs -r stat -L -c '%n %s %Y' --
 }
 
-# environment_of_build: what modules and exports have changed since this script began.
+# environment_of_build: prints the variables that were set since the script began, as by modules.
 environment_of_build() {
     env -0 | LC_ALL=C sort -z >kept.env.now
     LC_ALL=C sort -z "/proc/$$/environ" | LC_ALL=C comm -z -13 - kept.env.now |

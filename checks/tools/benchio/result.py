@@ -58,7 +58,7 @@ def rate_of(record: Mapping) -> float | None:
 def asked(
     fields: Mapping[str, object], fsync: bool, operations: Sequence[str] = OPERATIONS
 ) -> dict[str, dict]:
-    """What the record of each operation must have: `fields`, fsync and verification."""
+    """The fields that the record of each operation must have: `fields`, fsync and verification."""
     own = {"write": {"fsync": fsync}, "read": {"verified_bytes": fields["bytes"]}}
     return {operation: {**fields, **own.get(operation, {})} for operation in operations}
 
@@ -99,7 +99,7 @@ def cache_of_reads(records: Sequence[Mapping]) -> str:
 
 
 def rank_times(path: Path, file_names: str) -> dict[str, list[RankTime]]:
-    """The times of the ranks by variable, for the last repeat, as its files still exist.
+    """The times of the ranks by variable, for the last repeat, whose files still exist.
 
     `path` is the file of --ranks, `file_names` a pattern such as `proc%06d.dat`.
 

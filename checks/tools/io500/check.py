@@ -18,7 +18,7 @@ from . import result
 BYTES_PER_MIB = 2**20
 HARD_RECORD = 47_008
 
-#: What IO500 demands of a valid run.
+#: The shortest time of a writing phase in a valid run of IO500, in seconds.
 STONEWALL_SECONDS = 300
 
 #: More files than a process makes before the stonewall, as a phase that ends early is invalid.
@@ -68,7 +68,7 @@ class Io500(IoBase, ProgramMixin):
                 self.valid_systems = []
 
     def take_volume(self) -> None:
-        """Set the volume: of IOR's two cases and mdtest's hard one, or the allowed one."""
+        """Set the volume: the sum of IOR's two cases and mdtest's hard one, or `most_gib`."""
         mib = 2 * self.scale_settings["mib_per_task"] + self.files * HARD_BYTES / BYTES_PER_MIB
         self.gib = self.most_gib or self.tasks * mib / MIB_PER_GIB
 
@@ -105,7 +105,7 @@ class Io500(IoBase, ProgramMixin):
         return []  # the files are gone
 
     def settings(self) -> str:
-        """The ini file; the script fills in the directories."""
+        """The text of the ini file, in which the script fills in the directories."""
         directories = "[global]\ndatadir = @RUN_DIRECTORY@\nresultdir = @STAGE@/io500-result\n"
         if not self.is_limited:
             return directories + (

@@ -62,7 +62,7 @@ def read_result(text: str) -> Result:
 
 
 def unproven(found: Result, processes: int, limited: bool) -> list[str]:
-    """The gaps in the proof, as text; a `limited` run breaks IO500's rules on purpose."""
+    """What the run does not prove, as text; a `limited` run breaks IO500's rules on purpose."""
     problems = differences({"processes": processes}, vars(found))
     problems += [
         f"invalid by IO500's rules: {reason}"

@@ -34,7 +34,7 @@ class IorBase(IoBase, ProgramMixin):
     #: Whether each process has its own file.
     file_per_process = False
 
-    #: Whether the processes make each call together; POSIX has no such calls.
+    #: Whether the calls are collective; POSIX has no such calls.
     collective = False
 
     #: The bytes that one call moves.
@@ -69,12 +69,12 @@ class IorBase(IoBase, ProgramMixin):
 
     @property
     def phase_bytes(self) -> int:
-        """What a phase moves if it does not end early."""
+        """The bytes that a phase moves if it does not end early."""
         return self.tasks * self.segments * self.block_bytes
 
     @property
     def ranks_are_alone(self) -> bool:
-        """Whether the time of a rank belongs to its own file, of the same size for all."""
+        """Whether each rank's time is the time for its own file, of the same size for all."""
         return self.file_per_process and not self.collective and not self.stonewall_seconds
 
     def rank_times(self, stage: Path) -> dict[str, list[RankTime]]:
@@ -121,7 +121,7 @@ class IorBase(IoBase, ProgramMixin):
         ]
 
     def asked(self) -> dict[str, dict]:
-        """What the JSON of each phase must have."""
+        """The fields that the JSON of each phase must have."""
         fields = {
             "filePerProc": int(self.file_per_process),
             "collective": int(self.collective),
@@ -144,7 +144,7 @@ class IorBase(IoBase, ProgramMixin):
         files = self.tasks if self.file_per_process else 1
         spare = result.spare_bytes(self.interface, files)
         if self.stonewall_seconds:
-            # The end of the last block is after blocks that were not finished.
+            # The files end where the last block ends, after blocks that were not finished.
             spare += self.phase_bytes - written["bytes"]
         listing = (stage / "files.txt").read_text(encoding="utf-8")
         self.tool_version = written["version"]
@@ -192,7 +192,7 @@ class IorBase(IoBase, ProgramMixin):
             )
 
     def verification_problems(self, stage: Path) -> list[str]:
-        """The errors found by the verifications, or that they could not find any."""
+        """The errors that the verifications found, or that they could not have found any."""
         problems = []
         for repeat in range(1, self.repeats + 1):
             said = read_output(stage / f"ior-verify-{repeat}.out")

@@ -30,7 +30,7 @@ measure_once() {
     [ "$1" -lt "$2" ] || check control "$1" "$((signature + 1))"
 }
 
-# check NAME REPEAT SIGNATURE: reads and compares; wrong data end no run here.
+# check NAME REPEAT SIGNATURE: reads and compares; wrong data does not end the job here.
 check() {
     local status
     phase "$1" "$2" -r -R -G "$3" >"ior-$1-$2.out" 2>&1

@@ -110,7 +110,7 @@ def rank_times(path: Path) -> list[RankTime]:
 
 
 def asked(fields: Mapping[str, object], interface: str, fsync: bool) -> dict[str, dict]:
-    """What each phase must have: `fields` in IOR's words, and what all runs have in common."""
+    """The fields that each phase must have: `fields` in IOR's words, and common ones."""
     common = {
         **fields,
         "api": APIS[interface],
@@ -129,7 +129,7 @@ def unproven(
     bytes_asked: int,
     stonewall: bool,
 ) -> list[str]:
-    """The gaps in the proof by the phases, a line each.
+    """What the phases do not prove, a line each.
 
     With `stonewall` a phase may have moved less than `bytes_asked`.
     """
@@ -160,7 +160,7 @@ def _signature(phase: Phase) -> object:
 
 
 def can_reorder(interface: str) -> bool:
-    """Whether a process can read another's data; IOR's PnetCDF always reads its own."""
+    """Whether a process can read another's data; through PnetCDF, IOR always reads its own."""
     return interface != "pnetcdf"
 
 

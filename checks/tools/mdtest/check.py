@@ -55,7 +55,7 @@ class Mdtest(IoBase, ProgramMixin):
 
     @property
     def measurement(self) -> tuple:
-        """Also the number of files, as scales may set it and no series field has it."""
+        """Also the number of files, which scales may set, and which is not a series field."""
         return (*super().measurement, self.files_per_task)
 
     @property

@@ -57,7 +57,7 @@ def _phase(name: str, repeat: int, said: str) -> Phase:
 
 
 def asked(nodes: int, tasks: int, files: int) -> dict[str, dict]:
-    """What each phase must have; `files` is the number over all tasks."""
+    """The fields that each phase must have; `files` is the number over all tasks."""
     fields = {"tasks": tasks, "nodes": nodes, "files": files}
     return {name: {**fields, "files on disk": 0 if name == REMOVE else files} for name in _ROWS}
 
@@ -65,7 +65,7 @@ def asked(nodes: int, tasks: int, files: int) -> dict[str, dict]:
 def unproven(
     phases: Sequence[Phase], asked: Mapping[str, Mapping], repeats: int, verified: bool
 ) -> list[str]:
-    """The gaps in the proof by the phases, a line each; `verified` if the reads compared data."""
+    """What the phases do not prove, a line each; `verified` if the reads compared data."""
     problems = proof.unproven([phase for phase in phases if phase.name in _ROWS], asked, repeats)
     wrong = {(phase.name, phase.repeat): phase.fields["wrong data"] for phase in phases}
     problems += [
