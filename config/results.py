@@ -1,4 +1,4 @@
-"""Where results go and which columns the perflog has, for every site.
+"""Where results go, and the columns of the perflog, for every site.
 
 It depends on the layout of a site's directory and contract 2 (docs/contracts.md), not on a site.
 """
@@ -17,8 +17,8 @@ PERFLOGS = SITE / "perflogs"
 def logging(locks: bool, runs: bool = True) -> list[dict]:
     """The logging section: short on the screen, full in a file, a perflog row for each variable.
 
-    With `locks`, a perflog is locked while a line is added. Only what `runs` checks has a file: who
-    lists them need not be able to write here, and a session that runs keeps its file.
+    With `locks`, a perflog is locked while a line is added. The file is written only if ReFrame
+    `runs` checks: listing them needs no write access, and must not replace a session's file.
     """
     stream = {"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"}
     file = {

@@ -30,9 +30,9 @@ from iobands.measure.inside import begin_in_reframe, is_run, mend_loading  # noq
 from iobands.measure.perflogs import takes_locks  # noqa: E402
 from iobands.model import FileError, mistake_in, not_read, one_of  # noqa: E402
 
-_OLDEST = (4, 10)  # by its run reports and the settings of its perflogs
+_OLDEST = (4, 10)  # the first with these run reports and settings of perflogs
 
-# by how they begin, as ReFrame takes abbreviations
+# by prefix, as ReFrame accepts abbreviations
 _UNFIT_OPTIONS = {
     "--skip-sa": "--skip-sanity-check: a run without it proves nothing; leave it out",
     "--res": "--restore-session: a session measures only what it has itself examined; leave it "
@@ -42,8 +42,8 @@ _UNFIT_OPTIONS = {
 }
 
 
-def _refuse_strangers() -> None:
-    """Refuse a ReFrame of long ago, and an iobands that is not the one of these checks."""
+def _refuse_versions() -> None:
+    """Refuse a ReFrame that is too old, and an iobands that does not belong to these checks."""
     if (*map(int, re.findall(r"\d+", reframe.VERSION)[:2]),) < _OLDEST:
         needs = ".".join(map(str, _OLDEST))
         raise SystemExit(f"ERROR: ReFrame {reframe.VERSION} is too old: iobands needs {needs}")
@@ -55,7 +55,7 @@ def _refuse_strangers() -> None:
 
 
 def _refuse_options() -> None:
-    """Refuse options that would end in a traceback of ReFrame, or in a check without a cause."""
+    """Refuse options of ReFrame after which checks would fail without naming the cause."""
     for word in sys.argv[1:] if "reframe.frontend.cli" in sys.modules else ():
         for beginning, why in _UNFIT_OPTIONS.items():
             if word.startswith(beginning):
@@ -70,29 +70,29 @@ def _load(path: Path) -> ModuleType:
     return module
 
 
-def _asked() -> str | None:
+def _requested_system() -> str | None:
     """The name of the system in ReFrame's arguments, if any."""
-    parser = argparse.ArgumentParser(add_help=False)  # with abbreviations, as ReFrame has them
+    parser = argparse.ArgumentParser(add_help=False)  # accepts abbreviations, as ReFrame does
     parser.add_argument("--system", default=os.environ.get("RFM_SYSTEM"))
     asked = parser.parse_known_args()[0].system
     return asked.partition(":")[0] if asked else None
 
 
 def _is_used(system: dict) -> bool:
-    """Whether ReFrame will pick this system, unless an earlier one: by its option or the host."""
-    asked = _asked()
+    """Whether `--system` or the host name matches, so that ReFrame picks the first such system."""
+    asked = _requested_system()
     if asked:
         return asked == system["name"]
     host = socket.gethostname()
     return any(re.match(pattern, host) for pattern in system.get("hostnames", []))
 
 
-def _is_of_others(path: Path, site: ModuleType | None) -> bool:
+def _is_surely_unused(path: Path, site: ModuleType | None) -> bool:
     """Whether it is certain that ReFrame will not pick the system of a file with a mistake."""
     try:
         return not _is_used(site.system)
-    except Exception:  # only its name is known
-        return _asked() not in {None, path.stem}
+    except Exception:  # only the name of the file is known
+        return _requested_system() not in {None, path.stem}
 
 
 def _site_files(directory: Path) -> list[Path]:
@@ -109,8 +109,8 @@ def _site_files(directory: Path) -> list[Path]:
 
 
 def _refuse_unknown(systems: list[dict], left_out: list[str]) -> None:
-    """Refuse to measure no system of a site file: ReFrame would run no check, and not say why."""
-    asked = _asked()
+    """Refuse to run without a matching site file: ReFrame would run no check, and not say why."""
+    asked = _requested_system()
     if not is_run(sys.argv[1:]) and "--describe" not in sys.argv:
         return
     if asked:
@@ -124,7 +124,7 @@ def _refuse_unknown(systems: list[dict], left_out: list[str]) -> None:
 
 
 def _in_english(partition: dict) -> dict:
-    """The partition with jobs whose messages and decimal points are those that checks read."""
+    """The partition with LC_ALL=C, as the checks read messages and decimal points of its jobs."""
     return {**partition, "env_vars": [["LC_ALL", "C"], *partition.get("env_vars", [])]}
 
 
@@ -145,7 +145,7 @@ def _remove_first_log() -> None:
 
 
 def _site_configuration() -> dict:
-    _refuse_strangers()
+    _refuse_versions()
     _refuse_options()
     mend_loading()
     if osuser() is None:  # a container's user without a name, which ReFrame's perflogs need
@@ -174,7 +174,7 @@ def _site_configuration() -> dict:
                 used = site.system["name"]
         except Exception as error:
             said = mistake_in(path, error)
-            if used or _is_of_others(path, site):
+            if used or _is_surely_unused(path, site):
                 print(f"WARNING: left out: {said}", file=sys.stderr)
                 left_out.append(said)
                 continue

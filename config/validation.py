@@ -21,14 +21,14 @@ from iobands.model import Document, FileError, load_schema, unknown
 
 _CHECKS = Path(__file__).parents[1] / "checks"
 
-# Words that every message would have.
+# Steps of a path that messages leave out, as all would contain them.
 _UNSAID = frozenset({"system", "extras"})
 # A class that is a check.
 _CHECK = r"^@rfm\.simple_test\nclass (\w+)"
 
 
 def _file_system_types() -> Mapping[str, Any]:
-    # Under another name, as `checks` may be another tree's, if ReFrame was given that.
+    # Under another name, as ReFrame may have been given another tree's `checks`.
     place = [str(_CHECKS)]
     spec = spec_from_file_location(
         "iobands_checks", _CHECKS / "__init__.py", submodule_search_locations=place
@@ -61,7 +61,7 @@ def _schema() -> dict:
 
 
 def _add_keys_of_reframe(schema: dict) -> None:
-    """Let an entry have ReFrame's keys alone: ReFrame names neither the file nor the place."""
+    """Allow only ReFrame's keys in an entry: its own message names neither file nor place."""
     (package,) = find_spec("reframe").submodule_search_locations
     theirs = json.loads((Path(package) / "schemas" / "config.json").read_text("utf-8"))
     theirs, system = theirs["properties"], schema["properties"]["system"]
@@ -98,7 +98,7 @@ def require_words(site: ModuleType, path: Path) -> None:
 
 
 def leave_out_newer(site: ModuleType, path: Path) -> list[str]:
-    """Leave what a newer iobands wrote into a site file out of it; a sentence for each."""
+    """Remove entries of a newer contract from a site file; return a sentence about each."""
     said = {name: getattr(site, name) for name in ("schema", "system", "environments")}
     known, left = Document(str(path), said, unsaid=_UNSAID).known_part(CONTRACT, SCHEMA)
     site.system, site.environments = known.value["system"], known.value["environments"]
@@ -154,7 +154,7 @@ def warnings(system: dict, path: Path) -> Iterator[str]:
 
 
 def _mismatch(entry: Mapping, scales: Mapping) -> str | None:
-    """What is wrong with the stripe count of a shared file for the number of processes."""
+    """Why the stripe count of a shared file does not suit the number of processes, if so."""
     count, name = entry.get("stripe_count", -1), entry.get("scale", next(iter(scales)))
     nodes, per_node = scales[name]["nodes"], scales[name]["tasks_per_node"]
     if count < 1 or entry.get("pattern") in ("serial", "fpp", "fpn") or isinstance(nodes, str):
@@ -177,7 +177,7 @@ def check_environment(variables: Mapping[str, str]) -> None:
 
 
 def refuse_edit(system: dict, path: Path) -> None:
-    """Check that the site in use has no placeholder left that a person has to replace.
+    """Check that the site in use has no EDIT left, which a person has to replace.
 
     Raises:
         FileError: a partition has one.
@@ -195,7 +195,7 @@ def _partitions(site: Document) -> Iterator[tuple[int, dict]]:
 
 
 def _check_agreement(site: Document) -> None:
-    """Check that a name means the same in every partition, as checks are listed before they run."""
+    """Check that a name means the same in all partitions: a listed check has no partition yet."""
     facts: dict[tuple[str, str], tuple[object, str]] = {}
     for number, partition in _partitions(site):
         extras = partition["extras"]
