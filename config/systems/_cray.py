@@ -1,7 +1,7 @@
 """Hint presets of Cray's MPI, for the site files of such systems.
 
-Cray's slides on I/O optimization name these hints, and docs/cases.md has what they say. The library
-displays all of them (MPICH_MPIIO_HINTS_DISPLAY), which proves them.
+Cray's slides on I/O optimization name these hints; docs/cases.md quotes them. The library displays
+all of these hints (MPICH_MPIIO_HINTS_DISPLAY), which proves them.
 """
 
 
@@ -15,7 +15,7 @@ def hint(name: str, value: str) -> dict:
 
 
 presets = {
-    # Twice what the library displays of itself on the slides.
+    # Twice the library's own value, as displayed on the slides.
     "buffer": hint("cb_buffer_size", "33554432"),
     "direct-io": hint("direct_io", "true"),
 }

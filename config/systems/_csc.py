@@ -1,6 +1,6 @@
 """What Mahti and Puhti share: storage areas, scales, hint presets and advice of CSC's guide.
 
-Their site files say the rest. What the guide does not say is marked EDIT.
+Their site files have the rest. What the guide does not say is marked EDIT.
 """
 
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 # EDIT: the project of the support staff.
 _project = os.environ.get("IOBANDS_ACCOUNT", "EDIT")
 
-# The hints of the guide's measurements: of blocking PnetCDF on two OSTs, and of non-blocking.
+# The hints of the guide's measurements of PnetCDF: blocking on two OSTs, and non-blocking.
 _blocking = {
     "striping_unit": "1048576",
     "romio_cb_write": "enable",
@@ -24,8 +24,8 @@ _nonblocking = {
 
 
 def _preset(hints: dict) -> dict:
-    # Open MPI 4 takes ROMIO by itself on Lustre; its OMPIO would not read them, and the run would
-    # fail.
+    # On Lustre, Open MPI 4 selects ROMIO by itself. Its OMPIO would not read the hints, and the run
+    # would fail.
     return {"romio_hints": hints, "hints": hints, "mpi": ["openmpi"]}
 
 
@@ -34,7 +34,7 @@ def _area(path: str) -> dict:
     return {"path": path, "type": "lustre", "medium": "hdd", "stripe_counts": [1]}
 
 
-# What both partitions are of.
+# The entries that both partitions share.
 _NODES = {
     "scheduler": "slurm",
     "launcher": "srun",
@@ -47,7 +47,7 @@ _NODES = {
 
 
 def system(name: str, nodes: dict) -> dict:
-    """Return the system of this name; `nodes` is what its partitions have of their own."""
+    """Return the system of this name; `nodes` are the entries about its nodes."""
     common = {**_NODES, **nodes}
     return {
         "name": name,
@@ -65,7 +65,7 @@ def system(name: str, nodes: dict) -> dict:
                             "path": f"/scratch/{_project}",
                             "type": "lustre",
                             "medium": "hdd",  # EDIT: the guide does not name the disks
-                            # 1 and 2 are what the guide compares; 16 as below
+                            # the guide compares 1 and 2; 16 as recommended below
                             "stripe_counts": [1, 2, 16, -1],
                             "min_free_gib": 512,
                         },
@@ -78,8 +78,8 @@ def system(name: str, nodes: dict) -> dict:
                             "mib_per_task": 400,
                             "time_limit": "30m",
                         },
-                        # The guide's peak, a file per process from 64 nodes; how many processes and
-                        # how much they write is a choice of this suite. On an idle machine only.
+                        # The guide's peak, a file per process from 64 nodes; this suite chose the
+                        # number of processes and the volume. For an idle machine only.
                         "peak": {
                             "nodes": 64,
                             "tasks_per_node": 16,
@@ -96,16 +96,16 @@ def system(name: str, nodes: dict) -> dict:
                     "hint_presets": {
                         "romio-csc": _preset(_blocking),
                         "romio-csc-nonblocking": _preset(_nonblocking),
-                        # What the guide shows of a run.
+                        # The buffer size of a run that the guide shows.
                         "buffer": _preset({"cb_buffer_size": "33554432"}),
-                        # The way of Cray's slides, in place of lfs setstripe.
+                        # As on Cray's slides, in place of lfs setstripe.
                         "stripes-by-hint": _preset({"striping_factor": "16"}),
                     },
                     # The guide: no stripes for a file per process; for a shared file at least the
                     # square root of its size in GB, here of 107, and a divisor of the number of
                     # processes, so 16. It recommends no hints, as the best "are not necessarily the
-                    # same" for other applications, and non-blocking I/O: that is a case, every
-                    # night at the scale of one node, where the root of 6.7 is 2.
+                    # same" for other applications. It recommends non-blocking I/O: a case, run
+                    # every night on one node with 2 stripes, about the root of 6.7.
                     "recommended": [
                         {"pattern": "fpp", "stripe_count": 1, "hints": "default"},
                         {"pattern": "ssf", "stripe_count": 16, "hints": "default"},
@@ -114,8 +114,8 @@ def system(name: str, nodes: dict) -> dict:
                     "schedule": {"daily": "1d"},
                 },
             },
-            # The storage areas. Small runs on each show whether one disturbs another; quotas leave
-            # no room for more.
+            # The storage areas. Runs on each show whether one disturbs another; they are small, as
+            # quotas leave no room for more.
             {
                 **common,
                 "name": "areas",

@@ -2,7 +2,7 @@
 
 
 def system(name: str, host: str, nodes: dict, extras: dict) -> dict:
-    """Return the system of this name, with one partition; `nodes` is what its nodes are."""
+    """Return the system of this name, with one partition; `nodes` are entries about its nodes."""
     return {
         "name": name,
         "descr": f"{name.capitalize()}, TACC",

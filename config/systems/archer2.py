@@ -71,8 +71,8 @@ system = {
                         "time_limit": "20m",
                     },
                 },
-                # The settings of the page together, and each alone, which tells what it brings;
-                # docs/cases.md says what they do. The page has none of Cray's slides.
+                # The settings of the page together, and each alone, to show its effect;
+                # docs/cases.md says what they do. The presets of Cray's slides are not on the page.
                 "hint_presets": {
                     **_cray["presets"],
                     "sar-limit": {
@@ -91,16 +91,16 @@ system = {
                             ),
                         },
                         # Read back from the open file, or from what MPICH_MPIIO_HINTS_DISPLAY
-                        # shows. EDIT: where cray-mpich names them in neither, leave them out,
-                        # and the settings go unproven.
+                        # shows. EDIT: if cray-mpich shows them in neither, leave them out;
+                        # the settings are then unproven.
                         "hints": {
                             "cray_cb_write_lock_mode": "2",
                             "cray_cb_nodes_multiplier": "4",
                         },
                     },
                 },
-                # The published bands have these settings. The defaults of both patterns are daily
-                # as well.
+                # The published bands are for these settings. The default settings of both patterns
+                # are measured daily as well.
                 "recommended": [
                     {
                         "pattern": "fpp",

@@ -17,8 +17,8 @@ system = {
     "descr": "An example",  # EDIT
     # EDIT: what `hostname` says on the nodes that ReFrame runs on; regular expressions.
     "hostnames": [r"^no host is called so$"],
-    # With "nomod" the environments' commands load the modules, and a script shows how. Where
-    # ReFrame should do it: "lmod", "tmod4", ..., and `modules` in the environments.
+    # With "nomod" the environments' commands load the modules, and a script shows how. To let
+    # ReFrame load them: "lmod", "tmod4", ..., and `modules` in the environments.
     "modules_system": "nomod",
     "partitions": [
         {
@@ -36,22 +36,22 @@ system = {
             "max_jobs": 1,
             "features": ["io"],  # the checks run on partitions with this feature
             "extras": {
-                # EDIT: each file system, by the name that it has in results. The first stripe
-                # count is the default one; leave stripe_counts out where there are no stripes.
+                # EDIT: each file system, by its name in results. The first stripe count is the
+                # default one; leave stripe_counts out if files have no stripes.
                 "filesystems": {
                     "scratch": {
                         "path": "/scratch/EDIT",
-                        "type": "lustre",  # posix where files have no stripes that users set
+                        "type": "lustre",  # posix if files have no stripes that users can set
                         "medium": "hdd",  # or nvme, or any word
                         "stripe_counts": [1, -1],  # -1: all targets
-                        "min_free_gib": 1024,  # refuse to run where less would be left free
+                        "min_free_gib": 1024,  # a run that would leave less free is refused
                         # How many OSTs may take no new files, such as drained ones, before checks
                         # with -1 are skipped. Only OSTs that the MDS avoids count: an OST that is
                         # deactivated on the clients alone still gets files.
                         "max_inactive_targets": 0,
-                        # If files lie in a pool, also as the default of the directory, name it,
-                        # and say how many targets -1 stands for there. Give the number alone where
-                        # users cannot count the targets, as on many CephFS and BeeGFS.
+                        # If files lie in a pool, even by the directory's default, name it, and say
+                        # how many targets -1 stands for there. Give only the number if users
+                        # cannot count the targets, as on many CephFS and BeeGFS.
                         # "striping": {"pool": "flash", "targets": 24},
                     },
                     "projects": {
@@ -66,8 +66,8 @@ system = {
                 },
                 # EDIT: how large the checks are. The first scale is the default one; smoke takes
                 # the smallest. A write should take more than a second. `nodes` may be "idle" or
-                # "all": as many as the scheduler has then (Slurm only). Each number of nodes is a
-                # series of its own, so give a number to what you compare from day to day.
+                # "all": as many as the scheduler has then (Slurm only). Each number of nodes makes
+                # a series of its own, so give a number for runs that you compare from day to day.
                 "scales": {
                     "standard": {
                         "nodes": 16,
@@ -83,7 +83,7 @@ system = {
                         "exclusive": False,  # share the node; True without it
                     },
                 },
-                # EDIT: environment variables and MPI-IO hints that belong together, by a name.
+                # EDIT: environment variables and MPI-IO hints that belong together, under a name.
                 # `hints` must be in effect, or the run fails. ROMIO obeys hints and reports them;
                 # Open MPI selects ROMIO by itself only on Lustre.
                 "hint_presets": {
@@ -94,7 +94,7 @@ system = {
                     },
                 },
                 # EDIT: what you recommend to your users. A field left out matches any value, but
-                # a scale left out is the first one. The tag daily has these settings, and the
+                # a scale left out is the first one. The tag daily selects these settings, and the
                 # default settings of the same patterns.
                 "recommended": [
                     {

@@ -1,8 +1,8 @@
 """Frontera, a supercomputer of TACC, as its documentation describes it.
 
 Sources: Frontera User Guide (docs.tacc.utexas.edu): "System Architecture" (cores, network),
-"Managing Files" (three scratch file systems of Lustre on spinning disks; scratch1 and scratch2 have
-16 OSTs and 60 GB/s each, scratch3 twice that, and files one stripe of 1 MiB) and "Running Jobs"
+"Managing Files" (three Lustre scratch file systems on spinning disks; scratch1 and scratch2 have
+16 OSTs and 60 GB/s each, scratch3 twice that; files have one stripe of 1 MiB) and "Running Jobs"
 (queues, ibrun). The scale is as in the bulk Lustre experiment, whose figures are in
 config/bands/frontera.yaml. What the guide does not say is marked EDIT.
 
@@ -36,7 +36,7 @@ _extras = {
         },
     },
     "scales": {
-        # 4 processes on each of 16 nodes; 100 GiB; the small files take 10 of them.
+        # 4 processes on each of 16 nodes; 100 GiB, of which the small files use 10.
         "published": {
             "nodes": 16,
             "tasks_per_node": 4,

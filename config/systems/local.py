@@ -1,6 +1,6 @@
-"""This machine: its disk and its memory file system, in sizes that take seconds.
+"""This machine: its disk and its file system in memory, with sizes that take seconds.
 
-Matches any host, so a fresh clone runs at once. IOBANDS_DISK names another directory on disk.
+It matches any host, so a fresh clone runs at once. IOBANDS_DISK names another directory on disk.
 """
 
 import os
@@ -8,14 +8,14 @@ from pathlib import Path
 
 schema = 4  # of contract 4
 
-# /var/tmp outlives a reboot, so it is on a disk where /tmp may be in memory.
+# /var/tmp outlives a reboot, so it is on a disk, while /tmp may be in memory.
 _disk = os.environ.get("IOBANDS_DISK", "/var/tmp")
 
 
 def _mounted_as(path: str) -> dict[str, str]:
-    """Return the entry with the type of the file system of a directory, if the system tells it.
+    """Return the entry with the type of the directory's file system; empty if it is unknown.
 
-    It may be the root file system, which elsewhere means that a file system is not mounted.
+    It permits the root file system, which elsewhere means that a file system is not mounted.
     """
     try:
         lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
@@ -23,7 +23,7 @@ def _mounted_as(path: str) -> dict[str, str]:
         return {}
     mounts = (line.split()[1:3] for line in lines)
     found = [mount for mount in mounts if Path(path).resolve().is_relative_to(mount[0])]
-    # of several at one place the last covers the others
+    # of several mounts at one place, the last covers the others
     return {"mounted_as": max(reversed(found), key=lambda each: len(each[0]))[1]} if found else {}
 
 

@@ -2,10 +2,9 @@
 
 Sources: Lonestar6 User Guide (docs.tacc.utexas.edu): "System Architecture" (cores, network),
 "Managing Files" (SCRATCH is BeeGFS, where files have 4 targets and chunks of 512 KB; WORK is
-Lustre, where they have one stripe of 1 MiB) and "Running Jobs" (queues), and of Frontera's guide
-that WORK has hundreds of OSTs. The bulk Lustre experiment read on WORK from 4 nodes with 4
-processes each, which is the scale here; it does not say on which Lonestar. What the guides do not
-say is marked EDIT.
+Lustre, where they have one stripe of 1 MiB) and "Running Jobs" (queues); Frontera's guide (WORK has
+hundreds of OSTs). The bulk Lustre experiment read on WORK from 4 nodes with 4 processes each, which
+is the scale here; it does not say on which Lonestar. What the guides do not say is marked EDIT.
 
 The account comes from the environment (`export IOBANDS_ACCOUNT=...`), and the directories from
 SCRATCH and WORK, which Lonestar6 sets.
@@ -46,7 +45,7 @@ _extras = {
         },
     },
     "scales": {
-        # A file of 20 GiB, and 11 of small files.
+        # A file of 20 GiB, and 11 GiB of small files.
         "published": {
             "nodes": 4,
             "tasks_per_node": 4,

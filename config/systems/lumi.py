@@ -24,7 +24,7 @@ _project = os.environ.get("IOBANDS_LUMI_PROJECT") or os.environ.get("IOBANDS_ACC
 system = {
     "name": "lumi",
     "descr": "LUMI-C, HPE Cray EX",
-    # EDIT: the names outside; inside, `hostname` may say uan01, which ARCHER2's nodes are called.
+    # EDIT: these are the external names; `hostname` may print uan01, as on ARCHER2's nodes.
     "hostnames": [r"^lumi-uan\d+"],
     # The modules are loaded by the environment's commands, as in archer2.py.
     "modules_system": "nomod",
@@ -73,14 +73,14 @@ system = {
                         "time_limit": "20m",
                     },
                 },
-                # "Lustre": no striping for a file per process. For a shared file a stripe count
-                # above 1 by which the number of processes divides; 32 is what LUMI-P has.
-                # Of Cray's slides, to compare; the guide recommends none.
+                # Of Cray's slides, to compare; the guide recommends no hints.
                 "hint_presets": {
                     **_cray["presets"],
                     # In place of lfs setstripe.
                     "stripes-by-hint": _cray["hint"]("striping_factor", "32"),
                 },
+                # "Lustre": no striping for a file per process. For a shared file, a stripe count
+                # above 1 that divides the number of processes; LUMI-P has 32 OSTs.
                 "recommended": [
                     {"pattern": "fpp", "stripe_count": 1, "hints": "default"},
                     {"pattern": "ssf", "stripe_count": 32, "hints": "default"},

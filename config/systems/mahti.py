@@ -23,7 +23,7 @@ _nodes = {
     "processor": {"num_cpus": 128, "num_cpus_per_socket": 64, "num_sockets": 2},
 }
 
-# Of the storage areas, scratch has 24 OSTs and 2 MDTs, home and projappl 8 and 1 each.
+# Of the storage areas, scratch has 24 OSTs and 2 MDTs, home and projappl 8 OSTs and 1 MDT each.
 system = _csc["system"]("mahti", _nodes)
 
 environments = _csc["environments"]

@@ -1,8 +1,8 @@
 """The minisite: a real site on one machine, which `make minisite` starts.
 
-Slurm with four nodes, CephFS with four OSDs, a fast disk and a slow one, and three MPI stacks over
-two transports. `. DIRECTORY/env`, which `minisite/up` names, tells Slurm and this file where the
-site lies. What the environments set beyond a real site's comes from nodes that share one host.
+It has Slurm with four nodes, CephFS with four OSDs, a fast disk and a slow one, and three MPI
+stacks over two transports. `. DIRECTORY/env`, which `minisite/up` prints, tells Slurm and this file
+where the site is. The environments set more than a real site's, as all nodes share one host.
 """
 
 import os
@@ -33,14 +33,14 @@ system = {
                         "type": "cephfs",
                         "medium": "memory",
                         "stripe_counts": [1, 4],
-                        # So that a file of the smallest scale has a stripe on each of four.
+                        # So that a file of the smallest scale has stripes on all four OSDs.
                         "striping": {"size_kib": 1024, "object_size_kib": 4096},
                     },
                     "fast": {"path": f"{_directory}/fast", "type": "posix", "medium": "nvme"},
                     "slow": {"path": f"{_directory}/slow", "type": "posix", "medium": "hdd"},
                 },
                 "scales": {
-                    # Phases of a second or so on two cores, and of some on the slow disk.
+                    # Phases take about a second on two cores, and some seconds on the slow disk.
                     "site": {
                         "nodes": 4,
                         "tasks_per_node": 1,
@@ -55,8 +55,8 @@ system = {
                     },
                 },
                 "hint_presets": {
-                    # The aggregators and buffers that CSC's guide goes through. ROMIO reads the
-                    # file; the OMPIO of Open MPI does not.
+                    # The aggregators and buffers that CSC's guide tries out. ROMIO reads the file;
+                    # Open MPI's OMPIO does not.
                     "romio-csc": {
                         "romio_hints": {
                             "cb_config_list": "*:2",
@@ -85,7 +85,7 @@ system = {
     ],
 }
 
-# More processes than cores, which Slurm has to allow as well.
+# There are more processes than cores, which Slurm must allow as well.
 _common = {"SLURM_OVERCOMMIT": "1"}
 
 _openmpi = {
@@ -93,7 +93,7 @@ _openmpi = {
     "SLURM_MPI_TYPE": "pmix",
     # A process that waits for another gives its core away, which the other may need.
     "OMPI_MCA_mpi_yield_when_idle": "1",
-    # The ROMIO in Open MPI honours hints and says which it took; OMPIO does neither.
+    # The ROMIO in Open MPI honours hints and prints them; OMPIO does neither.
     "OMPI_MCA_io": "romio321",
 }
 if os.geteuid() == 0:
@@ -126,7 +126,7 @@ environments = [
         {
             **_openmpi,
             "OMPI_MCA_pml": "ucx",
-            # Without these Open MPI takes UCX for fast networks alone.
+            # Without these, Open MPI uses UCX only on fast networks.
             "OMPI_MCA_pml_ucx_tls": "any",
             "OMPI_MCA_pml_ucx_devices": "any",
         },

@@ -19,12 +19,12 @@ _csc = runpy.run_path(str(Path(__file__).with_name("_csc.py")))
 
 _nodes = {
     "descr": "Compute nodes: 2 × Intel Xeon Gold 6230, 40 cores",
-    # Memory has to be asked for, with whole nodes too; one process holds its data twice.
+    # Memory must be requested, even with whole nodes; a process holds its data twice.
     "access": ["--partition=large", "--mem-per-cpu=4000"],
     "processor": {"num_cpus": 40, "num_cpus_per_socket": 20, "num_sockets": 2},
 }
 
-# The storage areas share 24 OSTs and 4 MDTs: what disturbs one disturbs all.
+# The storage areas share 24 OSTs and 4 MDTs: load on one disturbs all.
 system = _csc["system"]("puhti", _nodes)
 
 environments = _csc["environments"]
