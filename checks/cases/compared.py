@@ -91,7 +91,7 @@ class ComparedCase(Case):
 
     def hinted(self, hints: dict[str, str], **asked: int) -> Setting:
         """A side with hints, which must be in effect; `asked` are changes to the striping."""
-        # Libraries heed hints on stripes only on file systems with stripes.
+        # MPI-IO libraries heed hints on stripes only on Lustre.
         striped = self.stripe_count_asked is not None and self.file_system_type == "lustre"
         demanded = {
             name: value

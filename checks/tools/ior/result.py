@@ -36,7 +36,7 @@ APIS = {"posix": "POSIX", "mpiio": "MPIIO", "hdf5": "HDF5", "pnetcdf": "NCMPI"}
 #: Before this version the functions that should fsync for HDF5 and PnetCDF were empty.
 _FIRST_THAT_SYNCS_ALL = 4
 
-#: HDF5 and netCDF add some bytes to each file.
+#: HDF5 and PnetCDF add some bytes to each file.
 BYTES_OF_A_LIBRARY = BYTES_PER_MIB
 
 # 4.x begins the line with a capital letter.
