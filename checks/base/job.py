@@ -58,8 +58,8 @@ class JobMixin(rfm.RegressionTestPlugin):
         self.max_pending_time = self.current_partition.extras.get("max_pending_time")
         self.job.options += schedulers.options(self.scheduler, self.asked_of_scheduler)
         if self.scheduler == "local":
-            # ReFrame waits two seconds between TERM and KILL, too few on a busy machine: files that
-            # the script has not removed by then would stay.
+            # By default ReFrame waits two seconds between TERM and KILL: too few on a busy machine,
+            # where files that the script has not removed by then would stay.
             self.job.scheduler.CANCEL_GRACE_PERIOD = schedulers.SECONDS_TO_CLEAN_UP
 
     # If ReFrame is killed, the next session cancels the job.

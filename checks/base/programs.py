@@ -6,7 +6,7 @@ Pure functions of an entry of `programs` in the site configuration (contract 4);
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-#: IOR and mdtest take it for the end of a path, and write to what stands before it.
+#: IOR and mdtest treat it as the end of a path, and write to the part before it.
 PATH_SEPARATOR = "@"
 
 OnPath = Callable[[str], str | None]

@@ -40,7 +40,7 @@ class ScaleMixin(JobMixin):
         self.valid_systems = [name for name in self.valid_systems if name in having]
 
     def count_nodes(self) -> None:
-        """Size a flexible check; the job's options must be set, as a reservation has own nodes."""
+        """Size a flexible check; job options must be set, as a reservation has nodes of its own."""
         if self.is_flexible:
             self.size_for(self.nodes_of_scheduler())
 

@@ -64,7 +64,7 @@ class SeriesMixin(rfm.RegressionTestPlugin):
     deciding: tuple[str, ...] = ("fsync", "env_vars", "modules")
 
     def take_settings(self) -> None:
-        """Name the case after the settings of `reframe -S` and -P, unless it sets it itself."""
+        """Add the settings of `reframe -S` and -P to the case's name, unless -S sets `case`."""
         words = set_by_hand(type(self).__name__)
         # -P fsync=,1 adds the parameter `.fsync`
         added = {each for each in type(self).param_space.params if each[0] == "."} - _REPEATS
