@@ -1,4 +1,4 @@
-"""Rows whose columns are decoded when they are needed: of years of samples, most never are."""
+"""A table that decodes a column only when it is needed: most columns of old samples never are."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-# A file that is read so has its rows in groups of this size: one row costs its group.
+# Rows in each row group of a Parquet file; to read one row, its whole group is decoded.
 _ROWS_TOGETHER: Final = 2**16
 
 _Places = Sequence[int] | NDArray[np.int_] | NDArray[np.uint32]
 
 
 def is_constant(column: pl.Series) -> bool:
-    """Return whether all cells are equal; a missing one is equal to missing ones."""
+    """Return whether all cells are equal; null equals null and nothing else."""
     missing = column.null_count()
     return missing == len(column) or (not missing and (column == column[0]).all())
 
 
 @dataclass(frozen=True)
 class Source:
-    """Rows that are not read yet."""
+    """A table that has not been read yet."""
 
     frame: pl.LazyFrame
 
     @classmethod
     def of(cls, parquet: bytes) -> Source:
-        """Return the rows of a Parquet file, see `Columns.parquet`."""
+        """Return the table in a Parquet file, such as `Columns.parquet` makes."""
         return cls(pl.scan_parquet(io.BytesIO(parquet)))
 
     @cached_property
     def height(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         height: int = self.frame.select(pl.len()).collect().item()
         return height
 
 
 class Columns:
-    """A frame that is read column by column; what was read stays in memory. It never changes.
+    """An immutable table that reads its columns one by one and keeps those that `select` read.
 
-    It has the columns of `schema`, and the rows of `sources`, one behind the other; at `places` in
-    their order, or all. A column in `instead` takes the place of theirs.
+    Its columns are those of `schema`, and its rows the concatenated rows of `sources`: all, or the
+    ones with the indices `places`, in that order. `instead` overrides columns of the sources.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Columns:
         places: NDArray[np.int_] | None = None,
         instead: Mapping[str, pl.Series] | None = None,
     ) -> None:
-        """Take the sources; nothing of them is read."""
+        """Keep the sources; no column is read yet."""
         self.schema = dict(schema)
         self.sources, self._places = sources, places
         self._height = sum(each.height for each in sources)
@@ -64,11 +64,11 @@ class Columns:
 
     @classmethod
     def of(cls, frame: pl.DataFrame) -> Columns:
-        """Return the columns of a frame."""
+        """Return a frame in this form."""
         return cls([Source(frame.lazy())], frame.schema)
 
     def __len__(self) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
         return self._height if self._places is None else len(self._places)
 
     def __getitem__(self, name: str) -> pl.Series:
@@ -77,18 +77,18 @@ class Columns:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """All rows and columns; those that were not read do not stay in memory."""
+        """The whole table; columns that it has to read are not kept in memory."""
         return self._read([*self.schema])
 
     @property
     def parquet(self) -> bytes:
-        """All rows and columns as a Parquet file."""
+        """The whole table as a Parquet file."""
         stream = io.BytesIO()
         self.frame.write_parquet(stream, row_group_size=_ROWS_TOGETHER)
         return stream.getvalue()
 
     def select(self, *names: str) -> pl.DataFrame:
-        """Return all rows of some columns."""
+        """Return the named columns, and keep them in memory."""
         self._known |= {each.name: each.rechunk() for each in self._read(names)}
         return pl.DataFrame([self._known[name] for name in names])
 
@@ -96,7 +96,7 @@ class Columns:
         known = self._known
         if new := [name for name in names if name not in known]:
             found = pl.concat([each.frame for each in self.sources]).select(new).collect()
-            # one by one, as a copy of all of them takes their memory once more
+            # one by one: a copy of all columns at once would double the memory
             known = known | {each.name: self._shown(each) for each in found.iter_columns()}
         return pl.DataFrame([known[name] for name in names])
 
@@ -104,7 +104,7 @@ class Columns:
         return column if self._places is None else column.rechunk()[self._places]
 
     def rows(self, places: _Places) -> pl.DataFrame:
-        """Return some rows of all columns, in the order of `places`."""
+        """Return the rows at `places`, in that order, with all columns."""
         wanted = np.asarray(places, dtype=np.int64)
         at = wanted if self._places is None else self._places[wanted]
         starts = np.cumsum([0, *(each.height for each in self.sources)])
@@ -125,7 +125,7 @@ class Columns:
         return rows.with_columns(known).select(*self.schema)
 
     def at(self, places: NDArray[np.int_]) -> Columns:
-        """Return the rows at `places`, in their order; itself if they are all, as they are."""
+        """Return the rows at `places`, in that order; the same object if nothing changes."""
         if len(places) == len(self) and (places == np.arange(len(self))).all():
             return self
         within = places if self._places is None else self._places[places]
@@ -133,16 +133,16 @@ class Columns:
         return Columns(self.sources, self.schema, within, known)
 
     def filter(self, chosen: pl.Series) -> Columns:
-        """Return the chosen rows, itself if they are all; null is no."""
+        """Return the rows where `chosen` is true, not null; the same object if all are."""
         return self.at(chosen.arg_true().to_numpy().astype(np.int64))
 
     def with_columns(self, *columns: pl.Series) -> Columns:
-        """Return it with these columns; one of the same name is replaced."""
+        """Return the table with `columns` added, or replaced where the name exists."""
         schema = self.schema | {each.name: each.dtype for each in columns}
         known = self._known | {each.name: each for each in columns}
         return Columns(self.sources, schema, self._places, known)
 
     def drop(self, *names: str) -> Columns:
-        """Return it without some columns."""
+        """Return the table without the named columns."""
         schema = {name: each for name, each in self.schema.items() if name not in names}
         return Columns(self.sources, schema, self._places, self._known)
