@@ -1,4 +1,4 @@
-"""The value of settings, and what a maintenance changed: comparisons and advice."""
+"""Which settings are better, what to publish about them, and what a maintenance changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 from iobands.model import ALL_TARGETS, PairedRatio, SeriesKey
 from iobands.snapshot.history import Change, Ratio
 
-#: The fields that can be compared, and those that follow from each.
+#: The fields that can be compared, each with the fields that may differ along with it.
 COMPARABLE: Final[Mapping[str, tuple[str, ...]]] = {
     "transport": ("environ",),
     "environ": ("transport",),
@@ -27,9 +27,9 @@ COMPARABLE: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """The ratio of the values of `key` to the values of `against`, which differs in one field.
+    """The ratio of the series `key` to the series `against`, which differs in the compared field.
 
-    `ratio` is None if no samples of the two were measured near each other in time.
+    `ratio` is None if no two of their samples are at most a day apart.
     """
 
     key: SeriesKey
@@ -38,7 +38,7 @@ class Comparison:
 
 
 def value_of(key: SeriesKey, field: str) -> str:
-    """Return the value of a field in the form for people."""
+    """Return the value of a field as text; a stripe count of −1 is `all`, None is `null`."""
     value = getattr(key, field)
     if field == "stripe_count_asked" and value == ALL_TARGETS:
         return "all"
@@ -47,11 +47,11 @@ def value_of(key: SeriesKey, field: str) -> str:
     return f"{value:.15g}" if isinstance(value, float | int) else str(value)
 
 
-#: The settings covered by advice, in addition to the file system.
+#: The settings that advice compares, besides the file system.
 SETTINGS: Final = ("stripe_count_asked", "transport", "hints")
 FILE_SYSTEM: Final = "file_system"
 
-#: Above this number, the number of missing runs is not given.
+#: The largest number of further runs that is estimated; it means this many or more.
 MOST_MORE: Final = 1000
 
 
@@ -67,7 +67,7 @@ class Conclusion(str, Enum):
 
 @dataclass(frozen=True)
 class PairedEvidence:
-    """The median of paired ratios, with an interval if there are enough pairs."""
+    """The median of paired ratios, and its interval, None with too few pairs."""
 
     ratio: float
     interval: Interval
@@ -77,12 +77,12 @@ class PairedEvidence:
 
     @property
     def is_better(self) -> bool:
-        """Whether the whole interval of the ratio is above 1."""
+        """Whether the whole interval is above 1."""
         return self.interval is not None and self.interval[0] > 1
 
     @property
     def makes_no_difference(self) -> bool:
-        """Whether the whole interval of the ratio is within the margin."""
+        """Whether the whole interval is between 1 / `MARGIN` and `MARGIN`."""
         return self.interval is not None and (
             self.interval[0] > 1 / MARGIN and self.interval[1] < MARGIN
         )
@@ -90,10 +90,10 @@ class PairedEvidence:
 
 @dataclass(frozen=True)
 class Advice:
-    """`key` compared with `other`, which differs from it in `setting`; the ratio is key to other.
+    """A comparison of `key` with `other`, which differs in `setting`; ratios are key over other.
 
-    `before` is the evidence of withdrawn advice. `more` is about how many more runs are needed if
-    there are not enough.
+    `before` is the older evidence of advice that is now withdrawn. `more` estimates how many more
+    pairs of runs are needed, if there are too few.
     """
 
     setting: str
@@ -107,10 +107,10 @@ class Advice:
 
 @dataclass(frozen=True)
 class Advised:
-    """The settings of a pattern and variable, compared.
+    """The comparison of all settings of a pattern and variable.
 
-    `best` has the settings with the highest median on each file system, the highest first. Medians
-    are of the newer half of the runs, in the unit of the variable.
+    `best` lists the settings with the highest median on each file system, the highest first. The
+    `medians` are of the newer half of the runs, in the unit of the variable.
     """
 
     best: tuple[SeriesKey, ...]
@@ -120,7 +120,7 @@ class Advised:
 
 @dataclass(frozen=True)
 class CaseAdvice:
-    """The result of a case that compares: the ratio with its setting to without it."""
+    """The result of a case that measures a ratio: the rate with its setting over without it."""
 
     key: SeriesKey
     finding: Conclusion
@@ -131,17 +131,17 @@ class CaseAdvice:
 Interval = tuple[float, float] | None
 
 
-#: The published figures, and the quantile of each.
+#: The published quartiles, each with its quantile.
 QUANTILES: Final = {"upper_quartile": 0.75, "median": 0.5, "lower_quartile": 0.25}
 FIGURES: Final = ("maximum", *QUANTILES)
 
-#: For how long after the newest run figures hold.
+#: How long after the newest run published rates are valid.
 HOLDS: Final = timedelta(days=92)
 
 
 @dataclass(frozen=True)
 class Changed:
-    """A file system on which a change is still open."""
+    """A change that is still open, and its file system."""
 
     file_system: str
     change: Change[datetime]
@@ -149,12 +149,12 @@ class Changed:
 
 @dataclass(frozen=True)
 class Rates:
-    """The rates of a pattern on a medium in one direction, which is the variable, in `unit`.
+    """What to expect of one `variable` of a pattern on a medium, in `unit`.
 
-    They come from comparable runs, from `first` to `last`: on each file system one epoch and one
-    level, outliers included. `epoch` names all these epochs. `intervals` has the 95 % interval of
-    each quartile, None with too few runs. The rates are valid until `holds`: the first of
-    `changed`, else some time after the newest run. `caches` has the state of the page cache before
+    `figures` come from `runs` comparable runs, `first` to `last`: on each file system one epoch and
+    one level, outliers included. `epoch` names these epochs. `intervals` are the 95 % intervals of
+    the quartiles, None with too few runs. The figures are valid until `holds`: the first onset in
+    `changed`, else some time after the newest run. `caches` is the state of the page cache before
     reads on each of `file_systems`.
     """
 
@@ -176,11 +176,11 @@ class Rates:
 
 @dataclass(frozen=True)
 class Recommended:
-    """Settings of a pattern, the commands that set them, and the conditions of the measurement.
+    """Recommended settings of a pattern, the commands that set them, and the rates they give.
 
-    `newest` has the fields of the newest sample of each file system. `commands` are by file
-    systems. `is_asked` means that the site file recommends the settings; otherwise they are the
-    best measured.
+    `newest` maps each file system to the fields of its newest sample, and `commands` maps groups of
+    file systems to their commands. `is_asked` means that the site file recommends the settings;
+    otherwise they are the best measured.
     """
 
     key: SeriesKey
@@ -190,7 +190,7 @@ class Recommended:
     is_asked: bool
 
 
-#: Ratios between this and its inverse do not matter to users.
+#: A ratio between the inverse of this and this does not matter to users.
 MARGIN: Final = 1.1
 
 
@@ -205,13 +205,13 @@ class ShiftVerdict(str, Enum):
 
 @dataclass(frozen=True)
 class Shift:
-    """A series or a group of `members`, after a maintenance over before.
+    """The change of a series, or of a group of `members` series, across a maintenance.
 
-    `ratio` has a 95 % interval of its own; `outcome` holds for all rows of a report together.
-    `bound` is the largest change that is left open, and `visible` the smallest loss that these runs
-    show with the power asked for, as shares; None if they cannot. About `more` days decide, None if
-    that is unknown. `before` and `after` are numbers of runs and of days. `story` says on which day
-    what became of a claim: said, confirmed or withdrawn, and from how many runs.
+    `ratio` is the level after over the level before, with its own 95 % interval, whereas `outcome`
+    holds for all rows of a report together. As shares, `bound` is the largest change not ruled out,
+    and `visible` the smallest loss that these runs would show with odds of 9 to 1, None if none.
+    About `more` days of runs would decide, None if unknown. `before` and `after` are the numbers of
+    runs and days. `story` lists when a claim was made, confirmed or withdrawn: day, what, runs.
     """
 
     kind: str
@@ -228,13 +228,13 @@ class Shift:
 
     @property
     def is_claim(self) -> bool:
-        """Whether something changed."""
+        """Whether the outcome is a change."""
         return self.outcome in {ShiftVerdict.SLOWER, ShiftVerdict.FASTER}
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A column of the samples that differs before and after, in `series` of `of` series."""
+    """A column whose values differ before and after, in `series` of `of` series."""
 
     column: str
     before: str
@@ -245,9 +245,10 @@ class Beside:
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """What a maintenance from `begin` to `end` changed, as of `now`; it may last (`is_open`).
+    """What a maintenance from `begin` to `end` changed, as known at `now`.
 
-    `groups` and `series` have a row each, `left_out` why a series has none. `epochs` began in it.
+    `left_out` pairs each series that was not compared with the reason, `beside` lists what else
+    changed, and `epochs` names the epochs that began with it. `is_open` means that it still lasts.
     """
 
     name: str
