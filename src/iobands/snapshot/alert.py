@@ -1,4 +1,4 @@
-"""An alert: what a person acts on, its severity, its certainty and its exit status."""
+"""Alerts, which people act on: severity, certainty, cause, events and exit status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Acknowledgement:
 
 
 class Severity(str, Enum):
-    """How an alert ranks, the worst first."""
+    """The kind and rank of an alert, the worst first."""
 
     INCIDENT = "incident"
     DEGRADED = "degraded"
@@ -41,7 +41,7 @@ class Severity(str, Enum):
 
     @property
     def exit_status(self) -> int:
-        """The exit status of a monitoring plug-in for an alert without acknowledgement."""
+        """The plug-in exit status of an alert that nobody has acknowledged."""
         return _EXIT_STATUS.get(self, OK)
 
 
@@ -58,7 +58,7 @@ _EXIT_STATUS: Final = {
 
 
 class Certainty(str, Enum):
-    """How certain a change is, by today's evidence; docs/glossary.md defines the words."""
+    """How certain a change is by today's evidence; docs/glossary.md gives the odds."""
 
     CERTAIN = "certain"
     LIKELY = "likely"
@@ -69,7 +69,7 @@ class Certainty(str, Enum):
 class Member:
     """A series of an alert; `ratio` is its level since the change over its baseline.
 
-    `baseline` is in the unit of the series, None if it is not known.
+    `baseline` is the level before, in the unit of the series, None if unknown.
     """
 
     series: Series
@@ -78,16 +78,16 @@ class Member:
 
     @property
     def unit(self) -> str:
-        """The unit of the series, as texts have it."""
+        """The unit of the series as texts show it."""
         return self.series.key.symbol
 
 
 @dataclass(frozen=True)
 class SlowPeer:
-    """A slow target or node: `ratio` is its speed relative to the others.
+    """A slow target or node; `ratio` is its speed relative to its peers, in its worst variable.
 
-    It is the worst of `ratios`, which are by variable. `own` has its levels before, where known.
-    A past alert has the values of its time.
+    `ratios` gives its speed by variable, and `own` its own level before, where known. In a past
+    alert, these are the values of that time.
     """
 
     name: PeerName
@@ -97,12 +97,12 @@ class SlowPeer:
 
     @property
     def is_slow(self) -> bool:
-        """Whether it still is, or was until the alert was over; if not, the ratio is NaN."""
+        """Whether it is slow, or was until the alert ended; otherwise `ratio` is NaN."""
         return math.isfinite(self.ratio.value)
 
 
 class CauseKind(str, Enum):
-    """What may cause an alert. `TARGET`, `NODE`: it is slow; `TARGET_OUT`: out of service."""
+    """What may cause an alert: a slow `TARGET` or `NODE`, a `TARGET_OUT` of service, and so on."""
 
     TARGET_OUT = "target out"
     TARGET = "target"
@@ -120,10 +120,10 @@ class CauseKind(str, Enum):
 
 @dataclass(frozen=True)
 class Cause:
-    """What began with an alert, in its series and in no other; judge/causes.py finds it.
+    """What changed when an alert began, in its series and in no others; see judge/causes.py.
 
-    `what` says it in a few words, such as `OST 7 out of service (1 of 12)`, and holds since
-    `since`. `odds` are to one, against a change that has nothing to do with the alert.
+    `what` describes the state since `since`, such as `OST 7 out of service (1 of 12)`. `odds` are
+    the odds to one against a coincidence.
     """
 
     kind: CauseKind
@@ -132,9 +132,8 @@ class Cause:
     odds: float
 
 
-#: What happens to an alert. `FELL`: its members lost a second time.
-#: `TURNED`: by later runs, what happened to a member is something else. `CAUSED`: its cause is
-#: known, or no longer certain.
+#: The kinds of events. `FELL`: a member fell further. `TURNED`: later runs show that the change of
+#: a member is of another kind. `CAUSED`: the cause became known, or is no longer certain.
 OPENED: Final = "opened"
 GREW: Final = "grew"
 RENAMED: Final = "renamed"
@@ -148,10 +147,10 @@ CAUSED: Final = "caused"
 
 @dataclass(frozen=True)
 class AlertEvent:
-    """What happened to the alert `number` at `when`; contract 7 defines the fields.
+    """An event in the life of the alert `number`, at `when`; contract 7 defines the fields.
 
-    `names` are the series that it is about, by their names in files, or a target or node.
-    `state` is what happened to them if their level did not just change.
+    `names` are the names in files of the series concerned, or the name of a target or node. `state`
+    is the kind of their change, None for a plain change of level.
     """
 
     when: datetime
@@ -168,24 +167,23 @@ class AlertEvent:
 
     @property
     def is_worse(self) -> bool:
-        """Whether it makes an acknowledged alert loud again."""
+        """Whether an acknowledged alert needs attention again after this event."""
         return self.kind == FELL or (self.kind == TURNED and self.state is State.DEGRADED)
 
 
 @dataclass(frozen=True)
 class Alert:
-    """An alert, on which a person acts.
+    """Something that a person acts on: a change, an incident, a failed check or the like.
 
-    `number` identifies it permanently in its `system`; alerts of the day, such as missing samples,
-    have none. `subject` names a series, or the value that the members share, such as `scratch
-    writes`; `shared` has the value with its field. `members` begin with the worst. `events` are
-    what happened to the alert. A past alert has `ended`, and `end` says how.
+    `number` identifies an alert permanently within its `system`; alerts of the day, such as missing
+    samples, have no number. `subject` is a series, or what the members have in common, such as
+    `scratch writes`; `shared` is the common field with its value. `members` begin with the worst.
+    `events` is the history of the alert. `ended` and `end` say when and how a past alert ended.
 
-    A change began between `since_low` and `since_high` (UTC), most likely at `since`, and was
+    The change began between `since_low` and `since_high` (UTC), most likely at `since`, and was
     `raised` after `delay` runs; `score` is its evidence today, in nats. `reason` says why there is
     no sample, what is unfit, or how a check failed. If a `peer` is slow, `members` are the series
-    that fell with it. `cause` is None while it is unknown; `candidates` are what may be the cause,
-    the likeliest first.
+    that fell with it. `cause` is None while unknown; `candidates` begin with the likeliest.
     """
 
     severity: Severity
@@ -213,34 +211,34 @@ class Alert:
 
     @property
     def name(self) -> str:
-        """What a command takes: its number, or else its subject."""
+        """What commands call it: its number, or its subject if it has none."""
         return self.subject if self.number is None else str(self.number)
 
     @property
     def has_level(self) -> bool:
-        """Whether its subject is a level, so that it has no reason."""
+        """Whether it is about a level, not about missing samples, unfitness or failures."""
         return self.severity.exit_status in (OK, CRITICAL)
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the alert is acknowledged and has not become worse."""
+        """Whether it is acknowledged and has not become worse since."""
         known = self.acknowledgement
         return known is not None and self.worse_since(known.action.when) is None
 
     def worse_since(self, when: datetime) -> AlertEvent | None:
-        """Return the first event after a time with which it became worse, or None."""
+        """Return the first event after `when` that made it worse, or None."""
         return next((each for each in self.events if each.is_worse and each.when > when), None)
 
     @property
     def identity(self) -> tuple[str, int | None, str, datetime | None]:
-        """What it has in common with its entry in the ledger: a system has its own numbers."""
+        """A key that it shares with its ledger entry; numbers are unique only in a system."""
         return self.system, self.number, self.subject, self.since
 
     @property
     def ratio(self) -> float | None:
-        """The level since over the baseline, the median of its members; None if not known.
+        """The median of its members' ratios, level since over baseline; None if unknown.
 
-        Without unstable ones, whose level has not moved.
+        Unstable members do not count: their level has not moved.
         """
         if self.severity is Severity.UNSTABLE:
             return None
@@ -262,18 +260,18 @@ class Alert:
 
 
 def ordered(alerts: Iterable[Alert]) -> tuple[Alert, ...]:
-    """Return `alerts` with the worst first: by severity, then by evidence."""
+    """Return `alerts`, the worst first: by severity, then by evidence."""
     rank = [*Severity].index
     return tuple(sorted(alerts, key=lambda each: (rank(each.severity), -each.score)))
 
 
 @dataclass(frozen=True)
 class Incident:
-    """Most runs of one variable on a file system were under their floors.
+    """A time in which most runs of one variable on a file system were under their floors.
 
-    It lasted from `since` to `until` (UTC), the times of its first and last bad day. `raised` is
-    the time of the day that opened it, and `closed` is when it was known to be over. `ratios` has
-    the low series, the lowest first: the median of their low runs over the median of their band.
+    It lasted from its first bad day `since` to its last one `until` (UTC). `raised` is the last run
+    of the day that opened it, and `closed` the time at which it was known to be over. `ratios` has
+    the low series, the lowest first, each with the median of its low runs over its band's median.
     """
 
     system: str
@@ -287,23 +285,23 @@ class Incident:
 
     @property
     def name(self) -> str:
-        """What it is of, such as `scratch write_bw`."""
+        """The file system and the variable, such as `scratch write_bw`."""
         return f"{self.file_system} {self.variable}"
 
     @property
     def is_open(self) -> bool:
-        """Whether it lasts."""
+        """Whether it is not known to be over."""
         return self.closed is None
 
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """An alert of the past or the present; `raised` and `ended` are None if not known.
+    """A past or present alert in the ledger; `raised` and `ended` are None if unknown.
 
-    `subject` names it, `ratio` is the level since over the baseline, and `end` says how it ended,
-    empty while it is open. If a person ended it, `who` and `reason` are set. `delay` is the number
-    of runs from the onset of a change to its alert. `kind` is set for a target or a node. What
-    was resolved before there was a log of alerts has no `number`, which a `system` has of its own.
+    `ratio` is the level since over the baseline, and `delay` the number of runs from the onset to
+    the alert. `end` says how it ended and is empty while it is open; `who` and `reason` are set if
+    a person ended it. `kind` is set for a target or node. `number` is unique in `system`, and None
+    for what was resolved before there was a log of alerts.
     """
 
     subject: str
@@ -322,22 +320,22 @@ class LedgerEntry:
 
     @property
     def identity(self) -> tuple[str, int | None, str, datetime | None]:
-        """What identifies its alert."""
+        """A key that it shares with its alert."""
         return self.system, self.number, self.subject, self.since
 
     @property
     def ending(self) -> str:
-        """How it ended, and by whom and why if a person ended it; `open` while it is open."""
+        """How it ended, with who ended it and why if a person did; `open` while it is open."""
         by = f" by {self.who}: {self.reason}" if self.who else ""
         return f"{self.end}{by}" or "open"
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """Entries, the newest first, and the site's own figures.
+    """All alerts, the newest first, and how well they served this site.
 
-    `real` and `false` count people's verdicts. `delay` is the median number of runs from the onset
-    of a drop to its alert, including open ones, None without any.
+    `real` and `false` count the verdicts of people. `delay` is the median number of runs from the
+    onset of a drop, open or over, to its alert; None without drops.
     """
 
     entries: tuple[LedgerEntry, ...]
@@ -346,7 +344,7 @@ class Ledger:
     delay: float | None
 
 
-#: What series may share, the most specific first: series field, and its form in a name.
+#: The fields that the series of an alert may share, the most specific first, each as in a subject.
 SHARED: Final = {
     "file_system": "{}",
     "partition": "partition {}",
@@ -357,5 +355,5 @@ SHARED: Final = {
 
 
 def ratio_of(member: Member) -> float:
-    """Return the ratio of a member, 1 where it is not known."""
+    """Return the ratio of a member, 1 if unknown."""
     return member.ratio.value if member.ratio else 1.0
