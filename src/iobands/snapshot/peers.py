@@ -1,4 +1,4 @@
-"""Targets and nodes that are compared with each other."""
+"""Peers: targets or nodes that are compared with each other."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from iobands.model import NODE, TARGET, TIME
 from iobands.snapshot.history import SUSPECTED_FROM, Ratio, Times, in_utc, median_of
 
-# The name of a target by type of file system.
+# What a target is called, by the type of the file system.
 _NAMES: Final = {"lustre": "OST"}
 
 
 class PeerState(str, Enum):
-    """The state of a peer.
+    """The state of a peer, the worst first.
 
-    `UNUSED`: no run of the newest sessions used it. `UNKNOWN`: none of them compared it with two
-    others, or the bytes on each explained all differences.
+    `UNUSED`: no run in the newest sessions used it. `UNKNOWN`: no such run compared it with two
+    others, or the bytes on each of them explain all differences.
     """
 
     SLOW = "slow"
@@ -36,11 +36,11 @@ class PeerState(str, Enum):
 
 @dataclass(frozen=True)
 class Speeds:
-    """Logarithms of the speeds of peers over the others', of one variable.
+    """The speeds of peers relative to each other in one variable, as logarithms.
 
-    `values` is of shape (sessions, peers), NaN if a session has no speed; `used` is whether it used
-    the peer. `times` (UTC) are the times of the sessions, in order. `pinned` sessions measured
-    single targets, one a run: the speeds are rates over the other targets' of the session.
+    `values` and `used` have the shape (sessions, peers): NaN if a session gave no speed of a peer,
+    and whether it used the peer. `times` (UTC) are the ordered times of the sessions. A `pinned`
+    session measured one target per run; its speeds are rates relative to its other targets.
     """
 
     peers: tuple[str, ...]
@@ -52,13 +52,13 @@ class Speeds:
 
 @dataclass(frozen=True)
 class Peer:
-    """One peer: its `ratio` is its speed over the others', since `since` if it is slow.
+    """A peer; `ratio` is its speed relative to the others, and if it is slow, since `since`.
 
-    `runs` is the number of sessions that used it, `last` the newest of them. The change began after
-    `since_low`. `score` is the evidence that it is slow, in nats. `alarms` are the times at which
-    it was found to be slow, including the current one, each with its end, None while it lasts.
-    `own` is its own level: its speed over the others' in its first sessions, None if not known.
-    `began` are the sessions between which each of the `alarms` began, the likelier one last.
+    `runs` counts the sessions that used it, and `last` is the newest of them. `score` is the
+    evidence that it is slow, in nats; the change began after `since_low`. `own` is its own level,
+    the relative speed in its first sessions, None if unknown. `alarms` lists when it was found to
+    be slow and until when, None while that lasts; `began` gives, for each alarm, the two sessions
+    between which it began, the likelier one last.
     """
 
     name: str
@@ -76,10 +76,10 @@ class Peer:
 
 @dataclass(frozen=True)
 class Place:
-    """Peers, which are compared: the targets of a file system, or the nodes of a partition.
+    """The peers of one place: the targets of a file system, or the nodes of a partition.
 
-    `where` is the file system or partition. `found` and `speeds` are by variable; a peer is named
-    by its index or host. `comparisons_a_year` is how often they are compared.
+    `where` is the file system or partition. `found` and `speeds` are by variable. Peers are named
+    by target index or host. All together are compared `comparisons_a_year` times a year.
     """
 
     kind: str
@@ -92,12 +92,12 @@ class Place:
 
     @property
     def noun(self) -> str:
-        """The name of one peer, such as `OST`."""
+        """What one peer is called, such as `OST`."""
         return _NAMES.get(self.file_system_type or "", TARGET) if self.kind == TARGET else NODE
 
     @property
     def name(self) -> str:
-        """The name of its peers, such as `OSTs of work`."""
+        """What all peers are called, such as `OSTs of work`."""
         return f"{self.noun}s of {self.where}"
 
     def name_of(self, peer: str) -> str:
@@ -105,7 +105,7 @@ class Place:
         return f"{self.noun} {peer} of {self.where}"
 
     def peers(self) -> dict[str, dict[str, Peer]]:
-        """Return each peer by its variables."""
+        """Return the findings by peer and variable."""
         found: dict[str, dict[str, Peer]] = {}
         for variable, peers in self.found.items():
             for each in peers:
@@ -113,7 +113,7 @@ class Place:
         return found
 
     def then(self, name: str, since: datetime, until: datetime) -> dict[str, Ratio]:
-        """Return how fast a peer was from `since` until before `until`, by variable."""
+        """Return the median relative speed of a peer in [`since`, `until`), by variable."""
         found = {}
         for variable in self.peers().get(name, {}):
             speeds = self.speeds[variable]
@@ -125,7 +125,7 @@ class Place:
         return found
 
     def slow(self) -> dict[str, dict[str, Peer]]:
-        """Return the slow peers, each with the variables in which it is slow."""
+        """Return the slow peers, with their findings in the variables in which they are slow."""
         return {
             name: slow
             for name, found in self.peers().items()
@@ -133,9 +133,9 @@ class Place:
         }
 
     def suspects(self) -> dict[str, float]:
-        """Return the evidence that each peer under suspicion is slow, in nats, the most first.
+        """Return the peers that may be slow but are not `SLOW` yet, the most suspect first.
 
-        None of them is named yet.
+        Each has the evidence against it, in nats.
         """
         scores = {
             name: max(each.score for each in found.values())
@@ -146,7 +146,7 @@ class Place:
         return {name: score for name, score in every if score >= SUSPECTED_FROM}
 
     def healthy(self) -> list[str]:
-        """Return the peers beside which another one can be measured, the most usual first."""
+        """Return the healthy peers to measure a suspect beside, the most typical speed first."""
         doubted = {*self.slow(), *self.suspects()}
         usual = {
             name: max(abs(math.log(each.ratio.value)) for each in found.values())
@@ -157,18 +157,19 @@ class Place:
         return sorted(usual, key=lambda name: usual[name])
 
 
-#: The kinds of peers, and the column with their speeds.
+#: The kinds of peers, each with the column of their speeds.
 SPEED_COLUMNS: Final = {TARGET: "target_bandwidths", NODE: "node_speeds"}
-#: The columns that distinguish runs at the same time.
+#: The columns that distinguish runs made at the same time.
 WHERE: Final = ("system", "partition", "environ", "file_system")
-#: The columns that `slowest` adds.
+#: The columns that `slowest` returns, by kind of peer.
 SLOWEST: Final = {kind: f"slowest_{kind}" for kind in SPEED_COLUMNS}
 
 
 def slowest(speeds: pl.DataFrame) -> dict[tuple[object, ...], pl.DataFrame]:
-    """Return the slowest target and node of each run as texts such as `nid01 (0.62)`.
+    """Return the slowest target and node of each run, as texts such as `nid01 (0.62)`.
 
-    By `WHERE`, a frame with the times of runs and the columns `SLOWEST`; a single node has none.
+    The result maps values of `WHERE` to a frame with the times of runs and the columns `SLOWEST`,
+    which are null for a run on only one target or node.
     """
     of_run = (TIME, *WHERE)
     said = (
