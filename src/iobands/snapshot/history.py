@@ -1,4 +1,4 @@
-"""The samples of a series as arrays, its sessions, its changes, and the evidence for them."""
+"""The samples of a series as arrays, their sessions, and what the detector found in them."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ Times = NDArray[np.datetime64]
 Flags = NDArray[np.bool_]
 Array = NDArray[np.float64]
 
-#: Before any run.
+#: A time before any run.
 LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
-#: The phase that fails if a run measured its rates and they are too low.
+#: The phase of a check that fails if the rates were measured but are too low.
 PERFORMANCE: Final = "performance"
-#: Samples that equal the newest one in these can be compared with it; of `suite_version`, only the
-#: major version counts.
+#: Samples that agree with the newest one in these columns can be compared with it. Only the major
+#: version of `suite_version` counts.
 COMPARED: Final = ("tool_version", "fsync", "suite_version")
 
 
 @dataclass(frozen=True)
 class History:
-    """The samples of a series in the order of time; each array is of shape (samples,).
+    """The samples of a series in the order of time; each array has the shape (samples,).
 
     `times` are in UTC. `passed`: the run passed. `too_slow`: it failed in the performance phase.
-    `alike`: it agrees with the newest sample in `COMPARED`. `sessions` are the numbers of
-    `sessions_of`. `asked`: an earlier run asked for it. `newest` has the fields of the newest
-    sample except its time, None for missing ones.
+    `alike`: it agrees with the newest sample in `COMPARED`. `asked`: the purpose of the run is one
+    of `ASKED`. `sessions` are the numbers from `sessions_of`. `newest` maps the columns of the
+    newest sample, except its time, to their values, None if missing.
     """
 
     times: Times = field(repr=False, compare=False)
@@ -47,20 +47,20 @@ class History:
     newest: Mapping[str, Any]
 
     def __len__(self) -> int:
-        """Return how many samples there are."""
+        """Return the number of samples."""
         return len(self.times)
 
     @property
     def counted(self) -> Flags:
-        """Which samples are judged: of runs that passed, or failed only by being too slow.
+        """Which samples are judged: those of runs that passed or were only too slow.
 
-        Without the slow ones a file system with collapsed rates would look healthy.
+        Without the slow ones, a file system with collapsed rates would look healthy.
         """
         return self.passed | self.too_slow
 
     @property
     def routine(self) -> History:
-        """The samples that no earlier one asked for: the ones that anything is learned from."""
+        """The history without `asked` samples, from which nothing is learned."""
         if not self.asked.any():
             return self
         arrays = (name for name, each in vars(self).items() if isinstance(each, np.ndarray))
@@ -68,7 +68,7 @@ class History:
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether its checks run regularly, by the newest sample."""
+        """Whether the newest sample belongs to a tag with an interval, so runs are regular."""
         return bool(self.newest.get("interval_days"))
 
     @property
@@ -90,39 +90,39 @@ NOTHING: Final = History(
 
 
 def exact_moment(time: np.datetime64) -> datetime:
-    """Return `time`, which is in UTC, to the microsecond."""
+    """Return a numpy time in UTC as a datetime, to the microsecond."""
     moment: datetime = time.astype("datetime64[us]").item()
     return moment.replace(tzinfo=timezone.utc)
 
 
 def in_utc(when: datetime) -> np.datetime64:
-    """Return `when`, which has an offset, as numpy time in UTC."""
+    """Return a datetime with an offset as a numpy time in UTC."""
     return np.datetime64(when.astimezone(timezone.utc).replace(tzinfo=None), "ns")
 
 
 def day_and_time(when: datetime) -> str:
-    """Return a time of the last months, such as `21 Nov 01:30`."""
+    """Return day and time without the year, such as `21 Nov 01:30`."""
     return f"{when.day} {when:%b %H:%M}"
 
 
 def moment(time: np.datetime64) -> datetime:
-    """Return `time`, which is in UTC and counts nanoseconds, to the second."""
+    """Return a numpy time in UTC, which counts nanoseconds, as a datetime, to the second."""
     nanoseconds: int = time.item()  # type: ignore[assignment]
     return datetime.fromtimestamp(nanoseconds // 10**9, timezone.utc)
 
 
-#: How often a series runs in a year, while it is too young to tell.
+#: The runs a year of a series that is too young to tell.
 DAILY: Final = 365.0
 _YEAR: Final = np.timedelta64(365, "D")
 _ENOUGH_TIME: Final = np.timedelta64(30, "D")
 
 
 def runs_a_year_at(times: Times, ends: Times) -> Array:
-    """Return how often a series with runs at the ordered `times` ran in a year, at each of `ends`.
+    """Return the runs a year of a series with runs at the ordered `times`, as of each of `ends`.
 
-    From the year before by the usual gap between days with runs, so that a pause does not change
-    it: a threshold that falls during a pause would raise alerts about the past. A series younger
-    than a month counts as daily.
+    This comes from the year before: the runs on a day with runs, over the median gap between such
+    days. So a pause does not change it; a threshold that fell during a pause would raise alerts
+    about the past. A series younger than a month counts as daily.
     """
     found = np.full(len(ends), DAILY)
     every = times.astype("datetime64[D]")
@@ -139,7 +139,7 @@ def runs_a_year_at(times: Times, ends: Times) -> Array:
     often = np.maximum(1, np.rint((last + 1 - begin) / (until - since + 1)))
     middle = median_of(gaps)
     gap = np.full(len(later), middle)
-    # where more than half of the gaps are the usual one, so is their median
+    # if more than half of the gaps equal the overall median, so does their median
     usual = np.append(0, np.cumsum(gaps == middle))
     odd = 2 * (usual[until] - usual[since]) <= until - since
     enough = days[until] - days[since] >= _ENOUGH_TIME
@@ -149,26 +149,26 @@ def runs_a_year_at(times: Times, ends: Times) -> Array:
     return found
 
 
-#: The session of a run that names none, among the codes of sessions.
+#: The session code of a run that names no session.
 UNNAMED: Final = -1
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 def session_codes(column: pl.Series) -> NDArray[np.int64]:
-    """Return a number for each text, the same for equal ones; `UNNAMED` if it is missing."""
+    """Return the code of each session name, equal for equal names; `UNNAMED` for null."""
     return column.to_physical().cast(pl.Int64).fill_null(UNNAMED).to_numpy()
 
 
-# The hour with the fewest runs has at most this share of those of a usual one, or none is quiet.
+# An hour of the day is quiet if it has at most this share of the mean number of runs per hour.
 _QUIET: Final = 0.5
 
 
 def days_of(times: Times) -> NDArray[np.int_]:
-    """Return the day of each of `times`, in UTC and of any order, as whole numbers.
+    """Return the number of the day of each of `times`, which are in UTC and in any order.
 
-    It begins at the hour with the fewest runs, so that no night of runs is cut in two. If runs are
-    made around the clock, later runs would move that hour, and it begins at midnight.
+    A day begins at the hour with the fewest runs, so that a night of runs stays in one day. If runs
+    are made around the clock, it begins at midnight, as later runs would move that hour.
     """
     hours = times.astype("datetime64[h]").astype(np.int64)
     runs = np.bincount(hours % 24, minlength=24)
@@ -179,11 +179,11 @@ def days_of(times: Times) -> NDArray[np.int_]:
 def sessions_of(
     times: Mapping[Key, Times], codes: Mapping[Key, NDArray[np.int_]]
 ) -> dict[Key, NDArray[np.int_]]:
-    """Return the session of each run, as whole numbers that rise with time.
+    """Return the number of the session of each run; the numbers rise with time.
 
-    `times`, ordered and in UTC, are of the runs of each series or check, and `codes` of the session
-    that each run names, or `UNNAMED`. Of the runs that name none, a session is a day, and the n-th
-    run of a day goes with the n-th of the others.
+    `times` are the ordered times (UTC) of the runs of each series or check, and `codes` are those
+    of the sessions that they name, or `UNNAMED`. For runs that name no session, the n-th runs of a
+    day of all series or checks form one.
     """
     if not any(len(each) for each in times.values()):
         return {key: np.empty(0, dtype=np.int64) for key in times}
@@ -197,14 +197,14 @@ def sessions_of(
             mine = place[named[place] == UNNAMED]
             nth[mine] = np.arange(len(mine)) - np.searchsorted(days[mine], days[mine])
         guessed = days * (1 + nth.max()) + nth
-        # what is guessed is odd, so that no name is among it
+        # labels of guessed sessions are odd, those of named ones even
         odd = 2 * np.where(named == UNNAMED, guessed, named) + (named == UNNAMED)
         labels = np.unique(odd, return_inverse=True)[1]
     moments = every.view(np.int64)
     begins = np.full(1 + labels.max(), np.iinfo(np.int64).max)
     np.minimum.at(begins, labels, moments)
     numbers = np.argsort(np.argsort(begins, kind="stable"))
-    # a clock that was set back within a session would let the numbers of a series fall
+    # if a clock was set back within a session, numbers would fall within a series
     found = map(np.maximum.accumulate, np.split(numbers[labels], ends))
     return dict(zip(times, found, strict=True))
 
@@ -213,7 +213,7 @@ def sessions_of(
 RECOVERED: Final = "recovered"
 ADOPTED: Final = "adopted"
 
-# A change of exactly the least size matters, despite rounding.
+# Despite rounding, a change of exactly the least size is not small.
 _ROUNDING: Final = 1e-9
 
 
@@ -226,11 +226,11 @@ class Ratio:
     high: float
 
     def is_small(self, least: float) -> bool:
-        """Return whether the ratio is within a relative change of `least`."""
+        """Return whether the change is smaller than `least`, such as 0.1 for a loss of 10 %."""
         return _is_small(self.value, least)
 
     def is_surely_small(self, least: float) -> bool:
-        """Return whether the whole interval is within a relative change of `least`."""
+        """Return whether both ends of the interval are changes smaller than `least`."""
         return _is_small(self.low, least) and _is_small(self.high, least)
 
 
@@ -244,7 +244,7 @@ DOWN: Final = "down"
 FLAKY: Final = "flaky"
 UP: Final = "up"
 
-#: The larger one of the drops in `Evidence.power`, as a ratio.
+#: The larger of the two drops in `Evidence.power`, as a ratio.
 LARGE_DROP: Final = 0.7
 
 
@@ -262,14 +262,14 @@ class State(str, Enum):
     CALIBRATING = "calibrating"
 
 
-#: Where something lies among the runs of a series: the detector counts them from 0, and everything
-#: else has their times, in UTC.
+#: A place among the runs of a series: an index from 0 inside the detector, elsewhere the time (UTC)
+#: of the run.
 At = TypeVar("At", int, datetime)
 
 
 @dataclass(frozen=True)
 class Fall(Generic[At]):
-    """A further drop below the level of an open drop; `ratio` is to the level before them all."""
+    """A further drop during an open drop; `ratio` is the new level over the baseline."""
 
     since: At
     raised: At
@@ -278,7 +278,7 @@ class Fall(Generic[At]):
 
 @dataclass(frozen=True)
 class Turn(Generic[At]):
-    """What a change is from a time on; a slide began at `since`."""
+    """The kind of a change from `when` on; `since` is the beginning of a slide."""
 
     when: At
     kind: State
@@ -289,17 +289,17 @@ class Turn(Generic[At]):
 class Change(Generic[At]):
     """A lasting change of a series; times are in UTC.
 
-    It began at `since`, most likely between `since_low` and `since_high`. Its evidence `score`
+    It most likely began at `since`, between `since_low` and `since_high`. Its evidence `score`
     passed `threshold`, both in nats, when it was `raised`. `baseline` and `level` are the medians
-    before and since the change, in the unit of the series; `newest` is the level of the newest
-    runs, of those since the last of its `falls`, over the baseline. `delay` is the number of runs
-    from the first changed one to the alert, including both. It `ended` with the first run after
-    it, and `closed` is when that was known. `repeats` are the runs since that an earlier one asked
-    for, and `confirmed` is how many of them show the change.
+    before and since the change, in the unit of the series. `newest` is the level of the newest
+    runs, since the last of its `falls`, over the baseline. `delay` is the number of runs from the
+    first changed one to the alert, both included. `ended` is the first run after the change, and
+    `closed` is when that was known. `repeats` counts the runs since that earlier runs asked for,
+    and `confirmed` those of them that show the change.
 
-    `turns` name its kind if it is not a change of the level, first and by later runs. `was` and
-    `now` are the quartiles of an unstable series; `was` has the medians of both modes if one was
-    lost.
+    If it is not a plain change of level, `turns` gives its kinds, each with the run that showed it.
+    `was` and `now` are the quartiles of an unstable series before and since; if a mode was lost,
+    `was` gives the medians of both modes.
     """
 
     direction: str
@@ -330,29 +330,29 @@ class Change(Generic[At]):
 
     @property
     def kind(self) -> State:
-        """What it is by the runs so far."""
+        """The kind of the change, by the runs so far."""
         plain = State.DEGRADED if self.is_drop else State.IMPROVED
         return self.turns[-1].kind if self.turns else plain
 
     @property
     def began(self) -> At:
-        """When it began: a slide before it could be seen."""
+        """When it began; for a slide, before it could be seen."""
         since = self.turns[-1].since if self.turns else None
         return self.since if since is None else since
 
     @property
     def lately(self) -> Ratio:
-        """The level of its newest runs over the baseline."""
+        """The level of the newest runs over the baseline."""
         return self.newest or self.ratio
 
     @property
     def size(self) -> Ratio:
-        """The level since over the baseline; a slide goes on, so its newest runs count."""
+        """The level since over the baseline; for a slide, which goes on, of its newest runs."""
         return self.lately if self.kind is State.SLIDING else self.ratio
 
     @property
     def is_of_level(self) -> bool:
-        """Whether it is a change of the level, which its size says."""
+        """Whether the level changed, so that `size` describes the change."""
         return self.kind not in (State.UNSTABLE, State.MODE_LOST)
 
     @property
@@ -368,7 +368,7 @@ class Change(Generic[At]):
 
 @dataclass(frozen=True)
 class Suspicion:
-    """Evidence for a drop above the threshold of `watch`, but not enough for an alert."""
+    """A possible drop: evidence above the threshold of `watch`, but not enough for an alert."""
 
     since: datetime
     ratio: Ratio
@@ -377,20 +377,20 @@ class Suspicion:
     threshold: float
 
 
-#: Why a series is measured again before its time: its newest run was low and more may follow, its
-#: alert is not certain yet, or the alert may be over.
+#: Why a series is measured ahead of schedule: its newest run was low and more may follow, its alert
+#: is not certain yet, or its alert may be over.
 SUSPECTED: Final = "suspected"
 UNCERTAIN: Final = "uncertain"
 MAYBE_OVER: Final = "maybe over"
-#: The evidence, in nats, that is worth a run of its own: a single slow session has as much.
+#: The evidence, in nats, from which an extra run is worthwhile: a single slow session has as much.
 SUSPECTED_FROM: Final = 2.5
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """What one more run would decide; `since` is the first run (UTC) that raised the question.
+    """A question that one more run may decide; `since` is the first run (UTC) that raised it.
 
-    `nats` is the evidence for a drop or, if the alert is maybe over, for its end.
+    `nats` is the evidence for a drop or, if `kind` is `maybe over`, for the end of the alert.
     """
 
     kind: str
@@ -400,9 +400,9 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Transient:
-    """Low runs that were measured again and were over soon: `low` of `runs`, at `ratio`.
+    """A short drop that repeats showed to be over: `low` of `runs` were low, at `ratio`.
 
-    It began with the low run at `since` and was over by the healthy one at `until` (UTC).
+    It lasted from the low run at `since` to at most the healthy run at `until` (UTC).
     """
 
     since: datetime
@@ -412,7 +412,7 @@ class Transient:
     runs: int
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return duration, ratio and numbers of runs in words."""
         hours = (self.until - self.since).total_seconds() / 3600
         lasted = f"{hours:.0f} h" if hours >= 1 else f"{60 * hours:.0f} min"
         return f"up to {lasted} at {self.ratio:.2f} ×, {self.low} of {self.runs} runs"
@@ -420,18 +420,17 @@ class Transient:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The detector's result for the runs of a series that can be compared with the newest.
+    """What the detector found in the runs of a series that can be compared with the newest.
 
-    `rows`, of shape (runs,), are the places of these runs among the samples of the series. `down`
-    and `up`, of the same shape, are the evidence after each run for a drop and for a rise, in
-    nats. `watch` and `threshold` are the thresholds of evidence for these states. `today` is the
-    larger of the two after the last run, 0 before the first. `changes` are in the order of time;
-    the last one may be open. `level` is the median of the baseline in the unit of the series, None
-    without one. It comes from `baseline_runs` accepted runs, or from a band if this is 0. Evidence
-    is divided by `scale`, as successive runs have the serial `correlation`. `power` has the mean
-    detection delay, in runs, of some drops, as ratios: None if a drop cannot be detected. It is
-    empty unless it was requested. `doubt` says what one more run would decide now, if anything.
-    `transients` are in the order of time.
+    `rows`, of shape (runs,), are the indices of these runs among the samples of the series. `down`
+    and `up`, of the same shape, are the evidence for a drop and for a rise after each run, in nats;
+    `today` is the larger of the two after the last run, 0 before the first. A series is on watch
+    from `watch`, and an alert is raised from `threshold`. `changes` and `transients` are in the
+    order of time; the last change may be open. `level` is the median of the baseline in the unit of
+    the series, None without a baseline. It comes from `baseline_runs` accepted runs, or from a band
+    if that is 0. Evidence is divided by `scale` because of the serial `correlation` of the runs.
+    `power` maps drops, as ratios, to their mean detection delays in runs, None if undetectable; it
+    is empty unless requested. `doubt` is what one more run would decide now, if anything.
     """
 
     rows: NDArray[np.int_] = field(repr=False, compare=False)
@@ -453,13 +452,13 @@ class Evidence:
 
     @property
     def open_change(self) -> Change[datetime] | None:
-        """The open change, or None."""
+        """The newest change if it is open, else None."""
         newest = self.changes[-1] if self.changes else None
         return newest if newest and newest.is_open else None
 
 
 def median_of(values: ArrayLike) -> float:
-    """Return the median of a few values, of shape (n,), in a tenth of the time of `np.median`."""
+    """Return the median of shape (n,), NaN if empty; for a few values 10 times as fast as numpy."""
     ordered = np.sort(values)
     half, size = len(ordered) // 2, len(ordered)
     return float((ordered[(size - 1) // 2] + ordered[half]) / 2) if size else math.nan
@@ -467,16 +466,16 @@ def median_of(values: ArrayLike) -> float:
 
 _NORMAL_95: Final = 1.96
 
-# The size of a change comes from at most this many of its oldest and its newest runs.
+# The size of a change comes from at most this many runs: half its oldest, half its newest.
 _MOST_RUNS: Final = 400
 
 
 def level_ratio(before: Array, after: Array, inflation: float = 1.0) -> Ratio:
-    """Return the ratio of two levels from the logarithms of the runs `before` and `after`.
+    """Return the level after over the level before, from the logarithms of the runs on each side.
 
-    The shift is the Hodges-Lehmann estimate, the median of all differences; its interval belongs
-    to the rank-sum test (Hollander and Wolfe, "Nonparametric statistical methods", section 4.3),
-    widened by `inflation` for runs that depend on each other.
+    The shift is the Hodges-Lehmann estimate, the median of all differences. Its interval is the one
+    of the rank-sum test (Hollander and Wolfe, "Nonparametric statistical methods", section 4.3),
+    made `inflation` times wider for correlated runs.
     """
     if not (len(before) and len(after)):
         return Ratio(math.nan, 0.0, math.inf)
