@@ -1,4 +1,4 @@
-"""A series: its samples as arrays, its status, and the actions of people."""
+"""A series with its status, its missing runs, and the actions of people on it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ END: Final = "end maintenance"
 REAL: Final = "real"
 FALSE: Final = "false"
 
-#: The largest accepted difference between the clocks of machines.
+#: The largest difference between the clocks of machines that is accepted.
 CLOCKS: Final = timedelta(hours=1)
 
-#: After this time a maintenance ends by itself, unless it was begun with an end.
+#: A maintenance that was begun without an end ends by itself after this time.
 LONGEST_MAINTENANCE: Final = timedelta(hours=12)
 
 
@@ -59,7 +59,7 @@ class Action:
     owner: str | None = None
 
     def names(self, key: SeriesKey | PeerName) -> bool:
-        """Return whether the action is about the series `key`, or the target or node."""
+        """Return whether the action is about `key`, a series or a target or node."""
         if isinstance(key, PeerName):
             own = getattr(self, key.kind) == key.name
             return own and any(each.get(FIELD_OF[key.kind]) == key.where for each in self.series)
@@ -72,7 +72,7 @@ class Action:
 
     @cached_property
     def _wanted(self) -> list[tuple[tuple[str, ...], set[tuple[object, ...]]]]:
-        """The matches by the fields that they name, which are mostly the same for many series."""
+        """The values in `series` by the names of their fields, which are mostly the same."""
         found: dict[tuple[str, ...], set[tuple[object, ...]]] = {}
         for match in self.series:
             names = tuple(sorted(match))
@@ -86,9 +86,9 @@ def _fields(key: SeriesKey) -> dict[str, object]:
 
 
 def in_force(actions: Iterable[Action]) -> tuple[Action, ...]:
-    """Return the actions, in the order of the log, that were not undone.
+    """Return the actions that were not undone, in the order of the log.
 
-    An undo withdraws only earlier lines, so an action repeated in the same second counts.
+    An undo withdraws only lines above it, so an action repeated in the same second counts.
     """
     found: list[Action] = []
     for action in actions:
@@ -101,23 +101,23 @@ def in_force(actions: Iterable[Action]) -> tuple[Action, ...]:
 
 @dataclass(frozen=True)
 class BegunMaintenance:
-    """A maintenance that somebody began: its window, and when it was ended, None if not yet."""
+    """A maintenance that a person began; `ended` is None until a person ends it."""
 
     action: Action
     window: Window
     ended: datetime | None
 
     def is_open(self, now: datetime) -> bool:
-        """Return whether it lasts."""
+        """Return whether it has not ended yet."""
         return self.ended is None and now < self.window.end
 
     def is_forgotten(self, now: datetime) -> bool:
-        """Return whether it had to end by itself."""
+        """Return whether it ended by itself because nobody ended it."""
         return self.ended is None and self.action.until is None and now >= self.window.end
 
 
 def begun(actions: Iterable[Action]) -> tuple[BegunMaintenance, ...]:
-    """Return the maintenances that people began, by the log of actions, in the order of the log."""
+    """Return the maintenances that people began, in the order of the log of actions."""
     every = [*actions]
     ends = {each.of: each.until for each in every if each.kind == END}
     found = []
@@ -133,15 +133,15 @@ def begun(actions: Iterable[Action]) -> tuple[BegunMaintenance, ...]:
     return tuple(found)
 
 
-#: The verdicts by their codes, from good to bad.
+#: The verdicts; the index is the code. From good to bad.
 VERDICTS: Final = (NO_BAND, WITHIN, ABOVE, BELOW, COLLAPSED)
 
 
 @dataclass(frozen=True)
 class MissingRun:
-    """A run that should have given a sample of a series but gave none.
+    """A run that should have given a sample of a series but gave none, and `what` happened to it.
 
-    `session` is the one that it names, None where it names none. `is_failure` if it ran and failed.
+    `session` is the session that it names, if any. `is_failure` means that it ran and failed.
     """
 
     when: datetime
@@ -152,7 +152,7 @@ class MissingRun:
 
 @dataclass(frozen=True)
 class Finding:
-    """A check that never gave a series, and failed or was skipped in its newest run."""
+    """A check that has never given a sample, and whose newest run failed or was skipped."""
 
     name: str
     system: str
@@ -171,7 +171,7 @@ class Outliers:
     newest: datetime | None = None
 
     def __add__(self, other: Outliers) -> Outliers:
-        """Return the count of both."""
+        """Return the counts of both together."""
         times = [each.newest for each in (self, other) if each.newest]
         return Outliers(
             self.runs + other.runs, self.outliers + other.outliers, max(times, default=None)
@@ -183,9 +183,9 @@ _MIB = 2**20
 
 @dataclass(frozen=True)
 class InEffect:
-    """Layout, transport and hints of one sample; None without evidence.
+    """The layout, transport, hints and cache of one sample, as read back; None if not proven.
 
-    `stripe_size` is in bytes; `hints` are written as `name=value,...`; `cache` is the state of the
+    `stripe_size` is in bytes; `hints` has the form `name=value,...`; `cache` is the state of the
     page cache before reads, as in contract 1.
     """
 
@@ -196,7 +196,7 @@ class InEffect:
     cache: str | None = None
 
     def brief(self) -> str:
-        """Return it in a few words, such as `4×1 MiB ucx 2 hints`; empty if nothing is known."""
+        """Return a summary such as `4×1 MiB ucx 2 hints`; empty if nothing is known."""
         words = []
         if self.stripe_count is not None:
             size = "" if self.stripe_size is None else f"×{self.stripe_size / _MIB:g} MiB"
@@ -208,7 +208,7 @@ class InEffect:
         return " ".join(words)
 
     def full(self) -> str:
-        """Return it in words, such as `4 stripes of 1 MiB, transport ucx, hints a=1,b=2`."""
+        """Return a text such as `4 stripes of 1 MiB, transport ucx, hints a=1,b=2`."""
         words = []
         if self.stripe_count is not None:
             size = "" if self.stripe_size is None else f" of {self.stripe_size / _MIB:g} MiB"
@@ -219,17 +219,16 @@ class InEffect:
 
 
 def in_effect(sample: Mapping[str, Any]) -> InEffect:
-    """Return what was in effect in a sample, by its columns."""
+    """Return what was in effect, from the columns of a sample."""
     proved = ("stripe_count", "stripe_size", "transport_in_effect", "hints_in_effect", "cache")
     return InEffect(*map(sample.get, proved))
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """A file system, an environment or a partition that is unfit, or has stopped checks.
+    """A file system, environment or partition that has been unfit since `when`, or stopped checks.
 
-    It is so since `when`. `checks` are the names of the stopped checks, and `keys` the series that
-    they would give.
+    `checks` are the names of the stopped checks, and `keys` the series that they would measure.
     """
 
     subject: str
@@ -247,14 +246,14 @@ ENOUGH_RUNS: Final = 20
 
 @dataclass(frozen=True)
 class Status:
-    """The state of one series now, and the reasons; values are in the unit of the series.
+    """The current state of a series, with its reasons; values are in the unit of the series.
 
-    `value`, `when` and `verdict` belong to the newest sample. `band` is the published one or, if
-    `provisional`, one learned from the series' own history. `runs` counts the samples, `usable` the
-    earlier ones that a band may be learned from. `why` says why a series is calibrating, `missing`
-    why the newest sample is not the expected one. `evidence` is None without a sample. `left_out`
-    says why the newest sample is not judged, and is empty if it is. `limit` is the single published
-    figure of the series; until a band is learned, its verdict counts.
+    `value`, `when` and `verdict` are of the newest sample. `band` is the published one or, if
+    `provisional`, one learned from the series' own runs. `runs` counts the samples, and `usable`
+    those before the newest that a band may be learned from. `why` says why a series is calibrating,
+    and `missing` why the newest expected sample is missing. `evidence` is None without a sample.
+    `left_out` says why the newest sample is not judged, and is empty if it is. `limit` is a single
+    published figure, which gives the verdict until a band is learned.
     """
 
     state: State
@@ -273,22 +272,22 @@ class Status:
 
     @property
     def change(self) -> Change[datetime] | None:
-        """The change that lasts, or None."""
+        """The open change, or None."""
         return self.evidence.open_change if self.evidence else None
 
     @property
     def is_low_once(self) -> bool:
-        """Whether its newest run collapsed, and that is all."""
+        """Whether its newest run collapsed and the series is healthy otherwise."""
         is_low = self.verdict == COLLAPSED and not self.left_out
         return is_low and self.state is State.HEALTHY
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """For each sample its time in seconds since 1970 and the code of its verdict.
+    """The time of each sample, in seconds since 1970, and the code of its verdict.
 
-    Both are of shape (samples,). `segments` has the time from which each band holds, and its place
-    in `bands`, -1 for none.
+    Both have the shape (samples,). `segments` lists when the band changes: the time of the first
+    sample, and the index in `bands` from then on, -1 for no band.
     """
 
     times: NDArray[np.int64] = field(repr=False, compare=False)
@@ -301,10 +300,10 @@ class Verdicts:
 class Series:
     """A series with its samples and its status.
 
-    `rows`, of shape (samples,), are the places of its samples in the frame of the snapshot, which
-    has all columns. `epochs` are the epochs of its system, without their bands; `epoch` is the one
-    of the newest sample. `missing` are the runs without a sample, in the order of time; `actions`
-    has all actions on the series, including undone ones.
+    `rows`, of shape (samples,), are the indices of its samples in `Snapshot.samples`, which has all
+    columns. `epochs` are the epochs of its system, without bands, and `epoch` is the one of the
+    newest sample. `missing` are the runs that gave no sample, in the order of time. `actions` are
+    all actions on the series, including undone ones.
     """
 
     key: SeriesKey
@@ -321,34 +320,34 @@ class Series:
 
     @property
     def name(self) -> str:
-        """Its name in files, which does not depend on other series."""
+        """Its name in files, which is independent of other series."""
         return slug(self.key)
 
     @cached_property
     def judged(self) -> tuple[Times, NDArray[np.float64]]:
-        """The times and the values of the runs that the evidence is of."""
+        """The times and values of the runs that were judged, which are `rows` of the evidence."""
         rows = self.status.evidence.rows if self.status.evidence else np.empty(0, int)
         return self.history.times[rows], self.history.values[rows]
 
     @cached_property
     def logarithms(self) -> tuple[NDArray[np.int_], NDArray[np.int_], NDArray[np.float64]]:
-        """The places, sessions and logarithms of the judged runs; else of all runs."""
+        """Indices, sessions and logarithms of the judged runs; of all if there is no evidence."""
         evidence, values = self.status.evidence, self.history.values
         rows = np.arange(len(values)) if evidence is None else evidence.rows
         return rows, self.history.sessions[rows], np.log(values[rows])
 
     @property
     def is_on_demand(self) -> bool:
-        """Whether it is a case without a tag with an interval in the site file."""
+        """Whether it is a case that runs only on demand: no tag of it has an interval."""
         return self.key.case is not None and not self.history.is_scheduled
 
     @property
     def shares_causes(self) -> bool:
-        """Whether it may share an alert with others."""
+        """Whether it may share an alert with other series."""
         return may_share(self.key, self.history)
 
     def trait(self, field: str) -> str | None:
-        """Return the value of a field that series may have in common, None where it has none."""
+        """Return the value of a series field, or of `medium`, as text; None if it has none."""
         of_sample = field == "medium"
         value = self.history.newest.get(field) if of_sample else getattr(self.key, field)
         return None if value is None else str(value)
@@ -360,5 +359,5 @@ class Series:
 
 
 def may_share(key: SeriesKey, history: History) -> bool:
-    """Return whether a series may share a cause: not a case on demand, nor the ratio of one."""
+    """Return whether a series may share an alert: not cases on demand, nor the ratios of cases."""
     return key.case is None or (history.is_scheduled and key.unit != RATIO_UNIT)
