@@ -1,7 +1,7 @@
-"""The snapshot: the one value that every view shows.
+"""The snapshot: the single value that every view renders.
 
-It also exports the names of `model` and `bands` that a view, or the judge, needs for its rows, so
-that most import nothing else.
+The package also re-exports what views and the judge need from `model` and `bands`, so that most of
+them import nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The snapshot: the state of a site at one time. All output is derived from it."""
+"""The snapshot: the state of a site at one time, and the part of it that is public."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from iobands.snapshot.series import Action, Finding, MissingRun, Obstacle, Outli
 
 @dataclass(frozen=True)
 class FutureSample:
-    """A sample that is dated in the future; it joins its series then."""
+    """A sample that is dated in the future; it joins its series when that time has come."""
 
     key: SeriesKey
     label: str
     when: datetime
 
 
-#: How far a date may be ahead of the reader's clock.
+#: How far a date may be ahead of the clock that gave `now`.
 CLOCK_OFF: Final = timedelta(minutes=15)
 
 #: The subject of an alert about a clock.
@@ -49,7 +49,7 @@ CLOCK: Final = "clock"
 
 @dataclass(frozen=True)
 class FileSystem:
-    """A file system: the outliers of its series, and its size if the preflight saw it."""
+    """A file system: the outliers of all its series, and its size, None if unknown."""
 
     system: str
     name: str
@@ -61,21 +61,20 @@ class FileSystem:
 class Snapshot:
     """The state of a site, or of one of its systems, at `now`.
 
-    `alerts` are the open ones, the worst first, `past` the ended ones, and `ledger` has both. An
-    alert needs the evidence `threshold`, in nats (natural logarithms of a likelihood ratio), so
-    that all series of a system together raise `false_alarms_a_year`; it is the largest of several
-    systems'. `skipped` are checks without a series that were skipped for a reason, such as a
-    program that is not installed. `superseded` names series that are no longer expected, because
-    their check now runs at another scale. `retired` are series that a person retired, and `future`
-    are samples dated in the future; neither is judged.
-    `maintenance` has the windows of each system. `leftovers` are run directories that could not be
-    removed. `places` have the targets and nodes that are compared with each other, and
-    `peer_actions` the actions on them. `warnings` are about the bands files. `clock` says how far
-    the clock that gave `now` is wrong; while it is wrong, nothing is over or due by it. `planned`
-    is what is measured again, and when. `unpushed` says for how long and why the site's store
-    lacks what is new, if for more than a day.
+    `alerts` are the open alerts, the worst first, `past` the ended ones, and `ledger` lists both.
+    An alert needs the evidence `threshold`, in nats (natural logarithms of a likelihood ratio); it
+    is chosen so that all series of a system together raise `false_alarms_a_year`, and is the
+    largest one if there are several systems. `skipped` are checks that never gave a sample and were
+    skipped for a reason, such as a program that is not installed. `superseded` names series whose
+    check now runs at another scale. `retired` are series that a person retired, and `future` are
+    samples dated in the future; neither is judged. `maintenance` lists the windows of each system.
+    `leftovers` are run directories that could not be removed. `places` are the groups of targets or
+    nodes that are compared, and `peer_actions` the actions on them. `warnings` are about the bands
+    files. `clock` says how far the clock that gave `now` is off; while it is, nothing becomes over
+    or due by that clock. `planned` is what is measured again, and when. `unpushed` says for how
+    long, if for more than a day, and why the site's store lacks new data.
 
-    The history is in columns: `samples` has a row for each sample with all fields of contract 2,
+    The history is in tables: `samples` has a row for each sample, with all fields of contract 2,
     and `speeds` a row for each target and node of a run.
     """
 
@@ -106,7 +105,7 @@ class Snapshot:
     planned: tuple[Ask, ...] = ()
     unpushed: str | None = None
     is_public: bool = False
-    # What the reader asked for, and so no part of the typed state: one system, a time in the past.
+    # Options of the reader, so no part of the typed state: a single system, a time in the past.
     only: str | None = field(default=None, compare=False)
     is_past: bool = field(default=False, compare=False)
 
@@ -119,7 +118,7 @@ class Snapshot:
 
     @property
     def rejected_lines(self) -> int:
-        """How many lines were rejected; `rejected` has the first of them one by one."""
+        """The number of rejected lines; `rejected` lists only the first ones singly."""
         return sum(each.lines for each in self.rejected)
 
     @cached_property
@@ -129,7 +128,7 @@ class Snapshot:
 
     @property
     def is_made_up(self) -> bool:
-        """Whether it is the site of `iobands demo`, where nothing was measured."""
+        """Whether this is the site of `iobands demo`, where nothing was measured."""
         return model.MADE_UP in self.systems
 
     def counts(self) -> dict[State, int]:
@@ -147,7 +146,7 @@ class Snapshot:
         return found
 
     def file_system(self, system: str, name: str | None) -> FileSystem:
-        """Return the facts about a file system; series without one are of `none`."""
+        """Return the file system of a name; `none` is that of series without one."""
         wanted = (system, name or "none")
         known = (each for each in self.file_systems if (each.system, each.name) == wanted)
         return next(known, FileSystem(*wanted))
@@ -158,9 +157,9 @@ class Snapshot:
 
     @property
     def doubts(self) -> dict[SeriesKey, Doubt]:
-        """What one more run of a series would decide now.
+        """The question that one more run of a series may decide now, by series.
 
-        Nothing about alerts that are certain or acknowledged.
+        Alerts that are certain or acknowledged raise no question.
         """
         found = {}
         for each in self.series:
@@ -186,7 +185,7 @@ class Snapshot:
         return found
 
 
-# Columns without names of people or nodes; read-back hints may have lists of nodes.
+# Texts of runs that the public may see: others, such as read-back hints, may name people or nodes.
 _SHOWN: Final = frozenset(
     {"suite_version", "tool_version", "transport_in_effect", "fsync", "cache"}
 )
@@ -209,8 +208,8 @@ def _public_sample(sample: Mapping[str, object]) -> dict[str, object]:
     return shown
 
 
-#: What the public sees in the place of fields that may name people, nodes or paths: a value, or a
-#: function of what is there.
+#: What replaces a field that may name people, nodes or paths for the public, by class and field: a
+#: value, or a function of the original.
 _INSTEAD: Final[Mapping[type, Mapping[str, Any]]] = {
     Action: {"who": "", "reason": "", "owner": None, "ticket": None},
     Alert: {"reason": ""},
@@ -225,7 +224,7 @@ _INSTEAD: Final[Mapping[type, Mapping[str, Any]]] = {
     MissingRun: {"what": ""},
     Series: {"actions": ()},
     Snapshot: {
-        # names of series, which may be pinned to a node, are in some of them
+        # some of these name series, which may be pinned to a node
         **dict.fromkeys(("skipped", "superseded", "future", "rejected", "obstacles"), ()),
         **dict.fromkeys(("leftovers", "warnings", "peer_actions"), ()),
         "speeds": pl.DataFrame.clear,
@@ -250,7 +249,7 @@ def public(site: Snapshot) -> Snapshot:
 
 
 def _names_node(value: object) -> bool:
-    """Return whether a value is about one node, or runs pinned to it, or may name nodes."""
+    """Return whether a value is about one node or runs pinned to it, or is a cause naming nodes."""
     if isinstance(value, Alert):
         parts = [value.peer.name] if value.peer else value.members
         return bool(parts) and all(map(_names_node, parts))
@@ -265,7 +264,7 @@ def _names_node(value: object) -> bool:
 
 
 def _public(value: Any) -> Any:  # noqa: ANN401 (any part of a snapshot)
-    """Return the public part of a value, None for what may name nodes."""
+    """Return the public part of a value, None if it may name nodes."""
     if type(value) is tuple:
         pairs = [(each, _public(each)) for each in value]
         return tuple(shown for each, shown in pairs if each is None or shown is not None)

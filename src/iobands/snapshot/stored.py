@@ -1,7 +1,7 @@
-"""The snapshot as text: its typed part as JSON.
+"""The typed part of a snapshot as JSON, which contract 6 describes.
 
-Equality compares the typed part. A column, an array or a frame, is a field that equality leaves
-out. Contract 6 describes the JSON.
+The typed part is what equality compares. Arrays and frames, declared with `compare=False`, are not
+part of it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import polars as pl
 from iobands.model import FileError, SeriesKey
 from iobands.snapshot import Alert, Columns, Incident, Member, Series, Snapshot
 
-#: The version of the JSON; another one is refused.
+#: The version of the JSON; `from_json` refuses any other.
 STATUS_SCHEMA: Final = "iobands-status/5"
-#: The properties that the JSON has beside the fields. `from_json` ignores them.
+#: Properties that the JSON has in addition to the fields. `from_json` ignores them.
 DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
     Snapshot: ("exit_status", "rejected_lines"),
     SeriesKey: ("unit",),
@@ -35,7 +35,7 @@ DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
     Incident: ("name", "is_open"),
 }
 
-#: The types of the fields of a class; a snapshot has changes by their times.
+#: The types of the fields of a class; places in a `Change` are times in a snapshot.
 hints_of: Final = cache(partial(get_type_hints, localns={"At": datetime}))
 _EMPTY: Final = {
     "samples": Columns([], {}),
@@ -52,10 +52,10 @@ def to_json(site: Snapshot, **texts: str) -> str:
 
 
 def from_json(text: str | bytes, source: str = "status") -> Snapshot:
-    """Return the snapshot whose typed part `to_json` wrote. Its columns are empty.
+    """Return the snapshot that `to_json` wrote, with empty arrays and frames.
 
     Raises:
-        FileError: it is damaged, or of another version; the message begins with `source`.
+        FileError: the text is damaged or of another version; the message begins with `source`.
     """
     try:
         typed = json.loads(text)
@@ -68,7 +68,7 @@ def from_json(text: str | bytes, source: str = "status") -> Snapshot:
 
 
 class _Writer:
-    """Values as JSON has them. A series that was written is its label from then on."""
+    """Turns values into JSON values. A series is written in full once, and then as its label."""
 
     def __init__(self) -> None:
         self.labels: dict[SeriesKey, str] = {}
@@ -109,7 +109,7 @@ class _Writer:
 
 
 class _Reader:
-    """Values from JSON, by the types that are declared. Columns are empty."""
+    """Turns JSON values into values of the declared types, with empty arrays and frames."""
 
     def __init__(self) -> None:
         self.series: dict[str, Series] = {}
@@ -155,7 +155,7 @@ class _Reader:
 
 
 def without_none(hint: Any) -> Any:  # noqa: ANN401
-    """Return a type without the None that a value may be instead."""
+    """Return the type T of an optional type `T | None`, any other type as it is."""
     if get_origin(hint) in (Union, UnionType):
         (hint,) = (each for each in get_args(hint) if each is not type(None))
     return hint
