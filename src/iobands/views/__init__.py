@@ -1,4 +1,4 @@
-"""What the package offers to the packages above: texts, lines and documents."""
+"""Texts, lines and documents for the packages above."""
 
 from __future__ import annotations
 

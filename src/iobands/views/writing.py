@@ -1,7 +1,7 @@
-"""How every view writes numbers, times, text from outside, lines and documents.
+"""Formats numbers, times, names, lines and documents for all views.
 
-In lines, which fit a terminal, words stay whole, columns stay aligned, and commands can be pasted.
-A document has headings, texts, commands and tables.
+Lines are folded to the width of a terminal: words stay whole, columns stay aligned, and commands
+can be pasted. A document consists of headings, texts, commands and tables.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from iobands.snapshot import Alert, Cause, Member, Series, Snapshot, State, figu
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-#: How wide a mail is, and whatever goes to a pipe or a file.
+#: The width of mails, and of output to a pipe or a file, in columns.
 MAIL_WIDTH: Final = 80
 GAP: Final = "  "
-#: What the exit statuses are called, from 0 on.
+#: The names of the exit statuses 0 to 3.
 WORDS: Final = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
-# More recent times are written without their year.
+# Days nearer than this are written without their year.
 _THIS_YEAR: Final = timedelta(days=300)
-# A repeat that is due for so long was not taken.
+# A repeat that has been due for this long was not made.
 _LATE: Final = timedelta(hours=2)
 _MOST_NAMES: Final = 30
-#: How many names of series stand for all.
+#: How many series a list names before it says `and N more`.
 FEW_NAMES: Final = 6
 
 
 def size_text(size: int) -> str:
-    """Return a number of bytes in GiB, or in MiB where that is below one."""
+    """Return a number of bytes in GiB, or in MiB below 1 GiB."""
     gib = size / 2**30
     return f"{figure(gib)} GiB" if gib >= 1 else f"{figure(size / 2**20)} MiB"
 
@@ -56,9 +56,9 @@ def percent(ratio: float) -> str:
 
 
 def share_text(share: float) -> str:
-    """Return a share in percent, in tenths where whole ones may say none or all.
+    """Return a share in percent, with one decimal below 1 % and between 99 % and 100 %.
 
-    Less than all is at most 99.9 %.
+    A share below 1 is never rounded up to 100 %.
     """
     of_100 = 100 * share
     if 1 <= of_100 <= 99 or of_100 >= 100:  # noqa: PLR2004
@@ -67,7 +67,7 @@ def share_text(share: float) -> str:
 
 
 def change_text(change: snapshot.Change[datetime], ratio: snapshot.Ratio) -> str:
-    """Return a change of the level by `ratio`, such as `−29 %`, or what else changed."""
+    """Return a change of level in percent, such as `−29 %`, or the kind of any other change."""
     return percent(ratio.value) if change.is_of_level else change.kind.value
 
 
@@ -81,14 +81,14 @@ def ratio_text(ratio: snapshot.Ratio) -> str:
 
 
 def times(ratio: float) -> str:
-    """Return a ratio with two decimals, or with three digits if these say too little."""
+    """Return a ratio with two decimals, or with three significant digits outside 0.1 to 10."""
     return f"{ratio:.2f}" if 0.1 <= ratio < 10 else figure(ratio)  # noqa: PLR2004
 
 
 def level_text(member: Member, *, short: bool = False, is_over: bool = False) -> str:
     """Return the level of a member now and before, such as `2.7 GiB/s, was 17.6 (−85 %)`.
 
-    Of an alert that is over, the status of today says nothing.
+    `short` leaves out the level before. For an alert that `is_over`, today's status does not count.
     """
     ratio, baseline, unit = member.ratio, member.baseline, member.unit
     known = None if is_over else member.series.status.change
@@ -112,15 +112,15 @@ def worst_member(alert: Alert) -> Member:
 
 
 def odds_text(cause: Cause, now: datetime) -> str:
-    """Return a cause, since when it holds, and its odds."""
+    """Return a cause, its date and its odds."""
     odds = f"{figure(cause.odds)} to 1" if cause.odds >= 1 else f"1 to {figure(1 / cause.odds)}"
     return f"{cause_since(cause, now)} (odds {odds})"
 
 
 def cause_since(cause: Cause, now: datetime, *, short: bool = False) -> str:
-    """Return a cause and since when it holds: `transport tcp since 13 Nov, was ucx`.
+    """Return a cause with its date: `transport tcp since 13 Nov, was ucx`.
 
-    A `short` one leaves out how many targets there are in all.
+    `short` leaves out the total number of targets.
     """
     what, was, before = cause.what.partition(", was ")
     if short and cause.kind is snapshot.CauseKind.TARGET_OUT:
@@ -140,7 +140,7 @@ def _date_text(when: datetime) -> str:
 def due_text(ask: snapshot.Ask, now: datetime) -> str:
     """Return when something is measured again: `within the hour`, `08:00`, `22 Nov 08:00`.
 
-    Nothing measures it if its time was hours ago.
+    If that time passed hours ago, nothing measured it: `due since 08:00`.
     """
     if ask.due is None or (ask.is_due(now) and now - ask.due < _LATE):
         return "within the hour"
@@ -149,18 +149,18 @@ def due_text(ask: snapshot.Ask, now: datetime) -> str:
 
 
 def day_text(when: datetime, now: datetime) -> str:
-    """Return the day of `when`, with its year if that is not clear: `4 Aug`, `4 Aug 2017`."""
+    """Return the day of `when`, with the year if it is far from `now`: `4 Aug`, `4 Aug 2017`."""
     return f"{when.day} {when:%b}" if abs(now - when) < _THIS_YEAR else _date_text(when)
 
 
 def hour_text(when: datetime, now: datetime) -> str:
-    """Return the time of a moment of today or yesterday, else its day."""
+    """Return `03:34 today` or `03:34 yesterday`, for any other time its day."""
     days = (now.date() - when.date()).days
     return f"{when:%H:%M} {('today', 'yesterday')[days]}" if days in (0, 1) else day_text(when, now)
 
 
 def between_text(low: datetime, high: datetime, now: datetime) -> str:
-    """Return an interval of days, as one day where both are the same."""
+    """Return `between DAY and DAY`, or `on DAY` if both are the same."""
     first, last = day_text(low, now), day_text(high, now)
     return f"on {first}" if first == last else f"between {first} and {last}"
 
@@ -186,7 +186,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 def some(names: Sequence[str], most: int = FEW_NAMES) -> str:
-    """Return the first few of many names."""
+    """Return the first `most` names, and how many more there are."""
     hidden = len(names) - most
     return ", ".join(names[:most]) + (f" and {hidden} more" if hidden > 0 else "")
 
@@ -207,7 +207,7 @@ def command_text(command: str, name: str, *options: str) -> str:
 
 
 def at_system(said: str, system: str, site: Snapshot) -> str:
-    """Return `said` with the system that it is about, if there are several and it names none."""
+    """Return `said` with its system appended, if the site has several and it names none."""
     if len(site.systems) < 2 or not system:  # noqa: PLR2004
         return said
     is_named = re.search(rf"\b(system=|on |maintenance of ){re.escape(system)}(?![^\s:])", said)
@@ -215,7 +215,7 @@ def at_system(said: str, system: str, site: Snapshot) -> str:
 
 
 def view_options(site: Snapshot) -> str:
-    """Return the options with which another command is about the same systems and time."""
+    """Return the options with which another command shows the same systems at the same time."""
     system = f"--system {shlex.quote(site.only)}" if site.only else ""
     # a date alone is the last second of its day
     when = f"--as-of {site.now:%Y-%m-%dT%H:%M:%SZ}".removesuffix("T23:59:59Z")
@@ -223,7 +223,7 @@ def view_options(site: Snapshot) -> str:
 
 
 def state_text(status: snapshot.Status, is_quiet: bool) -> str:
-    """Return the state, and whether its alert is acknowledged or its newest sample not judged."""
+    """Return the state, with `(ack)`, or with why a healthy series' newest sample is not judged."""
     if is_quiet:
         return f"{status.state.value} (ack)"
     if status.left_out and status.state is State.HEALTHY:
@@ -245,16 +245,16 @@ def epoch_text(epoch: snapshot.Epoch) -> str:
 
 
 def maintenance_text(window: snapshot.Window, now: datetime) -> str:
-    """Return the last maintenance of a window that began by `now`, and the next; may be empty."""
+    """Return the newest and the next occurrence of a window, and why; empty without either."""
     last, following = window.spans(now)[-1:], window.following(now)
     spans = [("now, " if now in span else "", span) for span in last]
     spans += [("next ", following)] if following else []
-    times = [f"{word}{time_text(span.begin)} to {time_text(span.end)}" for word, span in spans]
-    return f"{'; '.join(times)}: {window.reason}" if times else ""
+    texts = [f"{word}{time_text(span.begin)} to {time_text(span.end)}" for word, span in spans]
+    return f"{'; '.join(texts)}: {window.reason}" if texts else ""
 
 
 def action_text(action: snapshot.Action, *, dated: bool = True) -> str:
-    """Return what was done, when, by whom and why; without the day if that is not `dated`."""
+    """Return what was done, when, by whom and why; the day only if `dated`."""
     span = ""
     if action.kind == snapshot.RESOLVE and action.since and action.until:
         span = f" (runs of {_date_text(action.since)} to {_date_text(action.until)} do not count)"
@@ -279,10 +279,10 @@ def acknowledgement_text(alert: Alert) -> str:
 
 
 def summary(site: Snapshot) -> str:
-    """Return the first line: the state of the site now, as monitoring plug-ins print it."""
+    """Return the state of the site in one line, as monitoring plug-ins print it."""
     parts = [*(["made up, nothing was measured"] if site.is_made_up else []), counts(site)]
-    if times := [series.status.when for series in site.series if series.status.when]:
-        parts.append(f"newest run {age_text(site.now - max(times))}")
+    if runs := [series.status.when for series in site.series if series.status.when]:
+        parts.append(f"newest run {age_text(site.now - max(runs))}")
     if left := sum(not each.is_closed for each in site.leftovers):
         parts.append(f"{left} left behind")
     if site.rejected:
@@ -290,12 +290,12 @@ def summary(site: Snapshot) -> str:
     return f"IOBANDS {WORDS[site.exit_status]}: {'; '.join(parts)}"
 
 
-# The numbers of alerts show the other states.
+# The states of series that `counts` gives; the alerts show most of the others.
 _COUNTED: Final = {*State} - {State.NO_DATA, State.WATCH, State.IMPROVED, State.HEALTHY}
 
 
 def counts(site: Snapshot) -> str:
-    """Return how many alerts of each severity there are, and how many series changed or are new."""
+    """Return the number of alerts of each severity, and of series in each state of `_COUNTED`."""
     found = Counter((each.severity, each.is_quiet) for each in site.alerts)
     alerts = [
         f"{found[severity, quiet]} {severity.value}{' (acknowledged)' if quiet else ''}"
@@ -318,14 +318,14 @@ def counts(site: Snapshot) -> str:
 
 
 def no_samples(site: Snapshot) -> str:
-    """Return what to do about a site without samples; its alerts say why if there are some."""
+    """Return what to say of a site without samples, with the command that helps."""
     if site.retired:
         return f"nothing to judge: {plural(len(site.retired), 'series')} retired"
     return f"no samples; {'see: iobands status' if site.alerts else 'measure with: iobands run'}"
 
 
 def runs_left(series: Series) -> int:
-    """Return how many more runs a series needs until one is judged, by a band of 20 earlier."""
+    """Return how many more runs a series needs until a run is judged: it takes 20 earlier ones."""
     history, status = series.history, series.status
     is_usable = bool(len(history)) and history.passed[-1] and not history.asked[-1]
     newest = int(is_usable and not status.left_out)
@@ -345,22 +345,22 @@ def sparkline(values: list[float]) -> str:
 
 
 _NARROW: Final = 76
-# The least room in which text is wrapped.
+# Text is never wrapped to fewer columns than this.
 _LEAST: Final = 12
-# The text behind a heading and two blanks continues under itself.
+# Further lines of a folded line are indented by this: a heading and two blanks, or deep blanks.
 _HEADED: Final = re.compile(r" *(?:\S+ )*\S+ {2,}(?=\S)| {8,}")
-# What these programs do, such as `reframe is not on PATH`, is no command.
+# A command at the end of a line, but no sentence such as `reframe is not on PATH`.
 _COMMAND: Final = re.compile(r"(|.*?: |\s*)((?:iobands(?! run has)|reframe(?= -)) .+)")
 _UNIT: Final = re.compile(r"(?<=\d) (?=[×%]|[KMGT]iB|1/s|[A-Z][a-z]{2}\b)")
 _PATH: Final = re.compile(r"/\S*/")
 _HEADED_PATH: Final = re.compile(r"^\S+( +)(?=/\S*/)")
 _NO_BREAK: Final = "\u00a0"
-# A quote that nothing closes is a character: what looks like a command may be a sentence.
+# An unpaired quote is an ordinary character, as what looks like a command may be a sentence.
 _SHELL_WORD: Final = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|\S)+""")
 
 
 def output_width() -> int:
-    """Return how wide the output of a command may be: as the terminal, or as a mail."""
+    """Return the width of the terminal, or of a mail if the output is no terminal."""
     return get_terminal_size().columns if sys.stdout.isatty() else MAIL_WIDTH
 
 
@@ -373,8 +373,8 @@ def fitted(lines: Iterable[str], width: int | None = None) -> str:
 def folded(line: str, width: int) -> list[str]:
     r"""Return a line as lines of at most `width` columns.
 
-    Only a word that is longer than a line is broken, and no path. A command continues after a
-    backslash, as a shell reads it, so it can be pasted; its words are never broken.
+    Only words that are longer than a line are broken, and paths never. A command continues after a
+    backslash, so that it can be pasted into a shell; its words are never broken.
     """
     if len(line) <= width:
         return [line.rstrip()]
@@ -399,9 +399,9 @@ def folded(line: str, width: int) -> list[str]:
 
 
 def _wrapped(text: str, width: int, hang: str) -> list[str]:
-    """Return wrapped text; a number stays with its unit, a day with its month, a path in one line.
+    """Return wrapped text; numbers stay with their units, days with months, and paths in one line.
 
-    A path that follows the first word stays beside it: `grep` is to find both.
+    A path that follows the first word stays on its line, so that `grep` finds both.
     """
     glued, breaks = _UNIT.sub(_NO_BREAK, text), not _PATH.search(text)
     glued = _HEADED_PATH.sub(lambda head: head[0].rstrip() + _NO_BREAK * len(head[1]), glued)
@@ -419,10 +419,10 @@ def blocks(
     right: Collection[int] = (),
     indent: str = GAP,
 ) -> Iterator[list[str]]:
-    """Yield the lines of each row of a table; the cells of `wrapped` columns take several.
+    """Yield the lines of each row of a table; cells in the columns `wrapped` may take several.
 
-    Where that would break a word of the name of a row, or on a narrow terminal the name, the other
-    cells are below it.
+    The first of these columns is the name of a row. If a word of a name would break, or on a narrow
+    terminal a name, the other cells are below the name.
     """
     table = [*rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -501,7 +501,7 @@ class Table(NamedTuple):
 
 
 class Comment(NamedTuple):
-    """A line for programs, which readers do not see."""
+    """A line for programs, hidden from readers."""
 
     text: str
 
@@ -514,9 +514,9 @@ _RST: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_|"})
 
 
 def written(blocks: Sequence[Block], form: DocumentFormat) -> str:
-    """Return the document; as CSV only its tables, without what a spreadsheet would evaluate.
+    """Return the document in a format; CSV has only its tables, with formulas made harmless.
 
-    The rows of several tables begin with the headings above them.
+    If it has several tables, each row of the CSV begins with the headings above its table.
     """
     if form is not DocumentFormat.CSV:
         named = [(type(each).__name__, each) for each in blocks]
@@ -537,12 +537,12 @@ def written(blocks: Sequence[Block], form: DocumentFormat) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Return a text whose characters mean nothing to Markdown."""
+    """Return a text with what Markdown would interpret escaped."""
     return printable(text).translate(_MARKDOWN)
 
 
 def rendered(template: str, **values: object) -> str:
-    """Return a template with its values and our version; in HTML they are escaped."""
+    """Return a template filled with `values` and our version, which are escaped in HTML."""
     page = _environment(template.endswith(".html")).get_template(template)
     return f"{page.render(values, version=snapshot.__version__).strip()}\n"
 
