@@ -1,4 +1,4 @@
-"""What is said of an alert in a line, how the lines of several fit a terminal, and its address."""
+"""Alerts in a line each, their lines fitted to a terminal, and the addresses of their pages."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from iobands.snapshot import Alert, LedgerEntry, Place, Series, Severity, Snapsh
 from iobands.views import writing
 from iobands.views.writing import GAP, day_text, folded, odds_text, ratio_text, some
 
-#: The headings of alerts.
+#: The headings under which alerts are listed.
 ATTENTION: Final = "Needs attention"
 ACKNOWLEDGED: Final = "Acknowledged"
 INFORMATION: Final = "For information"
-#: How many alerts of the past have a page: the newest.
+#: The number of past alerts that have a page: the newest.
 MOST_PAST: Final = 40
 
-# ReFrame's names contain every parameter, also those without a choice at the site.
+# ReFrame's names contain every parameter, even one for which the site offers no choice.
 _IDLE_PARAMETERS: Final = re.compile(r" %\w+=(null|default)\b")
-# The least room for a reason behind its subject; else it is below it.
+# With fewer columns than this behind the subject, a reason is below it.
 _LEAST_REASON: Final = 40
-# A level this close to the others', as a logarithm, counts as theirs.
+# An own level this close to 1, as a logarithm, counts as equal to the other peers.
 _ALIKE: Final = 0.05
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 
 
 def sections(site: Snapshot) -> dict[str, list[Alert]]:
-    """Return the alerts by heading; alerts for `INFORMATION` do not change the exit status."""
+    """Return the alerts by heading; those for `INFORMATION` do not affect the exit status."""
     found: dict[str, list[Alert]] = {ATTENTION: [], ACKNOWLEDGED: [], INFORMATION: []}
     for alert in site.alerts:
         heading = INFORMATION if alert.exit_status == snapshot.OK else ATTENTION
@@ -44,10 +44,10 @@ def sections(site: Snapshot) -> dict[str, list[Alert]]:
 
 
 def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
-    """Return what the digest shows of an alert after severity and subject.
+    """Return what the digest shows of an alert behind its severity and subject.
 
-    Either its level, what to do, since when, how certain and who acknowledged it; or in one text
-    its level and its cause, or its reason.
+    This is one text with the reason, with level and cause, or with who acknowledged it; otherwise
+    four: level and next step, since when, certainty, and an acknowledgement that does not hold.
     """
     level, since, certainty = finding(alert, site, short=short or alert.is_quiet)
     has_cause = alert.cause is not None and alert.peer is None
@@ -68,10 +68,10 @@ def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
 
 
 def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, str, str]:
-    """Return the level of an alert that has no reason, since when it holds, and how certain.
+    """Return the level of an alert without a reason, since when, and the certainty.
 
-    With its cause since when that holds. The level of several members is their median; unstable
-    ones have none.
+    If the cause is known, `since when` is the cause with its date. The level of several members is
+    their median ratio in percent; unstable members have none.
     """
     level = since = ""
     if alert.peer and (alert.peer.is_slow or not alert.members):
@@ -96,7 +96,7 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
 
 
 def _speed(peer: snapshot.SlowPeer) -> str:
-    """Return how fast a slow peer is: over its own level, if this is not about the others'."""
+    """Return the speed of a slow peer over its own level, or over the others if they agree."""
     worst = next((name for name, each in peer.ratios.items() if each == peer.ratio), "")
     own = peer.own.get(worst, 1.0)
     if abs(math.log(own)) < _ALIKE:
@@ -105,25 +105,25 @@ def _speed(peer: snapshot.SlowPeer) -> str:
 
 
 def place_of(alert: Alert, site: Snapshot) -> Place | None:
-    """Return the targets or nodes that are compared with the slow one of the alert."""
+    """Return the place of the alert's slow target or node, None without one."""
     name = alert.peer and alert.peer.name
     wanted = name and (name.kind, name.system, name.where)
     return next((e for e in site.places if (e.kind, e.system, e.where) == wanted), None)
 
 
 def cause_text(alert: Alert, site: Snapshot) -> str:
-    """Return what caused an alert, since when and how certainly; empty if it is not known.
+    """Return the cause of an alert with its date and odds; empty if unknown.
 
-    The name of a slow target or node says it already.
+    It is empty, too, if the subject already names the slow target or node.
     """
     cause = alert.cause
     return "" if cause is None or alert.subject in cause.what else odds_text(cause, site.now)
 
 
 def by_day(events: Iterable[snapshot.AlertEvent]) -> list[snapshot.AlertEvent]:
-    """Return events; if the same happened to several series on one day, that is one.
+    """Return events, with the same event of several series on one day merged into one.
 
-    In the log, each series has the time of its own run of a session.
+    In the log, each series has its own event, at the time of its own run in a session.
     """
     found: dict[object, snapshot.AlertEvent] = {}
     for each in events:
@@ -135,7 +135,7 @@ def by_day(events: Iterable[snapshot.AlertEvent]) -> list[snapshot.AlertEvent]:
 
 
 def news_text(event: snapshot.AlertEvent, site: Snapshot) -> str:
-    """Return what a further fall, or what became known of a cause, is in a few words."""
+    """Return in a few words a further fall, or a cause that became known or uncertain."""
     if event.kind == snapshot.FELL:
         labels = [each.label for each in site.series if each.name in event.names]
         names = f": {some(labels)}" if labels else ""
@@ -146,25 +146,22 @@ def news_text(event: snapshot.AlertEvent, site: Snapshot) -> str:
 
 
 def subject(alert: Alert) -> str:
-    """Return the number of an alert and what it is about.
-
-    Parameters of a check that say nothing are left out.
-    """
+    """Return the number and the subject of an alert, without idle parameters of a check."""
     about = _IDLE_PARAMETERS.sub("", alert.subject)
     return about if alert.number is None else f"{alert.number} {about}"
 
 
 def title(alert: Alert | LedgerEntry, site: Snapshot) -> str:
-    """Return what an alert is called at its site: with its system, if there are several.
+    """Return the number and subject of an alert, with its system if the site has several.
 
-    Each system has its own numbers, and only the label of a series may name it.
+    Each system has its own numbers, and a subject does not always name the system.
     """
     said = subject(alert) if isinstance(alert, Alert) else alert.subject
     return writing.at_system(said, alert.system, site)
 
 
 def command_on(alert: Alert, site: Snapshot, command: str, options: str = "") -> str:
-    """Return a command about an alert: with its system, if another one may have its number."""
+    """Return a command about an alert, with its system if another system uses the same number."""
     alike = {e.system for e in (*site.alerts, *site.past) if e.number == alert.number}
     is_shared = alert.number is not None and len(alike) > 1 and not site.only
     system = f"--system {shlex.quote(alert.system)}" if is_shared else ""
@@ -172,9 +169,10 @@ def command_on(alert: Alert, site: Snapshot, command: str, options: str = "") ->
 
 
 def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
-    """Return the field that the subject of a shared alert names, and all series that share it.
+    """Return the field that the members of an alert share, and all series with the same value.
 
-    For any other alert, return no field and its members. What was first measured later is left out.
+    Series that were first measured after the change are left out. For an alert whose members share
+    no field, return an empty string and its members.
     """
     if alert.shared is None:
         return "", tuple(member.series for member in alert.members)
@@ -189,22 +187,22 @@ def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
 
 
 def could_move(series: Series, since: datetime | None) -> bool:
-    """Return whether a series had a run before a change."""
+    """Return whether a series had a run before the change at `since`, so that it could move."""
     return since is None or (len(series.history) > 0 and series.history.first < since)
 
 
 def counted_members(alert: Alert, site: Snapshot) -> str:
-    """Return how many of the series with its subject an alert has, such as `2 of 4 series`.
+    """Return how many of the series that its subject covers are members, as `2 of 4 series`.
 
-    Series that it does not name have joined it since: `6 of 6 series and 1 other`. Empty for an
-    alert of one series.
+    Members that the subject does not cover joined later: `6 of 6 series and 1 other`. Empty for an
+    alert about a single series.
     """
     if alert.peer and alert.members:
         return f"with {len(alert.members)} series"
     is_single = len(alert.members) == 1 and alert.shared is None
     if not alert.members or is_single or alert.reason:
         return ""
-    if alert.shared is None:  # of how many is not known
+    if alert.shared is None:  # the total is not known
         return f"{len(alert.members)} series"
     keys = {each.key for each in sharing(site, alert)[1]}
     mine = keys & alert.keys
@@ -216,7 +214,7 @@ def counted_members(alert: Alert, site: Snapshot) -> str:
 
 
 def named(alert: Alert, site: Snapshot, *, counted: bool = True) -> str:
-    """Return the number and the subject of an alert, and how many series it has of how many."""
+    """Return the title of an alert, with the number of its series in brackets if `counted`."""
     number = counted_members(alert, site) if counted else ""
     return printable(title(alert, site)) + (f" ({number})" if number else "")
 
@@ -226,8 +224,8 @@ def alert_blocks(
 ) -> tuple[list[list[str]], bool]:
     """Return the lines of each alert, and whether a reason was cut.
 
-    If lines would be too long, levels are shortened, then counts of members left out, and then
-    subjects continue in further lines. With `cut`, a reason is one line if it has no remedy.
+    If lines are too long, levels are shortened, then counts of members are left out, and then
+    subjects are wrapped. `cut` shortens reasons to one line, unless they may end in a remedy.
     """
     first = max(len(alert.severity.value) for alert in alerts)
     for short, counted in ((False, True), (True, True), (True, False)):
@@ -244,7 +242,7 @@ def alert_blocks(
         ]
         if all(len(lines) == 1 for lines in found):
             break
-    # reasons stand in one column behind their subjects, where these leave room for them
+    # reasons begin in the same column behind their subjects, if there is room
     rooms = [width - len(lines[0]) - len(GAP) for lines in found]
     fitting = (
         width - room
@@ -254,7 +252,7 @@ def alert_blocks(
     start, is_cut = max(fitting, default=width), False
     for alert, lines, cells in zip(alerts, found, said, strict=True):
         if len(cells) == 1:
-            # the remedy is at the end of what a check says
+            # a failure without a date is not of a check, and its reason ends in a remedy
             short = cut and not (alert.severity is Severity.FAILED and not alert.since)
             is_cut |= _add_reason(lines, cells[0], start, width, cut=short)
         elif cells[-1]:
@@ -266,7 +264,7 @@ def alert_blocks(
 
 
 def _add_reason(lines: list[str], reason: str, start: int, width: int, *, cut: bool) -> bool:
-    """Add a reason behind an alert in column `start`, or below it; return whether it is cut."""
+    """Add a reason to an alert's lines, in column `start` or below; return whether it is cut."""
     is_behind = len(lines[-1]) < start < width
     indent = " " * (start if is_behind else len(GAP) * 3)
     room = width - len(indent)
@@ -280,9 +278,9 @@ def _add_reason(lines: list[str], reason: str, start: int, width: int, *, cut: b
 
 
 def page_of(alert: Alert) -> str:
-    """Return the file of an alert's page below the dashboard; empty without a number.
+    """Return the path of an alert's page below the dashboard; empty without a number.
 
-    It never changes: numbers are permanent in their system.
+    It never changes, because numbers are permanent within a system.
     """
     if alert.number is None:
         return ""
@@ -293,7 +291,7 @@ def page_of(alert: Alert) -> str:
 
 
 def address_of(alert: Alert, dashboard: str) -> str:
-    """Return the address of an alert's page; of the dashboard itself for other alerts.
+    """Return the address of an alert's page, or of the dashboard if the alert has no page.
 
     `dashboard` is the configured address, or empty.
     """
@@ -305,6 +303,6 @@ def address_of(alert: Alert, dashboard: str) -> str:
 
 
 def with_pages(site: Snapshot) -> list[Alert]:
-    """Return the alerts that have a page: the open ones and the newest of the past."""
+    """Return the alerts that have a page: open ones and the newest past ones."""
     past = sorted(site.past, key=lambda each: each.ended or site.now, reverse=True)
     return [each for each in (*site.alerts, *past[:MOST_PAST]) if each.number is not None]
