@@ -1,4 +1,4 @@
-"""An alert in words: the same for `iobands explain` and for its page in the dashboard."""
+"""Explains an alert in words, for `iobands explain` and for its page in the dashboard."""
 
 from __future__ import annotations
 
@@ -49,21 +49,20 @@ _ANSWERS: Final = {
     CauseKind.NODES: "check the nodes: the runs use different ones",
     CauseKind.PARTITION: _WHERE["partition"],
 }
-# The targets that a cause names, such as `OST 7`; older logs have their number before `out`.
+# The targets in a cause, such as `OST 7`; in older logs, the number of targets precedes `out`.
 _TARGETS: Final = re.compile(r"\D+ .+?(?= (of|out) )")
 _PEER: Final = ("drain it, then repair it", "confirm it before it is drained")
-_NEAR: Final = 12  # runs before and since the onset that a trend shows
+_NEAR: Final = 12  # runs on each side of the onset in a trend
 
 
 @dataclass(frozen=True)
 class Account:
     """An alert in words.
 
-    `facts` are sentences. `happened` has a day and what happened to the alert, or what somebody
-    did. `about` is the heading of its series, with their number. `maybe` is what may be the cause,
-    without clear odds. `moved` are series that moved at the same time, `still` what did
-    not, and `unmoved` the nearest series that did not. `commands` are what to type next, with what
-    each is for.
+    `happened` pairs days with the events of the alert and the actions of people. `about` is the
+    heading above its series, with their number. `maybe` lists possible causes. `moved` lists the
+    series that moved at the same time, `still` those that did not, and `unmoved` are the ones of
+    these that are nearest. `commands` pairs the commands to type next with their purposes.
     """
 
     title: str
@@ -81,7 +80,7 @@ class Account:
 
 
 def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Account:
-    """Return an alert in words; `every` names all series, not only a few."""
+    """Return the explanation of an alert; `every` names all series, not only a few."""
     field, alike = alert_lines.sharing(site, alert)
     keys = {each.key for each in alike}
     near: list[Related] = []
@@ -126,7 +125,7 @@ def account_given_of(site: Snapshot, alert: Alert, *, every: bool = False) -> Ac
 
 
 def _maintenances(site: Snapshot, alert: Alert) -> Iterator[str]:
-    """Yield the maintenances after its last run before it may have begun, with their reports."""
+    """Yield the maintenances between the last run before the change and its onset."""
     low, high = alert.since_low, alert.since_high
     if not (alert.members and low and high and alert.has_level) or site.is_public:
         return
@@ -137,7 +136,7 @@ def _maintenances(site: Snapshot, alert: Alert) -> Iterator[str]:
     system = f"--system {shlex.quote(alert.system)}" if has_others else ""
     for window in site.maintenance.get(alert.system, ()):
         is_of = any(window.is_of(each.series.key.file_system) for each in alert.members)
-        # something of each day is between any two runs
+        # a daily window lies between almost any two runs
         for span in window.spans(high) if is_of and "DAILY" not in window.repeat else ():
             if span.end >= since:
                 day = f"{span.begin:%Y-%m-%dT%H:%M}"
@@ -145,7 +144,7 @@ def _maintenances(site: Snapshot, alert: Alert) -> Iterator[str]:
 
 
 def _about(site: Snapshot, alert: Alert) -> str:
-    """Return the heading of its series, with their number."""
+    """Return the heading above its series, with their number."""
     if alert.peer:
         return f"Series that fell with it: {len(alert.members)}"
     number = alert_lines.counted_members(alert, site).replace(" series", "") or len(alert.members)
@@ -183,7 +182,7 @@ def of_alert(site: Snapshot, alert: Alert, *, every: bool = False) -> Iterator[s
 
 
 def _trend(series: Series, since: datetime | None) -> str:
-    """Return the runs around an onset as blocks, with a line at the onset."""
+    """Return a sparkline of the runs around the onset, with a bar at the onset."""
     if since is None or not len(series.history):
         return ""
     start = int(series.history.times.searchsorted(snapshot.in_utc(since)))
@@ -232,10 +231,10 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
 
 
 def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
-    """Yield the days on which something happened, with the events and what people did.
+    """Yield each eventful day with the events of the alert and the actions of people on that day.
 
-    Days on which series joined and nothing else happened are one line. If an
-    alert was renamed several times a day, as the runs of a session ended, its last name counts.
+    Successive days on which series only joined are one line. If an alert was renamed several times
+    a day, as the runs of a session ended, only its last name is given.
     """
     named: dict[date, AlertEvent] = {}
     texts = [(each.when, writing.action_text(each, dated=False)) for each in _actions(site, alert)]
@@ -249,7 +248,7 @@ def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
         elif each.kind != snapshot.GREW:
             texts.append((each.when, _event(each, site)))
         else:
-            # no name of a series in files has a blank; a target or node may be private
+            # only the name of a target or node, which may be private, has a blank
             joined += (
                 (each.when, name)
                 for name in each.names
@@ -288,7 +287,7 @@ def _event(event: AlertEvent, site: Snapshot) -> str:
 
 
 def _actions(site: Snapshot, alert: Alert) -> Sequence[snapshot.Action]:
-    """Return what people did about an alert, without what was undone."""
+    """Return the actions on an alert that were not undone."""
     keys: list[SeriesKey | PeerName] = [*alert.keys, *([alert.peer.name] if alert.peer else [])]
     by_key = site.actions
     every = [each for key in keys for each in by_key.get(key, ()) if each.alert is not None]
@@ -331,14 +330,14 @@ def _confirm(site: Snapshot, alert: Alert) -> Iterator[str]:
 
 
 def _before(site: Snapshot, alert: Alert) -> list[Alert]:
-    """Return the alerts that had begun when another one began, and lasted."""
+    """Return the alerts that were open when `alert` began."""
     begin = alert.since or site.now
     alerts = [e for e in (*site.alerts, *site.past) if e.number not in (None, alert.number)]
     return [e for e in alerts if e.since and e.since < begin < (e.ended or site.now)]
 
 
 def _elsewhere(others: Sequence[Related], field: str, alert: Alert, most: int) -> Iterator[str]:
-    """Yield how many series with another value of `field` moved, and name up to `most`."""
+    """Yield how many series of each other value of `field` moved, and name up to `most`."""
     direction = alert.direction or snapshot.DOWN
     own = alert.shared[1] if alert.shared else None
     found: defaultdict[str, list[Related]] = defaultdict(list)

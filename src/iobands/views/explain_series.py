@@ -1,4 +1,4 @@
-"""The explanation of a series: its state, and what else moved."""
+"""Explains a series in words: its state, the facts behind it, and what else moved."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ IMPROVED: Final = "none: nothing is broken. The new level becomes the baseline a
 _MOST_MOVED: Final = 12
 _MOST_INCIDENTS: Final = 5
 _TRANSIENTS: Final = 3
-# Runs before a change, as many as the largest baseline has, and runs since. Later runs may have
-# moved for another reason.
+# The runs before a change, as many as in the largest baseline, and since, that are compared. Later
+# runs may have moved for another reason.
 _BEFORE: Final = 200
 _NEXT: Final = 30
 _LEAST_BEFORE: Final = 20
 _LEAST_SINCE: Final = 3
-_LEANS: Final = 0.97  # or its inverse: a level that differs by less has not moved
+_LEANS: Final = 0.97  # a ratio of levels between this and its inverse is no move
 _NEAR: Final = timedelta(days=3)
-_SESSIONS: Final = 40  # in which failed runs are counted
+_SESSIONS: Final = 40  # the newest ones, in which failed runs are counted
 _MESSAGE: Final = 100
 _DATED: Final = re.compile(r"^the (run|check) of .*? \d\d:\d\d ")
-# The fields that one series may share with another, and their names in a sentence.
+# The fields that two series may have in common, and what they are called in a sentence.
 _SHARED: Final = {
     "file_system": "file system",
     "pattern": "pattern",
@@ -59,10 +59,10 @@ class Start(NamedTuple):
 
 @dataclass(frozen=True)
 class Related:
-    """Another series of the same system, and the fields that both share.
+    """Another series of the same system, and the fields that both have in common.
 
-    If it moved at the same time, `direction` says where, and `says` how: by a change of its own
-    (`has_change`), by one that an action ended, or by a level that differs although it is no alert.
+    If it moved at the same time, `direction` is `up` or `down`, and `says` describes the move: its
+    own change (`has_change`), a change that an action ended, or a different level without an alert.
     """
 
     series: Series
@@ -73,7 +73,7 @@ class Related:
 
 
 def start_of(series: Series) -> Start | None:
-    """Return when the open change of a series, or the suspicion behind `watch`, began."""
+    """Return when the open change of a series or its suspected drop began; None without either."""
     if change := series.status.change:
         return Start(change.since, change.since_low, change.since_high)
     evidence = series.status.evidence
@@ -84,10 +84,10 @@ def start_of(series: Series) -> Start | None:
 def relations_of(
     site: Snapshot, series: Series, onset: Start, near: Collection[SeriesKey] | None = None
 ) -> list[Related]:
-    """Return the other series of its system, first the ones that share the most with `series`.
+    """Return the other series of its system, first those with the most fields in common.
 
-    What was first measured after the onset is left out. Levels that differ although it is no alert
-    are looked for in the series `near`, or in all.
+    Series that were first measured after the onset are left out. Moves without an alert are looked
+    for in the series `near`, or in all if that is None.
     """
     found = []
     for other in site.series:
@@ -99,7 +99,7 @@ def relations_of(
 
 
 def _moved(site: Snapshot, series: Series, other: Series, onset: Start, is_near: bool) -> Related:
-    """Return whether and how another series moved at an onset, or in an alert of `series`."""
+    """Return whether and how `other` moved, at the onset or as a member of an alert of `series`."""
     traits = {name: series.trait(name) for name in _SHARED}
     shared = tuple(name for name, own in traits.items() if own and own == other.trait(name))
     still = Related(other, shared)
@@ -124,7 +124,7 @@ def _moved(site: Snapshot, series: Series, other: Series, onset: Start, is_near:
             ratio = f", {writing.times(action.ratio)} ×" if action.ratio else ""
             says = f"{action.direction}{ratio}; {writing.action_text(action)}{same}"
             return Related(other, shared, action.direction, says)
-    # A change at another time, in the series or in one of its groups, does not count here.
+    # A series in a change or an alert of another time did not move at this onset.
     is_other = any(each.since and not low <= each.since <= high for each in alerts)
     for change in evidence.changes if evidence else ():
         is_other |= bool(change.ended and change.began <= onset.since < change.ended)
@@ -147,16 +147,16 @@ def _moved(site: Snapshot, series: Series, other: Series, onset: Start, is_near:
 
 
 def section(heading: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines under a heading."""
+    """Yield an empty line, a heading, and indented lines."""
     yield from ("", heading, *(f"  {line}" for line in list(lines) or ["nothing recorded"]))
 
 
 def of_series(
     site: Snapshot, series: Series, *, every: bool = False, runs: int = 0
 ) -> Iterator[str]:
-    """Yield the explanation of a series, line by line, and its newest `runs`.
+    """Yield the explanation of a series, line by line, with a table of its newest `runs`.
 
-    `every` names all others, not only a few.
+    `every` names all other series, not only a few.
     """
     onset, status = start_of(series), series.status
     others = relations_of(site, series, onset) if onset else []
@@ -187,7 +187,7 @@ def of_series(
 
 
 def _newest(site: Snapshot, series: Series, number: int) -> Iterator[str]:
-    """Yield a line for each of the newest runs, also of those that gave no sample."""
+    """Yield a table of the newest runs, including runs that gave no sample."""
     newest, verdicts = slice(-number, None), series.verdicts.codes[-number:]
     jobs = site.samples["jobid"][series.rows[newest]].to_list()
     values = series.history.values[newest]
@@ -206,7 +206,7 @@ def _newest(site: Snapshot, series: Series, number: int) -> Iterator[str]:
 
 
 def moved(site: Snapshot, series: Series) -> Iterator[str]:
-    """Yield what moved when the series did; nothing if it did not move."""
+    """Yield the causes and the series that moved with `series`; nothing if it did not move."""
     if onset := start_of(series):
         yield from _others_moved(site, series, relations_of(site, series, onset))
 
@@ -215,7 +215,7 @@ def _others_moved(
     site: Snapshot, series: Series, others: Sequence[Related], most: int = _MOST_MOVED
 ) -> Iterator[str]:
     for alert in site.alerts_on(series.key):
-        causes = [alert.cause] if alert.cause else []  # with the odds when it was named
+        causes = [alert.cause] if alert.cause else []  # with the odds of that time
         causes += [e for e in alert.candidates if e.kind not in [c.kind for c in causes]]
         yield from (writing.odds_text(each, site.now) for each in causes)
     near = [each for each in others if each.direction]
@@ -226,7 +226,7 @@ def _others_moved(
 
 
 def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
-    """Yield the facts about a series; an empty heading continues the one before."""
+    """Yield the facts about a series; an empty heading continues the fact before."""
     status, unit, evidence = series.status, series.key.symbol, series.status.evidence
     for alert in site.alerts_on(series.key):
         if not (status.is_low_once and alert.subject == series.label and not alert.reason):
@@ -237,7 +237,7 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     yield from _change(site, evidence, unit)
     times, values = series.judged
     newest = f"{figure(status.value)} {unit} at {time_text(status.when)}: {status.verdict}"
-    # the newest need not be judged, and a run of the same second is an earlier one
+    # by row, not by time: the newest may not be judged, and an earlier run may have the same second
     earlier = values[evidence.rows < len(series.history) - 1]
     if len(earlier) > 1:  # a rank among one says nothing
         lower, same = np.sum(earlier < status.value), np.sum(earlier == status.value)
@@ -275,7 +275,7 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
 
 
 def _alert(site: Snapshot, alert: Alert) -> str:
-    """Return the alert: in full if several series share it, else what no other line shows."""
+    """Return a shared alert in full; of another one, what no other fact shows."""
     if len(alert.members) > 1:
         text = ", ".join([alert.severity.value, *filter(None, details(alert, site))])
         return f"{alert.subject}: {text}; see: {command_on(alert, site, 'explain')}"
@@ -285,7 +285,7 @@ def _alert(site: Snapshot, alert: Alert) -> str:
 
 
 def _change(site: Snapshot, evidence: Evidence, unit: str) -> Iterator[Fact]:
-    """Yield the size and the time of the open change, or of the suspicion behind `watch`."""
+    """Yield the size and the dates of the open change, or of the suspected drop."""
     if change := evidence.open_change:
         word = "Drop" if change.is_drop else "Rise"
         yield "Spread" if change.kind is State.UNSTABLE else word, size_of(site, change, unit)
@@ -302,7 +302,7 @@ def _change(site: Snapshot, evidence: Evidence, unit: str) -> Iterator[Fact]:
 
 
 def size_of(site: Snapshot, change: Change[datetime], unit: str) -> str:
-    """Return what happened to a series, in a sentence for each kind of change."""
+    """Return the levels before and since a change, or the quartiles or modes, by its kind."""
     since = day_text(change.began, site.now)
     if change.kind is State.UNSTABLE:
         now, was = (" and ".join(map(figure, each)) for each in (change.now, change.was))
@@ -319,9 +319,9 @@ def size_of(site: Snapshot, change: Change[datetime], unit: str) -> str:
 
 
 def raised_of(site: Snapshot, change: Change[datetime]) -> str:
-    """Return when a change began, which of a slide its size says, and when it was found.
+    """Return when a change began and had enough evidence; `size_of` says when a slide began.
 
-    An alert that it shares may have been raised earlier.
+    An alert that the series shares may have been raised earlier.
     """
     began = f"began {writing.between_text(change.since_low, change.since_high, site.now)}; "
     began = "" if change.kind is State.SLIDING else began
@@ -329,7 +329,7 @@ def raised_of(site: Snapshot, change: Change[datetime]) -> str:
 
 
 def _normal(status: snapshot.Status, unit: str) -> Iterator[Fact]:
-    """Yield the band of a series, where it is from, and the published figure."""
+    """Yield the band of a series with its source, and the published limit."""
     if band := status.band:
         stage = "" if status.provisional else band.state
         runs = f"from {plural(band.runs, 'run')}" if band.runs else ""
@@ -407,7 +407,7 @@ def _outliers(site: Snapshot, found: snapshot.Outliers) -> str:
 
 
 def _failed(series: Series, now: datetime) -> Iterator[Fact]:
-    """Yield how many of its last sessions failed, and how the newest did; nothing if none did."""
+    """Yield how many of its last sessions failed, and how the newest of them did."""
     failed = [each for each in series.missing if each.is_failure]
     samples = map(snapshot.moment, series.history.times[-_SESSIONS:])
     begins = sorted([*(each.when for each in failed), *samples])[-_SESSIONS:]
@@ -419,7 +419,7 @@ def _failed(series: Series, now: datetime) -> Iterator[Fact]:
 
 
 def missed_text(missing: snapshot.MissingRun) -> str:
-    """Return how a run gave no sample, without its time; empty if that is not known."""
+    """Return why a run gave no sample, without its time; empty if unknown."""
     how = _DATED.sub(r"\1 ", missing.what)
     return how[:1].upper() + how[1:]
 
@@ -431,7 +431,7 @@ def _still(others: Sequence[Related], most: int) -> Iterator[str]:
 
 
 def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
-    """Return where to look next, by what moved and what did not."""
+    """Return the next step, by what moved and what did not."""
     status, has_moved, every = series.status, start_of(series), site.alerts_on(series.key)
     alerts = [each for each in every if len(each.members) > 1]
     whole = f"; the whole alert: {command_on(alerts[0], site, 'explain')}" if alerts else ""
@@ -458,7 +458,7 @@ def _advice_by_related(series: Series, others: Sequence[Related]) -> str:
     alike = [each for each in others if each.direction == direction]
     with_it = [each for each in alike if "file_system" in each.shared]
     without = [each for each in others if each not in alike and "file_system" in each.shared]
-    # Among many other series some always lean: elsewhere only changes count.
+    # Some of many series always move a little: on other file systems only changes count.
     if elsewhere := sum("file_system" not in each.shared and each.has_change for each in alike):
         return (
             "check what several file systems share: clients, network, system software "

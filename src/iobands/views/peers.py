@@ -1,4 +1,4 @@
-"""How targets and nodes compare with each other, as tables, and what confirms a slow one."""
+"""Tables that compare targets or nodes with each other, and commands to confirm a slow one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iobands.snapshot import NODE, TARGET, VARIABLE_UNITS, Peer, PeerState, Plac
 from iobands.views.writing import GAP, at_system, blocks, day_text, fitted, output_width, ratio_text
 
 WORST_FIRST: Final = tuple(PeerState)
-# How many peers (targets or nodes) are shown by default: the slow ones and the next.
+# The number of peers (targets or nodes) that are shown by default, the worst first.
 _SHOWN: Final = 30
 _NOTHING: Final = {
     TARGET: "targets; this needs a file per process and a layout that names its targets "
@@ -27,7 +27,7 @@ _WHY: Final = {
 
 
 def peers_text(site: Snapshot, kind: str, *, every: bool = False) -> str:
-    """Return the tables of all targets or of all nodes, and the next step for slow ones."""
+    """Return the tables of all targets or all nodes, with how to confirm slow ones."""
     places = [each for each in site.places if each.kind == kind]
     places.sort(key=lambda each: not each.slow())
     width = output_width()
@@ -55,7 +55,7 @@ def _place(place: Place, site: Snapshot, every: bool, width: int) -> Iterator[st
         since = worst.since or (worst.last if worst.state is PeerState.UNUSED else None)
         day = day_text(since, site.now) if since else ""
         rows.append([name, str(runs), own, *of_each, worst.state.value, day])
-    table = [*chain(*blocks(rows, 1000))]  # so that no cell is wrapped
+    table = [*chain(*blocks(rows, 1000))]  # wide enough that no cell is wrapped
     if max(map(len, table)) > width:  # without intervals
         without = [[cell.partition(" (")[0] for cell in row] for row in rows]
         table = [*chain(*blocks(without, width))]
@@ -71,7 +71,7 @@ def _place(place: Place, site: Snapshot, every: bool, width: int) -> Iterator[st
 
 
 def with_worst(place: Place) -> list[tuple[str, dict[str, Peer], Peer]]:
-    """Return each peer, its findings by variable, and the worst of them."""
+    """Return each peer with its findings by variable and the worst finding."""
     every = place.peers().items()
     return [(name, known, min(known.values(), key=_badness)) for name, known in every]
 
@@ -81,7 +81,7 @@ def _badness(peer: Peer) -> tuple[int, float]:
 
 
 def confirmation(place: Place, named: str | None = None) -> Iterator[str]:
-    """Yield the commands that confirm a slow target, if users can choose the target."""
+    """Yield the commands that confirm a slow target on Lustre, where runs can choose a target."""
     slow = [named] if named else list(place.slow())
     if not slow or place.kind != TARGET or place.file_system_type != "lustre":
         return
