@@ -1,4 +1,4 @@
-"""The account of a maintenance as a document: on one page, what it changed."""
+"""The report on a maintenance, a document of one page: what it changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOGETHER: Final = (
     "its row alone. Visible loss: the smallest that these runs show with odds of 9 to 1. Runs of "
     "one evening share its level, so they count little more than one."
 )
-#: How many series without a claim have a row: the page is one page.
+#: Rows for claims and for series without a claim, so that the report fits one page.
 _MOST_QUIET: Final = 12
 _MOST_CLAIMS: Final = 20
 _MOST_PARTS: Final = 12
@@ -28,7 +28,7 @@ _WHOLE: Final = 0.5
 
 
 def account(of: BeforeAfter, *, every: bool = False) -> list[Block]:
-    """Return the account as a page; `every` gives each series a row."""
+    """Return the report; `every` gives each group and series a row."""
     times = f"{writing.time_text(of.begin)} to {writing.time_text(of.end)} UTC"
     why = of.reason.removesuffix(".")
     blocks: list[Block] = [
@@ -56,18 +56,18 @@ def account(of: BeforeAfter, *, every: bool = False) -> list[Block]:
 
 
 def title_of_maintenance(of: BeforeAfter) -> str:
-    """Return what a maintenance is called."""
+    """Return the title of the report."""
     where = f": {writing.listed(of.file_systems)}" if of.file_systems else ""
     return f"Maintenance {of.name} of {of.system}{where}"
 
 
 def page_about(of: BeforeAfter) -> str:
-    """Return the file of its page below the dashboard."""
+    """Return the path of its page below the dashboard."""
     return f"maintenances/{path_part(of.system)}-{of.name.replace(':', '')}.html"
 
 
 def page_of_maintenance(of: BeforeAfter) -> str:
-    """Return its page in the dashboard."""
+    """Return the report as a page of the dashboard, in HTML."""
     return writing.rendered(
         "maintenance.html",
         title=f"{title_of_maintenance(of)} · I/O performance",
@@ -78,7 +78,7 @@ def page_of_maintenance(of: BeforeAfter) -> str:
 
 
 def in_short(of: BeforeAfter) -> str:
-    """Return the answer in a sentence or two."""
+    """Return the result in a sentence."""
     if of.is_open:
         return "The maintenance is open; there is no run after it yet."
     if not of.series:
@@ -103,14 +103,14 @@ def _claims(shifts: Sequence[Shift]) -> list[Shift]:
 
 
 def _uniform(of: BeforeAfter) -> list[Shift]:
-    """Return the groups but those that changed as a whole while a part of them did not."""
+    """Return the groups, without those that claim a change which a part of them contradicts."""
     rows = (*of.groups, *of.series)
 
     def differs(group: Shift, part: Shift) -> bool:
         is_part = group.members == len(of.series) or part.name.startswith(f"{group.name} ")
         change = abs(group.ratio.value - 1)
         stayed = part.outcome is ShiftVerdict.NO_CHANGE and part.bound < change
-        # of many series some intervals miss by chance; a file system is half of a site or a third
+        # only file systems: of many smaller parts, some intervals miss the ratio by chance
         is_off = part.kind == "site" and not part.ratio.low <= group.ratio.value <= part.ratio.high
         other = part.is_claim and part.outcome is not group.outcome
         return is_part and (stayed or is_off or other)
@@ -131,7 +131,7 @@ def _urgency(each: Shift) -> tuple[int, float]:
 
 
 def _rows(of: BeforeAfter, every: bool) -> Iterator[Block]:
-    """Yield the table of one page: the groups, the claims, and some or `every` other series."""
+    """Yield the table: the groups, the claims, and some or `every` other series."""
     parts = sorted((each for each in of.groups if each.kind == "part"), key=_urgency)[:_MOST_PARTS]
     groups = [each for each in of.groups if each.kind != "part" or each in parts]
     series = sorted(of.series, key=_urgency)
@@ -168,7 +168,7 @@ def _runs(runs: int, days: int) -> str:
 
 
 def _stories(of: BeforeAfter) -> Iterator[Block]:
-    """Yield on which days claims were made, confirmed or withdrawn."""
+    """Yield a list of the days on which claims were made, confirmed or withdrawn."""
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for each in (*of.groups, *of.series):
         days = (
@@ -203,7 +203,7 @@ def _next(of: BeforeAfter) -> Iterator[Block]:
             yield Paragraph("Begin an epoch of these series, so that the rest goes on:")
             rows = sites or claims or groups
             every = "" if rows[0].kind == "series" else " --all"
-            # the group of all has no name that a series has, too
+            # names of series contain their file system, but not `all`
             whole = {"all": of.file_systems}
             names = dict.fromkeys(name for e in rows for name in whole.get(e.name, (e.name,)))
             yield Commands(

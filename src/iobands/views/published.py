@@ -1,4 +1,4 @@
-"""What a site publishes: rates, settings and advice, and where a page of it has drifted."""
+"""What a site publishes: rates, settings and advice; and where a published page has drifted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from iobands.views.writing import (
     ratio_text,
 )
 
-#: What the patterns are called in full, with the usual abbreviation.
+#: The full names of the patterns, with the usual abbreviations.
 _PATTERNS: Final[Mapping[str, str]] = {
     "serial": "Single writer (serial)",
     "fpp": "File per process (FPP)",
@@ -55,7 +55,7 @@ _HOW: Final = (
 _SHARED: Final = (
     "The file systems are shared. Half of the runs lie in the range to expect, a quarter below it."
 )
-# A transport carries all MPI messages.
+# Added to advice on a transport, which carries all MPI messages.
 _CAVEAT: Final = "compare the run time of your whole program, too"
 _USUAL: Final = "as usual"
 _FSYNC: Final[Mapping[object, str]] = {
@@ -65,7 +65,7 @@ _FSYNC: Final[Mapping[object, str]] = {
 
 
 def rates_section(system: str, recommended: Sequence[Recommended], now: datetime) -> list[Block]:
-    """Return the section of a system; it says if there is no recommendation."""
+    """Return the settings and rates of a system, or a paragraph that there are none."""
     if not recommended:
         return [Paragraph(f"No run of {system} has a rate to publish.")]
     measured = "Made up, not measured" if system == snapshot.MADE_UP else "Measured by iobands"
@@ -96,7 +96,7 @@ def _pattern(key: SeriesKey) -> str:
 
 
 def _name_of(each: Recommended) -> str:
-    """Return the pattern in full, with what distinguishes the settings from others of it."""
+    """Return the full name of the pattern, with what distinguishes these settings from others."""
     words = each.rates[0].pattern.removeprefix(str(each.key.pattern))
     return f"{_pattern(each.key)}{words and ','}{words}"
 
@@ -106,7 +106,7 @@ def _direction(variable: str) -> str:
 
 
 def _scale(key: SeriesKey) -> str:
-    """Return how large the runs of a series are, such as `2048 processes on 16 nodes`."""
+    """Return the size of the runs of a series, such as `2048 processes on 16 nodes`."""
     tasks = f"{key.tasks:.0f} process{'' if key.tasks == 1 else 'es'}" if key.tasks else ""
     nodes = plural(int(key.nodes), "node") if key.nodes else ""
     return " on ".join(filter(None, (tasks, nodes)))
@@ -117,7 +117,7 @@ def _interval(interval: tuple[float, float] | None) -> str:
 
 
 def _figures(rates: Rates) -> dict[str, str]:
-    """Return the figures that a page shows: a few runs say nothing of the rates to expect."""
+    """Return the figures that a page shows: only the median if there are few runs."""
     is_young = rates.runs < snapshot.ENOUGH_RUNS
     names = ("median",) if is_young else snapshot.FIGURES
     return {name: figure(rates.figures[name]) for name in names}
@@ -141,7 +141,7 @@ def _row(rates: Rates) -> tuple[str, ...]:
 
 
 def _of_each(said: Mapping[str, str]) -> str:
-    """Return what is said of each file system; once if it is the same of all."""
+    """Return the text for each file system, as `TEXT on NAMES`, or one text if all are the same."""
     alike: dict[str, list[str]] = {}
     for where, text in said.items():
         alike.setdefault(text.strip(), []).append(where)
@@ -191,16 +191,15 @@ def _settings_section(each: Recommended, at: str = "") -> Iterator[Block]:
     yield Paragraph(f"Measured with: {', '.join(filter(None, words))}.")
 
 
-# A later maximum may exceed the published one by this share. A quartile without an interval may
-# differ by it.
+# The share by which a maximum, or a quartile without an interval, may differ from a published one.
 _TOLERANCE: Final = 0.1
 _COMMENT: Final = re.compile(r"iobands table (\{.*\})")
 _TAG: Final = re.compile(r"<[^<>]*>")
 
 
 def comment(recommended: Sequence[Recommended]) -> Comment:
-    """Return the rates of a system as a comment, which `drift` compares with later runs."""
-    rates = [_said(rate) for each in recommended for rate in each.rates]
+    """Return the rates of a system as a comment that `drift` can compare with later runs."""
+    rates = [_as_data(rate) for each in recommended for rate in each.rates]
     system = next((each.key.system for each in recommended), None)
     text = json.dumps({"system": system, "rates": rates}, separators=(",", ":"))
     for character in "<>-":  # they could end a comment
@@ -211,13 +210,13 @@ def comment(recommended: Sequence[Recommended]) -> Comment:
 def drift(
     text: str, recommended: Sequence[Recommended], now: datetime, only: str | None = None
 ) -> list[str]:
-    """Return where a page differs from the runs, a line each; nothing if it agrees.
+    """Return a line for each difference between a page and the runs.
 
-    With `only`, tables of other systems are left out.
+    With `only`, tables of other systems are ignored.
     """
     shown = _COMMENT.sub("", text)
-    shown += f"\n{unescape(_TAG.sub('', shown))}"  # as a browser shows it
-    left = [(each.key.system, _said(rate), rate) for each in recommended for rate in each.rates]
+    shown += f"\n{unescape(_TAG.sub('', shown))}"  # without tags, as a browser shows it
+    left = [(each.key.system, _as_data(rate), rate) for each in recommended for rate in each.rates]
     several = len({system for system, *_ in left}) > 1
 
     def called(system: str | None, said: dict[str, Any]) -> str:
@@ -252,7 +251,7 @@ def drift(
 
 
 def _is_in(text: str, number: str) -> bool:
-    """Whether a text has a number, and not only as a part of another."""
+    """Return whether a text contains a number that is not part of a longer one."""
     return re.search(rf"(?<![\d.]){re.escape(number)}(?!\.?\d)", text) is not None
 
 
@@ -261,8 +260,8 @@ def _changed(each: snapshot.Changed) -> str:
     return f"{change_text(change, change.lately)} since {change.began:%Y-%m-%d}"
 
 
-def _said(rates: Rates) -> dict[str, Any]:
-    """Return some rates as a page has them, as plain data."""
+def _as_data(rates: Rates) -> dict[str, Any]:
+    """Return rates in the form of the comment."""
     return {
         "pattern": rates.pattern,
         "direction": _direction(rates.variable),
@@ -296,7 +295,7 @@ def _differences(said: dict[str, Any], rates: Rates, now: datetime) -> Iterator[
 
 
 def advice_lines(advised: Sequence[Advised], cases: Sequence[CaseAdvice]) -> list[str]:
-    """Return the advice for a terminal."""
+    """Return the advice as lines for a terminal."""
     lines: list[str] = []
     for title, each in _titled(advised):
         lines += ["", title]
@@ -339,7 +338,7 @@ def advice_section(
 
 
 def _titled(advised: Iterable[Advised]) -> Iterator[tuple[str, Advised]]:
-    """Yield the advice with titles; equal ones get the words that distinguish their series."""
+    """Yield the advice with titles; equal titles get the words that distinguish the series."""
     follow = (name for setting in snapshot.SETTINGS for name in snapshot.COMPARABLE[setting])
     free: dict[str, Any] = dict.fromkeys((snapshot.FILE_SYSTEM, *snapshot.SETTINGS, *follow))
     alike: dict[str, list[tuple[SeriesKey, Advised]]] = {}
@@ -414,7 +413,7 @@ def _case(case: CaseAdvice) -> str:
 
 
 def comparison_lines(comparisons: Sequence[snapshot.Comparison], field: str) -> list[str]:
-    """Return a line for each of `comparisons` of `field`, with what distinguishes it."""
+    """Return a line for each of `comparisons` of `field`, named by what distinguishes it."""
     # The compared field may have any value; system and partition come first in every line.
     free: dict[str, Any] = {**dict.fromkeys(snapshot.COMPARABLE[field]), field: "*"}
     alike = {each.key: replace(each.key, system="", partition="", **free) for each in comparisons}
@@ -451,9 +450,9 @@ def users_section(
     advised: Sequence[Advised],
     paths: Mapping[tuple[str, str], str],
 ) -> list[Block]:
-    """Return what users read first: settings with their commands, the rates of today, and advice.
+    """Return what users read first: rates to expect and today's, paths, settings and advice.
 
-    `paths` has the paths of the file systems of each system, as users know them.
+    `paths` maps each system and file system to the path that users know.
     """
     today = {each.key: _today(site, each) for each in site.series}
     of = {each: f" ({each})" if len(site.systems) > 1 else "" for each in site.systems}
@@ -498,7 +497,7 @@ def _row_of_today(name: str, series: snapshot.Series, where: str, today: str) ->
 
 
 def _advice_to_users(name: str, each: Advised, today: Mapping[SeriesKey, str]) -> Iterator[str]:
-    """Yield what to choose: only what matters to users, and how it does today."""
+    """Yield the advice that matters to users, from `MARGIN` on, with its state today."""
     for one in each.advice:
         if one.finding is snapshot.Conclusion.BETTER and one.evidence.ratio >= snapshot.MARGIN:
             where = "" if one.setting == snapshot.FILE_SYSTEM else f" on {one.key.file_system}"
@@ -507,7 +506,7 @@ def _advice_to_users(name: str, each: Advised, today: Mapping[SeriesKey, str]) -
 
 
 def _of_usual(one: Advice, today: str) -> str:
-    """Return how the advised setting does today, if not as usual."""
+    """Return how the rate of the advised setting differs from usual today; else an empty text."""
     if today == _USUAL:
         return ""
     setting, (size, _, since) = snapshot.value_of(one.key, one.setting), today.partition(" since ")
