@@ -40,9 +40,10 @@ _STYLES: Final = {
 
 @dataclass
 class _Section:
-    """A heading and its rows, which are lines; `shown` of them are shown, `most` by default.
+    """A heading and rows of one or more lines; the first `shown` rows are shown.
 
-    `more` says how to see the others. If no row is shown, the section is a line.
+    By default, that is up to `most` and at least `least`. `more` says, for a number of shown rows,
+    how to see the others. A section without a shown row is one line.
     """
 
     heading: str
@@ -55,7 +56,7 @@ class _Section:
     shown: int = 0
 
     def lines(self) -> list[str]:
-        """Return an empty line, the heading, the rows shown, and how to see the others."""
+        """Return an empty line, the heading, the shown rows, and how to see the others."""
         heading, more = self.heading, self.more(self.shown)
         if self.shown or not self.rows:
             rows = [line for row in self.rows[: self.shown] for line in row]
@@ -72,9 +73,9 @@ def digest_text(
 ) -> str:
     """Return the digest as `console` can show it, in lines of 80 columns or fewer.
 
-    `every` shows all alerts with their members, and all rates; `rejected` all rejected lines. A
-    long reason is cut on a terminal only, as the reader of a mail cannot ask for the rest; the
-    first line is folded on a terminal only, as a monitor takes it as it is.
+    `every` shows all alerts with their members, and all rates; `rejected` all rejected lines. Only
+    on a terminal are long reasons cut, as the reader of a mail cannot ask for the rest, and the
+    first line folded, as a monitor needs it whole.
     """
     width, terminal = min(max(console.width, _NARROWEST), MAIL_WIDTH), console.is_terminal
     first, last = summary(site), site.last_session
@@ -105,7 +106,7 @@ def digest_text(
 
 
 def _fit(sections: Sequence[_Section], room: int) -> bool:
-    """Choose how many rows each section shows in `room` lines; return whether nothing is hidden."""
+    """Set `shown` of each section to fit `room` lines; return whether the last one is complete."""
     for each in sections:
         each.shown = min(each.least, len(each.rows))
     for each in sections:
@@ -121,7 +122,7 @@ def _alerts(site: Snapshot, width: int, *, every: bool, cut: bool) -> Iterator[_
     for heading, alerts in sections(site).items():
         if not alerts:
             continue
-        said = alerts if every else _alike(alerts)
+        said = alerts if every else _merged(alerts)
         rows, is_cut = alert_lines.alert_blocks(said, site, width, cut=cut, members=every)
         is_cut |= len(said) < len(alerts)
         change = next((alert for alert in alerts if not alert.reason), None)
@@ -134,8 +135,8 @@ def _alerts(site: Snapshot, width: int, *, every: bool, cut: bool) -> Iterator[_
         yield _Section(heading, rows, more, width, _MOST[heading], least, after, len(rows))
 
 
-def _alike(alerts: Sequence[Alert]) -> list[Alert]:
-    """Return `alerts` with one for all checks that failed for the same reason."""
+def _merged(alerts: Sequence[Alert]) -> list[Alert]:
+    """Return `alerts`, with checks that failed for the same reason merged into one."""
     found: defaultdict[object, list[Alert]] = defaultdict(list)
     for each in alerts:
         is_check = each.severity is snapshot.Severity.FAILED and each.since
@@ -157,7 +158,7 @@ def _notes(site: Snapshot, width: int, *, every: bool, rejected: bool) -> Iterat
 
 
 def _rest(site: Snapshot, command: str = SHOW_ALL) -> str:
-    """Return the command that shows the rest, of the same systems and time."""
+    """Return the command that shows the rest, for the same systems and time."""
     return f"{command} {writing.view_options(site)}".rstrip()
 
 
@@ -174,7 +175,7 @@ def _styled(lines: Sequence[str]) -> Iterator[Text]:
     heading, before = "", ""
     for line in lines:
         text = Text(line)
-        if not before:  # the first line, and each behind an empty one
+        if not before:  # a heading: the first line, and each line after an empty one
             heading = line
             text.stylize("bold")
         elif heading != ACKNOWLEDGED:
@@ -193,9 +194,9 @@ _ENDS: Final = ("lower", "upper")
 
 @dataclass(frozen=True)
 class _Row:
-    """The cells of a check at one scale: its name, its writes before its reads, and its state.
+    """The row of a check at one scale; the cells are the name, write, read and state.
 
-    `worst` is its series in the worst state; of two, the one that is further below its band.
+    `worst` is its series in the worst state; if both are in it, the one further below its band.
     """
 
     worst: Series
@@ -223,7 +224,7 @@ def _rows(site: Snapshot) -> list[_Row]:
         words = series.key.variable.split("_")
         side = next((each for each in _SIDES if each in words), "")
         name = "_".join(word for word in words if word != side)
-        # a rate of its own, such as of files created, is not one of a pair
+        # a rate such as that of file creation has no counterpart of the other side
         name = series.key.variable if name == "rate" or not side else name.removeprefix("bw")
         check = replace(series.key, variable="")
         sides = found.setdefault((check, name.strip("_")), [None, None])
@@ -239,7 +240,7 @@ def _rows(site: Snapshot) -> list[_Row]:
 
 
 def _table(site: Snapshot, rows: Sequence[_Row], some: Sequence[_Row], width: int) -> _Section:
-    """Return `some` of all `rows` of rates, with a count of the others."""
+    """Return the table with `some` of all `rows`, and a count of the others."""
     cells = [_HEADINGS, *(row.cells for row in some)]
     heading, *found = writing.blocks(cells, width, right=(1, 2, 3, 4), indent="")
     news = sum(row.has_news for row in rows)
@@ -258,7 +259,7 @@ def _table(site: Snapshot, rows: Sequence[_Row], some: Sequence[_Row], width: in
 
 
 def _cells(series: Series | None, known: dict[SeriesKey, Series]) -> tuple[str, str]:
-    """Return the newest value, and how far it is from the median of its band."""
+    """Return the newest value, and its difference from the median of its band in percent."""
     if series is None or series.status.value is None:
         return "-", ""
     if series.status.state is State.NO_DATA:
@@ -276,7 +277,7 @@ def _of_usual(series: Series) -> float | None:
 
 
 def _interval(series: Series, known: dict[SeriesKey, Series]) -> Sequence[Series]:
-    """Return both ends of the interval of a ratio, if they are of the same run and state."""
+    """Return the two series with the ends of a ratio's interval, if of the same run and state."""
     if series.key.unit != snapshot.RATIO_UNIT:
         return ()
     keys = [replace(series.key, variable=f"{series.key.variable}_{end}") for end in _ENDS]
@@ -286,19 +287,19 @@ def _interval(series: Series, known: dict[SeriesKey, Series]) -> Sequence[Series
 
 
 def plugin_line(site: Snapshot) -> str:
-    """Return the first line of the digest, and the newest rates behind a vertical bar."""
+    """Return the summary and, behind a vertical bar, the newest rates as performance data."""
     text = printable(summary(site)).replace("|", "/")
     return " | ".join(filter(None, (text, " ".join(performance(site)))))
 
 
 def performance(site: Snapshot) -> list[str]:
-    """Return the newest rate of each series, in its unit, and its floor as the critical range.
+    """Return the newest rate of each series as performance data, with its floor as critical range.
 
-    They have the form of Nagios and Icinga: `'label'=value;warning;critical;minimum`.
+    The form is the one of Nagios and Icinga: `'label'=value;warning;critical;minimum`.
     """
     found = []
     for each in site.series:
-        # a label has no equals sign, a quote in it is doubled, and a bar would end the text
+        # a label must not contain = or |, and a quote in it is doubled
         label = printable(each.label).replace("=", " ").replace("|", "/").replace("'", "''")
         critical = f"{each.status.band.floor:.6g}:" if each.status.band else ""
         if each.status.value is not None:
@@ -307,12 +308,12 @@ def performance(site: Snapshot) -> list[str]:
 
 
 def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
-    """Return the names that match `wanted`: the exact name, or else all with each of its words.
+    """Return the alert or series named `wanted`, else those whose names contain all its words.
 
-    If no name matches, return the series that have the words as values of their fields.
+    If there is none, return the series whose fields have all words as values.
     """
     numbered = [each for each in (*site.alerts, *site.past) if each.number and wanted == each.name]
-    if numbered or wanted.isdecimal():  # such as 7, which is no part of a name
+    if numbered or wanted.isdecimal():  # a number such as 7 is never matched as part of a name
         return [*numbered]
     alerts = {
         (each.subject, each.system): each
@@ -336,7 +337,7 @@ def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
 
 
 def name_of(found: Alert | Series, site: Snapshot) -> str:
-    """Return what an alert or a series is called."""
+    """Return the title of an alert, or the label of a series."""
     return alert_lines.title(found, site) if isinstance(found, Alert) else found.label
 
 
@@ -348,7 +349,7 @@ def explanation(
     every: bool = False,
     runs: int = 0,
 ) -> str:
-    """Return an explanation as text, of a series with its newest `runs`.
+    """Return an explanation as text; for a series, `runs` is how many runs its table has.
 
     `every` names all series, not only a few.
     """

@@ -1,6 +1,6 @@
-"""What is noted besides alerts and rates: what was not measured, and how a run moved its data.
+"""Remarks besides alerts and rates: what was not measured, and how a run moved its data.
 
-docs/cases.md names the texts that give the advice on runs.
+docs/cases.md names the sources of the published advice on runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REJECTED: Final = 5
 
 @dataclass(frozen=True)
 class Remark:
-    """A heading and its lines; by default `most` are shown, and `rest` shows all `number`."""
+    """A heading and lines: by default `most`; the command `rest` shows all `number` of them."""
 
     heading: str
     lines: Sequence[str]
@@ -36,7 +36,7 @@ class Remark:
 
 
 def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
-    """Yield what there is to note of a site, the most urgent first; some have no lines."""
+    """Yield the remarks on a site, the most urgent first; remarks without lines are not shown."""
     yield Remark("Uneven placement of files on storage targets", unevenly_placed(site))
     planned = [
         f"{asked_text(site, ask)}: next repeat {writing.due_text(ask, site.now)} ({ask.why})"
@@ -76,7 +76,7 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
 
 
 def asked_text(site: Snapshot, ask: Ask) -> str:
-    """Return what is measured again: the series in doubt, or a target or node."""
+    """Return what is measured again: series, or a file system with a target or node."""
     if names := [each.label for each in site.series if each.name in ask.series]:
         return writing.some(names, 1)
     pinned = {snapshot.TARGET: ask.target, snapshot.NODE: ask.node}
@@ -84,10 +84,10 @@ def asked_text(site: Snapshot, ask: Ask) -> str:
 
 
 def unevenly_placed(site: Snapshot) -> list[str]:
-    """Return how far the newest files of each file system are from round-robin placement.
+    """Return a line for each file system whose newest files are far from round-robin placement.
 
-    Without a known reason it may be chance. Then a line is given only to low runs with files placed
-    less evenly than in the other runs of their series. Runs pinned to a target are left out.
+    Without a known reason, this may be chance. Then there is a line only if the run is low and its
+    files are placed less evenly than is usual for the series. Runs pinned to a target do not count.
     """
     found: dict[str, tuple[float, str]] = {}
     for series in site.series:
@@ -109,17 +109,17 @@ def unevenly_placed(site: Snapshot) -> list[str]:
 
 
 def not_measured(site: Snapshot) -> list[str]:
-    """Return what was skipped and why, with one line for checks of one kind and reason."""
+    """Return a line for each reason with the names of the checks that were skipped for it."""
     alike: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for skip in site.skipped:
-        # A reason begins with a few words and a colon, as in `not installed: ior`.
+        # Most reasons begin with a few words and a colon, such as `not installed: ior`.
         reason = skip.reason if ": " in skip.reason else f"skipped: {skip.reason}"
         alike[reason][skip.name.split()[0]] = None
     return [f"{', '.join(names)}: {reason}" for reason, names in alike.items()]
 
 
 def maintenance_lines(site: Snapshot) -> list[str]:
-    """Return where each maintenance of now is, and its last and next time."""
+    """Return a line for each maintenance in progress: where, its times, and the next one."""
     return [
         f"{', '.join(window.file_systems) or system}: {maintenance_text(window, site.now)}"
         for system, windows in site.maintenance.items()
@@ -129,7 +129,7 @@ def maintenance_lines(site: Snapshot) -> list[str]:
 
 
 def leftovers_heading(leftovers: Sequence[Leftover]) -> str:
-    """Return how many run directories are left, and their known size."""
+    """Return how many run directories are left behind, and their total size as far as known."""
     if not (left := [each for each in leftovers if not each.is_closed]):
         return "Left behind: not known"
     seen = [each.bytes for each in left if each.bytes is not None]
@@ -141,23 +141,23 @@ def leftovers_heading(leftovers: Sequence[Leftover]) -> str:
 
 
 def leftover_text(left: Leftover) -> str:
-    """Return which run directory is left, its size where known, and why."""
+    """Return the path of a left-over, its size if known, and why it is left."""
     known = f" ({size_text(left.bytes)})" if left.bytes is not None else ""
     return f"{left.path}{known}: {left.why}"
 
 
-# The share of the time in opens and closes, from which on transfers alone do not decide.
+# Above this share of the time in opens and closes, a rate does not depend on transfers alone.
 _MANY: Final = 0.2
-_TARGETS_EACH: Final = 4  # at most, for an aggregator, by Cray's slides
+_TARGETS_EACH: Final = 4  # targets per aggregator at most, by Cray's slides
 _FILES_OF_ITS_OWN: Final = frozenset({"fpp", "fpn"})
-# The rest has many files, or no data.
+# Patterns with one shared file; the others have many files, or no data.
 _SHARED: Final = ("ssf", "snapshot", "btio", "strided", "mapped")
 _OF_ONE_PROCESS: Final = frozenset({"serial", "aligned-single"})
 _MOST_DIGITS: Final = 9  # of a number of processes; int() refuses thousands of them
 
 
 def how_run(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield headings and texts about the newest sample of a series."""
+    """Yield facts (heading and text) about how a sample of a series was measured."""
     shares, calls = (_parts(sample, name, key.variable) for name in ("time_shares", "mpiio_calls"))
     if shares:
         yield "Time", ", ".join(f"{part} {share_text(each)}" for part, each in shares.items())
@@ -172,7 +172,7 @@ def how_run(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[tuple[str, st
 
 
 def not_followed(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the published advice that a sample did not follow, with its source."""
+    """Yield the published advice, with sources, that a sample did not follow."""
     shares, calls = (_parts(sample, name, key.variable) for name in ("time_shares", "mpiio_calls"))
     tasks, pattern = int(key.tasks or 0), str(key.pattern)
     waited = shares.get("open", 0) + shares.get("close", 0)
@@ -202,7 +202,7 @@ def not_followed(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[str]:
 def _stripes(
     key: SeriesKey, pattern: str, count: int, targets: int | None, tasks: int
 ) -> Iterator[str]:
-    """Yield the published advice on stripes that was not followed."""
+    """Yield the published advice on stripe counts that a sample did not follow."""
     if pattern in _FILES_OF_ITS_OWN and count > 1 and (targets is None or tasks >= targets):
         yield f"use one stripe for a file per process (ARCHER2, CSC, Cray): it has {count:g}"
     if not pattern.startswith(_SHARED):
@@ -232,7 +232,7 @@ def _movers(sample: Mapping[str, Any], variable: str) -> int | None:
 
 
 def _parts(sample: Mapping[str, Any], column: str, variable: str) -> dict[str, float]:
-    """Return the numbers of a variable in a column such as `write_bw=open:0.1,close:0.2;…`."""
+    """Return the numbers of `variable` in a column such as `write_bw=open:0.1,close:0.2;…`."""
     of_variable = _by_name(sample.get(column), ";").get(variable)
     pairs = (each.partition(":") for each in of_variable.split(",")) if of_variable else ()
     try:
@@ -248,12 +248,12 @@ def _by_name(text: object, separator: str) -> dict[str, str]:
 
 
 _FAR: Final = 2.0  # times as many files on the busiest target as with round-robin placement
-# From this difference in free space on, Lustre no longer places files round-robin.
+# With this difference in free space or more, Lustre does not place files round-robin.
 _WEIGHTED_PERCENT: Final = 17
 
 
 def uneven(sample: Mapping[str, Any]) -> str | None:
-    """Return how far the files of a run are from round-robin placement, and why if known."""
+    """Return how unevenly a run's files are placed, and why if known; None if evenly enough."""
     busiest = sample.get("busiest_target")
     if busiest is None or busiest < _FAR:
         return None

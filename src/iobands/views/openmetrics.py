@@ -1,4 +1,4 @@
-"""The site as metrics: for node_exporter's textfile collector, and the history for promtool.
+"""Metrics of the site for node_exporter's textfile collector, and its history for promtool.
 
 The text is OpenMetrics and, as every type is a gauge, also Prometheus' older text format, which
 the textfile collector reads. The collector refuses times, so only the history has them.
@@ -15,7 +15,7 @@ import numpy as np
 
 from iobands.snapshot import SERIES_FIELDS, SeriesKey, Severity, Snapshot
 
-#: The metrics and what they are, in their order.
+#: The help texts of the metrics, in the order of output.
 _HELP: Final = {
     "sample": "The newest value of a series, in its unit.",
     "sample_timestamp_seconds": "Time of the newest value of a series.",
@@ -25,7 +25,7 @@ _HELP: Final = {
     "exit_status": "The exit status of iobands status: 0, 1, 2 or 3.",
     "last_session_timestamp_seconds": "Time of the newest value of a system; alert on its age.",
 }
-#: The quantiles of a band, as labels.
+#: The figures of a band that become labels.
 _BAND: Final = ("floor", "lower_quartile", "median", "upper_quartile")
 _ESCAPED: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
@@ -60,7 +60,7 @@ def history_metrics(site: Snapshot) -> str:
     for series in site.series:
         labels, history = _labels(series.key), series.history
         seconds = history.times.astype("datetime64[ns]").astype(np.int64) / 1e9
-        # a database keeps only one of two values at the same time
+        # a database keeps one value per time: here the last
         last = np.diff(seconds, append=np.inf) > 0
         pairs = zip(history.values[last], seconds[last], strict=True)
         samples += [f"{_sample(labels, value)} {time:.3f}" for value, time in pairs]
@@ -82,7 +82,7 @@ def _labels(key: SeriesKey) -> dict[str, object]:
 
 
 def _sample(labels: Mapping[str, object], value: float) -> str:
-    """Return the labels and the value of a sample, which follow the name of its metric."""
+    """Return the labels and the value of a sample, to follow the name of a metric."""
     pairs = (f'{name}="{_text(each)}"' for name, each in labels.items() if each is not None)
     return f"{{{','.join(pairs)}}} {float(value)!r}" if labels else f" {float(value)!r}"
 
