@@ -1,7 +1,7 @@
-"""The report on an acceptance in Markdown, and its lines for a terminal.
+"""The report on an acceptance in Markdown, and its table for a terminal.
 
-It needs no template and no figure, so that a login node without `iobands[report]` writes it too.
-The same files always give the same text.
+It uses no templates, so a login node without `iobands[report]` can write it, without figures. The
+same files always give the same text.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MOST_VALUES: Final = 4
 
 
 def acceptance_lines(acceptance: Acceptance) -> list[str]:
-    """Return a table with a row for each line of the contract."""
+    """Return a table for a terminal, with a row for each line of the contract."""
     rows = [("LINE", "VERDICT", "RATE", "PROMISED", "RUNS")]
     for each in acceptance.lines:
         promise, decision = each.line.promise, each.decision
@@ -54,7 +54,7 @@ def acceptance_lines(acceptance: Acceptance) -> list[str]:
 
 
 def acceptance_report(acceptance: Acceptance, digest: str, figures: Sequence[str]) -> str:
-    """Return the report; `digest` is of the list of checksums, `figures` the files of figures."""
+    """Return the report; `digest` is the SHA-256 of `SHA256SUMS`, and `figures` are file names."""
     contract = acceptance.contract
     counts = Counter(each.decision.outcome for each in acceptance.lines)
     said = listed([f"{counts[each]} {each.value}" for each in Outcome if counts[each]])
@@ -187,7 +187,7 @@ def _evidence(accepted: AcceptedLine) -> float:
 
 
 def _values(runs: Sequence[Mapping[str, Any]], name: str) -> str:
-    """Return the values of a column: a range of many numbers, else each with its number of runs."""
+    """Return the values of a column: the range of many numbers, or each value with its runs."""
     values = [run.get(name) for run in runs]
     known = [value for value in values if value is not None]
     unit = f" {FIELD[name].unit}" if FIELD[name].unit else ""

@@ -1,6 +1,6 @@
-"""Figures of series: values against time with their bands, and the evidence of an alert.
+"""Figures of series: values against time with their bands, and the evidence after each run.
 
-Drawn without a display and without pyplot's global state.
+They need no display, and not the global state of pyplot.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from iobands import snapshot
 from iobands.bands.contract import AcceptedLine
 from iobands.snapshot import Alert, Change, History, Series, Snapshot, Verdicts
 
-# Marker and colour of each verdict; the shapes differ for those who cannot tell the colours
+# Marker and colour of each verdict; the shapes are for readers who cannot tell the colours apart
 # (Okabe and Ito, "Color universal design", 2008).
 _MARKS: Final = {
     snapshot.ABOVE: ("^", "#0072b2"),
@@ -33,18 +33,18 @@ _MARKS: Final = {
     snapshot.COLLAPSED: ("X", "#b3123e"),
     snapshot.NO_BAND: ("o", "#777777"),
 }
-# The most series of a shared alert that are drawn.
+# The most members of an alert that are drawn.
 _MOST_PANELS: Final = 8
 _SIZE: Final = (9.0, 3.0)  # inches
 _TALL: Final = (9.0, 5.5)
-_HIGHEST: Final = 4  # times the threshold: how far evidence is drawn
-_LEAST_SPAN: Final = timedelta(minutes=20)  # of the time axis: a first try has only a few runs
+_HIGHEST: Final = 4  # times the threshold, up to which evidence is drawn
+_LEAST_SPAN: Final = timedelta(minutes=20)  # of the time axis, for a series with only a few runs
 _LEAST_SILENCE: Final = timedelta(days=7)
-_SILENT: Final = 0.3  # share of the history: how much of a silence up to now is drawn
-_LONGEST: Final = 80  # characters of a label over a figure
+_SILENT: Final = 0.3  # share of the history, up to which a silence until now is drawn
+_LONGEST: Final = 80  # characters of a label above a figure
 _LINE: Final = 12  # points from one line of text to the next
-_RIGHT: Final = 0.9  # share of the time axis from which on a label is at the left of its line
-_DENSE: Final = 120  # points from which on they are drawn smaller
+_RIGHT: Final = 0.9  # share of the time axis, from which a label is left of its line
+_DENSE: Final = 120  # points; more than this are drawn smaller
 _CHANGED: Final = "#e69f00"
 _BAND_COLOUR: Final = "#56b4e9"
 _INK: Final = "#333333"
@@ -52,9 +52,9 @@ _STYLE: Final = Path(__file__).with_suffix(".mplstyle")
 
 
 def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes | None:
-    """Return a figure, as `svg` or `png`; None without a sample.
+    """Return a figure of an alert or a series, as `svg` or `png`; None without a sample.
 
-    It has the values of a series and, below, the evidence after each run; of an alert it has the
+    For a series, it shows the values and, below, the evidence after each run; for an alert, the
     values of its first members.
     """
     if isinstance(found, Alert):
@@ -73,9 +73,9 @@ def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes 
 
 
 def time_series(drawn: Sequence[Series], now: datetime, form: str, title: str = "") -> bytes:
-    """Return the values of series, each with a sample, one below the other up to `now`.
+    """Return a figure as `svg`, `png` or `pdf`, with a panel of the values of each series.
 
-    `form` is `svg`, `png` or `pdf`.
+    Each series needs a sample. A panel goes up to `now`, unless the series has long been silent.
     """
     width, height = _SIZE
     with mpl.rc_context(fname=_STYLE):
@@ -91,7 +91,7 @@ def time_series(drawn: Sequence[Series], now: datetime, form: str, title: str = 
 
 
 def acceptance_figure(accepted: AcceptedLine) -> bytes:
-    """Return a figure of a line of a contract, as SVG: the runs that count, and their evidence."""
+    """Return an SVG of a line of a contract: the rates of the runs that count, and the evidence."""
     promise, decision = accepted.line.promise, accepted.decision
     at = range(1, decision.runs + 1)
     with mpl.rc_context(fname=_STYLE):
@@ -124,10 +124,10 @@ def _two_panels() -> tuple[Figure, Axes, Axes]:
 
 def _rendered(figure: Figure, form: str) -> bytes:
     buffer = io.BytesIO()
-    # without what makes two files of the same figure differ
+    # no dates, so that the same figure always gives the same file
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
     with warnings.catch_warnings():
-        # The reader's browser has the glyphs that our font lacks.
+        # The reader's browser has the glyphs that matplotlib's font lacks.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         figure.savefig(buffer, format=form, metadata=metadata, dpi=120)
     return buffer.getvalue()
@@ -136,7 +136,7 @@ def _rendered(figure: Figure, form: str) -> bytes:
 def _draw_values(axes: Axes, series: Series, now: datetime, pad: float | None = None) -> None:
     history, known, evidence = series.history, series.verdicts, series.status.evidence
     first, last = history.first, history.last
-    # up to now, unless the series has long been silent
+    # up to now, but not to the end of a long silence
     end = max(last, min(now, last + max(_LEAST_SILENCE, _SILENT * (last - first))))
     _draw_bands(axes, known, end)
     _draw_points(axes, history, known)
@@ -169,14 +169,14 @@ def _draw_evidence(axes: Axes, series: Series) -> None:
     for height, name, style in ((chart.watch, "watch", ":"), (chart.threshold, "alert", "-.")):
         axes.axhline(height, color=_INK, linewidth=0.9, linestyle=style, label=name)
     top = max(float(chart.down.max()), float(chart.up.max()))
-    # The evidence for an open change grows without limit, and would flatten everything before.
+    # The evidence for an open change grows without limit and would flatten all that came before.
     highest = max(1.3 * chart.threshold, min(1.05 * top, _HIGHEST * chart.threshold))
     axes.set(ylim=(0, highest), ylabel="evidence in nats", xlabel="time (UTC)")
 
 
 def _draw_changes(axes: Axes, changes: Sequence[Change[datetime]], newest: datetime) -> None:
     for number, change in enumerate(changes):
-        began, name = ("", "") if number else ("began", "raised")  # a legend has each once
+        began, name = ("", "") if number else ("began", "raised")  # once in the legend
         low, high, raised = map(date2num, (change.since_low, change.since_high, change.raised))
         begin, end = date2num(change.began), date2num(change.ended or newest)
         if change.kind is snapshot.State.SLIDING:
@@ -191,7 +191,7 @@ def _draw_changes(axes: Axes, changes: Sequence[Change[datetime]], newest: datet
             f"{change.size.value:.2f} ×" if change.is_of_level else change.kind.value,
             (raised, 1.0),
             xycoords=("data", "axes fraction"),
-            # neighbours would be written over each other
+            # on three heights, as neighbours would overlap
             xytext=(-3 if is_last else 3, -2 - _LINE * (number % 3)),
             textcoords="offset points",
             horizontalalignment="right" if is_last else "left",
@@ -212,10 +212,10 @@ def _legend(*panels: Axes) -> None:
 
 
 def _draw_bands(axes: Axes, known: Verdicts, end: datetime) -> None:
-    """Draw each band for as long as it holds; a provisional one is hatched."""
+    """Draw each band over the time in which it holds, hatched if it is learned."""
     begins = date2num(np.array([begin for begin, _ in known.segments], "datetime64[s]"))
     ends = [*begins[1:], date2num(end)]
-    says = ["quartiles", "median", "floor"]  # a legend has each once
+    says = ["quartiles", "median", "floor"]  # once in the legend
     for (_, place), begin, stop in zip(known.segments, begins, ends, strict=True):
         if place < 0:
             continue
@@ -241,7 +241,7 @@ def _draw_bands(axes: Axes, known: Verdicts, end: datetime) -> None:
 def _draw_points(axes: Axes, history: History, known: Verdicts) -> None:
     times = date2num(history.times)
     dense = len(history) > _DENSE
-    # no line across a long silence, in which nothing is known
+    # no line across a long silence, about which nothing is known
     steps = np.diff(times)
     least = max(_LEAST_SILENCE.days, 5 * float(np.median(steps)) if len(steps) else 0)
     silent = np.flatnonzero(steps > least) + 1
