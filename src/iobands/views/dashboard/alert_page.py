@@ -1,4 +1,4 @@
-"""The page of an alert: a file without script, with a permanent address that messages link to."""
+"""The page of an alert: HTML without scripts, at a permanent address that messages link to."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _MOST_PICTURES: Final = 24
 _MOST_UNMOVED: Final = 6
 _WIDTH: Final = 300
 _HEIGHT: Final = 92
-_TOP: Final = 1.15  # of the picture's axis over the highest value
+_TOP: Final = 1.15  # of the highest value: where the axis of a picture ends
 _BEFORE: Final = 45  # runs before the onset
 _AFTER: Final = 15  # runs after the end
-_MOST: Final = 240  # runs; of more, each n-th is drawn
-_LEAST: Final = 120  # runs since the onset that are drawn of an alert that is over
+_MOST: Final = 240  # runs in a picture; of more, every n-th is drawn
+_LEAST: Final = 120  # runs since the onset, at most, that are drawn of a past alert
 
 #: The level before an onset and the level since, where known.
 _Levels = tuple[float | None, float | None]
 
 
 class _Picture(NamedTuple):
-    """A picture with its caption; `series` is its place in the dashboard."""
+    """A picture with its caption; `series` is the address of the series' page."""
 
     label: str
     says: str
@@ -38,9 +38,9 @@ class _Picture(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """The times that all pictures of an alert show, and what is marked in them.
+    """The time axis of all pictures of an alert, from `low` to `high`, and the times marked on it.
 
-    The alert began between `earliest` and `latest`, and lasts until `end`.
+    The alert began at `since`, between `earliest` and `latest`, and lasts until `end`.
     """
 
     low: np.datetime64
@@ -51,13 +51,13 @@ class Frame(NamedTuple):
     end: np.datetime64
 
     def x(self, times: Times) -> Array:
-        """Return the place of each time, within the picture."""
+        """Return the x coordinate of each time, clipped to the picture."""
         shares = (times - self.low) / max(self.high - self.low, np.timedelta64(1, "s"))
         return _WIDTH * np.clip(shares, 0.0, 1.0)
 
 
 def alert_pages(site: Snapshot) -> Iterator[tuple[str, str]]:
-    """Yield the file of each page and its content."""
+    """Yield the path of each page below the dashboard, and its HTML."""
     for alert in with_pages(site):
         yield page_of(alert), _page(site, alert)
 
@@ -72,7 +72,7 @@ def _page(site: Snapshot, alert: Alert) -> str:
         "alert.html",
         story=story,
         alert=alert,
-        peers=[*_speeds(site, alert, frame)],
+        peers=[*_peer_pictures(site, alert, frame)],
         members=[_of_member(each, frame, alert) for each in alert.members[:_MOST_PICTURES]],
         others=[each.series.label for each in alert.members[_MOST_PICTURES:]],
         unmoved=[_of_other(each, frame) for each in story.unmoved[:_MOST_UNMOVED]],
@@ -103,15 +103,15 @@ def _of_other(series: Series, frame: Frame) -> _Picture:
 
 
 def _of_series(series: Series, frame: Frame, says: str, levels: _Levels) -> _Picture:
-    ends = (frame.low, frame.high + np.timedelta64(1, "m"))  # else it may lack the last run
+    ends = (frame.low, frame.high + np.timedelta64(1, "m"))  # so that the last run is in
     low, high = (f"{snapshot.moment(each):%Y-%m-%dT%H:%M}" for each in ends)
     address = f"../index.html#/series/{series_id(series.key)}?from={low}&to={high}"
     svg = picture(frame, series.history.times, series.history.values, levels)
     return _Picture(series.label, says, svg, address)
 
 
-def _speeds(site: Snapshot, alert: Alert, frame: Frame) -> Iterator[_Picture]:
-    """Yield the speed of a slow target or node over the others', by variable."""
+def _peer_pictures(site: Snapshot, alert: Alert, frame: Frame) -> Iterator[_Picture]:
+    """Yield for each variable a picture of a slow peer's speed relative to the others."""
     place, peer = place_of(alert, site), alert.peer
     if place is None or peer is None:
         return
@@ -129,7 +129,7 @@ def _speeds(site: Snapshot, alert: Alert, frame: Frame) -> Iterator[_Picture]:
 
 
 def frame_of(alert: Alert, every: Sequence[Times]) -> Frame:
-    """Return the frame around the onset and the end of an alert, by the times of all its runs."""
+    """Return the frame around the onset and the end of an alert; `every` has its series' times."""
     times = max(every, key=len, default=np.empty(0, "datetime64[ns]"))
     since = snapshot.in_utc(alert.since or alert.events[0].when)
     start, end = int(np.searchsorted(times, since)), len(times)
@@ -137,7 +137,7 @@ def frame_of(alert: Alert, every: Sequence[Times]) -> Frame:
         after = int(np.searchsorted(times, snapshot.in_utc(alert.ended))) + _AFTER
         end = min(end, after, start + _LEAST)
     low = times[max(0, start - _BEFORE)] if len(times) else since
-    # of the newest session, the other series have their runs a little later
+    # in the newest session, other series may have run a little later
     newest = [each[-1] for each in every if len(each)] if end == len(times) else [times[end - 1]]
     high = max([*newest, since + np.timedelta64(1, "D")])
     return Frame(
@@ -151,9 +151,9 @@ def frame_of(alert: Alert, every: Sequence[Times]) -> Frame:
 
 
 def picture(frame: Frame, times: Times, values: Array, levels: _Levels = (None, None)) -> str:
-    """Return runs against time as SVG, with the onset and the levels before and since.
+    """Return an SVG of runs against time, with the onset and the levels before and since.
 
-    Without a level since, the one before goes on.
+    Without a level since, the line of the level before goes on.
     """
     shown = (times >= frame.low) & (times <= frame.high) & np.isfinite(values)
     each = int(shown.sum()) // _MOST + 1

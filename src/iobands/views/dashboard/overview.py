@@ -1,4 +1,4 @@
-"""The front pages: a site's data, with a summary of each series, and the page of several sites."""
+"""The data of a site's front page, and the page of several sites."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from iobands.views.dashboard.series import heat_map, job_id, peer_map, picked, s
 from iobands.views.maintenance import in_short, page_about, title_of_maintenance
 from iobands.views.writing import counts, percent, sparkline, state_text, time_text
 
-#: What users of a site read, who do not see what only its staff acts on.
+#: The words for a state in a public dashboard, whose readers cannot act on it.
 _FOR_USERS: Final = {
     "OK": "as usual",
     "WARNING": "known trouble",
@@ -44,7 +44,7 @@ def overview(
     users: Sequence[writing.Block] = (),
     maintenances: Sequence[BeforeAfter] = (),
 ) -> dict[str, object]:
-    """Return what the front page shows, as plain data and times; see `write_dashboard`."""
+    """Return the data of the front page; `write_dashboard` describes the arguments."""
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     last = site.last_session
     pages = {each.identity: page_of(each) for each in with_pages(site)}
@@ -67,12 +67,12 @@ def overview(
                 "quiet": alert.is_quiet,
                 "counted": alert_lines.counted_members(alert, site),
                 "says": _says(alert, site),
-                **_spell(alert, site),
+                **_alert_summary(alert, site),
             }
             for heading, alerts in sections(site).items()
             for alert in alerts
         ],
-        "over": [_spell(each, site) for each in with_pages(site) if each.ended],
+        "over": [_alert_summary(each, site) for each in with_pages(site) if each.ended],
         "lately": [
             {
                 **picked(each, "number", "since", "ended"),
@@ -120,8 +120,8 @@ def _says(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
     return [text for text in says if text]
 
 
-def _spell(alert: Alert, site: Snapshot) -> dict[str, object]:
-    """Return when an alert was, of what, and its page."""
+def _alert_summary(alert: Alert, site: Snapshot) -> dict[str, object]:
+    """Return the title of an alert, its page, its times, and the ids of its series."""
     return {
         "subject": title(alert, site),
         "page": page_of(alert),
@@ -131,7 +131,7 @@ def _spell(alert: Alert, site: Snapshot) -> dict[str, object]:
 
 
 def headline(site: Snapshot) -> str:
-    """Return the trouble in a few words, such as `scratch writes −36 % since 12 Nov`."""
+    """Return what needs attention in a few words: `scratch writes −36 % since 12 Nov`."""
     loud = sections(site)[ATTENTION]
     named = "; ".join(_trouble(each, site) for each in loud[:_NAMED])
     more = len(loud) - _NAMED
@@ -143,18 +143,18 @@ def _trouble(alert: Alert, site: Snapshot) -> str:
     if not alert.has_level:
         return f"{name}: {alert.severity.value}"
     ratio = alert.peer.ratio.value if alert.peer else alert.ratio
-    size = f": {alert.severity.value}"  # as of an unstable one, whose level has not moved
+    size = f": {alert.severity.value}"  # without a ratio, as for unstable series
     if ratio and math.isfinite(ratio):
         size = f" {percent(ratio)}"
     since = f" since {writing.day_text(alert.since, site.now)}" if alert.since else ""
-    # the name of a slow target says the cause already
-    is_told = alert.cause is None or alert.subject in alert.cause.what
-    cause = f": {alert.cause.what}" if alert.cause and not is_told else ""
+    # an alert named after a slow target already names its cause
+    is_named = alert.cause is None or alert.subject in alert.cause.what
+    cause = f": {alert.cause.what}" if alert.cause and not is_named else ""
     return f"{name}{size}{since}{cause}"
 
 
 def _file_systems(site: Snapshot, paths: Mapping[tuple[str, str], str]) -> list[dict[str, object]]:
-    """Return what the newest sample of each file system shows about it."""
+    """Return a row of facts for each file system, from its newest sample."""
     places: defaultdict[tuple[str, str], list[Series]] = defaultdict(list)
     for each in site.series:
         if each.status.when:
@@ -200,15 +200,15 @@ def _series(series: Series, site: Snapshot) -> dict[str, object]:
 
 _MONTH: Final = np.timedelta64(30, "D")
 _MOST_ALERTS: Final = 8
-_FEW_SITES: Final = 10  # for which the file systems of each are compared
+_FEW_SITES: Final = 10  # up to this number, each file system of a site is compared
 _TIB: Final = 1024  # GiB
 
 
 class Rate(NamedTuple):
-    """The median of a series over 30 days, in its unit, on each node.
+    """The rate of a series, its median over 30 days; `per_node` is this median over the nodes.
 
-    `job` is what it measures, and the unit. `href` is the page of the series. `texts` have the
-    median with its interval of 95 %: as it is, per node, and per TiB of its file system.
+    `job` is what the series measures and its unit, and `href` its page. `texts` are the median with
+    its 95 % interval as it is, per node, and per TiB of the file system.
     """
 
     job: tuple[str, str]
@@ -223,7 +223,7 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True)
 class Cluster:
-    """What the front page says of a site; `href` is its dashboard."""
+    """A site on the page of several sites; `href` is the directory of its dashboard."""
 
     name: str
     href: str
@@ -238,27 +238,27 @@ class Cluster:
 
     @property
     def word(self) -> str:
-        """What its own page calls its state."""
+        """What the dashboard of the site calls its state."""
         word = self.style.upper()
         return _FOR_USERS[word] if self.public else word
 
     @property
     def style(self) -> str:
-        """The class of its state in the page's style."""
+        """The CSS class of its state."""
         if self.young:  # nothing can be judged, so it is not OK
             return "calibrating"
         return writing.WORDS[self.exit_status].lower()
 
     @property
     def needs_attention(self) -> bool:
-        """Whether a person has to act: what is acknowledged needs nobody."""
+        """Whether a person has to act; nobody has to for acknowledged alerts."""
         return bool(self.alerts) or self.exit_status in (snapshot.CRITICAL, snapshot.UNKNOWN)
 
 
 def about_cluster(
     name: str, href: str, site: Snapshot, held: Sequence[BeforeAfter] = ()
 ) -> Cluster:
-    """Return what the front page says of a site, whose dashboard is at `href`."""
+    """Return a site for the page of several sites; its dashboard is at `href`."""
     urgent = sections(site)[ATTENTION]
     alerts = [
         (
@@ -290,7 +290,7 @@ def about_cluster(
 
 
 def clusters_page(clusters: Sequence[Cluster], now: datetime, *, past: bool = False) -> str:
-    """Return the page; the sites with trouble come first. Of the `past` it has no age."""
+    """Return the page of several sites, those with trouble first; one of the `past` has no age."""
     jobs: defaultdict[tuple[str, str], list[Rate]] = defaultdict(list)
     for each in clusters:
         for rate in each.rates:
@@ -299,7 +299,7 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime, *, past: bool = Fa
     for job, rates in sorted(jobs.items()):
         best: dict[tuple[str, str], Rate] = {}
         for rate in sorted(rates, key=lambda rate: -rate.per_node):
-            # of many sites one row each, as each has a page of its own
+            # of many sites only the best rate of each
             place = rate.file_system if len(clusters) <= _FEW_SITES else ""
             best.setdefault((rate.site, place), rate)
         if len({site for site, _ in best}) > 1:
@@ -317,7 +317,7 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime, *, past: bool = Fa
 
 
 def _rate(name: str, href: str, series: Series, site: Snapshot) -> Rate | None:
-    """Return what a series delivered lately, None with too few runs."""
+    """Return the rate of a series over the last 30 days, None with too few runs."""
     key, history = series.key, series.history.routine
     values = history.values[history.times > snapshot.in_utc(site.now) - _MONTH].tolist()
     if len(values) < snapshot.FEWEST_PAIRS:

@@ -1,4 +1,4 @@
-"""What the dashboard shows of series: heat maps, the data of their pages, and short names."""
+"""The dashboard's data on series and peers: heat maps, the pages of series, and short names."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from iobands.views.explain_series import Fact, facts, missed_text, moved, raised
 from iobands.views.peers import WORST_FIRST, with_worst
 from iobands.views.writing import action_text, change_text, ratio_text
 
-# How many sessions are shown: six weeks of daily ones.
+# The number of sessions in a heat map: six weeks of daily ones.
 _MOST_SESSIONS: Final = 42
-# The runs of a series that are looked at.
+# The runs of a series that may belong to these sessions.
 _RECENT: Final = slice(-2 * _MOST_SESSIONS, None)
-# The most rows of a map of peers; the slow ones come first.
+# The most rows in a map of peers; slow peers come first.
 _MOST_ROWS: Final = 400
-# The newest occurrences of a window that are shown: of a daily one, older ones are too narrow.
+# The newest occurrences of a window that are shown: older ones of a daily window are too narrow.
 _MOST_SPANS: Final = 200
 _DIGITS: Final = 10
 _DAY: Final = 86_400
-# After how many intervals a run is due in a session of its kind, and late in any other.
+# The intervals after which a run is due in a session of its kind, and overdue in any other session.
 _DUE: Final = 0.5
 _OVERDUE: Final = 1.5
-# A character for each cell: the verdicts by their codes, and why a verdict is missing.
+# The character of a cell: a verdict by its code, or why there is no verdict.
 _CELLS: Final = "nwabc"
 _GAP, _MISSED, _MAINTENANCE, _UNASKED = ".", "m", "p", " "
-# Which a page folds.
+# The headings of facts that a page folds.
 _TECHNICAL: Final = {"Evidence", "Power", "Baseline"}
-# Without people's names and texts.
+# The headings of facts that contain neither names nor texts of people.
 _PUBLIC_FACTS: Final = (
     "Drop", "Rise", "Spread", "Suspicion", "Newest", "Next repeat", "Runs", "Baseline", "Evidence",
     "Power", "Earlier", "Incident", "Outliers",
@@ -46,10 +46,11 @@ _PUBLIC_FACTS: Final = (
 
 
 class _Sessions(NamedTuple):
-    """When sessions began, the columns of those with runs by their numbers, and by their names.
+    """The sessions of a heat map, each a column.
 
-    `by_hand` are the columns of sessions that were not scheduled. `kinds` are the systems and
-    intervals of the series that ran in each column with runs.
+    `times` are when they began. `columns` and `named` map the numbers and the names of sessions
+    with runs to their columns; `by_hand` are the columns of those that were not scheduled. `kinds`
+    gives the systems and intervals of the series that ran in a column.
     """
 
     times: list[int]
@@ -60,9 +61,10 @@ class _Sessions(NamedTuple):
 
 
 def heat_map(site: Snapshot) -> dict[str, object]:
-    """Return the rows, the times of the sessions, and how far apart these are in seconds.
+    """Return the rows, the times of the sessions, and the usual interval between sessions.
 
-    Times are in seconds since 1970. The rows have only series that run regularly, not on demand.
+    Times are in seconds since 1970, the interval is in seconds. A row is a group of series alike in
+    file system, pattern, variable and transport. Series that run on demand and ratios are left out.
     """
     shown = [
         each
@@ -83,14 +85,14 @@ def heat_map(site: Snapshot) -> dict[str, object]:
     columns = of.columns.values()
     scheduled = [column for column in columns if column not in of.by_hand] or columns
     apart = np.diff(sorted(of.times[column] for column in scheduled))
-    # sessions in a row, such as of somebody who tries it out, are no schedule
+    # sessions in quick succession, as when somebody tries iobands, are no schedule
     least = round(_DAY * min(map(_interval_days, shown), default=1))
     interval = max(int(np.median(apart)), least) if len(apart) else least
     return {"sessions": of.times, "rows": rows, "interval": interval}
 
 
 def _sessions(site: Snapshot, shown: Iterable[Series]) -> _Sessions:
-    """Return the last sessions; those without runs are where the usual step leaves a gap."""
+    """Return the last sessions, including those without runs where the usual step leaves a gap."""
     runs: defaultdict[int, list[tuple[int, str | None, str, tuple[str, float]]]] = defaultdict(list)
     samples = site.samples.select("session", "purpose")
     for each in shown:
@@ -125,7 +127,7 @@ def _interval_days(series: Series) -> float:
 
 
 def _cells(site: Snapshot, group: Sequence[Series], of: _Sessions) -> tuple[str, list[int]]:
-    """Return the worst of a row in each session, and which series of `group` that is."""
+    """Return the worst cell of a row in each session, and its series as an index in `group`."""
     cells, which = [_GAP] * len(of.times), [0] * len(of.times)
     for place, each in enumerate(group):
         numbers, codes = each.history.sessions[_RECENT], each.verdicts.codes[_RECENT]
@@ -146,9 +148,9 @@ def _cells(site: Snapshot, group: Sequence[Series], of: _Sessions) -> tuple[str,
     for column, time in enumerate(of.times):
         if cells[column] == _GAP and any(begin <= time <= end for begin, end in ends):
             cells[column] = _MAINTENANCE
-    # the time before the first run of a row is no gap, and neither is a session in which no run
-    # was due or selected; one of another system, or of checks with other intervals, says nothing of
-    # this row unless a run of it is overdue
+    # there is no gap before the first run of a row, nor in a session in which no run was due or
+    # selected; in a session of another system, or of checks with other intervals, there is a gap
+    # only if a run of this row is overdue
     text = "".join(cells).lstrip(_GAP).rjust(len(cells))
     days, system = min(map(_interval_days, group)), group[0].key.system
     found, last = "", -math.inf
@@ -167,7 +169,7 @@ def peer_map(place: Place) -> dict[str, object]:
     every = np.sort(np.concatenate([none, *(each.times for each in place.speeds.values())]))
     days, firsts = np.unique(every.astype("datetime64[D]"), return_index=True)
     days, firsts = days[-_MOST_SESSIONS:], firsts[-_MOST_SESSIONS:]
-    # the slowest over the day and all variables, in percent of the others' speed
+    # the lowest speed over all sessions of a day and all variables, in percent of the others'
     least: defaultdict[str, list[int | None]] = defaultdict(lambda: [None] * len(days))
     for speeds in place.speeds.values():
         recent = speeds.times >= days[0]
@@ -203,12 +205,12 @@ def series_id(key: SeriesKey) -> str:
 
 
 def job_id(key: SeriesKey) -> str:
-    """Return a short name of all series that the same jobs measure, such as write and read."""
+    """Return a short name of the series that the same jobs measure, such as write and read."""
     return series_id(replace(key, variable=""))
 
 
 def picked(of: object, *names: str) -> dict[str, object]:
-    """Return some attributes of a value by their names."""
+    """Return the named attributes of an object."""
     return {name: getattr(of, name) for name in names}
 
 
@@ -218,7 +220,7 @@ def seconds(when: datetime) -> int:
 
 
 def _maintenances(site: Snapshot, series: Series) -> list[Span]:
-    """Return the newest windows since the first run of the series, in order, with reasons."""
+    """Return the newest maintenances since the first run of the series, in order, with reasons."""
     spans = (
         replace(span, why=window.reason)
         for window in site.maintenance.get(series.key.system, ())
@@ -230,7 +232,7 @@ def _maintenances(site: Snapshot, series: Series) -> list[Span]:
 
 
 def details_of(site: Snapshot, series: Series) -> dict[str, object]:
-    """Return what its page shows of a series; values are in the unit of the series."""
+    """Return the data of a series' page without its runs; values are in the unit of the series."""
     evidence, history, known = series.status.evidence, series.history, series.verdicts
     first, spans = history.first if len(history) else None, _maintenances(site, series)
     baseline = None
@@ -244,7 +246,7 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
             for each in known.bands
         ],
         "segments": known.segments,
-        # the values of the page have fewer digits, by which another verdict may hold
+        # not computed in the page, whose values are rounded and might get another verdict
         "verdicts": "".join(map(_CELLS.__getitem__, known.codes.tolist())),
         "baseline": baseline,
         "epochs": [
@@ -261,7 +263,7 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
         "maintenance": [picked(each, "begin", "end", "why") for each in spans],
         "missing": [{"when": each.when, "what": missed_text(each)} for each in series.missing],
         "actions": [{"when": each.when, "says": action_text(each)} for each in series.actions],
-        # what an earlier run asked for has a smaller mark
+        # these runs have smaller marks
         "asked": history.times[history.asked].astype("datetime64[s]").astype(int).tolist(),
         **_facts(site, series),
         "moved": [] if site.is_public else list(moved(site, series)),
@@ -269,7 +271,7 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
 
 
 def _change(site: Snapshot, series: Series, change: Change[datetime]) -> dict[str, object]:
-    """Return a change with what its chart says: how the level changed, or what else did."""
+    """Return a change as the chart needs it, with its label and a sentence."""
     is_slide = change.kind is State.SLIDING
     return {
         **picked(change, "raised", "ended", "end"),

@@ -1,8 +1,8 @@
-"""Writes the dashboard, and replaces only files with changed content.
+"""Writes the dashboard, and replaces only files whose content has changed.
 
-The runs of series are in parts of half a year: JSON, deflated, in base64 in a script, as a page
-opened from a disk can load nothing else. Older runs make up most of a dashboard, so they keep less:
-figures with the printed digits, and no targets or nodes.
+The runs of series are in parts of half a year. A part is deflated JSON, as base64 in a script,
+because a page opened from a disk can load only scripts. Runs before the previous half-year make up
+most of a dashboard, so they keep less: fewer digits, and no jobs, targets or nodes.
 """
 
 from __future__ import annotations
@@ -37,36 +37,36 @@ from iobands.views.dashboard.series import details_of, job_id, seconds
 from iobands.views.maintenance import page_about, page_of_maintenance
 from iobands.views.writing import Block
 
-# Independent of the umask, as a web server reads them as another user.
+# Modes of files and directories, whatever the umask: a web server reads them as another user.
 _READABLE: Final = 0o644
 _ENTERED: Final = 0o755
-#: Marks a directory as a dashboard, so its files may be replaced and removed.
+#: The file that marks a directory as a dashboard, whose files may be replaced and removed.
 _MARK: Final = ".iobands-dashboard"
-#: Characters in a text that could end a script or a line of it.
+#: Characters that could end a script, or a line of one.
 _UNSAFE: Final = str.maketrans(
     {"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 )
 _DATA: Final = "data"
-#: How our files that come and go begin; other files are never removed.
+#: The first bytes of files that we may remove; no other file is ever removed.
 _RECEIVE: Final = b"iobands.receive("
 _BEGINNINGS: Final = (_RECEIVE, b'<!DOCTYPE html>\n<html lang="en" class="iobands-alert">')
-#: The directories of our files.
+#: The directories below a dashboard in which our files are.
 _OURS: Final = ("app", _DATA, "alerts", "maintenances")
 _PAGE: Final = "index.html"
-#: The directory of a dashboard to which the page of several sites has a link.
+#: A link from the page of several sites to the dashboard of a site; the group is its directory.
 _LINKED: Final = re.compile('href="([^"/.][^"/]*)/index.html"')
 _STYLE: Final = "clusters.css"
 _SCRIPT: Final = "clusters.js"
-#: What a dashboard has in its directory.
+#: The names that a dashboard uses in its directory.
 _TAKEN: Final = (_PAGE, *_OURS, _MARK)
 _LONGEST: Final = 255  # bytes of a name
-#: What a killed report leaves of a file.
+#: The name of an unfinished file that a killed report leaves.
 _UNFINISHED: Final = re.compile(r"\..+\.[0-9a-f]{16}")
 _INTERVAL: Final = re.compile(r"\([\d.]+–(?=\d)")
 _PATIENCE_SECONDS: Final = 60
 _ASSETS: Final = files("iobands.views.dashboard") / "assets"
 _json: Final = partial(json.dumps, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-#: A higher one takes twice as long and saves a fiftieth.
+#: The level of compression: a higher one takes twice as long and saves a fiftieth.
 _DEFLATION: Final = 5
 
 
@@ -83,14 +83,13 @@ def write_dashboard(
 ) -> int:
     """Write the dashboard below `directory`, and return how many files have new content.
 
-    `paths` has the file systems' paths by system. `past` means that the site is shown as it was at
-    an earlier time, so its age does not count, and `several` that the page of several sites is in
-    the directory above. `users` is what users of the site read first, and each of `maintenances`
-    has a page. `progress` is called with the number of parts written so far.
+    `paths` maps systems and file systems to the paths that users know. `past` means that the site
+    is shown as of an earlier time, so its age does not count, and `several` that the page of
+    several sites is in the directory above. `users` is shown first to the users of the site. Each
+    of `maintenances` gets a page. `progress` is called with the numbers of jobs done and of all.
 
-    The page is written last, so that a reader finds all files that it names. Files of an earlier
-    dashboard that do not belong to this one are removed, and dashboards of several sites that were
-    there.
+    `index.html` is written last, so a reader finds all files that it names. Files of an earlier
+    dashboard that are not part of this one are removed, as are dashboards of several sites here.
 
     Raises:
         OSError: the directory cannot be written, or is not a dashboard.
@@ -124,9 +123,10 @@ def write_clusters(
 ) -> Path:
     """Write the page of several sites, whose dashboards are below `directory`; return the page.
 
-    `past` means that they are shown as they were at an earlier time, so the page's age does not
-    count. What is left of the dashboard of a single site in `directory` itself is removed, and so
-    are dashboards of sites that an earlier page had; with `public`, also of one without a link now.
+    `past` means that they are shown as of an earlier time, so the age of the page does not count.
+    The dashboard of a single site in `directory` itself is removed, as are dashboards to which the
+    earlier page links and that belong to no site now; with `public`, also those of sites without
+    `href`.
 
     Raises:
         OSError: the directory cannot be written, or is not a dashboard.
@@ -141,15 +141,15 @@ def write_clusters(
         _remove_sites(directory, kept)
         for name, content in contents.items():
             model.replace_file(directory / name, content, mode=_READABLE, directory=parent)
-        _remove_others(directory, set())  # of a single site that was here
+        _remove_others(directory, set())  # the dashboard of a single site
     return directory / _PAGE
 
 
 def directory_of(name: str) -> str:
-    """Return the directory of a site's dashboard below the page of several sites.
+    """Return the name of the directory of a site's dashboard, beside the page of several sites.
 
-    Who may push to a store may choose any name: one that is no directory, or that the page has,
-    becomes another.
+    Whoever may push to a store chooses the names of sites: a name that cannot be a directory, or
+    that the page itself uses, is replaced by its hash.
     """
     is_free = name not in (*_TAKEN, _STYLE, _SCRIPT) and len(name.encode()) <= _LONGEST
     if is_free and re.fullmatch(model.PATH_PART, name):
@@ -159,11 +159,11 @@ def directory_of(name: str) -> str:
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """Make and mark the directory of a dashboard, and wait until nobody else writes there.
+    """Make and mark the directory of a dashboard, and hold it while no other report writes there.
 
     Raises:
-        FileExistsError: the directory has other content that would be replaced, or a symbolic link.
-        TimeoutError: another report is still being written after a while.
+        FileExistsError: what would be replaced is not of a dashboard, or is a symbolic link.
+        TimeoutError: another report is still being written after `_PATIENCE_SECONDS`.
         OSError: it cannot be made.
     """
     if not directory.is_dir():
@@ -180,14 +180,14 @@ def _alone(directory: Path) -> Iterator[None]:
                 raise FileExistsError(EEXIST, problem, str(path))
         model.replace_file(directory / _MARK, b"", mode=_READABLE, directory=opened)
     with model.held(directory / _MARK, _PATIENCE_SECONDS), model.naming(directory):
-        for name in (_PAGE, _MARK, _STYLE, _SCRIPT):  # what a killed report left
+        for name in (_PAGE, _MARK, _STYLE, _SCRIPT):  # left by a killed report
             for path in directory.glob(f".{name}.{16 * '[0-9a-f]'}"):
                 path.unlink(missing_ok=True)
         yield
 
 
 def _remove_sites(directory: Path, kept: set[str]) -> None:
-    """Remove the dashboards that a page of several sites here has links to, unless `kept`."""
+    """Remove the dashboards to which a page of several sites here links, except those in `kept`."""
     page = directory / _PAGE
     before = page.read_text(encoding="utf-8", errors="replace") if page.exists() else ""
     gone = {*map(unquote, _LINKED.findall(before))} - kept
@@ -201,7 +201,7 @@ def _remove_sites(directory: Path, kept: set[str]) -> None:
 
 
 def _remove_others(directory: Path, made: set[Path]) -> None:
-    """Remove our files below the directories that have them, unless they are in `made`."""
+    """Remove our files in the directories `_OURS`, except those in `made`."""
     for name in _OURS:
         if (directory / name).is_dir():
             with model.opened_below(directory, [name], _ENTERED) as below:
@@ -209,7 +209,7 @@ def _remove_others(directory: Path, made: set[Path]) -> None:
 
 
 def _remove_below(path: Path, data: int, made: set[Path]) -> None:
-    """Remove our files that are not in `made`; `data` is open at `path`."""
+    """Remove our files below `path` that are not in `made`; `data` is its descriptor."""
     for where, _, names, parent in os.fwalk(dir_fd=data, topdown=False):
         for name in names:
             if path / where / name in made:
@@ -232,12 +232,12 @@ def _app() -> Iterator[tuple[str, bytes]]:
 
 
 def _html(page: str) -> bytes:
-    """Return a page in which no interval breaks at its dash, as in text.js."""
+    """Return a page as UTF-8; no line breaks at the dash of an interval, as in text.js."""
     return _INTERVAL.sub("\\g<0>\N{WORD JOINER}", page).encode("utf-8", "replace")
 
 
 def _runs(site: Snapshot, progress: Callable[[int, int], None]) -> Iterator[tuple[str, bytes]]:
-    """Yield the runs and the details of all series, by the jobs that measure them."""
+    """Yield the path and content of the files with runs and details, for each group of jobs."""
     groups: defaultdict[str, list[Series]] = defaultdict(list)
     for series in site.series:
         groups[job_id(series.key)].append(series)
@@ -255,13 +255,13 @@ def _runs(site: Snapshot, progress: Callable[[int, int], None]) -> Iterator[tupl
 
 
 def _call(name: str, data: object) -> bytes:
-    """Return a script that hands plain data to data.js under a name."""
+    """Return a script that passes data to data.js under a name."""
     text = _json(_plain(data)).translate(_UNSAFE)
     return _RECEIVE + f'"{name}",{text});\n'.encode("utf-8", "replace")
 
 
 def _plain(value: object) -> object:
-    """Return data without characters that could break a page, times as seconds since 1970."""
+    """Return data with printable texts, string keys, lists, and times in seconds since 1970."""
     match value:
         case str():
             return model.printable(value)
@@ -275,7 +275,7 @@ def _plain(value: object) -> object:
 
 
 def _packed(data: object) -> str:
-    """Return plain data as base64 of deflated JSON."""
+    """Return plain data as deflated JSON in base64."""
     text = _json(data).encode("utf-8", "replace")
     return base64.b64encode(zlib.compress(text, _DEFLATION)).decode("ascii")
 
@@ -283,20 +283,20 @@ def _packed(data: object) -> str:
 _EVIDENCE: Final = {
     field.name: field for field in model.FIELDS if field.role in {"in_effect", "covariate"}
 }
-# The other columns of a run, the most useful first.
+# The columns of a run besides its value, the most useful first.
 _COLUMNS: Final = (
     *("jobid", "job_nodelist", *SLOWEST.values(), "attempt"),
     *sorted(
         _EVIDENCE, key=lambda name: (_EVIDENCE[name].role == "in_effect", name.endswith("version"))
     ),
 )
-# Series of one job agree in these.
+# Runs of several series that agree in these columns are from one job.
 _OF_RUN: Final = (model.TIME, "jobid")
 _ABOUT: Final = ("job_nodelist", "attempt", *_EVIDENCE)
 _NONE: Final = pl.Series(dtype=pl.Null)
-_DIGITS: Final = 3  # of a covariate
-_FIRST: Final = 35  # the character for the commonest value of a column; see data.js
-_MOST_REPEATED: Final = 20_000  # values of a column that have characters
+_DIGITS: Final = 3  # significant digits of a covariate
+_FIRST: Final = 35  # code of the character for the commonest value of a column; see data.js
+_MOST_REPEATED: Final = 20_000  # different values for which a column uses characters
 
 _Table = dict[str, object]
 
@@ -308,11 +308,11 @@ def _parts_of(
     slow: Mapping[tuple[object, ...], pl.DataFrame],
     now: datetime,
 ) -> dict[str, list[_Table]]:
-    """Return the tables of each part that has runs of the series of `group`.
+    """Return the tables of each part in which a series of `group` has runs.
 
-    Parts are half-years such as `2026-1`, and `earlier` for everything before them. Series with
-    samples at the same times share a table. `rows` has all samples, `same` the columns in which all
-    agree, and `slow` the slowest peers of runs, by `WHERE`.
+    Parts are this half-year and the previous one, such as `2026-1`, and `earlier` for all before.
+    Series with samples of the same runs share a table. `rows` are all samples of the site without
+    the columns `same`, in which all agree, and `slow` is the result of `slowest`.
     """
     frames: list[pl.DataFrame] = []  # with a column for each variable
     for series in group:
@@ -326,7 +326,7 @@ def _parts_of(
             if known is not None:
                 runs = runs.join(known, on=model.TIME, how="left", maintain_order="left")
             frames.append(runs.with_columns(values))
-    this = 2 * now.year + (now.month - 1) // 6  # the number of a half-year
+    this = 2 * now.year + (now.month - 1) // 6  # half-years since year 0
     halves = [(half // 2, half % 2) for half in (this - 1, this)]
     begins = [datetime(year, 1 + 6 * half, 1, tzinfo=timezone.utc) for year, half in halves]
     names = ("earlier", *(f"{year}-{half + 1}" for year, half in halves))
@@ -340,10 +340,10 @@ def _parts_of(
 
 
 def _table(frame: pl.DataFrame, same: pl.DataFrame, *, is_early: bool) -> _Table:
-    """Return the columns of runs; times as the first and the differences.
+    """Return a table of runs by column; times are the first time and the differences.
 
-    Values have more digits than a page shows, as to round twice may change the last one; less is
-    kept of early runs.
+    Values have more digits than a page shows, since rounding twice may change the last digit. Runs
+    that are early keep fewer columns and digits.
     """
     columns: dict[str, object] = {}
     for name in _EVIDENCE if is_early else _COLUMNS:
@@ -353,7 +353,7 @@ def _table(frame: pl.DataFrame, same: pl.DataFrame, *, is_early: bool) -> _Table
         if column.dtype.is_float():
             largest = float(column.abs().drop_nulls().to_numpy().max())
             size = math.floor(math.log10(largest or 1))
-            # what is the same in all runs takes no room, and is to be the same in all parts
+            # a constant takes no room, and must be equal in all parts
             shown = _DIGITS - (is_early and not is_constant(column))
             column = column.round(max(0, shown - 1 - size))
         columns[name] = _column(column)
@@ -365,7 +365,7 @@ def _table(frame: pl.DataFrame, same: pl.DataFrame, *, is_early: bool) -> _Table
 
 
 def _column(column: pl.Series) -> object:
-    """Return a column as its only value, as a character a run for its few values, or as a list."""
+    """Return a column as its only value, as few values and a character per run, or as a list."""
     if is_constant(column):
         return column[0]
     cells = column.to_list()
