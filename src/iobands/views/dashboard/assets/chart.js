@@ -1,16 +1,16 @@
-// Charts against time, drawn by uPlot: one style, time axis, zoom and keyboard for a whole page.
+// Charts against time, drawn by uPlot; the charts of a page share style, time axis, zoom and keys.
 "use strict";
 
 (() => {
   const { element } = iobands;
   const MARKS = { above: "up", within: "dot", below: "down", collapsed: "cross", "no band": "ring" };
-  const DENSE = 400; // from this many runs in view, marks are smaller
+  const DENSE = 400; // marks are smaller with more runs than this in view
   const DAY = 86400;
-  const SILENCE = 7 * DAY; // the least
-  const YEAR = 365 * DAY; // as uPlot's steps have it, and 30 days as a month
-  const MARGIN = 0.03; // share of a view that is free behind the newest run
-  const STEP = 0.25; // share of the view for each step of pan
-  const CLOSER = 0.75; // of the view, after a step of zoom
+  const SILENCE = 7 * DAY; // the shortest pause that leaves a gap in a line
+  const YEAR = 365 * DAY; // in uPlot's steps, in which a month has 30 days
+  const MARGIN = 0.03; // free space behind the newest run, as a share of the view
+  const STEP = 0.25; // of the view, by which a step pans
+  const CLOSER = 0.75; // of the view, which remains after a step of zoom
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
@@ -35,7 +35,7 @@
     }
   }
 
-  // Draws with x and y in the units of the plot, within its frame.
+  // Draws in units of the plot, clipped to its frame: `draw` gets functions to canvas x and y.
   iobands.drawIn = (u, draw) => {
     const { ctx: context, bbox } = u;
     context.save();
@@ -61,7 +61,7 @@
       const left = x(time) < bbox.left + 0.85 * bbox.width;
       const at = [text, x(time) + (left ? 6 : -6) * devicePixelRatio, bbox.top + 3 * devicePixelRatio];
       context.textAlign = left ? "left" : "right";
-      context.strokeStyle = colour("paper"); // so that no line touches it
+      context.strokeStyle = colour("paper"); // an outline that keeps lines off the text
       context.fillStyle = colour(name);
       context.strokeText(...at);
       context.fillText(...at);
@@ -99,7 +99,7 @@
       labels.push([text, time, name]);
     };
     const labels = [];
-    history.labels = labels; // which are written over the lines of the grid
+    history.labels = labels; // drawSamples writes them, over the grid
     history.changes.forEach((change) => {
       shade(change.since, change.ended ?? end, "changed");
       shade(change.since_low, change.since_high, "begin");
@@ -124,7 +124,7 @@
     history.missing.forEach(({ when }) => context.fillText("!", x(when), bottom - 3 * devicePixelRatio));
   });
 
-  // The ticks of the time axis: uPlot's are wrong on days on which the reader's clocks change.
+  // The ticks of the time axis; uPlot's are wrong when the reader's time zone changes its clocks.
   function ticksOf(u, axis, min, max, step) {
     const months = step >= YEAR ? (12 * step) / YEAR : step / (30 * DAY);
     const start = Math.ceil(min / Math.min(step, DAY)) * Math.min(step, DAY);
@@ -144,20 +144,20 @@
     return isNew ? `${text}\n${iso.slice(0, 4)}` : text;
   });
 
-  // The times and values of a line, with a gap in each long silence, in which nothing is known.
+  // The times and values of a line, with a gap in each long pause, about which nothing is known.
   function withSilences({ times, values }) {
     const [usual] = iobands.quantiles(times.slice(1).map((time, place) => time - times[place]), [0.5]);
     const points = times.flatMap((time, place) => [
       ...(time - times[place - 1] > Math.max(SILENCE, 5 * usual) ? [[time - 1, null]] : []),
-      [time, values[place] ?? undefined], // which makes no gap
+      [time, values[place] ?? undefined], // undefined makes no gap
     ]);
     return [points.map(([time]) => time), points.map(([, value]) => value)];
   }
 
-  // A chart in `container`. `lines` are { times, values, colour, width, dash, points }; `ceiling` is
-  // the least top of its axis; `draw` and `under` draw over and under the lines.
+  // A chart in `container`. `lines` are { times, values, colour, width, dash, points }; the axis of
+  // values reaches at least `ceiling`; `draw` and `under` draw over and under the lines.
   iobands.chart = (container, { title, lines, height, ceiling = 0, draw, under, axis }) => {
-    const data = uPlot.join(lines.map(withSilences), lines.map(() => [0, 2])); // also between times of other lines
+    const data = uPlot.join(lines.map(withSilences), lines.map(() => [0, 2])); // keep gaps also where other lines have times
     const axes = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 } };
     const plot = new uPlot({
       width: (container.clientWidth || 600) - 16, // without its padding
@@ -179,12 +179,12 @@
     return plot;
   };
 
-  // Charts that share a time axis, which the address keeps; without it, `first` is in view at first.
-  // `changed` is called with the times in view. `keys` are those of the first chart beside + - and
-  // 0, and zoom stays at the time of `at` while it is in view. Returns the buttons.
+  // Joins charts to one time axis within `whole`. The address keeps the times in view, `first` by
+  // default, and `changed` is called with them. The first chart takes the keys + - 0 and `keys`.
+  // Zoom is centred at the time of `at` while that is in view. Returns the buttons.
   iobands.together = (plots, whole, { changed = () => {}, first = whole, keys = {}, at = () => NaN } = {}) => {
     let busy = false;
-    const isPlain = first[0] <= whole[0] && first[1] >= whole[1]; // else the address names the whole, too
+    const isPlain = first[0] <= whole[0] && first[1] >= whole[1]; // otherwise the address must name the whole range, too
     const set = (min, max) => {
       const wide = Math.max(max - min, 60);
       const from = Math.max(whole[0], Math.min(min, whole[1] - wide));
@@ -195,17 +195,17 @@
       const text = (seconds) => (isPlain && from <= whole[0] && to >= whole[1] ? "" : iobands.isoMinute(seconds));
       const { settings } = iobands.place();
       if (text(from) !== (settings.from ?? "") || text(to) !== (settings.to ?? "")) iobands.keep({ from: text(from), to: text(to) });
-      queueMicrotask(() => changed(from, to)); // when uPlot has set its sizes
+      queueMicrotask(() => changed(from, to)); // after uPlot has set its sizes
     };
     plots.forEach((plot) => {
       plot.hooks.setScale = [(u, key) => {
         const { min, max } = u.scales.x;
         if (key === "x" && !busy && min !== null) set(min, max);
       }];
-      // uPlot's own double click shows the range that it takes for all
+      // uPlot's own double click would show another range as the whole
       plot.over.addEventListener("dblclick", () => setTimeout(() => set(...whole)));
       plot.over.addEventListener("wheel", (event) => {
-        if (!event.ctrlKey) return; // otherwise the page could not be scrolled
+        if (!event.ctrlKey) return; // the wheel alone scrolls the page
         event.preventDefault();
         zoom(event.deltaY < 0 ? CLOSER : 1 / CLOSER, plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x"));
       }, { passive: false });
@@ -219,7 +219,7 @@
       const { min, max } = plots[0].scales.x;
       set(min + share * (max - min), max + share * (max - min));
     };
-    const last = (days) => { // up to the newest run: of ten years, the margin has months
+    const last = (days) => { // not up to `whole`, whose margin is months long for ten years
       const newest = plots[0].data[0].at(-1);
       set(newest - days * DAY, newest + days * DAY * MARGIN);
     };
@@ -241,7 +241,7 @@
     return tools;
   };
 
-  // Draws again when colours or width change; returns a function that ends this.
+  // Redraws when colours or width change; returns a function that stops this.
   iobands.redraw = (draw) => {
     let timer;
     const later = () => {

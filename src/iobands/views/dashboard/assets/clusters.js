@@ -1,4 +1,4 @@
-// The page of several sites, by the reader's clock: the states of an old page are not known.
+// The page of several sites: if it is old by the reader's clock, its states are unknown.
 "use strict";
 
 (() => {

@@ -3,14 +3,14 @@
 
 (() => {
   const { element, section, figure } = iobands;
-  // The colour and the dashes of each set, in the chart and in the table.
+  // The colour of each set, its dashes in the chart, and its line style in the table.
   const LINES = [
     ["median", [], "solid"], ["below-mark", [8, 4], "dashed"], ["within-mark", [2, 3], "dotted"],
     ["collapsed-mark", [10, 3, 2, 3], "dashed"], ["other", [5, 5], "dashed"], ["soft", [1, 5], "dotted"],
   ];
   iobands.mostSets = LINES.length;
 
-  // For each comparable field, the series that differ from this one in it and in what follows from it.
+  // For each comparable field, the ids of series that differ only in it and in what follows.
   iobands.neighbours = (series) => {
     const seen = new Set();
     return Object.entries(iobands.site.comparable).map(([field, follows]) => {
@@ -22,7 +22,7 @@
   // The fields in which two series differ.
   const fieldsOf = (one, other) => Object.keys({ ...one.fields, ...other.fields }).filter((name) => one.fields[name] !== other.fields[name]);
 
-  // The fields in which two series differ so that their ratio would say nothing; empty if it does.
+  // The fields that make a ratio of two series meaningless; empty if they differ in one setting.
   function unlike(one, other) {
     const names = fieldsOf(one, other);
     if (one.variable !== other.variable) return [...names, "variable"];
@@ -32,7 +32,7 @@
   }
 
   const begin = (day) => Date.parse(`${day}T00:00Z`) / 1000;
-  // The address has sets as an id, or as an id@from..to.
+  // The sets in an address: each is ID or ID@FROM..TO.
   const parse = (text) => (text ?? "").split(",").map((part) => part.match(/^(\w+)(?:@(\S+)\.\.(\S+))?$/))
     .filter((found) => found && iobands.byId.has(found[1]) && found.slice(2).every((day) => !day || begin(day))).slice(0, iobands.mostSets)
     .map(([set, id, from, to]) => ({ set, id, from, to }));
@@ -113,7 +113,7 @@
     const drawn = histories.map((history, place) => ({ history, place }))
       .filter(({ history }) => history.times.length && history.series.unit === histories[0].series.unit);
     if (!drawn.length) return;
-    // Sets from different months share an axis only if each begins at 0.
+    // Sets with different first days are shifted to the first day of the first set.
     const spans = sets.every((set) => set.from) && new Set(sets.map((set) => set.from)).size > 1;
     const shift = (history, place) => (spans ? begin(sets[0].from) - begin(sets[place].from) : 0);
     let plot;
@@ -133,7 +133,7 @@
     iobands.leave = iobands.redraw(draw);
   };
 
-  // A few suggested comparisons: the first pair of each field.
+  // Suggested comparisons: for each field the first series that has one.
   function suggestions() {
     const items = [];
     for (const field of Object.keys(iobands.site.comparable)) {

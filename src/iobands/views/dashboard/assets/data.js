@@ -1,5 +1,5 @@
-// Receives the data. Each data file is a script that calls one of these functions, as a page opened
-// from a disk may load only scripts.
+// Loads the data. Each data file is a script that calls iobands.receive, as a page opened from a
+// disk may load only scripts.
 "use strict";
 
 const iobands = {
@@ -8,8 +8,8 @@ const iobands = {
 };
 
 (() => {
-  const received = new Map(); // data from the scripts, by name
-  const loads = {}; // promises of the data, by the same name
+  const received = new Map(); // data from the scripts, by name: of job files still packed
+  const loads = {}; // promises of unpacked data, by name
 
   iobands.receive = (name, data) => {
     received.set(name, data);
@@ -19,7 +19,7 @@ const iobands = {
     iobands.start();
   };
 
-  // The data of a file; all except the site's are packed.
+  // Loads and unpacks a data file; only the site's is not packed, and not loaded here.
   function load(name) {
     loads[name] ??= new Promise((resolve, reject) => {
       const script = document.createElement("script");
@@ -43,7 +43,7 @@ const iobands = {
     return new Response(stream).json();
   }
 
-  // A column is its only value, a value for each run, or its values with a character for each run.
+  // The cell of a run; a column is its only value, a value per run, or values and a mark per run.
   const FIRST = 35;
   function cell(column, run) {
     if (Array.isArray(column)) return column[run];
@@ -70,8 +70,8 @@ const iobands = {
     return { times: times.filter(isInside), values: values.filter(isInside) };
   };
 
-  // The runs of a series: times, values, and for each run a function that returns one of its
-  // columns; and all else that is known of the series.
+  // The history of a series: times, values and verdicts of its runs, `cells` with a function for
+  // each run that returns the value of a column, and the details of the series.
   async function historyOf(series) {
     const about = await load(`${series.job}/series`);
     const parts = await Promise.all(about.parts.map((part) => load(`${series.job}/${part}`)));
@@ -80,7 +80,7 @@ const iobands = {
     runs.columns = about.columns.filter((name) => runs.columns.has(name));
     const details = about.series.find((each) => each.id === series.id);
     const verdicts = [...details.verdicts].map((cell) => iobands.cells[cell]);
-    // a killed report leaves runs without their verdicts
+    // after a killed report, the newest runs may have no verdicts yet
     [runs.times, runs.values, runs.cells].forEach((each) => each.splice(verdicts.length));
     return { series, ...runs, ...details, verdicts };
   }

@@ -1,4 +1,4 @@
-// The front page: alerts, heat map, what changed, every series, where each file system is.
+// The front page: alerts, heat maps, recent changes, all series, file systems, and remarks.
 "use strict";
 
 (() => {
@@ -6,7 +6,7 @@
   const MOST_ROWS = 100;
   const ON_A_PHONE = 12;
 
-  // The severity, subject, level, date and certainty of an alert, as in the digest.
+  // Severity, subject, number of series, level, date and certainty of an alert, as in the digest.
   iobands.alertText = (alert, name) => [tag(alert.severity, alert.severity, alert.quiet || alert.severity === "collapsed"), " ", element("strong", {}, name),
     alert.counted ? ` (${alert.counted}) ` : " ",
     alert.says.map((text) => (text === alert.certainty ? `certainty: ${text}` : text)).join(" · ")];
@@ -36,7 +36,7 @@
     return found;
   }
 
-  // On a new site, how many runs are needed before a series can be judged.
+  // How many runs a new site needs before a series can be judged; null if one can be.
   function calibration(site) {
     const waiting = site.series.filter((series) => series.state === "calibrating");
     if (waiting.length < site.series.length) return null;
@@ -99,7 +99,7 @@
     ];
   }
 
-  // The series that have every word of `q` in a name or a value, and the state.
+  // The series in `state` whose label or field values contain every word of `q`.
   iobands.chosen = ({ q = "", state = "" }) => {
     const words = q.toLowerCase().split(/\s+/).filter(Boolean);
     return iobands.site.series.filter((series) => {
@@ -110,7 +110,7 @@
   };
 
   function filter(site, settings, change) {
-    // the state of an address stays a choice when no series is in it any more
+    // the state in the address remains a choice even if no series is in it now
     const states = [...new Set([...site.series.map((series) => series.state), settings.state].filter(Boolean))];
     const search = element("input", { id: "q", type: "search", value: settings.q ?? "", maxlength: "100",
       oninput: () => change({ q: search.value }) });

@@ -1,4 +1,4 @@
-// The heat map: a row for each kind of series, a column for each session; a cell is the worst verdict.
+// The heat map: a row per group of series, a column per session, a cell with the worst verdict.
 "use strict";
 
 (() => {
@@ -8,14 +8,14 @@
     ".": "no run", m: "run failed", p: "maintenance",
   };
   const MARKS = { a: "▲", w: "●", b: "▼", c: "✖", n: "○", ".": "", m: "!", p: "M" };
-  const RANK = "mcbnwap."; // worst first; blank is not selected, or before the first run
+  const RANK = "mcbnwap."; // worst first; a blank cell was not selected, or precedes the first run
   const MOST_ROWS = 60;
   const ON_A_PHONE = 14;
 
-  // The place of the first session that is shown.
+  // The index of the first session that is shown.
   iobands.firstSession = (sessions) => (iobands.onAPhone() ? Math.max(0, sessions.length - ON_A_PHONE) : 0);
 
-  // A heat map with `most` rows at first, and a button for more. One column a week shows its date.
+  // A heat map with `most` rows at first, and a button for more. Each seventh column has its date.
   iobands.heatTable = (label, noun, times, rows, most) => iobands.table(label, [noun, ...times.map((time, place) => [
     element("span", { class: "day", "aria-hidden": "true" }, place % 7 === (times.length - 1) % 7 ? iobands.shortDay(time) : ""),
     element("span", { class: "unseen" }, iobands.day(time))])], rows, "heat", most);
@@ -25,7 +25,7 @@
       Object.entries(CELLS).map(([cell, name]) => iobands.key(name, MARKS[cell], name)));
   }
 
-  // Ordered by the newest sessions: recent trouble comes first.
+  // The badness of a row in the last seven sessions, the newest counting most.
   const badness = (row) => [...row.cells].reverse().slice(0, 7)
     .reduce((sum, cell, age) => sum + (cell === "c" || cell === "m" ? 3 : cell === "b" ? 1 : 0) / (1 + age / 4), 0);
 
@@ -35,7 +35,7 @@
       .filter(Boolean).join(" ");
   }
 
-  // The alert that a row belongs to in a session, which lasts until the next one.
+  // The alert with a page that was open for a series of the row between a session and the next.
   const alertOf = ({ series }, time, next) => [...iobands.site.alerts, ...iobands.site.over].find((alert) => alert.page
     && alert.since < next && time < (alert.ended ?? Infinity) && alert.series.some((id) => series.includes(id)));
 
@@ -62,7 +62,7 @@
       if (!step || !event.target.matches("a.cell")) return;
       let cell = event.target.closest("td");
       let next = null;
-      while (cell && !next) { // blank ones are passed
+      while (cell && !next) { // blank cells are skipped
         cell = table.rows[cell.parentElement.rowIndex + step[0]]?.cells[cell.cellIndex + step[1]];
         next = cell?.querySelector("a.cell");
       }

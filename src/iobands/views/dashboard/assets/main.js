@@ -46,7 +46,7 @@
       scrollTo(0, 0);
       main.focus({ preventScroll: true });
     });
-    // "main" behind the # would be read as a place
+    // following the link would set the address to "#main", which is no place
     document.querySelector(".skip").addEventListener("click", (event) => {
       event.preventDefault();
       main.focus();

@@ -4,7 +4,7 @@
 (() => {
   const { element, section, row, tag } = iobands;
   const MOST_ROWS = 24;
-  // The least percent of the others' speed, its name, mark and colour.
+  // Classes of speed: from which percentage of the median, name, mark and colour.
   const CLASSES = [
     [110, "faster", "▲", "above"], [90, "as fast as the others", "●", "within"],
     [75, "slower", "▼", "below"], [0, "much slower", "✖", "collapsed"],
@@ -53,7 +53,7 @@
   const known = (place) => place.rows.some((each) => each.state !== "unknown");
   const isSlow = (place) => place.rows.some((each) => each.state === "slow");
 
-  // Places with a slow target or node are shown; the others are folded.
+  // The places with a slow target or node, or the others, whose heat maps are folded.
   iobands.peerMaps = (places, slow) => places.filter((place) => place.sessions.length && isSlow(place) === slow)
     .map((place) => section(`places-${places.indexOf(place)}`, place.name[0].toUpperCase() + place.name.slice(1),
       sentence(place), slow ? [heat(place), legend(place), table(place)]

@@ -7,7 +7,7 @@
   const BINS = 40;
   const NO_CHART = new Set(["stripe_count", "stripe_size", "targets_active"]);
 
-  // The place of the first of ordered times that is not before `time`, else of the last one.
+  // The index of the first of the ordered times from `time` on, or else of the last.
   const firstFrom = (times, time) => {
     const place = times.findIndex((each) => each >= time);
     return place < 0 ? times.length - 1 : place;
@@ -36,7 +36,7 @@
       + `${unit}, half from ${low} to ${high}, all from ${least} to ${most}.`;
   }
 
-  // On the axis of the chart, from 0 to `top`.
+  // A histogram on the value axis of the chart, from 0 to `top`.
   function distribution({ values }, top) {
     if (!values.length) return "";
     const counts = new Array(BINS).fill(0);
@@ -66,7 +66,7 @@
   const eventList = (history) => iobands.list("events", "What happened", events(history).map(([time, text]) => () =>
     element("li", {}, element("span", { class: "when" }, iobands.day(time)), " ", text)), 12);
 
-  // An empty name continues the fact before.
+  // A fact with an empty name continues the fact before.
   const factsAs = (facts) => element("dl", {}, facts.map(([name, text]) => [name && element("dt", {}, name), element("dd", {}, text)]));
   const factList = (heading, facts) => element("div", { class: "card" }, element("h3", {}, heading), factsAs(facts));
 
@@ -167,15 +167,15 @@
     const time = element("div");
     const first = history.times[0];
     const newest = history.times.at(-1);
-    // runs that failed since are shown, unless the series has long been silent
+    // the axis ends with the newest run, or a run that failed not too long after it
     const missed = Math.min(history.missing.at(-1)?.when ?? newest, newest + Math.max(7 * 86400, 0.3 * (newest - first)));
     const last = Math.max(newest, missed);
     const margin = Math.max(1200, 0.03 * (last - first));
     const whole = [first - margin, last + margin];
-    // while something is open, its last months are in view
+    // during an open alert, the last 90 days are in view
     const isOpen = iobands.site.alerts.some((alert) => alert.series.includes(id));
     const begin = isOpen ? [Math.max(whole[0], newest - 90 * 86400), Math.min(whole[1], last + 3 * 86400)] : whole;
-    // a run, or a session with its later runs
+    // the address may name a run or a session, whose runs are later
     let selected = firstFrom(history.times, Date.parse(`${settings.at}Z`) / 1000);
     const shown = new Set((settings.with ?? "").split(" ").filter(Boolean));
     let plots = [];
@@ -192,7 +192,7 @@
       const { over, scales } = plots[0];
       side.replaceChildren(...distribution(runs, scales.y.max));
       const bars = side.querySelector("svg");
-      if (!bars || side.offsetTop > plot.offsetTop) return; // below the chart, on a phone
+      if (!bars || side.offsetTop > plot.offsetTop) return; // on a phone, the histogram is below the chart
       bars.style.height = `${over.clientHeight}px`;
       bars.style.marginTop = `${over.getBoundingClientRect().top - bars.getBoundingClientRect().top}px`;
     }

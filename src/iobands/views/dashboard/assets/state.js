@@ -3,9 +3,9 @@
 
 (() => {
   const { element } = iobands;
-  const nameOf = (word) => iobands.site.names[word] ?? word; // users read other words
+  const nameOf = (word) => iobands.site.names[word] ?? word; // a public dashboard has other words
 
-  // Without a session for two intervals, the state is unknown.
+  // The state and its text; without a run for two intervals, the state is unknown.
   iobands.judgement = (site, now) => {
     if (site.newest === null) return { word: "UNKNOWN", text: "no run yet" };
     const age = now - site.newest;

@@ -4,7 +4,7 @@
 (() => {
   const DAY = 86400;
   const CONFIDENCE = 0.95;
-  const FEWEST_PAIRS = 6; // the interval from their smallest to their largest ratio has 1 - 2 / 2**6 confidence
+  const FEWEST_PAIRS = 6; // their smallest to largest ratio is an interval with a confidence of 1 - 2 / 2**6
   const RESAMPLES = 2000;
 
   const sorted = (values) => Float64Array.from(values).sort();
@@ -21,7 +21,7 @@
   iobands.quartiles = (values) => (values.length ? iobands.quantiles(values, [0.25, 0.5, 0.75]) : []);
   const median = (values) => iobands.quantiles(values, [0.5])[0];
 
-  // Pairs of runs nearest in time and at most a day apart, each run in one pair.
+  // The values of pairs of runs: nearest in time, at most a day apart, no run in two pairs.
   iobands.pairs = (one, other) => {
     const candidates = [];
     let after = 0;
@@ -44,7 +44,7 @@
     const logs = sorted(pairs.map(([one, other]) => Math.log(one / other)));
     let place = -1;
     let term = 2 ** -logs.length;
-    let outside = term; // how often all but `place` + 1 ratios are on one side of the median
+    let outside = term; // probability that at most `place` + 1 ratios are on one side of the median
     while (place + 1 < Math.floor(logs.length / 2) && 1 - 2 * outside >= CONFIDENCE) {
       place += 1;
       term *= (logs.length - place) / (place + 1);
@@ -56,7 +56,7 @@
     };
   }
 
-  // A fixed generator, so that the same runs give the same interval.
+  // Random numbers from a fixed seed, so that the same runs give the same interval.
   function generator() {
     let state = 1;
     return (below) => {
@@ -65,7 +65,7 @@
     };
   }
 
-  // The ratio of two medians, with the percentiles of its bootstrap (Efron 1979).
+  // The ratio of two medians, with the percentile interval of the bootstrap (Efron 1979).
   function medianRatio(one, other) {
     const draw = generator();
     const resampled = (values) => median(values.map(() => values[draw(values.length)]));
@@ -77,7 +77,7 @@
     };
   }
 
-  // The ratio of one set of runs to another with its 95 % interval; null with too few runs.
+  // The ratio of two sets of runs with its 95 % interval; null with too few runs.
   iobands.ratio = (one, other) => {
     const pairs = iobands.pairs(one, other);
     if (pairs.length >= FEWEST_PAIRS) return pairedRatio(pairs);

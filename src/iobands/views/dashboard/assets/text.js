@@ -1,7 +1,7 @@
-// Elements and texts. Input from a log becomes text, never markup.
+// Elements and texts. Text from perflogs and logs never becomes markup.
 "use strict";
 
-// A number stays with its unit, and a day with its month; an interval does not break at its dash.
+// A text in which no line breaks between number and unit, day and month, or at an interval's dash.
 iobands.glued = (text) => text.replace(/(\d) (?=[×%]|[KMGT]iB|1\/s|[A-Z][a-z]{2}\b)/g, "$1\u00a0")
   .replace(/(\([\d.]+–)(?=\d)/g, "$1\u2060");
 
@@ -12,7 +12,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else made.setAttribute(key, value === true ? "" : value);
   }
-  const isCommand = name === "code" || name === "pre"; // which a reader may paste
+  const isCommand = name === "code" || name === "pre"; // without special blanks, as it may be pasted
   made.append(...children.flat(Infinity).filter((child) => child || child === 0)
     .map((child) => (typeof child === "string" && !isCommand ? iobands.glued(child) : child)));
   return made;
@@ -53,24 +53,24 @@ iobands.element = function element(name, attributes = {}, ...children) {
 
   const iso = (seconds) => new Date(1000 * seconds).toISOString();
   const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
-  const A_YEAR = 300 * 86400; // of earlier days, and later ones, the year is shown
+  const A_YEAR = 300 * 86400; // days further away are shown with their year
 
-  // The day as addresses have it, and the minute.
+  // The day, and the minute, as in addresses.
   iobands.isoDay = (seconds) => iso(seconds).slice(0, 10);
   iobands.isoMinute = (seconds) => iso(seconds).slice(0, 16);
-  // The day for readers, such as "4 Aug" or "4 Aug 2017", and the minute, both in UTC.
+  // The day for readers, such as "4 Aug" or "4 Aug 2017", and the minute; both in UTC.
   iobands.shortDay = (seconds) => `${Number(iso(seconds).slice(8, 10))} ${MONTHS[iso(seconds).slice(5, 7) - 1]}`;
   iobands.day = (seconds) => iobands.shortDay(seconds)
     + (Math.abs(iobands.site.made - seconds) < A_YEAR ? "" : ` ${iso(seconds).slice(0, 4)}`);
   iobands.minute = (seconds) => `${iobands.day(seconds)} ${iso(seconds).slice(11, 16)}`;
 
-  // A duration in the largest unit that gives at least two.
+  // A duration in the largest unit of which it has at least two.
   iobands.duration = (seconds) => {
     const units = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
     const [size, name] = units.find(([each]) => seconds >= 2 * each) ?? units[3];
     return iobands.plural(Math.max(0, Math.round(seconds / size)), name);
   };
-  // How old something is: in whole days, as the digest and alerts have it.
+  // An age; from two days on in whole days, as in the digest and in alerts.
   iobands.age = (seconds) => iobands.duration(seconds < 2 * 86400 ? seconds : seconds - (seconds % 86400));
 
   // An entry of a legend: a cell as it is drawn, and its meaning.
@@ -78,17 +78,17 @@ iobands.element = function element(name, attributes = {}, ...children) {
     element("span", {}, element("i", { class: `cell ${kind.replace(" ", "-")}`, "aria-hidden": "true" }, mark), ` ${text} `);
 
   iobands.row = (cells) => element("tr", {}, cells.map((cell) => element("td", {}, cell)));
-  // A row that is a card on a phone.
+  // A row that becomes a card on a phone.
   iobands.cardRow = (headings, [first, ...cells]) => element("tr", {}, element("th", { scope: "row" }, first),
     cells.map((cell, place) => element("td", { "data-label": headings[place + 1] }, cell)));
 
   iobands.link = (id, text) => element("a", { href: iobands.address(`series/${id}`) }, text);
 
-  // The page of an alert; one of the past without a page is explained by a command.
+  // A link to the page of an alert; for a past alert without a page, the command that explains it.
   iobands.alertLink = ({ page, number, subject }) => (page ? element("a", { href: page }, subject)
     : number ? [element("strong", {}, subject), " ", element("code", {}, `iobands explain ${number}`)] : element("strong", {}, subject));
 
-  // A part of a document, as views/writing.py has it.
+  // A block of a document, as defined in views/writing.py.
   iobands.block = ([kind, block]) => ({
     Heading: () => element(`h${block.level}`, {}, block.text),
     Paragraph: () => element("p", { class: "note" }, block.text),
@@ -103,8 +103,8 @@ iobands.element = function element(name, attributes = {}, ...children) {
 
   iobands.onAPhone = () => matchMedia("(max-width: 46rem)").matches;
 
-  // A table that scrolls by itself if it is wider than the page, with its first rows and a button for
-  // the others.
+  // A table in a box that scrolls if it is wider than the page, with `most` rows at first, and a
+  // button for the others. `rows` are functions that make them.
   iobands.table = (label, headings, rows, kind = "", most = rows.length) => {
     const [body, button] = iobands.more(rows, most, element("tbody"));
     const head = element("tr", {}, headings.map((each) => element("th", { scope: "col" }, each)));
@@ -112,7 +112,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
       element("table", {}, element("thead", {}, head), body)), button];
   };
 
-  // A container with its first items, and a button for the others.
+  // A container with `most` items at first, and a button for the others; `items` make them.
   iobands.more = (items, most, container) => {
     const rest = [...items];
     const button = element("button", { type: "button" });
@@ -126,7 +126,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
     return [container, button];
   };
 
-  // A section with a list of items, or null without items.
+  // A section with a list, as `more` makes it, or null without items.
   iobands.list = (id, heading, items, most, note = "") => (items.length
     ? iobands.section(id, heading, note && element("p", { class: "note" }, note), iobands.more(items, most, element("ul", { class: "card" })))
     : null);
