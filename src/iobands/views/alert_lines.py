@@ -78,7 +78,7 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
         place = place_of(alert, site)
         called = place.name_of(alert.peer.name.name) if place else ""
         name = "" if called in alert.subject else f"{called.partition(' of ')[0]} "
-        if not alert.peer.is_slow:  # it was slow since then
+        if not alert.peer.is_slow:  # `since` is when it became slow
             return f"{name}no longer slow", "", ""
         level = f"{name}{_speed(alert.peer)}"
     elif len(alert.members) > 1 and alert.ratio is not None:

@@ -207,7 +207,7 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield f"Cause: {cause}"
     elif alert.peer:
         yield f"Cause: {alert.subject} {'is' if is_open and alert.peer.is_slow else 'was'} slow"
-    elif alert.number is not None and alert.has_level and not site.is_public:  # or it is private
+    elif alert.number is not None and alert.has_level and not site.is_public:  # it may be private
         yield "Cause: unknown"
     if alert.reason:
         yield f"Why: {alert.reason}"
@@ -281,7 +281,7 @@ def _event(event: AlertEvent, site: Snapshot) -> str:
     )
     if event.kind not in (snapshot.OPENED, snapshot.RENAMED):
         return text
-    if not event.subject or site.is_public:  # a subject of the past may be a node
+    if not event.subject or site.is_public:  # an earlier subject may name a node
         return text.partition(" ")[0]
     return f"{text} {event.subject}"
 

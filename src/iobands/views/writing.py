@@ -264,7 +264,7 @@ def action_text(action: snapshot.Action, *, dated: bool = True) -> str:
         span = f" (from {_date_text(action.since)} on)"
     when = time_text(action.when) if dated else f"at {action.when:%H:%M}"
     done = "undone" if action.kind == snapshot.UNDO else f"{action.kind.removesuffix('e')}ed"
-    by = f" by {action.who}: {action.reason}" if action.who or action.reason else ""  # public
+    by = f" by {action.who}: {action.reason}" if action.who or action.reason else ""  # hidden
     return f"{done} {when}{by}{span}"
 
 
@@ -347,7 +347,7 @@ def sparkline(values: list[float]) -> str:
 _NARROW: Final = 76
 # Text is never wrapped to fewer columns than this.
 _LEAST: Final = 12
-# Further lines of a folded line are indented by this: a heading and two blanks, or deep blanks.
+# The further lines of a folded line are indented by this: a heading and two blanks, or 8 blanks.
 _HEADED: Final = re.compile(r" *(?:\S+ )*\S+ {2,}(?=\S)| {8,}")
 # A command at the end of a line, but no sentence such as `reframe is not on PATH`.
 _COMMAND: Final = re.compile(r"(|.*?: |\s*)((?:iobands(?! run has)|reframe(?= -)) .+)")
