@@ -1,1 +1,1 @@
-"""Commands: one module a command of `iobands`."""
+"""The commands of `iobands`; `main.COMMANDS` lists them with their modules."""

@@ -1,4 +1,4 @@
-"""What the commands share: options, what they mean, and how a command fails."""
+"""What the commands share: options, their interpretation, output, and how a command fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from iobands.source.site_file import SiteFile
 
 _T = TypeVar("_T")
-#: The command's options and arguments as the command line has them; None for those it has not.
+#: By parameter: its flag or metavar if the command line has it, else None.
 _given: dict[str, str | None] = {}
 
 #: The modules that `iobands[report]` installs beyond the core.
@@ -33,14 +33,14 @@ REPORT_MODULES: Final = ("jinja2", "matplotlib", "pandas", "scipy", "uplot")
 
 
 def option(names: str, text: str, min: float | None = None, max: float | None = None) -> object:
-    """Return an option for Annotated: its flags and the word for its value, as in `--by NAME`."""
+    """Return an option for Annotated; `names` are its flags and metavar, as in `--by NAME`."""
     flags = [each for each in names.split() if each.startswith("-")]
     metavar = names.split()[len(flags) :]
     return typer.Option(*flags, metavar=" ".join(metavar) or None, help=text, min=min, max=max)
 
 
 def argument(name: str, text: str) -> object:
-    """Return an argument for Annotated: the word for its value, and what it is."""
+    """Return an argument for Annotated; `name` is its metavar, `text` its help."""
     return typer.Argument(metavar=name, help=text)
 
 
@@ -77,7 +77,7 @@ VerboseOption = Annotated[bool, option("--verbose -v", "Show ReFrame's output.")
 NotifyOption = Annotated[bool, "Also send messages, as config/notify.yaml says."]
 YesOption = Annotated[bool, option("--yes -y", "Write without asking.")]
 DryRunOption = Annotated[bool, "Show what would be done, and do nothing."]
-#: How `--since` is written.
+#: The format of times, for help texts.
 WHEN: Final = "a date (UTC), or a time with its offset"
 
 
@@ -85,8 +85,8 @@ WHEN: Final = "a date (UTC), or a time with its offset"
 class SiteOptions:
     """Where the files of a site are and how it is judged; the annotated fields are options.
 
-    The default paths are below `root`, or else here or in the site around. `as_of` is a time in the
-    past, or None for now. `store` is the URL of a store that is read instead of perflogs.
+    Default paths are below `root`; without it, here if they exist, else in the site around.
+    `as_of` is a past time, None for now. `store` is the URL of a store to read instead of perflogs.
     """
 
     perflogs: PerflogsOption = None
@@ -108,7 +108,7 @@ class SiteOptions:
 
     def _default(self, path: Path) -> Path:
         if self.root is not None:
-            root_of(self.root)  # ends if it is no site
+            root_of(self.root)  # exits if it is no site
             return self.root / path
         around = None if path.exists() else find_root(Path.cwd())
         return around / path if around else path
@@ -116,21 +116,21 @@ class SiteOptions:
 
 @dataclass(frozen=True)
 class StoredSiteOptions(SiteOptions):
-    """The same for a site that can also be read from a store."""
+    """`SiteOptions` with --store."""
 
     store: Annotated[str | None, "URL", "Read this store instead of the site's own files."] = None
 
 
 @dataclass(frozen=True)
 class PastSiteOptions(StoredSiteOptions):
-    """The same for a site that can also be shown as it was in the past."""
+    """`StoredSiteOptions` with --as-of."""
 
     as_of: Annotated[str | None, "TIME", _AS_OF] = None
 
 
 @dataclass(frozen=True)
 class UnjudgedOptions(SiteOptions):
-    """The options of those that judge nothing, and are about one system."""
+    """The options of commands that judge nothing and act on one system."""
 
     system: OneSystemOption = None
     false_alarms: float = 1
@@ -138,17 +138,17 @@ class UnjudgedOptions(SiteOptions):
 
 @dataclass(frozen=True)
 class SampleOptions(StoredSiteOptions):
-    """The options of those that count for samples alone."""
+    """The options of commands that read only samples."""
 
     config: Path | None = None
     false_alarms: float = 1
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return `command` as typer takes it.
+    """Return `command` with a signature that typer understands.
 
-    A parameter `name: Annotated[type, "VALUE", "help"]` is the option --name, as is `name_`; a
-    switch has no VALUE. The parameter `options` is replaced by the options of its class.
+    A parameter `name: Annotated[type, "VALUE", "help"]`, or `name_`, becomes the option --name; a
+    switch has no "VALUE". The parameter `options` becomes the annotated fields of its class.
     """
     parameters = dict(inspect.signature(command, eval_str=True).parameters)
     names: list[str] = []
@@ -157,7 +157,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         kind = parameters.pop("options").annotation
         hints, fields = get_type_hints(kind, include_extras=True), inspect.signature(kind)
         names = [name for name in fields.parameters if hasattr(hints[name], "__metadata__")]
-        # the command's own before the options of every site
+        # first the options that the command's own class adds, then the inherited ones
         names.sort(key=lambda name: name not in kind.__annotations__)
         for name in names:
             parameters[name] = fields.parameters[name].replace(annotation=hints[name])
@@ -178,7 +178,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             if is_given:
                 _refuse_odd(word, given.get(str(each.name)))
         if "store" in names and given["store"]:
-            # these show paths and recommended settings, which site files have beside a store
+            # these two take paths and recommended settings from site files, which no store has
             has_files = command.__name__ in {"report", "table"}
             own = {"perflogs"} if has_files else {"perflogs", "config", "root"}
             refuse("with --store", *(name for name in names if name in own))
@@ -186,17 +186,17 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             given["options"] = kind(**{name: given.pop(name) for name in names})
         command(**given)
 
-    # where inspect, and so typer, looks for it
+    # typer reads the signature by `inspect`, which looks here first
     call.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     call.__annotations__ = {each.name: each.annotation for each in shown}
     return call
 
 
 def _refuse_odd(word: str, value: object) -> None:
-    """End with a message if the value of a parameter is one that no command can use."""
+    """Exit with a message if a value is empty, not text in this locale, or not a number."""
     text = "".join(value) if value and isinstance(value, list) else value
     if isinstance(text, str):
-        if not text.strip():  # such as an unset variable
+        if not text.strip():  # a shell variable that is not set
             remedy = "`iobands status` has the names" if word == "SERIES" else "give a value"
             raise failure(f"{word} is empty; {remedy}")
         try:
@@ -204,12 +204,12 @@ def _refuse_odd(word: str, value: object) -> None:
         except UnicodeEncodeError:
             problem = "has bytes that are not valid in this locale; check LANG and LC_ALL"
             raise failure(f"{word} {problem}") from None
-    if isinstance(value, float) and isnan(value):  # which is in any range
+    if isinstance(value, float) and isnan(value):  # passes every check of a range
         raise failure(f"{word} is not a number; give one")
 
 
 def _declared(parameter: inspect.Parameter) -> object:
-    """Return the annotation with an option of typer in place of texts."""
+    """Return the annotation of a parameter, with the texts replaced by an option of typer."""
     *value, text = getattr(parameter.annotation, "__metadata__", (None,))
     if text is None:
         return parameter.annotation
@@ -223,32 +223,32 @@ def _declared(parameter: inspect.Parameter) -> object:
 
 
 def _path(text: str | Path) -> Path:
-    """Return the path in `text`; an empty one would be the working directory."""
+    """Return `text` as a path; exit if it is empty, as that would be the working directory."""
     if not str(text).strip():
         raise failure("a path is empty; give a value")
     return Path(text)
 
 
 def site_files(directory: Path) -> Callable[[str], SiteFile]:
-    """Return what reads the site files in `directory` by the names of their systems."""
+    """Return a function that reads the site file of a system in `directory`."""
     from iobands.source.site_file import read_site_file  # noqa: PLC0415 (slow to load)
 
     return partial(read_site_file, directory)
 
 
 def find_root(start: Path) -> Path | None:
-    """Return the nearest directory from `start` upwards that is a site's."""
+    """Return the nearest site's directory, from `start` upwards."""
     here = start.resolve()
     return next((each for each in (here, *here.parents) if is_site(each)), None)
 
 
 def is_site(directory: Path) -> bool:
-    """Whether a directory is a site's: it has a place for site files."""
+    """Whether a directory is a site's, that is, has config/systems."""
     return (directory / "config" / "systems").is_dir()
 
 
 def root_of(given: Path | None) -> Path:
-    """Return the site's directory named by `--site`, or the nearest one; end without one."""
+    """Return the site's directory `given` by --site, or the nearest one; exit without one."""
     found = given or find_root(Path.cwd())
     if found is None or not is_site(found):
         where = f"{given}: no config/systems there" if given else "no config/systems here or above"
@@ -260,7 +260,7 @@ def root_of(given: Path | None) -> Path:
 
 
 def refuse_mixing(directory: Path, perflogs: Path) -> None:
-    """End with a message if pages in `directory` would be among the files of a site."""
+    """Exit with a message if pages in `directory` would mix with the files of a site."""
     if is_site(directory):
         raise failure(f"{directory}: is the directory of a site; name another for the pages")
     if directory.resolve().is_relative_to(perflogs.resolve()):
@@ -268,7 +268,7 @@ def refuse_mixing(directory: Path, perflogs: Path) -> None:
 
 
 def refuse(where: str, *names: str) -> None:
-    """End with a message if the command line has a parameter that has no effect there.
+    """Exit with a message if one of these parameters was given; `where` it has no effect.
 
     Raises:
         KeyError: the command has no such parameter.
@@ -279,7 +279,7 @@ def refuse(where: str, *names: str) -> None:
 
 
 def say(*lines: str) -> None:
-    """Print lines as wide as the terminal, or as a mail, without control characters."""
+    """Print lines without control characters, folded to the terminal, or to a mail's width."""
     from iobands.views import fitted  # noqa: PLC0415 (slow to load)
 
     typer.echo(fitted(lines), nl=False)
@@ -291,8 +291,8 @@ def show(document: str) -> None:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write the file that an option names; a device or a pipe is written to, and stays."""
-    # a link such as /dev/stdout may lead to a file
+    """Replace the file that an option names; if it is a device or pipe, write to it."""
+    # not replaced either: /dev/stdout, which may be a link to a file
     if path.exists() and (not path.is_file() or path.parent == Path("/dev")):
         with naming(path):
             path.write_bytes(content)
@@ -301,12 +301,12 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def note(text: str) -> None:
-    """Print what happened beside the work of a command."""
+    """Print a remark to standard error."""
     _complain(f"iobands: {text}")
 
 
 def problems(found: Iterable[str]) -> int:
-    """Print what went wrong, and return the exit status: unknown, or OK if nothing did."""
+    """Print the problems, and return the exit status: unknown, or OK if there are none."""
     status = OK
     for problem in found:
         _complain(f"IOBANDS UNKNOWN: {problem}")
@@ -315,42 +315,42 @@ def problems(found: Iterable[str]) -> int:
 
 
 def _complain(text: str) -> None:
-    """Print a message without control characters; only an indented line may follow the first."""
+    """Print a message to standard error without control characters; further lines are indented."""
     typer.echo("\n  ".join(map(printable, text.split("\n  "))), err=True)
 
 
 def failure(message: str) -> typer.Exit:
-    """Print `message` and return the exit for unknown, to be raised."""
+    """Print `message`, and return the exception to raise for the exit status unknown."""
     return typer.Exit(problems([message]))
 
 
 def reason_of(error: Exception, more: str = "") -> str:
-    """Return what an error says; of a mistake in iobands also its type and what to do, `more`."""
+    """Return an error's message; for a bug of iobands, also its type and `more`."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'the working directory'}: {error.strerror}"
     return str(error) if is_for_people(error) else f"{type(error).__name__}: {error}{more}"
 
 
 def is_for_people(error: Exception) -> bool:
-    """Whether an error is of the system, or one of ours, whose message says what to do."""
+    """Whether an error is the system's, or iobands' own: then its message is meant for users."""
     return isinstance(error, OSError) or type(error).__module__.startswith("iobands.")
 
 
 def missing_of_report() -> str | None:
-    """Return a module that `iobands[report]` installs and that is not there."""
+    """Return a missing module of those that `iobands[report]` installs, or None."""
     return next((name for name in REPORT_MODULES if find_spec(name) is None), None)
 
 
 def require_report(what: str) -> None:
-    """End with a message if what `iobands[report]` installs is not there; `what` needs it."""
+    """Exit with a message if a module of `iobands[report]` is missing, which `what` needs."""
     if name := missing_of_report():
         raise failure(f"{what} needs {name}, which is missing: pip install 'iobands[report]'")
 
 
 def time_of(text: str, option: str = "--since", others: str = "") -> datetime:
-    """Return the moment in `text`; a date alone means 00:00 UTC, as in contract 3.
+    """Return the moment in `text`, or exit; a date alone means 00:00 UTC, as in contract 3.
 
-    `others` are forms that the option takes, too, for the message.
+    `others` ends the error message: further formats that the option accepts.
     """
     try:
         return parse_time(text).astimezone(timezone.utc)
@@ -359,12 +359,12 @@ def time_of(text: str, option: str = "--since", others: str = "") -> datetime:
 
 
 def past_time(text: str) -> datetime:
-    """Return the moment that the `text` of `--as-of` means, or end with a message."""
+    """Return the moment that the value of --as-of means, or exit with a message."""
     now, said = datetime.now(timezone.utc).replace(microsecond=0), text.strip()
     with suppress(ValueError, OverflowError):
         return now - timedelta(seconds=seconds_of(said))
     try:
-        when = parse_time(f"{said}Z")  # a time without an offset
+        when = parse_time(f"{said}Z")  # a time without an offset is UTC
     except ValueError:
         when = time_of(said, "--as-of", "; or an age, such as 7d")
     if when > now:
@@ -374,14 +374,14 @@ def past_time(text: str) -> datetime:
 
 
 def system_of(options: SiteOptions) -> str:
-    """Return the chosen system, or end with a message that lists the known ones."""
+    """Return the chosen or only system, or exit with a message that lists the known ones."""
     wanted, perflogs, bands = options.system, options.perflogs_directory, options.config_of("bands")
     # a file server may show a `.snapshot` anywhere
     ran = [path.name for path in perflogs.glob("[!.]*") if path.is_dir()]
     learned = [path.stem for path in bands.glob("[!.]*") if path.is_dir() or path.suffix == ".yaml"]
     described = [path.stem for path in (bands.parent / "systems").glob("[!._]*.py")]
     known = sorted({*ran, *learned, *described})
-    # The repository ships bands and site files of other sites as examples.
+    # in a clone, `known` includes example bands and site files of other sites
     meant = [wanted] if wanted else ran or known
     if len(meant) == 1 and meant[0] in known:
         return meant[0]
@@ -391,15 +391,15 @@ def system_of(options: SiteOptions) -> str:
 
 
 def login_name() -> str:
-    """Return the login name, also behind sudo."""
+    """Return the login name, under sudo that of the caller; exit if it is unknown."""
     try:
         return os.environ.get("SUDO_USER") or getpass.getuser()
-    except (KeyError, OSError):  # the version of Python decides which
+    except (KeyError, OSError):  # KeyError before Python 3.13
         raise failure("your login name is unknown here; give your name with --by") from None
 
 
 def seconds_option(text: str, option: str = "--limit") -> float:
-    """Return the duration in `text`, in seconds."""
+    """Return the duration in `text` in seconds, or exit with a message."""
     try:
         seconds = seconds_of(text)
     except ValueError as error:
@@ -412,7 +412,7 @@ def seconds_option(text: str, option: str = "--limit") -> float:
 def at_work(
     root: Path, verbose: bool, work: Callable[[Workplace], _T], command: str = "iobands run"
 ) -> _T:
-    """Do `work` at a site, with a progress line on a terminal, or with ReFrame's whole output."""
+    """Do `work` at a site; show a progress line on a terminal, or if `verbose` ReFrame's output."""
     from rich.console import Console  # noqa: PLC0415 (slow to load)
     from rich.text import Text  # noqa: PLC0415
 
@@ -422,7 +422,7 @@ def at_work(
     if verbose:
         return work(Workplace(root, read, Listener(line=typer.echo, step=lambda _: None)))
     console = Console(stderr=True, highlight=False, markup=False)
-    with console.status(command) as status:  # prints nothing unless on a terminal
+    with console.status(command) as status:  # prints only to a terminal
 
         def step(text: str) -> None:
             status.update(Text(f"{command}: {text}"))

@@ -1,4 +1,4 @@
-"""The command `iobands`: its subcommands and exit statuses."""
+"""The program `iobands`: the list of its commands, and how it starts and exits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from iobands.commands import cli
 from iobands.model import PLAIN, UNKNOWN, __version__, mask_others
 
-#: By heading of the help: for each command its module, its function and its summary.
+#: By heading of the help: the module, function and summary of each command.
 COMMANDS: Final = {
     "Commands": {
         "run": ("run", "run", "measure, then print the digest"),
@@ -69,13 +69,13 @@ COMMANDS: Final = {
         "demo": ("report", "demo", "write a made-up site and its dashboard"),
     },
 }
-#: The commands that need what `iobands[report]` installs.
+#: Commands that need the packages of `iobands[report]`.
 _OF_REPORT: Final = {"report", "demo", "table", "advise", "calibrate"}
 _EVERY: Final = {name: row for rows in COMMANDS.values() for name, row in rows.items()}
 
 
 class _Commands(TyperGroup):
-    """The commands. Imports are slow, so each command's module is imported when it is called."""
+    """The commands; the module of each is imported only when it is called, as imports are slow."""
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401
         super().__init__(**given)
@@ -99,10 +99,10 @@ class _Commands(TyperGroup):
                 formatter.write_dl([(name, said) for name, (_, _, said) in rows.items()])
 
     def invoke(self, ctx: Any) -> object:  # noqa: ANN401
-        """Run a command; if a file or the system fails, end with a message."""
+        """Run a command; turn errors that are meant for users into a message and status 3."""
         try:
             return super().invoke(ctx)
-        except (ImportError, SyntaxError) as error:  # the latter of packages of an old Python
+        except (ImportError, SyntaxError) as error:  # SyntaxError: a package for another Python
             first = "unset PYTHONPATH, or " if os.environ.get("PYTHONPATH") else ""
             said = f"{error}: half upgraded or damaged; {first}see iobands doctor"
             raise cli.failure(said) from error
@@ -153,9 +153,9 @@ def main(
 
 
 class _Output(io.FileIO):
-    """A standard stream that survives the end of its reader, as the exit status still counts.
+    """A standard stream that ignores a closed pipe, so that the exit status is still the command's.
 
-    `failed` is why something could not be written for another reason.
+    `failed` is the reason if a write failed otherwise, as on a full disk.
     """
 
     failed: str | None = None
@@ -170,7 +170,7 @@ class _Output(io.FileIO):
 
 
 def _survive_readers() -> None:
-    """Continue after `iobands ... | head`, without the standard streams, and in any locale."""
+    """Make output work after `iobands ... | head`, with closed streams, and in any locale."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -185,7 +185,7 @@ def _survive_readers() -> None:
 
 
 def _hint(error: Any) -> None:  # noqa: ANN401
-    """Print where an option of ReFrame goes if a command that passes some on does not know it."""
+    """After an unknown option of a command that calls ReFrame, print how to pass it to ReFrame."""
     is_unknown = type(error).__name__ == "NoSuchOption" and not error.possibilities
     if is_unknown and any(each.name == "extra" for each in error.ctx.command.params):
         example = f"iobands {error.ctx.info_name} -- {error.option_name}"
@@ -195,20 +195,20 @@ def _hint(error: Any) -> None:  # noqa: ANN401
 def entry() -> NoReturn:
     """Run the command and exit.
 
-    A wrong option or an internal error is "unknown", 3. With the usual 2 and 1, a monitor would
-    report degraded I/O.
+    A wrong option or an internal error gives 3, "unknown": a monitor would take the usual 2 or 1
+    for degraded I/O.
     """
     _survive_readers()
     mask_others()
-    gc.disable()  # what a judgement makes stays until its end: looking costs 5 % and finds nothing
+    gc.disable()  # objects of a judgement live until its end: collecting costs 5 %, frees nothing
     try:
         status = app(prog_name="iobands", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         status = cli.problems(["interrupted"])
-    except OSError as error:  # of an option before the command, such as --install-completion
+    except OSError as error:  # from an option before the command, such as --install-completion
         status = cli.problems([cli.reason_of(error)])
     except Exception as error:
-        if show := getattr(error, "show", None):  # a usage error: click explains it best
+        if show := getattr(error, "show", None):  # a usage error, which click explains
             show()
             _hint(error)
         else:
