@@ -1,4 +1,4 @@
-"""The command `iobands accept`: measure until the lines of a contract are decided, and check it."""
+"""The command `iobands accept`: measure until the lines of a contract are decided, or `--check`."""
 
 from __future__ import annotations
 
@@ -78,17 +78,17 @@ def accept(
 
 @dataclass
 class _Accepting:
-    """An acceptance under way: what is measured next, and what is written after each round."""
+    """An acceptance in progress: alternately measures checks that are due and judges the lines."""
 
     root: Path
     directory: Path
     contract: Contract
     begun: source.Begun
     costs: Mapping[MeasuredBy, measure.Cost]
-    stuck: set[str] = field(default_factory=set)  # lines by name: a run of their check gave no rate
+    stuck: set[str] = field(default_factory=set)  # names of lines whose check ran without a rate
 
     def run(self, seconds: float, dry_run: bool, verbose: bool) -> None:
-        """Print the cost, measure what is missing, and end with the exit status."""
+        """Print the cost, measure undecided lines until `seconds` are over, and exit."""
         now = self._judged(write=not dry_run)
         cli.say(*self._cost(now))
         if dry_run:
@@ -117,7 +117,7 @@ class _Accepting:
         self._end(now, problems)
 
     def _judged(self, *, write: bool) -> Acceptance:
-        """Collect the runs, judge the lines and, with `write`, write checksums and report."""
+        """Judge the lines; with `write`, copy new runs before, and write a report after."""
         directory = self.directory
         if write:
             source.collect(self.root / "perflogs", directory, self.begun)
@@ -129,7 +129,7 @@ class _Accepting:
         return found
 
     def _missing(self, now: Acceptance) -> dict[MeasuredBy, datetime]:
-        """Return the checks that have an undecided line, and from when on each may run."""
+        """Return the checks that an undecided line needs, and when each may run next."""
         found: dict[MeasuredBy, datetime] = {}
         for line in now.lines:
             if line.runs_left and line.line.name not in self.stuck:
@@ -139,7 +139,7 @@ class _Accepting:
         return found
 
     def _measure(self, due: Sequence[MeasuredBy], seconds: float, verbose: bool) -> list[str]:
-        """Run checks, and return what is wrong."""
+        """Run the `due` checks for at most so many `seconds`, and return the problems."""
         together = defaultdict(list)
         for by in due:
             together[f"{self.begun.system}:{by.partition}", by.environ].append(by.check)
@@ -154,7 +154,7 @@ class _Accepting:
         return [*chain(*(outcome.problems for outcome in outcomes))]
 
     def _cost(self, now: Acceptance) -> list[str]:
-        """Return what the runs that are left cost at most, by the check of some lines."""
+        """Return a table of checks: the most runs that are left, with their TiB and node hours."""
         left: Counter[MeasuredBy] = Counter()
         for line in now.lines:
             left[line.by] = max(left[line.by], line.runs_left)
@@ -187,7 +187,7 @@ class _Accepting:
 
 
 def _checked(directory: Path) -> int:
-    """Print the verdicts by the raw results, and what was changed; return the exit status."""
+    """Judge the copied results anew, print verdicts and changed files; return the exit status."""
     if (begun := source.read_begun(directory)) is None:
         raise cli.failure(f"{directory}: no acceptance began here; {source.BEGUN_NAME} is missing")
     changed = source.changed_since(directory)
@@ -227,7 +227,7 @@ def _acceptance(contract: Contract, begun: source.Begun, directory: Path) -> Acc
 
 
 def _figures(acceptance: Acceptance, directory: Path) -> list[str]:
-    """Draw a figure of each line and return their names; none if matplotlib is missing."""
+    """Draw a figure of each line and return the file names; none if matplotlib is missing."""
     try:
         from iobands.views.figures import acceptance_figure  # noqa: PLC0415 (slow to load)
     except ImportError:

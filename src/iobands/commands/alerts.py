@@ -1,4 +1,4 @@
-"""The commands by which people change what is judged: answers to alerts, bands and epochs."""
+"""The commands with which people influence the judge: answers to alerts, bands and epochs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _DONE: Final = {
     snapshot.RETIRE: "retired; no sample is expected until it is run again",
     snapshot.DISCARD: "discarded; the sample stays in the perflog and is not judged",
 }
-#: The longest between answers of one call; an undo of several withdraws those of the last call.
+#: Actions at most this far apart came from one call; `undo --all` withdraws those of the last call.
 _TOGETHER: Final = timedelta(seconds=1)
 
 
@@ -130,7 +130,7 @@ def discard(
 
 
 def _span_of(text: str) -> Span:
-    """Return the day, minute or second that `text` names."""
+    """Return the span of the day, minute or second that `text` names."""
     begin = cli.time_of(text, "--at")
     date, clock = len("2023-10-09"), len("T06:00:00")
     said = text.strip()[date : date + clock]  # a blank may stand for the T
@@ -139,9 +139,9 @@ def _span_of(text: str) -> Span:
 
 
 def _recorded(options: cli.SiteOptions) -> Snapshot:
-    """Append to the log of alerts what happened since, and return the judged site.
+    """Judge the site, append new events to the log of alerts, and return the snapshot.
 
-    All systems are judged, as the numbers do not depend on what somebody looks at.
+    All systems are judged, so that the numbers of alerts do not depend on `options.system`.
     """
     judge = partial(judgement_of, replace(options, system=None))
     judged = judge()
@@ -184,7 +184,7 @@ def _act(
                 with_it = f"So are the {plural(len(subject.series), 'series')} that fell with it."
                 cli.say(with_it if subject.follows else f"{subject.title}: {did}")
                 alert, count = subject.alert, len(subject.series)
-                # a slow target or node is its alert, whatever fell with it
+                # not for a slow target or node, which has no series: it stands for its whole alert
                 if kind == snapshot.ACKNOWLEDGE and alert and count and alert.members[count:]:
                     command = command_on(alert, site, kind, "--reason TEXT")
                     cli.say(
@@ -192,16 +192,16 @@ def _act(
                         f"are acknowledged; all at once: {command}"
                     )
         if written:
-            _recorded(options)  # what the answer ended is over before anything joins it
+            _recorded(options)  # log the end of the alert before anything else can join it
     for path in sorted(written):
         cli.say(f"Logged in {path}; commit this file.")
     if written and kind != snapshot.UNDO:
-        # an alert by its number, as others may have its name
+        # name one alert by its number, as others may have the same name
         one = decided[0][0].number if len({each.called for each, *_ in decided}) == 1 else None
         system = f"--system {shlex.quote(options.system)}" if options.system else ""
         more_options = ("--all" * options.all_, system, "--reason TEXT")
         titles = [subject.title.split() for subject, *_ in decided]
-        # an alert of missing samples is over, and its name is gone
+        # after the action, an alert of missing samples is over and cannot be named any more
         shared = [word for word in titles[0] if all(word in title for title in titles)]
         several = " ".join(shared if options.all_ and shared else words)
         undo = command_text("undo", str(one) if one else several, *more_options)
@@ -213,14 +213,14 @@ def _act(
 def _decided(
     site: Snapshot, words: str, request: requests.Request, every: bool
 ) -> list[tuple[requests.Subject, Action | None, str]]:
-    """Return what the words name, with the action on it, None if it is in force, and its effect."""
+    """Return each subject that `words` name, its action or None if in force, and the effect."""
     known, done = (*site.series, *site.retired), site.actions
     future: dict[SeriesKey, list[datetime]] = {}
     for sample in site.future:
         future.setdefault(sample.key, []).append(sample.when)
     subjects = requests.subjects_of(known, site.alerts, site.past)
     chosen = requests.selected(subjects, words, request, every=every, log=done)
-    # each at a time of its own, to the microsecond, as an undo names its action by time
+    # each action gets a time of its own, to the microsecond: an undo refers to actions by time
     now = datetime.now(timezone.utc)
     each_once = enumerate(dict.fromkeys(each.called for each in chosen))
     times = {called: now + n * timedelta(microseconds=1) for n, called in each_once}
@@ -308,7 +308,7 @@ def epoch(
                 f"The bands of epoch {old.name!r} no longer apply: they were learned from earlier "
                 "runs. To learn new ones: iobands calibrate"
             )
-    # a system may be known by its bands alone
+    # a system may have bands but no perflogs
     has_runs = (options.perflogs_directory / named).is_dir()
     if has_runs and (options.config is None or options.config.is_dir()):
         alerts = site_of(replace(options, system=named)).alerts

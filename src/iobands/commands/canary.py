@@ -26,7 +26,7 @@ from iobands.measure.canary_log import CanaryRow
 _WORDS = {model.OK: "FIT", model.CRITICAL: "UNFIT", model.UNKNOWN: "UNKNOWN"}
 _VERBS = {"write_bw": "writes", "read_bw": "reads"}
 _LEAST = 3.0  # seconds for a run
-_BESIDE = 4.0  # seconds for what is beside the program, and to end one that hangs
+_BESIDE = 4.0  # seconds for the rest of the script, and for killing a program that hangs
 
 
 def canary(
@@ -88,7 +88,7 @@ def _nest(
     node: str,
     wanted: Sequence[str] | None,
 ) -> Nest:
-    """Return where to run, by the site file and the builds that sessions have kept."""
+    """Choose partition, environment and file systems by the site files and the kept builds."""
     if not cli.is_site(site):
         raise model.SessionError(f"{site}: no config/systems there")
     read = cli.site_files(site / "config" / "systems")
@@ -115,7 +115,7 @@ def _nest(
 
 
 def _judged(nest: Nest, mib: int, limit: int, wait: int) -> tuple[int, str]:
-    """Look at each file system, and return the status and what is said of them."""
+    """Test each file system; return the worst status, and a text with the worst results first."""
     perflogs, until = nest.site / "perflogs", time.monotonic() + wait
     own = canary_log.log_of(perflogs, nest.system, nest.node)
     node_canary.await_session(perflogs, until, lambda said: cli.note(f"{nest.node} {said}"))
@@ -139,10 +139,10 @@ def _judged_one(
     peers: Mapping[str, Sequence[CanaryRow]],
     log: int,
 ) -> tuple[int, str]:
-    """Look at a file system within `share` seconds, again if it is not fit; add the samples."""
+    """Test a file system within `share` seconds, twice if it is not fit; log the samples."""
     end = time.monotonic() + share
     looks: list[Look] = []
-    runs: list[Look] = []  # the looks that give a rate
+    runs: list[Look] = []  # the looks with a rate, or with an upper bound of it
     held: list[AgainstPeers] = []
     also: set[str] = set()
     for purpose in (model.MANUAL, model.REPEAT):
@@ -185,7 +185,7 @@ def _judged_one(
 def _held(
     runs: Sequence[Look], peers: Mapping[str, Sequence[CanaryRow]]
 ) -> tuple[list[AgainstPeers], set[str]]:
-    """Return the rates of the runs beside the peers' rates, and the peers that are slow, too."""
+    """Return the rates of `runs` with those of the peers, and the names of slow peers."""
     found, also = [], set()
     for variable in _VERBS:
         rates = [run.rates.get(variable, run.at_most) for run in runs]
@@ -199,7 +199,7 @@ def _held(
 
 
 def _shown(held: Sequence[AgainstPeers]) -> str:
-    """Return the newest rates, beside the median of the peers where there is a band."""
+    """Return a text with the newest rates, and with the peers' median if there is a band."""
     said = []
     for each in held:
         peers = f" (peers {model.figure(median(each.samples))})" if each.floor is not None else ""

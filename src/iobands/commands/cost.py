@@ -43,7 +43,7 @@ def cost(
     try:
         described = measure.describe(found, selection.arguments())
         costs = measure.costs_of(described)
-    except ValueError as error:  # ReFrame prints something else
+    except ValueError as error:  # the output of ReFrame cannot be parsed
         raise cli.failure(str(error)) from error
     if not described:
         raise cli.failure(measure.why_none(found, selection))
@@ -164,14 +164,14 @@ def schedule(
 
 
 def _refuse_nothing(root: Path, selection: measure.Selection) -> None:
-    """End with a message if a selection has no check, as far as that is known without a session."""
+    """Exit with a message if ReFrame selects no check; any other error is left to the session."""
     try:
         if not measure.describe(root, selection.arguments()):
             raise cli.failure(measure.why_none(root, selection))
     except measure.NothingSelectedError:
         raise
     except (OSError, SessionError, ValueError):
-        return  # the session will say it
+        return
 
 
 def clean(

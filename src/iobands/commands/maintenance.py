@@ -32,10 +32,10 @@ maintenance = typer.Typer(
     help="Begin or end a maintenance, and report what it changed.",
 )
 
-#: How many runs are measured in a row at most, before and after.
+#: The most and the fewest runs that --measure makes in a row.
 _MOST_RUNS: Final = 20
 _FEWEST_RUNS: Final = 3
-#: The days after a maintenance for which `begin` says what will be visible.
+#: The days after a maintenance for which `begin` forecasts the smallest visible loss.
 _AHEAD: Final = (0, 3, 7, 14)
 
 MeasureOption = Annotated[bool, "Measure several times in a row, at once."]
@@ -45,7 +45,7 @@ TagsOption = Annotated[str, "TAG", "With --measure: the checks with this tag."]
 
 @dataclass(frozen=True)
 class BeginOptions(cli.SiteOptions):
-    """The options of a beginning, which is of one system."""
+    """The options of `begin`, which needs one system."""
 
     system: cli.OneSystemOption = None
 
@@ -95,7 +95,7 @@ def begin_maintenance(
         now = first = datetime.now(timezone.utc)
         _refuse_end(last, first)
     matches = tuple({"file_system": each} for each in places)
-    first = first.replace(microsecond=0)  # so that it has begun for who looks in this second
+    first = first.replace(microsecond=0)  # judgements have whole seconds
     action = Action(BEGIN, now, who, words, matches, since=first, until=last)
     directory = options.config_of("alerts")
     with deciding(options.perflogs_directory):
@@ -152,7 +152,7 @@ def end_maintenance(
     def order(each: BegunMaintenance) -> tuple[bool, bool, datetime]:
         return each.is_open(now), each.window.begin < when, each.window.begin
 
-    logged = sorted(_logged(options, name), key=order)  # --at is about the last one
+    logged = sorted(_logged(options, name), key=order)  # --at corrects the last one
     found = [each for each in logged if each.is_open(now) or each.is_forgotten(now)]
     if at and logged and logged[-1] not in found:
         found.append(logged[-1])
@@ -164,14 +164,14 @@ def end_maintenance(
         raise cli.failure(f"no maintenance of {name} is open{newest}")
     actions, who = [], by or cli.login_name()
     for each in found:
-        # another one, whose end somebody forgot, ended by itself
+        # earlier ones are forgotten maintenances, which ended by themselves
         action, start, is_last = each.action, each.window.begin, each is found[-1]
         last = when if at and is_last else min(now, each.window.end)
         if last <= start:
             remedy = "give a later --at" if at else "set the clock, or give --at"
             began = f"before the maintenance began ({views.time_text(start)})"
             raise cli.failure(f"{views.time_text(last)} UTC is {began}; {remedy}")
-        last = last.replace(microsecond=0)  # so that it is over for who looks in this second
+        last = last.replace(microsecond=0)  # as of the beginning
         actions.append(Action(END, now, who, action.reason, (), until=last, of=action.when))
         late = ""
         if each.is_forgotten(now) and not (at and is_last):
@@ -207,7 +207,7 @@ def report_maintenance(
     judged = judgement_of(options)
     known = account.maintenances_of(judged.snapshot)
     once = [each for each in known if not each.window.repeat] or known
-    # the name of the only one of a day is the day
+    # a name is the day if there is one that day, else the minute: either may be the shorter one
     several = len({each.system for each in known}) > 1
     named = (e for e in known if e.name.startswith(wanted) or wanted.startswith(e.name))
     found = [*named] if wanted else once
@@ -244,14 +244,14 @@ def _system(options: cli.SiteOptions, measure: bool) -> str:
 
 
 def _say_how_to_report(options: cli.SiteOptions, begin: datetime) -> None:
-    # one of another system may have begun in the same minute
+    # maintenances of two systems may have begun in the same minute
     system = f" --system {shlex.quote(options.system)}" if options.system else ""
     minute = f"{begin.astimezone(timezone.utc):%Y-%m-%dT%H:%M}"
     cli.say(f"What it changed: iobands maintenance report {minute}{system}")
 
 
 def _logged(options: cli.SiteOptions, name: str) -> list[BegunMaintenance]:
-    """Return the maintenances in the log of actions, and name what in it does not count."""
+    """Return the maintenances in the log of actions; print its rejected lines."""
     log = read_log(options.config_of("alerts"), name, datetime.now(timezone.utc))
     for line in log.rejected:
         cli.note(str(line))
@@ -266,7 +266,10 @@ def _measure(
     most: str,
     logged: str,
 ) -> None:
-    """Run the checks several times in a row: as often as it helps, and as there is time."""
+    """Run the checks several times in a row, while that improves the report and time is left.
+
+    If measuring fails, the message ends with `logged`: what was logged before.
+    """
     root, limit = cli.root_of(options.root), cli.seconds_option(most, "--time")
     wanted = account.runs_that_help(judged, places, (_FEWEST_RUNS, _MOST_RUNS))
     names = {
