@@ -1,4 +1,4 @@
-"""What a site's directory needs for a session: files, compilers, clock, schedule, channels."""
+"""Checks of a site's directory for `iobands doctor`: can a session run, is it scheduled?"""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from iobands.source.store import (
 )
 from iobands.views import age_text, plural
 
-_SECONDS: Final = 60  # for each program that is called
+_SECONDS: Final = 60  # limit for each program that is called
 _CONNECT_SECONDS: Final = 5
 _STORE_SECONDS: Final = 20
 _LEAST_GIB: Final = 1  # free space for perflogs and the dashboard
 _GIB: Final = 2**30
-#: In an entry that measures only what is in doubt, after a session has said what that is.
+#: Marks the hourly entry of a schedule, which alone never starts a session.
 _SUSPECTS: Final = re.compile(r" --suspects\b|\biobands-suspects\b")
 _CALLED: Final = re.compile(r"\biobands ([a-z]+)")
 _PATH: Final = re.compile(r"(?<![\w./-])/[^\s'\";&|:]+")
@@ -61,7 +61,7 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class Line:
-    """What was looked at, what was found, and what to do about it."""
+    """A line of the output: what was checked, what was found, and what to do about it."""
 
     what: str
     found: str
@@ -74,9 +74,9 @@ failed: Final = partial(Line, level=Level.FAIL)
 
 
 def site_lines(site: Path) -> Iterator[Line]:
-    """Yield what is found of the directory of a site."""
+    """Check a site's directory, and yield a line for each finding."""
     perflogs, config, system = site / "perflogs", site / "config", None
-    try:  # which system ReFrame selects here, and whether it takes the site file
+    try:  # find out which system ReFrame selects here, and whether it accepts the site file
         described = measure.describe(site, ["-t", "smoke"])
         system = next((each["system"] for each in described if each.get("system")), None)
         measuring = sum("gib" in each for each in described)
@@ -84,12 +84,12 @@ def site_lines(site: Path) -> Iterator[Line]:
         no = "no file system is measured"
         yield Line("site file", found) if measuring else failed("site file", found, no)
     except (SessionError, OSError, ValueError) as error:
-        # which has a line of its own that says what to do
+        # then the doctor's line about ReFrame says what to do
         is_of_reframe = str(error).lower().startswith("reframe ")
         said = str(error).replace("give --system NAME", "set RFM_SYSTEM=NAME")
         yield failed("site file", said, "" if is_of_reframe else "correct config/systems")
     yield from _perflogs(perflogs, system)
-    builds = site / "builds"  # such as after chmod -R, for people who only read
+    builds = site / "builds"  # people open it by chmod -R to let others read the site
     if builds.is_dir() and builds.stat().st_mode & 0o077:
         said = f"{builds}: others can enter it, so no build in it is used"
         yield warned("builds", said, f"every session builds, no canary runs: chmod 700 {builds}")
@@ -145,7 +145,7 @@ def _perflogs(perflogs: Path, system: str | None) -> Iterator[Line]:
 
 
 def _file_systems(file: SiteFile) -> Iterator[Line]:
-    """Yield the file systems as this host sees them; compute nodes may have others."""
+    """Check the file systems as this host sees them; compute nodes may have others."""
     for extras in file.partitions.values():
         for name, place in extras.get("filesystems", {}).items():
             path, what = Path(place["path"]), f"file system {name}"
@@ -172,10 +172,10 @@ def _file_systems(file: SiteFile) -> Iterator[Line]:
 
 
 def _compilers(file: SiteFile) -> Iterator[Line]:
-    """Yield whether each environment has its compiler and CMake, in a login shell."""
+    """Check that a login shell finds each environment's Fortran compiler and CMake."""
     for name, environment in file.environments.items():
         what, compiler = f"environment {name}", environment.get("ftn", "ftn")
-        if not compiler:  # which contract 4 allows
+        if not compiler:  # contract 4 allows that
             yield Line(what, "names no Fortran compiler; CMake looks for one")
             continue
         lines = [f'PATH="$PATH":{shlex.quote(os.environ.get("PATH", ""))}']
@@ -219,7 +219,7 @@ def _schedule(site: Path) -> Line:
         for line in said_by(*command).splitlines():
             if "iobands" not in line or _SUSPECTS.search(line) or line.lstrip().startswith("#"):
                 continue
-            called_there = _CALLED.findall(line)  # nothing in a timer or before a script
+            called_there = _CALLED.findall(line)  # empty for a timer or a script
             if called_there and not {"run", "reframe"} & {*called_there}:
                 continue
             named = [Path(each).resolve() for each in _PATH.findall(line)]
@@ -230,7 +230,7 @@ def _schedule(site: Path) -> Line:
 
 
 def _store(perflogs: Path, settings: Path) -> Line:
-    """Return whether the site's store answers, and for how long it lacks what is new."""
+    """Check that the site's store answers, and that no push is overdue."""
     try:
         if (url := store_of(settings)) is None:
             return Line("store", "none named in config/store.yaml")
@@ -247,7 +247,7 @@ def _store(perflogs: Path, settings: Path) -> Line:
 
     try:
         in_time(_STORE_SECONDS, ask, silent)
-    except Exception as error:  # also of an engine that is half installed
+    except Exception as error:  # a half-installed engine may raise anything
         problem = str(error) or type(error).__name__
         if problem == str(nothing_there(name)) and not pushed.when:
             return warned("store", problem, "the first push makes it: iobands push")
@@ -259,7 +259,7 @@ def _store(perflogs: Path, settings: Path) -> Line:
 
 
 def moved_store(clone: Path, site: Path) -> list[str]:
-    """Return what to do about a store in a directory below a clone whose settings a site copied."""
+    """Return what to do if copied settings name another store, as a relative path then does."""
     settings = Path("config/store.yaml")
     with suppress(FileError):
         before, after = store_of(clone / settings), store_of(site / settings)
@@ -283,13 +283,13 @@ def _channels(path: Path) -> Iterator[Line]:
     for name, each in options:
         try:
             yield Line(f"channel {name}", scrubbed(_reached(each)))
-        except (SendError, ValueError) as error:  # the latter of what is no address
+        except (SendError, ValueError) as error:  # ValueError: a malformed URL
             remedy = "correct it, then try: iobands notify --test"
             yield failed(f"channel {name}", scrubbed(str(error)), remedy)
 
 
 def _reached(options: Mapping[str, Any]) -> str:
-    """Return where a channel leads, once its secrets are there and its server answers.
+    """Return the program or server of a channel, after checking that it and the secrets exist.
 
     Raises:
         SendError: a secret or a program is missing, or nothing answers.
@@ -315,6 +315,6 @@ def _reached(options: Mapping[str, Any]) -> str:
 
 
 def said_by(*command: str) -> str:
-    """Return what a program prints; nothing if it is missing or hangs."""
+    """Return the standard output of a program; "" if it is missing or hangs."""
     done = measure.called(command, _SECONDS)
     return done.stdout.strip() if done else ""

@@ -1,4 +1,4 @@
-"""A site's directory: `iobands init` makes one, `iobands doctor` says what it needs."""
+"""A site's directory: `iobands init` makes one, `doctor` checks it, `reframe` uses it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from iobands.model import PATH_PART, SessionError, __version__, read_small
 from iobands.notify.outbox import scrubbed
 from iobands.views import plural
 
-_LOG_BYTES: Final = 20_000  # of the last session's output in a report
+_LOG_BYTES: Final = 20_000  # of the last session's output, for a report
 _ROOT: Final = Path(iobands.__file__).resolve().parents[2]
 _IS_CLONE: Final = (_ROOT / "setup.cfg").is_file()  # pip must not put PyPI's package in its place
 _WHAT: Final = f"--editable {_ROOT}" if _IS_CLONE else "--force-reinstall iobands"
 _REINSTALL: Final = f"install it again: pip install {_WHAT}"
 _HOOK: Final = re.compile(r"(?i)(https?://[^/\s]*hook[^/\s]*/)\S+")
-#: What is private whatever it is, and what stands in its place.
+#: Patterns of what never goes into a report, and their replacements.
 _PRIVATE: Final = {
     r"(://)[^/\s@]+@": r"\1…@",
     r"(?i)\b(bearer|basic)\s+[\w.~+/=-]+": r"\1 …",
@@ -71,7 +71,7 @@ def doctor(
 
 
 def all_lines(site: Path | None) -> Iterator[Line]:
-    """Yield what is found of the installation, and of the site's directory if there is one."""
+    """Check the installation and the site's directory, and yield a line for each finding."""
     yield Line("iobands", f"{__version__}, in {Path(iobands.__file__).parent}")
     yield Line("Python", f"{platform.python_version()}, {sys.executable}")
     yield from _copies()
@@ -85,7 +85,7 @@ def all_lines(site: Path | None) -> Iterator[Line]:
 
 
 def _copies() -> Iterator[Line]:
-    """Yield each other iobands that ReFrame or cron may import."""
+    """Yield a line for each other copy of iobands that ReFrame or cron may import."""
     here = Path(iobands.__file__).resolve().parent
     entries = [*os.environ.get("PYTHONPATH", "").split(os.pathsep), *sys.path]
     found = {(Path(entry) / "iobands").resolve() for entry in entries if entry} - {here}
@@ -94,7 +94,7 @@ def _copies() -> Iterator[Line]:
 
 
 def _packages() -> Line:
-    """Return what an interrupted upgrade leaves: another version, a package out of its range."""
+    """Check for a half-done upgrade: mixed versions, or packages outside of their ranges."""
     try:
         known = importlib.metadata.version("iobands")
         wrong = [each for text in _requirements("") if (each := _mismatch(text))]
@@ -115,7 +115,7 @@ def _requirements(extra: str) -> list[str]:
 
 
 def _mismatch(requirement: str) -> str:
-    """Return how an installed package differs from a requirement such as `rich<16,>=13`."""
+    """Return how an installed package violates a requirement such as `rich<16,>=13`, or ""."""
     name = re.split(r"[<>=!~ ]", requirement)[0]
     try:
         version = importlib.metadata.version(name)
@@ -125,7 +125,7 @@ def _mismatch(requirement: str) -> str:
 
 
 def is_within(version: str, requirement: str) -> bool:
-    """Whether a version is in a range of `>=` and `<`, the only signs in setup.cfg."""
+    """Whether a version is in a range of `>=` and `<`, the only operators in setup.cfg."""
 
     def number(text: str) -> list[int]:
         return [*map(int, re.findall(r"\d+", text)), 0, 0, 0][:3]
@@ -154,7 +154,7 @@ def _reframe() -> Line:
 
 
 def report_of(found: list[Line], site: Path | None) -> str:
-    """Return a text to attach to a report, without secrets."""
+    """Return the text of `doctor --report`: findings, packages and logs, without secrets."""
     every = importlib.metadata.distributions()
     packages = sorted({f"{each.metadata['Name']} {each.version}" for each in every})
     lines = [f"{each.level.name} {each.what}: {each.found}" for each in found]
@@ -163,9 +163,9 @@ def report_of(found: list[Line], site: Path | None) -> str:
         with suppress(OSError):
             content = read_small(site / "perflogs" / name)[-_LOG_BYTES:]  # type: ignore[operator]
             blocks.append(f"{name}:\n{content.decode(errors='replace')}")
-    # before the secrets in use: one of them may be the beginning of this address
+    # hooks first: a secret in use, which `scrubbed` replaces, may be the beginning of the address
     text = scrubbed(_HOOK.sub(r"\1…", "\n\n".join(blocks)))
-    with suppress(RuntimeError):  # this user has no home
+    with suppress(RuntimeError):  # the user has no home directory
         if (home := str(Path.home())) != "/":
             text = re.sub(re.escape(home) + r"\b", "~", text)
     for private, instead in _PRIVATE.items():
@@ -205,7 +205,7 @@ def init(
             f"{directory}: is the directory of a site already; nothing was changed. "
             f"See: iobands init {shlex.quote(str(directory))} --check"
         )
-    if directory.resolve() == directory.resolve().parent:  # all directories would be in the site
+    if directory.resolve() == directory.resolve().parent:  # "/" would contain everything
         raise cli.failure(f"{directory}: is the root directory; name one for the site alone")
     measure.require_plain(directory.resolve())
     if clone:
@@ -247,7 +247,7 @@ def init(
 
 
 def _name(given: str | None, template: str, found: site_directory.Machine) -> str:
-    """Return the name of a new system: the given one, its template's, or the host's."""
+    """Return the name of a new system: the template's if that is fixed, `given`, or the host's."""
     fixed = template if template != GENERIC else None if found.scheduler else LOCAL
     if fixed:
         why = "no scheduler was found" if template == GENERIC else "its template names it"
