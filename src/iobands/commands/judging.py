@@ -1,4 +1,4 @@
-"""Reading and judging the site that the options of a command name."""
+"""Read and judge the site, or the sites of a store, that the options of a command name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def site_of(options: cli.SiteOptions, *, with_power: bool = False) -> Snapshot:
-    """Return the snapshot of the site that the options name, as `judgement_of` does."""
+    """Return the snapshot of `judgement_of`."""
     return judgement_of(options, with_power=with_power).snapshot
 
 
@@ -46,11 +46,10 @@ def judgement_of(
     memory: Mapping[SeriesKey, Remembered] | None = None,
     keeps: bool = False,
 ) -> JudgedSite:
-    """Judge the site that the options name; end with a message if it is missing.
+    """Judge the site that the options name; exit with a message if it is missing.
 
-    It goes on from `memory`: what the judge remembered after the last session, unless given. Of a
-    store it is what this reader judged last. With `keeps`, the lines of perflogs are kept for the
-    next time.
+    The judge goes on from `memory`, by default from what the last session wrote, or for a store
+    from what this reader cached. `keeps`: cache parsed lines of perflogs for the next call.
     """
     if options.config and not options.config.is_dir():  # the default need not exist
         raise cli.failure(
@@ -68,10 +67,10 @@ def _judged(
     with_power: bool,
     memory: Mapping[SeriesKey, Remembered] | None = None,
 ) -> JudgedSite:
-    """Judge what is known; what the judge remembers of a store is in the user's cache if possible.
+    """Judge what is known; for a store, the judge's memory is in the user's cache.
 
     Raises:
-        FileNotFoundError: the time that is shown was before the first sample.
+        FileNotFoundError: `options.as_of` is before the first sample.
     """
     work = partial(judge, known, false_alarms=options.false_alarms, with_power=with_power)
     if options.as_of:
@@ -98,7 +97,7 @@ def _judged(
 
 
 def _require_system(options: cli.SiteOptions, stored: Sequence[str] = ()) -> None:
-    """End with a message if the system that the options name is not there."""
+    """Exit with a message if the system that the options name has no samples."""
     perflogs = options.perflogs_directory
     names = stored if options.store else [e.name for e in perflogs.iterdir() if e.is_dir()]
     if options.system and options.system not in names:
@@ -109,7 +108,7 @@ def _require_system(options: cli.SiteOptions, stored: Sequence[str] = ()) -> Non
 
 
 def checked(judged: JudgedSite, anew: Callable[[], JudgedSite]) -> JudgedSite:
-    """Return a judgement, or what all runs give where the memory behind it gave something else."""
+    """Return `judged`, or the judgement `anew` if spot checks show that a memory was wrong."""
     if not (differing := judged.differing()):
         return judged
     wrong = "the judge's memory and all runs gave different results; all runs count"
@@ -118,21 +117,21 @@ def checked(judged: JudgedSite, anew: Callable[[], JudgedSite]) -> JudgedSite:
 
 
 def source_of(options: cli.SiteOptions) -> str:
-    """Return where the samples are."""
+    """Return the directory or URL of the samples, for messages."""
     if not options.store:
         return str(options.perflogs_directory)
     return without_password(located(options.store, Path()))
 
 
 def _moment(options: cli.SiteOptions) -> tuple[datetime, bool]:
-    """Return the time that is shown, and whether it is in the past."""
+    """Return the time as of which the site is shown, and whether --as-of gave it."""
     if options.as_of is not None:
         return cli.past_time(options.as_of), True
     return datetime.now(timezone.utc).replace(microsecond=0), False
 
 
 def _perflogs_of(options: cli.SiteOptions) -> Path:
-    """Return where the perflogs are; end with a message outside of a site's directory."""
+    """Return the directory of the perflogs; exit with a message outside of any site."""
     found, is_given = options.perflogs_directory, options.perflogs or options.root
     if not (is_given or found.is_dir() or cli.find_root(Path.cwd())):
         here = "not in the directory of a site"
@@ -155,20 +154,20 @@ def known_of(options: cli.SiteOptions, *, keeps: bool = False) -> Known:
             problem = f"the store has {len(sites)} sites; choose with --system: {names}"
             raise cli.failure(f"{source_of(options)}: {problem}")
         known = read_stored(store, systems, now=now, system=options.system, as_of=is_past)
-    # a site of one system has no other, whatever else the store has
+    # in a site of one system, naming the system leaves nothing out
     has_others = any(options.system in each for each in sites if len(each) > 1)
     return known if has_others else replace(known, system=None)
 
 
 def samples_from(options: cli.SiteOptions) -> Samples:
-    """Return the samples of all purposes in the perflogs or the store that the options name."""
+    """Return all samples, whatever their purpose, of the perflogs or store in the options."""
     if not options.store:
         place = _perflogs_of(options)
         found = read_perflogs(place, options.system)
         if not len(found.values):
             _require_system(options)
         for each in found.rejected:
-            if not each.line:  # a whole file
+            if not each.line:  # the whole file is unreadable
                 cli.note(str(each))
         return found
     with opened_store(options.store) as store:
@@ -179,7 +178,7 @@ def samples_from(options: cli.SiteOptions) -> Samples:
 
 @contextmanager
 def opened_store(url: str, *, new: bool = False) -> Iterator[Store]:
-    """Open the store at `url`, or make a `new` one; end with a message if it cannot be used."""
+    """Open the store at `url`, with `new` make it if needed; exit with a message if missing."""
     url = located(url, Path())
     try:
         with open_store(url, new=new) as store:
@@ -191,9 +190,9 @@ def opened_store(url: str, *, new: bool = False) -> Iterator[Store]:
 def sites_in_store(
     options: cli.PastSiteOptions, *, with_power: bool = False
 ) -> Iterator[tuple[str, JudgedSite | str]]:
-    """Judge the sites of a store one by one; yield each with its name, or why it cannot be read.
+    """Yield the name of each site of a store, and its judgement or why it cannot be read.
 
-    Nothing if the options name a system, or the store has one site.
+    Yields nothing if the options name a system, or the store has only one site.
     """
     if options.store is None or options.system is not None:
         return
@@ -206,7 +205,7 @@ def sites_in_store(
                 found = _judged(
                     read_stored(store, systems, now=now, as_of=is_past), options, with_power
                 )
-            except Exception as error:  # which costs no other site its line
+            except Exception as error:  # go on with the other sites
                 found = cli.reason_of(error, f"; see iobands status --system {systems[0]}")
             yield ", ".join(systems), found
-            del found  # before the next one is read
+            del found  # free its memory before the next site is read

@@ -1,7 +1,7 @@
 """The command `iobands run`: measure, then print the digest.
 
-With nothing to measure again, `iobands run --suspects` ends at once: what it does not need is
-imported later.
+Imports of the judge and ReFrame come late, so that `iobands run --suspects` ends at once if
+nothing is due.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def run(
         raise cli.failure("--dry-run needs --suspects; for the cost of a session: `iobands cost`")
     if suspects:
         cli.refuse("with --suspects", "tag", "system", "extra")
-    if report:  # said before the checks run, not after
+    if report:  # refuse before the checks run, not after
         cli.require_report("iobands run --report")
         cli.refuse_mixing(report, cli.root_of(root) / "perflogs")
     options = cli.SiteOptions(root=cli.root_of(root), false_alarms=false_alarms)

@@ -1,4 +1,4 @@
-"""A session of `iobands run`, what it does between sessions, and the command `iobands notify`."""
+"""Sessions, repeats between sessions (`iobands run --suspects`), and `iobands notify`."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _T = TypeVar("_T")
 
 @dataclass
 class Session:
-    """A call of `iobands run`: its options, its limit in seconds, and the last judgement in it."""
+    """A call of `iobands run`: its options, its limit in seconds, and its latest judgement."""
 
     options: cli.SiteOptions
     limit: float
     dashboard: Path | None
     notify: bool
     verbose: bool
-    judged: JudgedSite | None = None  # None: the memory is as it was kept last time
+    judged: JudgedSite | None = None  # None: not judged yet, the memory is the file's
 
     def run(self, tag: str, system: str | None, extra: Sequence[str]) -> None:
-        """Measure everything that is selected, and repeat what looks wrong."""
+        """Measure everything that is selected, repeat what looks wrong, and exit."""
         began, people, unread = datetime.now(timezone.utc), *self._people()
         selection = measure.Selection(tag, system, tuple(extra))
         started = _ping(people, "start")
@@ -65,7 +65,7 @@ class Session:
         raise typer.Exit(worst([started, status, pinged]))
 
     def run_suspects(self) -> None:
-        """Measure what is in doubt and due, under the lock; nothing while a session measures."""
+        """Measure what is in doubt and due, under the lock; return if a session has the lock."""
 
         def judge() -> list[Ask]:
             planned, now = self._judge().snapshot.planned, datetime.now(timezone.utc)
@@ -80,7 +80,7 @@ class Session:
         raise typer.Exit(self._conclude(again.notes, problems, people, show)[1])
 
     def _people(self) -> tuple[Settings | None, list[str]]:
-        """Return who gets messages; a damaged file costs messages, but no samples."""
+        """Return the settings of --notify, and problems: a damaged file must not stop a session."""
         try:
             return (_settings(self.options) if self.notify else None), []
         except FileError as error:
@@ -92,7 +92,7 @@ class Session:
     def _judge(self) -> JudgedSite:
         """Judge the site, and write the plan of what to measure again; the lock is held."""
         options, perflogs = self.options, self.options.perflogs_directory
-        inputs = measure.inputs_of(options.config_of("bands").parent)  # before it reads them
+        inputs = measure.inputs_of(options.config_of("bands").parent)  # before they are read
         judge = partial(judgement_of, options, with_power=self.dashboard is not None, keeps=True)
         memory = self.judged.memory if self.judged else None
         judged = checked(judge(memory=memory), partial(judge, memory={}))
@@ -112,7 +112,7 @@ class Session:
         people: Settings | None,
         show: Callable[[Snapshot], None],
     ) -> tuple[Snapshot, int]:
-        """Keep, show and send what was found; return it, and the exit status."""
+        """Log, show, send and push the judgement; return its snapshot and the exit status."""
         assert self.judged is not None  # measuring ends with a judgement
         options, memory, with_power = self.options, self.judged.memory, self.dashboard is not None
         again = partial(judgement_of, options, with_power=with_power, memory=memory)
@@ -127,7 +127,7 @@ class Session:
         if self.dashboard:
             try:
                 report_to(self.dashboard, self.judged, options.config_of("systems"))
-            except (FileError, OSError) as error:  # which costs no message
+            except (FileError, OSError) as error:  # messages are sent nevertheless
                 problems.append(f"the dashboard was not written: {cli.reason_of(error)}")
         for note in notes:
             cli.note(note)
@@ -138,7 +138,7 @@ class Session:
 
 
 def show_plan(options: cli.SiteOptions) -> None:
-    """Print what would be measured again in the next 24 hours, and why; write nothing."""
+    """Print what will be measured again in the next 24 hours, and why; write nothing."""
     judged, now = judgement_of(options), datetime.now(timezone.utc)
     site = judged.snapshot
     if not (places := sorted({each.place for each in asks_of(site, judged.known.reports.runs)})):
@@ -168,9 +168,9 @@ def show_plan(options: cli.SiteOptions) -> None:
 
 
 def _timed(options: cli.SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:
-    """Return what is in doubt, with the times between which each may be measured.
+    """Return the checks that are in doubt, each with the times between which it may run.
 
-    A site file that cannot be read costs only what is in doubt on its own system.
+    If a site file cannot be read, the checks of its system are left out, and the reason printed.
     """
     site, now = judged.snapshot, datetime.now(timezone.utc)
     read = cli.site_files(options.config_of("systems"))
@@ -196,7 +196,7 @@ def _timed(options: cli.SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:
 
 
 def _print_again(site: Snapshot, measured: Sequence[Ask]) -> None:
-    """Print the first line of the digest, and how what was measured again stands now."""
+    """Print the first line of the digest, and the result of each run that was `measured` again."""
     names = {name for ask in measured for name in ask.series}
     lines = [summary(site)]
     lines += [f"Measured again: {asked_text(site, ask)}" for ask in measured if not ask.series]
@@ -243,7 +243,7 @@ def _outbox(options: cli.SiteOptions) -> Outbox:
 
 
 def _ping(people: Settings | None, step: str, text: str = "") -> int:
-    """Ping that a session is at `step` if the settings ask for it; return the exit status."""
+    """Send a ping that a session is at `step`, if the settings ask for it; return the status."""
     if not people or not people.ping:
         return OK
     error = deliver.attempt(partial(deliver.ping, people.ping, step, text))
@@ -251,7 +251,7 @@ def _ping(people: Settings | None, step: str, text: str = "") -> int:
 
 
 def _send(site: Snapshot, settings: Settings, options: cli.SiteOptions) -> int:
-    """Send the current state to people and monitors, and return the exit status."""
+    """Send news to people and the current state to monitors; return the exit status."""
     problems = [*_tell(site, settings, _outbox(options))]
     for each in settings.monitors:
         said = partial(deliver.report, each, site.exit_status, summary(site), performance(site))
@@ -261,7 +261,7 @@ def _send(site: Snapshot, settings: Settings, options: cli.SiteOptions) -> int:
 
 
 def _tell(site: Snapshot, settings: Settings, outbox: Outbox) -> Iterator[str]:
-    """Queue what is new, send all that waits, and yield what could not be sent."""
+    """Queue new messages, send all in the outbox, and yield a problem for each that failed."""
     try:
         with outbox.locked():
             outbox.note(deliver.news(site, settings, outbox.state()))

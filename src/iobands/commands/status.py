@@ -40,7 +40,7 @@ def status(
         cli.refuse(f"with --format {format_}", "all_", "rejected")
     is_of_one = all_ or rejected or format_ == "json"
     if clusters := [] if is_of_one else [*_in_short(options)]:
-        # the ones with trouble first
+        # the worst first
         for _, text in sorted(clusters, key=lambda each: WORST_STATUS_FIRST.index(each[0])):
             cli.show(text)
         raise typer.Exit(worst(status for status, _ in clusters))
@@ -55,19 +55,19 @@ def status(
 
 
 def _in_short(options: cli.PastSiteOptions) -> Iterator[tuple[int, str]]:
-    """Yield the exit status and a line for each site of a store; all that is kept of many."""
+    """Yield exit status and summary of each site of a store; one site is in memory at a time."""
     for name, judged in sites_in_store(options):
         if isinstance(judged, str):
             status, text = UNKNOWN, f"IOBANDS UNKNOWN: {judged}"
         else:
             status, text = judged.snapshot.exit_status, views.summary(judged.snapshot)
-        del judged  # before the next one is read
+        del judged  # free its memory before the next site is read
         yield status, f"{printable(name)}: {printable(text)}"
 
 
 def print_digest(site: Snapshot, *, every: bool = False, rejected: bool = False) -> None:
     """Print the digest as wide as the terminal, or as a mail."""
-    # without a height, rich takes every terminal with TERM=dumb to be 80 wide
+    # without a height, rich assumes 80 columns for every terminal with TERM=dumb
     is_terminal, width = sys.stdout.isatty(), views.output_width()
     console = Console(force_terminal=is_terminal, width=width, height=24)
     cli.show(digest_text(site, console, every=every, rejected=rejected))
@@ -115,7 +115,7 @@ def explain(
 
 
 def _not_one(site: Snapshot, wanted: str, found: Sequence[str]) -> str:
-    """Return why no series or alert, or several, are `wanted`, and what to give."""
+    """Return the message if `wanted` names no series or alert, or several, with what to give."""
     if found:
         names = views.nearest(found, wanted)
         more = "--system NAME" if wanted.isdecimal() else "more words"
@@ -198,7 +198,7 @@ def _row(entry: LedgerEntry, site: Snapshot, is_quiet: bool) -> tuple[str, ...]:
     return (str(entry.number or "-"), *days, change, views.title(entry, site), ended)
 
 
-# After any other action, what was found before is found no more.
+# Actions that take no runs out of the judgement; after any other, earlier changes may vanish.
 _KEEPING: Final = (snapshot.ACKNOWLEDGE, snapshot.BEGIN, snapshot.END)
 _BEFORE: Final = timedelta(microseconds=1)
 _ATTEMPTS: Final = 5
@@ -207,8 +207,8 @@ _ATTEMPTS: Final = 5
 def _rebuild(options: cli.PastSiteOptions) -> None:
     """Write the logs of alerts anew, and keep the old ones.
 
-    The site is judged as it was before and after each action that takes runs out of the judgement,
-    and now.
+    The site is judged just before and just after each action that takes runs out of the judgement,
+    and now, and the events of each judgement are added.
     """
     perflogs, all_systems = options.perflogs_directory, replace(options, system=None)
     known = known_of(all_systems)
@@ -230,13 +230,12 @@ def _rebuild(options: cli.PastSiteOptions) -> None:
 def log_news(
     options: cli.SiteOptions, judged: JudgedSite, again: Callable[[], JudgedSite]
 ) -> JudgedSite:
-    """Append what happened to alerts to their log; if that fails, say so and go on.
+    """Append new events of alerts to their logs, and return the judgement that was logged.
 
-    If another process has logged something since it was read, the site is judged `again`, as both
-    may have given one number to two alerts. The judgement that was logged is returned. Under a
-    wrong clock nothing is logged: what it dates in the future would let nothing else be logged.
-    Nor is anything of a system whose perflogs, bands or logs cannot be read: its alerts would have
-    other numbers from then on.
+    If another process has written to a log since it was read, the site is judged `again`, as both
+    may have given one number to two alerts. Nothing is logged under a wrong clock: events dated in
+    the future would block later ones. Nor for a system whose perflogs, bands or logs cannot be
+    read: its alerts would have other numbers from then on. If writing fails, print why and go on.
     """
     if judged.snapshot.clock:
         return judged
