@@ -1,4 +1,4 @@
-"""Samples to and from other places: export, import, and a store's push, pull and forget."""
+"""The commands that move samples: export, import, and push, pull and forget of a store."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def export(
         cli.write_file(output, content)
 
 
-_SHOWN = 10  # rejected lines
+_SHOWN = 10  # the most rejected lines that are printed
 
 
 def import_(
@@ -93,7 +93,7 @@ def import_(
         raise cli.failure("no row could be used; see above")
 
 
-#: Seconds that a push may take: ten years of a site take some minutes.
+#: The limit of a push in seconds; ten years of a site take some minutes.
 _LONGEST_PUSH: Final = 3600.0
 _SETTINGS: Final = "store.yaml"
 
@@ -101,7 +101,7 @@ _StoreOption = Annotated[str | None, "URL", "The store. [default: url in config/
 
 
 def _store_of(store: str | None, options: cli.SiteOptions) -> str:
-    """Return the URL of the store that is given, or of the site's store; end without one."""
+    """Return the URL of the given store, or of the site's; exit without one."""
     if store:
         return located(store, Path())
     settings = options.config_of(_SETTINGS)
@@ -154,7 +154,7 @@ def pull(
             for name in names:
                 try:
                     cli.say(f"{name}: {plural(pushing.copy(source, target, name), 'sample')}")
-                except StoreError as error:  # which keeps nobody else's back
+                except StoreError as error:  # copy the other systems nevertheless
                     lost.append(f"{name}: {error}")
     if lost:
         raise cli.failure("\n  ".join(["not everything was copied:", *lost]))
@@ -185,7 +185,7 @@ def forget(
 
 
 def push_after(options: cli.SiteOptions) -> None:
-    """Push after a session, if the site has a store; a failure is said, and costs nothing else."""
+    """Push after a session if the site has a store; print a failure, but raise nothing."""
     try:
         if url := store_of(options.config_of(_SETTINGS)):
             _push_to(url, options)
@@ -194,11 +194,11 @@ def push_after(options: cli.SiteOptions) -> None:
 
 
 def _push_to(url: str, options: cli.SiteOptions) -> str:
-    """Push what is new to the store at `url`, and return what was done.
+    """Push what is new to the store at `url`, and return a message with the counts.
 
     Raises:
-        StoreError: the store did not take it; the message says since when it lacks what is new. Or
-            a file beside the perflogs cannot be written.
+        StoreError: the push failed, or its record beside the perflogs cannot be written. The
+            message says when the last push succeeded.
     """
     perflogs, now = options.perflogs_directory, datetime.now(timezone.utc).replace(microsecond=0)
     before, config = pushing.read_pushed(perflogs, url), options.config_of("bands").parent
@@ -207,7 +207,7 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
         with open_store(url, new=True) as store:
             return pushing.push_new(store, perflogs, config, before, now)
 
-    # an engine that answers nothing would hold a session for ever
+    # without a limit, an engine that never answers would block a session for ever
     late = StoreError(f"the store has not taken a push within {_LONGEST_PUSH:g} s")
     try:
         after, rows, documents = in_time(_LONGEST_PUSH, work, late)

@@ -1,8 +1,4 @@
-"""The commands for readers: the dashboard, figures, settings and rates.
-
-`iobands report` and `demo` write the dashboard, or a figure of each series; `advise`, `compare` and
-`table` say which settings and rates the runs support.
-"""
+"""The commands that present results: dashboard, figures, settings and rates."""
 
 from __future__ import annotations
 
@@ -63,10 +59,10 @@ def report(
                 clusters.append(about_cluster(name, f"{quote(below)}/", site, held))
                 now = each.snapshot.now
                 continue
-        except Exception as error:  # which costs no other site its page
+        except Exception as error:  # go on with the other sites
             why = cli.reason_of(error)
             unwritten.append(f"{name}: {why}")
-        reason = "cannot be read" if public else why  # it may name hosts and paths
+        reason = "cannot be read" if public else why  # which may name hosts and paths
         clusters.append(Cluster(name, "", model.UNKNOWN, reason, "unknown", (), ()))
     if clusters:
         past = options.as_of is not None
@@ -86,7 +82,7 @@ def report(
         for series in drawn:
             path = directory / f"{series.name}.{format_}"
             model.replace_file(path, time_series([series], site.now, format_))
-        # what is left of a series that was renamed or retired would seem to be of today
+        # remove figures of series that were renamed or retired, which would look current
         keys = [each.key for each in (*site.series, *site.retired)]
         begins = tuple(model.slug(key)[: len(f"{key.system}-{key.partition}-")] for key in keys)
         names = {f"{series.name}.{format_}" for series in drawn}
@@ -104,9 +100,9 @@ def report_to(
     public: bool = False,
     several: bool = False,
 ) -> Sequence[BeforeAfter]:
-    """Write the dashboard to `directory`, print where it is; return the maintenances it shows.
+    """Write the dashboard to `directory`, print its path, and return the maintenances it shows.
 
-    The site files are in `systems`. A dashboard of `several` links to the page above it.
+    The site files are in `systems`. With `several` sites, it links to the page of all of them.
     """
     site = judged.snapshot
     paths: dict[tuple[str, str], str] = {}
@@ -114,7 +110,7 @@ def report_to(
         try:
             own = cli.site_files(systems)(system).paths
             paths |= {(system, name): path for name, path in own.items()}
-        except model.FileError as error:  # which costs its file systems their paths, and no more
+        except model.FileError as error:  # then the page shows no paths of this system
             cli.note(str(error))
     users: list[Block] = []
     if public:
@@ -127,7 +123,7 @@ def report_to(
         users = published.users_section(site, [*chain(*found.values())], advised, paths)
     held = () if public else accounts_of(judged)
     console = Console(stderr=True)
-    is_log = not console.is_terminal  # which has no use for a progress bar
+    is_log = not console.is_terminal  # then a progress bar is useless
     bar = Progress(console=console, transient=True, disable=is_log)
     # rich before 14.3 ends a bar that it never showed with an empty line
     with model.naming(directory), nullcontext() if is_log else bar:
@@ -148,9 +144,9 @@ def report_to(
 
 
 def _mount_of(path: str, points: Sequence[str]) -> str:
-    """Return where the file system of a path is mounted, empty if it is not mounted here.
+    """Return the mount point of a path, "" if it is not mounted here.
 
-    The rest of the path may name a project or a person.
+    The rest of the path is private: it may name a project or a person.
     """
     below = (each for each in points if each != "/" and f"{path}/".startswith(f"{each}/"))
     return max(below, key=len, default="")
