@@ -1,4 +1,4 @@
-"""The command `iobands accept`: measure until the lines of a contract are decided, or `--check`."""
+"""The command `iobands accept`: measure until a contract is decided, or check its results."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class _Accepting:
         return found
 
     def _measure(self, due: Sequence[MeasuredBy], seconds: float, verbose: bool) -> list[str]:
-        """Run the `due` checks for at most so many `seconds`, and return the problems."""
+        """Run the checks that are `due`, for at most `seconds`, and return the problems."""
         together = defaultdict(list)
         for by in due:
             together[f"{self.begun.system}:{by.partition}", by.environ].append(by.check)

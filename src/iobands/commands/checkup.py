@@ -259,7 +259,7 @@ def _store(perflogs: Path, settings: Path) -> Line:
 
 
 def moved_store(clone: Path, site: Path) -> list[str]:
-    """Return what to do if copied settings name another store, as a relative path then does."""
+    """Return what to do if a copied config/store.yaml means another store: a relative path."""
     settings = Path("config/store.yaml")
     with suppress(FileError):
         before, after = store_of(clone / settings), store_of(site / settings)

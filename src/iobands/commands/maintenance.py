@@ -171,7 +171,7 @@ def end_maintenance(
             remedy = "give a later --at" if at else "set the clock, or give --at"
             began = f"before the maintenance began ({views.time_text(start)})"
             raise cli.failure(f"{views.time_text(last)} UTC is {began}; {remedy}")
-        last = last.replace(microsecond=0)  # as of the beginning
+        last = last.replace(microsecond=0)  # as in `begin`
         actions.append(Action(END, now, who, action.reason, (), until=last, of=action.when))
         late = ""
         if each.is_forgotten(now) and not (at and is_last):
@@ -268,7 +268,7 @@ def _measure(
 ) -> None:
     """Run the checks several times in a row, while that improves the report and time is left.
 
-    If measuring fails, the message ends with `logged`: what was logged before.
+    If measuring fails, the message says by `logged` what is in the log of actions.
     """
     root, limit = cli.root_of(options.root), cli.seconds_option(most, "--time")
     wanted = account.runs_that_help(judged, places, (_FEWEST_RUNS, _MOST_RUNS))
