@@ -1,6 +1,6 @@
 !> benchio measures the write and read rates of an array that is distributed over MPI
-!> processes. This program starts MPI, runs the command line's request, and alone ends the
-!> run: errors reach it as values.
+!> processes. This program starts MPI and runs what the command line requests. Procedures return
+!> errors as values, and only this program ends the run.
 !>
 !> The folders, from top to bottom; a module uses only its own folder and lower ones:
 !>
@@ -106,8 +106,8 @@ contains
       end if
    end subroutine print_about
 
-   !> Prepares what all layers share; what can fail without I/O fails here. Collective, with
-   !> the same error on all processes.
+   !> Prepares what all layers share, and reports every error that can be found without I/O.
+   !> Collective, with the same error on all processes.
    subroutine prepare(all, error)
       type(run_t), intent(inout) :: all
       type(error_t), allocatable, intent(out) :: error
@@ -164,8 +164,8 @@ contains
       end associate
    end subroutine check_layers
 
-   !> Creates the files of results, which must not be each other or the table. An old one is emptied
-   !> only when it is known to be no file of the data.
+   !> Creates the result files, which must differ from each other and from the table. An existing
+   !> one is emptied only once it is known not to be a data file.
    subroutine start_files(all, error)
       type(run_t), intent(inout) :: all
       type(error_t), allocatable, intent(out) :: error

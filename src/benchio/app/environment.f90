@@ -1,4 +1,4 @@
-!> Variables of the environment, as the processes of the run have them.
+!> Environment variables of the processes of a run.
 module benchio_environment
    use benchio_errors, only: error_t, keep_first
    use benchio_task, only: hint_t
@@ -10,7 +10,7 @@ module benchio_environment
 
 contains
 
-   !> The value of a variable; empty without it.
+   !> The value of a variable; empty if it is not set.
    function variable(name) result(res)
       character(len=*), intent(in) :: name
       character(len=:), allocatable :: res
@@ -22,8 +22,8 @@ contains
       if (length > 0) call get_environment_variable(name, res)
    end function variable
 
-   !> Gives each variable its value, and removes those that are not the same on all processes, that
-   !> have none, or that were named before; collective.
+   !> Fills in the value of each variable, and drops duplicates and variables that are unset or
+   !> differ between processes; collective.
    subroutine fill_values(team, variables, error)
       type(team_t), intent(in) :: team
       type(hint_t), allocatable, intent(inout) :: variables(:)

@@ -1,5 +1,5 @@
-!> The rules that the options must fulfil together, and their defaults, after each option was
-!> parsed. All errors are usage errors.
+!> Checks the parsed options against one another, and fills in defaults. All errors are usage
+!> errors.
 module benchio_option_rules
    use, intrinsic :: iso_fortran_env, only: real64
    use benchio_errors, only: error_t, fail, status_usage
@@ -17,10 +17,10 @@ module benchio_option_rules
                                            [character(len=11) :: "unstriped", "striped", &
                                                                   "fullstriped"]
 
-   !> The interfaces that take no hints of MPI-IO.
+   !> The interfaces that take no MPI-IO hints.
    character(len=6), parameter :: without_hints(2) = ["posix ", "adios2"]
 
-   !> What stands for a table of --layout.
+   !> The options that replace a table of --layout.
    character(len=14), parameter :: options_of_stripes(3) = &
                                    [character(len=14) :: "--files", "--stripe-size", &
                                                           "--stripe-count"]
@@ -145,8 +145,8 @@ contains
       if (option%acts_on == "MPI-IO") res = all(interface_of(layer) /= without_hints)
    end function concerns
 
-   !> --direct moves data between aligned memory and files only: layers that call the system, a
-   !> block without a halo, and reads past the page cache.
+   !> --direct moves data only between aligned memory and files. It needs POSIX layers and blocks
+   !> without a halo, and its reads bypass the page cache.
    subroutine apply_direct(res, error)
       type(options_t), intent(inout) :: res
       type(error_t), allocatable, intent(out) :: error
@@ -218,7 +218,7 @@ contains
       res%directories = [string_t(".")]
    end subroutine check_table
 
-   !> An error if there is nothing to do, or not enough to do it.
+   !> An error if two options name the same file, nothing is left to do, or --verify lacks a seed.
    subroutine check_actions(res, error)
       type(options_t), intent(in) :: res
       type(error_t), allocatable, intent(out) :: error

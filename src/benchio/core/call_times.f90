@@ -17,7 +17,7 @@ module benchio_call_times
    type :: latency_t
       !> The calls of all processes; 0 if none was timed.
       integer(int64) :: calls = 0_int64
-      !> The seconds of a call: at `percentiles`, and of the slowest.
+      !> Seconds per call: at `percentiles`, and of the slowest call.
       real(real64) :: at(size(percentiles)) = 0.0_real64, slowest = 0.0_real64
    end type latency_t
 
@@ -34,21 +34,21 @@ module benchio_call_times
 
 contains
 
-   !> To be called before a call that moves data.
+   !> Starts the clock; to be called before a call that moves data.
    subroutine begin(self)
       class(call_times_t), intent(inout) :: self
 
       if (self%is_on) self%began = MPI_Wtime()
    end subroutine begin
 
-   !> To be called after it.
+   !> Stops the clock; to be called after a call that moved data.
    subroutine finish(self)
       class(call_times_t), intent(inout) :: self
 
       if (self%is_on) call self%seen%add(MPI_Wtime() - self%began)
    end subroutine finish
 
-   !> The figures of the calls of all processes; collective.
+   !> Combines the times of all processes' calls; collective.
    subroutine collect(self, comm, res, error)
       class(call_times_t), intent(in) :: self
       type(MPI_Comm), intent(in) :: comm

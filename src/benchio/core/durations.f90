@@ -1,5 +1,5 @@
-!> Durations, counted by bins: there are too many to keep each. A bin is 1/64 of a power of two,
-!> so that a percentile is right within 1 %.
+!> A histogram of durations, which are too many to keep individually. A bin is 1/64 of a power of
+!> two wide, so that a percentile is accurate to 1 %.
 module benchio_durations
    use, intrinsic :: iso_fortran_env, only: int64, real64
    implicit none(type, external)
@@ -14,7 +14,7 @@ module benchio_durations
 
    type :: durations_t
       integer(int64) :: counts(bins) = 0_int64
-      !> The longest of them, in seconds.
+      !> The longest duration, in seconds.
       real(real64) :: slowest = 0.0_real64
    contains
       procedure :: add
@@ -39,8 +39,8 @@ contains
       self%slowest = max(self%slowest, seconds)
    end subroutine add
 
-   !> The duration that `percent` of them did not exceed (nearest rank): the middle of its
-   !> bin, or the slowest if that is less.
+   !> The duration that `percent` % of all did not exceed (nearest rank): the middle of its bin,
+   !> or the slowest if that is less.
    pure function percentile(self, percent) result(res)
       class(durations_t), intent(in) :: self
       integer, intent(in) :: percent

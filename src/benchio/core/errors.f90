@@ -21,7 +21,7 @@ module benchio_errors
       integer :: status = status_failed
       !> Whether all processes have this same error.
       logical :: is_shared = .false.
-      !> Whether a file is not there, has another size than it should, or has a hole.
+      !> Whether a file is missing, has the wrong size, or has a hole.
       logical :: is_missing = .false., has_other_size = .false., has_hole = .false.
    end type error_t
 
@@ -36,7 +36,7 @@ contains
       allocate (error)
       error%text = text
       if (present(status)) error%status = status
-      ! All processes read the same command line, and one clock decides when to stop.
+      ! Other errors occur on all processes alike: one command line, and one clock for the limit.
       error%is_shared = error%status /= status_failed
    end subroutine fail
 

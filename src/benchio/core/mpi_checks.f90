@@ -1,5 +1,5 @@
-!> The status of MPI calls as errors. By default MPI aborts on an error, which leaves
-!> files behind and names nothing; benchio has every call return its status.
+!> Turns the status of MPI calls into errors. By default MPI aborts on an error, leaves files behind
+!> and does not say what failed; in benchio every call returns its status.
 module benchio_mpi_checks
    use benchio_errors, only: error_t, fail
    use mpi_f08, only: MPI_Allreduce, MPI_Comm, MPI_Error_string, MPI_IN_PLACE, MPI_LAND, &

@@ -11,7 +11,7 @@ contains
 
    !> The rank whose data a process reads. With the processes in the order of their nodes, the
    !> shift is the number of processes on the largest node. If no node has more than half of the
-   !> processes, the rank is on another node. `nodes` has the node of each rank, from 0.
+   !> processes, the rank is on another node. `nodes` lists the node of each rank, from 0.
    pure function shifted_rank(nodes, rank) result(res)
       integer, intent(in) :: nodes(0:), rank
       integer :: res

@@ -21,7 +21,7 @@ module benchio_task
       integer(int64) :: seed = 0_int64
       !> Whether to compare the data read with the data written.
       logical :: verify = .false.
-      !> The elements around a block in memory, on each side.
+      !> Halo elements on each side of a block in memory.
       integer :: halo = 1
       !> Whether to read with O_DIRECT where a layer can (`--cache=direct`), and whether to write
       !> and read with nothing else (`--direct`).
@@ -35,7 +35,7 @@ module benchio_task
 
       !> How the array is cut: `block`, `slab` or `pencil`.
       character(len=:), allocatable :: decomposition
-      !> How many processes write, with the data of all; 0 for all processes.
+      !> How many processes gather and write the data of all; 0 if every process writes.
       integer :: writers = 0
 
       !> btio, snapshot: time steps to write; 0 for the layer's default.

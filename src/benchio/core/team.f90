@@ -64,8 +64,8 @@ contains
       call find_nodes(self, error)
    end subroutine start
 
-   !> The rank of this process in a communicator, whose calls then return their errors, and the
-   !> number of its processes.
+   !> Gets the rank of this process in a communicator and the number of its processes, and makes
+   !> its calls return their errors.
    subroutine look_at(comm, rank, size, error)
       type(MPI_Comm), intent(in) :: comm
       integer, intent(out) :: rank, size

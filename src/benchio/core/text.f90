@@ -123,7 +123,7 @@ contains
       res = row(len(right))
    end function edit_distance
 
-   !> Whether a list has a word, including its trailing blanks.
+   !> Whether a list contains a word; trailing blanks count.
    pure function has_word(words, word) result(res)
       type(string_t), intent(in) :: words(:)
       character(len=*), intent(in) :: word

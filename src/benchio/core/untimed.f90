@@ -11,7 +11,7 @@ module benchio_untimed
    public :: untimed_t
 
    type :: untimed_t
-      !> Seconds spent on it in the current phase.
+      !> Seconds of untimed work in the current phase.
       real(real64) :: seconds = 0.0_real64
       real(real64), private :: began = 0.0_real64
    contains

@@ -1,5 +1,5 @@
-!> The status of ADIOS2's calls as errors, and the exchange of errors after a call that
-!> some process may never leave.
+!> Turns the status of ADIOS2 calls into errors, and exchanges errors after a call from which
+!> some process may never return.
 module benchio_adios_checks
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: error_unit, output_unit, real64

@@ -1,5 +1,5 @@
-!> The array in the files of HDF5, netCDF and PnetCDF: its name, and whether an existing
-!> file has the right one.
+!> The name of the array in files of HDF5, netCDF and PnetCDF, and the check of an existing
+!> file's array.
 module benchio_array_in_file
    use, intrinsic :: iso_fortran_env, only: int64
    use benchio_errors, only: error_t, fail
@@ -15,8 +15,8 @@ module benchio_array_in_file
 
 contains
 
-   !> An error unless an array found in a file has the lengths of this run's. Otherwise a
-   !> run with other sizes kept the file.
+   !> An error unless the array found in a file has the lengths of this run's array. If not, the
+   !> file was kept by a run with other sizes.
    subroutine check_shape(path, found, wanted, error)
       character(len=*), intent(in) :: path
       integer(int64), intent(in) :: found(:), wanted(:)

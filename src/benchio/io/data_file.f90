@@ -1,7 +1,7 @@
-!> A file of the data through POSIX calls. With `--direct` nothing but O_DIRECT moves data, from
-!> and to the caller's aligned memory. With `--cache=direct` reads use it where they can: the
-!> system transfers the file's blocks to aligned memory, from where they are copied to the
-!> caller's. Either read cannot find its data in the page cache.
+!> A data file, moved by POSIX calls. With `--direct` all data move by O_DIRECT, between the file
+!> and the caller's aligned memory. With `--cache=direct` reads use O_DIRECT where they can: the
+!> system transfers the file's blocks to an aligned buffer, from where they are copied to the
+!> caller's memory. Neither read can be served from the page cache.
 module benchio_data_file
    use, intrinsic :: iso_c_binding, only: c_associated, c_int, c_intptr_t, c_loc, c_null_char
    use, intrinsic :: iso_c_binding, only: c_null_ptr, c_ptr, c_size_t
@@ -32,7 +32,7 @@ module benchio_data_file
       logical :: is_direct = .false.
       character(len=:), allocatable, private :: path
       integer(c_int), private :: fd = -1_c_int
-      !> With --direct the bytes that O_DIRECT needs a multiple of, else 0.
+      !> With --direct the alignment in bytes that O_DIRECT needs, else 0.
       integer(int64), private :: alignment = 0_int64
    contains
       procedure :: open_file
@@ -67,7 +67,7 @@ contains
       if (.not. self%is_direct) call open_fd(path, mode, self%fd, error)
    end subroutine open_file
 
-   !> Opens the file with O_DIRECT. An error where the file system has only the page cache.
+   !> Opens the file with O_DIRECT; an error on file systems that are only a page cache (tmpfs).
    subroutine open_direct(self, mode, error)
       class(data_file_t), intent(inout) :: self
       integer(c_int), intent(in) :: mode
@@ -102,8 +102,8 @@ contains
                      times, error)
    end subroutine move_bytes
 
-   !> Writes all of the vectors, one after the other, at byte `offset`; or fills them from there
-   !> on, and it is an error when the file ends before that.
+   !> Writes all vectors, one after the other, at byte `offset`; or fills them from there on. It is
+   !> an error if the file ends before they are full.
    subroutine move(self, writing, vectors, offset, times, error)
       class(data_file_t), intent(in) :: self
       logical, intent(in) :: writing
@@ -121,8 +121,8 @@ contains
       call move_vectors(writing, self%fd, self%path, vectors, offset, error, times)
    end subroutine move
 
-   !> An error if O_DIRECT cannot move these vectors. Asked before the call: some systems then
-   !> use the page cache after all.
+   !> An error if O_DIRECT cannot move these vectors. Checked before the call, because some systems
+   !> would silently use the page cache.
    subroutine check_aligned(self, vectors, offset, error)
       class(data_file_t), intent(in) :: self
       type(iovec_t), intent(in) :: vectors(:)

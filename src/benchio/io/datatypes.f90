@@ -30,8 +30,8 @@ contains
       call check(ierr, "MPI_Type_commit", error)
    end subroutine make_section
 
-   !> Blocks of `bytes` bytes each, from these offsets in bytes on. Their number and length must
-   !> fit default integers.
+   !> Blocks of `bytes` bytes each, at these byte offsets. Their number and length must fit default
+   !> integers.
    subroutine make_scattered(offsets, bytes, res, error)
       integer(MPI_ADDRESS_KIND), intent(in) :: offsets(:)
       integer(int64), intent(in) :: bytes

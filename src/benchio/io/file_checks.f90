@@ -17,7 +17,7 @@ module benchio_file_checks
    public :: check_closed_to_others, check_creatable, check_empty, check_complete, check_room
    public :: check_free, check_limit
 
-   !> Seconds in which the space of removed files comes back.
+   !> Seconds to wait for the space of removed files to be freed.
    integer(c_int), parameter :: longest_wait = 5_c_int
 
 contains
@@ -33,7 +33,7 @@ contains
                 //"could replace files; use chmod o-w or chmod +t")
    end subroutine check_closed_to_others
 
-   !> An error unless a file can be created; removes it again, also when a signal ends the process
+   !> An error unless a file can be created; removes it again, even if a signal ends the process
    !> in between. No path is guarded afterwards.
    subroutine check_creatable(path, error)
       character(len=*), intent(in) :: path
@@ -68,8 +68,8 @@ contains
 
    !> An error unless the file has this many bytes, or at least as many if `or_more` (a
    !> library's own format), and no holes in the data. MPI libraries have returned success
-   !> for data that never reached a full device; later data then stand behind a hole and
-   !> the size is right. The library's `header` before the data may have holes, since a
+   !> for data that never reached a full device; later data then follow a hole, and the size
+   !> is right. The library's `header` before the data may have holes, since a
    !> library may align the data to a stripe.
    subroutine check_complete(path, bytes, or_more, error, header)
       character(len=*), intent(in) :: path
@@ -104,8 +104,8 @@ contains
       call keep_first(error, trouble)
    end subroutine check_complete
 
-   !> An error when the file system of a directory has no space for this many bytes, also a moment
-   !> later: the space of files that were removed may come back only then.
+   !> An error if the file system of a directory has no space for this many bytes. Retries for some
+   !> seconds, because the space of removed files may be freed late.
    subroutine check_room(directory, bytes, error)
       character(len=*), intent(in) :: directory
       integer(int64), intent(in) :: bytes
@@ -116,7 +116,7 @@ contains
       rest = 0_c_int
       do seconds = 1_c_int, longest_wait
          room = shim_room(directory//c_null_char)
-         ! What opens a file there has the better message.
+         ! If the query fails, opening a file there gives the better message.
          if (room >= bytes .or. room < 0_int64) return
          if (seconds < longest_wait) rest = c_sleep(1_c_int)
       end do
@@ -136,7 +136,7 @@ contains
       end if
    end subroutine check_limit
 
-   !> An error when writing `wanted` bytes would leave fewer than `floor` bytes free.
+   !> An error if writing `wanted` bytes would leave fewer than `floor` bytes free.
    subroutine check_free(directory, wanted, floor, error)
       character(len=*), intent(in) :: directory
       integer(int64), intent(in) :: wanted, floor

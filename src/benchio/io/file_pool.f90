@@ -1,5 +1,5 @@
-!> The files that one process uses. It keeps at most `most_open` of them open. One more
-!> is opened when it is needed, in place of the last such file.
+!> The files that one process uses. The first `most_open` of them stay open; of the others only
+!> one is open at a time, until another one is needed.
 module benchio_file_pool
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: int64, int8
@@ -19,7 +19,7 @@ module benchio_file_pool
 
    type :: file_pool_t
       type(string_t), allocatable :: paths(:)
-      !> What says whether to use O_DIRECT, and whether to create files that are missing.
+      !> The task, which says whether to use O_DIRECT; and whether to create missing files.
       type(task_t) :: task
       logical :: creates = .false.
       !> Whether all files that were opened use O_DIRECT.

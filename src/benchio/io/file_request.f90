@@ -23,7 +23,7 @@ module benchio_file_request
 
    public :: file_request_t
 
-   !> The call that posts it.
+   !> The call that posts the write.
    character(len=*), parameter, public :: post_name = "MPI_File_iwrite_all"
 
    type :: file_request_t
@@ -67,8 +67,8 @@ contains
       res = self%handle%MPI_VAL /= MPI_REQUEST_NULL%MPI_VAL
    end function is_pending
 
-   !> Tests whether the write is complete; the library may progress it meanwhile. It is an
-   !> error when it moved too little. After an error no write is pending.
+   !> Tests whether the write is complete; the library may progress it meanwhile. A write that
+   !> moved too little is an error. After an error no write is pending.
    subroutine test(self, file, error)
       class(file_request_t), intent(inout) :: self
       type(mpiio_file_t), intent(in) :: file

@@ -8,7 +8,7 @@ module benchio_hdf5_api
    public :: hdf5_error_t, c_H5Ewalk2, c_H5Pget_mpio_no_collective_cause
    public :: c_MPI_File_c2f, shim_dataset_start, shim_mpi_file
 
-   !> From the call that failed first to the one that benchio made.
+   !> Walks the stack from the innermost failed call to the one that benchio made.
    integer(c_int), parameter, public :: walk_upward = 0_c_int
    !> The stack of errors of the last call.
    integer(c_int64_t), parameter, public :: last_errors = 0_c_int64_t

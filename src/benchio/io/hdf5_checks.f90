@@ -1,4 +1,4 @@
-!> The status of HDF5's calls as errors, with the library's text. HDF5's own printing of
+!> Turns the status of HDF5 calls into errors with the library's text. HDF5's own printing of
 !> errors is switched off.
 module benchio_hdf5_checks
    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_funloc, c_int, c_loc, c_ptr
@@ -21,7 +21,7 @@ module benchio_hdf5_checks
       integer :: entries = 0
    end type stack_text_t
 
-   ! The innermost entry alone may only be the text of an MPI error.
+   ! Two, because the innermost entry may be only the text of an MPI error.
    integer, parameter :: most_entries = 2
 
 contains

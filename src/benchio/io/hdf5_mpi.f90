@@ -1,5 +1,5 @@
-!> The MPI file below the file that HDF5 has open: its hints, and the recovery from a
-!> failed transfer. For the layers hdf5 and netcdf; netCDF offers no access to it.
+!> The MPI file beneath the file that HDF5 has open: its hints, and the recovery from a
+!> failed transfer. For the layers hdf5 and netcdf; netCDF gives no access to its MPI file.
 module benchio_hdf5_mpi
    use, intrinsic :: iso_c_binding, only: c_associated, c_null_char, c_ptr
    use, intrinsic :: iso_fortran_env, only: int64
@@ -53,11 +53,11 @@ contains
    !> To be called after a collective transfer: waits until it has ended on all processes
    !> and, after an error, makes the file closable; collective.
    !>
-   !> After the transfer HDF5 resets the file's view, which is collective, but skips that on
-   !> the processes where a call of the transfer failed. They have to do so here, or the others
-   !> would hang; those where fewer bytes were moved have done so. Closing writes HDF5's
-   !> metadata; on a full file system `makes_room` truncates the file, which is useless in any
-   !> case, so that they fit.
+   !> After the transfer HDF5 resets the file's view, which is collective, but skips this on
+   !> processes where a call of the transfer failed. They reset it here, or the others would
+   !> hang; processes that merely moved too few bytes have already reset it. Closing writes HDF5's
+   !> metadata: with `makes_room` the file, which is useless in any case, is truncated, so that
+   !> they fit on a full file system.
    subroutine finish_transfer(comm, path, makes_room, error)
       type(MPI_Comm), intent(in) :: comm
       character(len=*), intent(in) :: path

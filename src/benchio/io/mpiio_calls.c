@@ -1,10 +1,10 @@
-/* Counts the calls of MPI-IO that move data, by MPI's profiling interface: the MPI library's
- * functions have second names, with PMPI_, so that a program may put its own in front of them.
- * What HDF5, netCDF and PnetCDF call comes by here, whatever these were asked for. Calls from
- * Fortran do so in MPICH, and not in Open MPI.
+/* Counts the MPI-IO calls that move data, through MPI's profiling interface: each MPI function has
+ * a second name that begins with PMPI_, so that a program can wrap it. The calls that HDF5, netCDF
+ * and PnetCDF really make pass through here, whatever they were asked for. Calls from Fortran do so
+ * in MPICH, but not in Open MPI.
  *
- * A call of theirs that fails limits the wait for the other processes: the library may go on to a
- * call in which it waits for them.
+ * A failed call starts the alarm of wait_limit.f90: the library may go on to a call in which it
+ * waits for the other processes.
  *
  * Without the mpi.h of the library that the program is linked with, nothing is counted. */
 #include <stdint.h>

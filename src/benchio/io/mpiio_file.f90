@@ -25,10 +25,10 @@ module benchio_mpiio_file
       !> MPI's handle; null while the file is closed.
       type(MPI_File) :: handle = MPI_FILE_NULL
       character(len=:), allocatable :: path
-      !> The data of this process in memory and, unless null, in the file: the view, which
-      !> repeats it. The file owns both.
+      !> Datatypes of this process's data in memory and in the file; the latter is the view, which
+      !> repeats it, unless it is null. take_down frees both.
       type(MPI_Datatype) :: in_memory = MPI_DATATYPE_NULL, in_file = MPI_DATATYPE_NULL
-      !> What offsets in the view count.
+      !> The unit of offsets in the view.
       type(MPI_Datatype) :: unit = MPI_DATATYPE_NULL
       !> The hints in effect as the library reported them; set by close_file.
       type(MPI_Info) :: info_used = MPI_INFO_NULL

@@ -1,5 +1,5 @@
-!> Removal of a file's pages from the page cache of this node, and the check that the
-!> kernel did remove them. Other caches are not seen, such as ZFS's own or the caches of servers.
+!> Removes a file's pages from the page cache of this node, and checks that the kernel did so. Other
+!> caches, such as ZFS's own or those of servers, cannot be seen.
 module benchio_page_cache
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: int64
@@ -30,7 +30,7 @@ contains
    end subroutine flush_file
 
    !> Drops a file's pages from this node's cache. `dropped` is true only if none is left.
-   !> Remaining pages are no error: on a file system in memory there is nowhere else.
+   !> Remaining pages are no error: a file system in memory keeps its data nowhere else.
    subroutine drop_file(path, dropped, error)
       character(len=*), intent(in) :: path
       logical, intent(out) :: dropped

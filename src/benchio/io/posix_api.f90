@@ -17,13 +17,13 @@ module benchio_posix_api
    public :: shim_open_directory, shim_resident_pages, shim_room, shim_start_limits, shim_unguard
    public :: shim_unwritable
 
-   ! How shim_open opens a file; the flags are in the order of posix_shim.c.
+   ! How shim_open opens a file; posix_shim.c lists the flags in this order.
    !> Creates the file, which must not exist, to write.
    integer(c_int), parameter, public :: mode_new = 0_c_int
-   !> Keeps the content, to write; creates the file, unless another process has, or requires
-   !> that it exists. The first follows no link and takes no file with a second name.
+   !> Keep the content, to write. mode_shared creates the file unless another process has, follows
+   !> no link and refuses a file with a second name; mode_shared_existing requires that it exists.
    integer(c_int), parameter, public :: mode_shared = 1_c_int, mode_shared_existing = 2_c_int
-   !> Creates the file, or keeps the content of the old one, to write; does not wait for the reader
+   !> Creates the file, or keeps the content of an old one, to write; does not wait for the reader
    !> of a pipe.
    integer(c_int), parameter, public :: mode_replacing = 3_c_int
    !> Requires that it exists, to read.
@@ -33,10 +33,10 @@ module benchio_posix_api
    integer(c_int), parameter, public :: guard_removes = 0_c_int, guard_empties = 1_c_int
    integer(c_int), parameter, public :: guard_removes_directory = 2_c_int
 
-   !> A multiple of what O_DIRECT asks of memory, and of every size of pages but huge ones.
+   !> A multiple of the alignments that O_DIRECT needs, and of every page size but huge pages.
    integer(c_int64_t), parameter, public :: memory_alignment = 65536_c_int64_t
 
-   !> `struct iovec`: a stretch of memory and its bytes.
+   !> `struct iovec`: the start of a piece of memory, and its length in bytes.
    type, bind(c) :: iovec_t
       type(c_ptr) :: base = c_null_ptr
       integer(c_size_t) :: length = 0_c_size_t

@@ -44,10 +44,10 @@ contains
       end if
    end subroutine open_file
 
-   !> Writes all of the vectors, one after the other, at byte `offset`; or fills them from there
-   !> on, and it is an error when the file ends before that. A call may move less than requested.
-   !> The rest of a partly moved vector is moved by a call of its own, so that the other vectors
-   !> are used as they are.
+   !> Writes all vectors, one after the other, at byte `offset`; or fills them from there on. It is
+   !> an error if the file ends before they are full. A call may move less than requested: the rest
+   !> of a partly moved vector is moved by a separate call, so that the other vectors can be used
+   !> as they are.
    subroutine move_vectors(writing, fd, path, vectors, offset, error, times)
       logical, intent(in) :: writing
       integer(c_int), intent(in) :: fd

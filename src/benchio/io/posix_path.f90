@@ -69,7 +69,7 @@ contains
 
       do at = 1, size(paths)
          if (shim_identity(paths(at)%value//c_null_char, devices(at), numbers(at)) == 0) cycle
-         ! No other has it.
+         ! A missing file gets an identity that no other file has.
          devices(at) = -int(at, int64)
          numbers(at) = 0_int64
       end do

@@ -97,7 +97,7 @@ int64_t benchio_direct_alignment(int fd)
     return alignment;
 }
 
-/* The files that a signal removes. */
+/* The paths that a signal removes or empties. */
 static struct guarded {
     char *path;
     int mode;
@@ -107,8 +107,8 @@ static const int endings[] = {SIGTERM, SIGINT,  SIGHUP,  SIGPIPE,
                               SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU};
 static struct sigaction formerly[sizeof endings / sizeof *endings];
 
-/* Removes a directory with its files, of unknown names, in a handler: readdir takes memory, and
- * fork is not safe there. Elsewhere than on Linux the directory stays. */
+/* Removes a directory and its files, whose names are unknown, in a signal handler, where readdir,
+ * which allocates memory, and fork are not safe. Only Linux can remove its files. */
 static void remove_directory(const char *path)
 {
 #ifdef SYS_getdents64
@@ -116,7 +116,7 @@ static void remove_directory(const char *path)
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int removed = 1;
 
-    /* What is removed may make a pass skip others: a last pass has nothing to remove. */
+    /* Removals may make a pass skip entries: repeat until a pass removes nothing. */
     while (fd >= 0 && removed) {
         long bytes;
         removed = 0;
@@ -168,8 +168,8 @@ static void handle_signals(void)
     signal(SIGXFSZ, SIG_IGN);
 }
 
-/* From now on a signal that ends the process removes a file (mode 0), empties it (1), or removes
- * a directory with its files (2). Without memory it does not. */
+/* Makes a signal that ends the process remove a file (mode 0), empty it (1), or remove a directory
+ * with its files (2). Does nothing if no memory is left. */
 void benchio_guard(const char *path, int mode)
 {
     static int capacity, is_handled;
@@ -194,7 +194,7 @@ void benchio_guard(const char *path, int mode)
     is_handled = 1;
 }
 
-/* The wait of a process in whose call something failed, for the others: see wait_limit.f90. */
+/* Limits how long a process waits for the others after a failed call: see wait_limit.f90. */
 static const unsigned longest_wait = 60;
 static char speaker[512], last_words[8192];
 static void (*finish_run)(void);
@@ -212,14 +212,14 @@ static void end_by_alarm(int number)
     finish_run();
 }
 
-/* Begins a phase of the process of this name; `finish` ends all of them. */
+/* Begins a phase. Messages call this process `name`; `finish` ends all processes. */
 void benchio_start_limits(const char *name, void (*finish)(void))
 {
     snprintf(speaker, sizeof speaker, "%s", name);
     finish_run = finish;
 }
 
-/* Ends the run after a while, unless the phase ends before, since something failed. */
+/* After a failure: sets an alarm that ends the run unless the phase ends in time. */
 void benchio_limit_wait(const char *failure)
 {
     const struct sigaction action = {.sa_handler = end_by_alarm,
@@ -237,7 +237,7 @@ void benchio_limit_wait(const char *failure)
         alarm(longest_wait);
 }
 
-/* Ends a phase: all processes have left their calls. */
+/* Ends a phase, and stops the alarm: all processes have left their calls. */
 void benchio_end_limits(void)
 {
     if (is_limited)
@@ -245,7 +245,7 @@ void benchio_end_limits(void)
     is_limited = 0;
 }
 
-/* Signals remove nothing any more. */
+/* Clears the list of paths that a signal removes. */
 void benchio_unguard(void)
 {
     const int count = guards;
@@ -255,7 +255,7 @@ void benchio_unguard(void)
         free(guarded[at].path);
 }
 
-/* Returns whether others may write to a directory in which they may also replace files. */
+/* Returns whether others may write to a directory that is not sticky, and so replace its files. */
 int benchio_is_open_to_others(const char *path)
 {
     struct stat about;
@@ -309,8 +309,8 @@ int64_t benchio_free_bytes(const char *path)
     return (int64_t)((about.f_bavail < most ? about.f_bavail : most) * about.f_frsize);
 }
 
-/* Returns the bytes that this user may still write below a path, as far as its file system says so,
- * or -1 with errno set. */
+/* Returns the bytes that this user may still write below a path (INT64_MAX if its file system does
+ * not say), or -1 with errno set. */
 int64_t benchio_room(const char *path)
 {
     struct statvfs about;
@@ -323,7 +323,7 @@ int64_t benchio_room(const char *path)
     return (int64_t)((blocks < most ? blocks : most) * about.f_frsize);
 }
 
-/* Returns the most bytes that this process may give a file. */
+/* Returns the file size limit of this process in bytes. */
 int64_t benchio_file_limit(void)
 {
     struct rlimit limit;
@@ -339,7 +339,7 @@ int64_t benchio_file_size(const char *path)
     return stat(path, &about) == 0 ? (int64_t)about.st_size : -1;
 }
 
-/* Stores what tells an existing file from all others; returns -1 with errno set on failure. */
+/* Stores a file's device and inode number, its identity; returns -1 with errno set on failure. */
 int benchio_identity(const char *path, int64_t *device, int64_t *number)
 {
     struct stat about;

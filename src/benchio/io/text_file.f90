@@ -15,10 +15,10 @@ module benchio_text_file
 
    !> A file to which lines are appended; each is written at once.
    type :: line_file_t
-      !> Whether it has nothing but what was appended.
+      !> Whether the file holds only the appended lines.
       logical :: is_cleared = .false.
       character(len=:), allocatable, private :: path
-      !> Whether `start` made it.
+      !> Whether `start` created the file.
       logical, private :: is_new = .false.
       integer(c_int), private :: fd = -1_c_int
       integer(int64), private :: bytes = 0_int64
@@ -66,8 +66,8 @@ contains
       text = transfer(letters, text)
    end subroutine read_text
 
-   !> Creates the file, unless the path leads to something else, such as a device. An old one keeps
-   !> its content, which may be data, until `clear`.
+   !> Creates or opens the file; an error if the path leads to something else, such as a device. An
+   !> existing file keeps its content, which may be data, until `clear`.
    subroutine start(self, path, error)
       class(line_file_t), intent(inout) :: self
       character(len=*), intent(in) :: path
@@ -110,7 +110,7 @@ contains
       if (.not. allocated(error)) self%bytes = self%bytes + size(letters)
    end subroutine append
 
-   !> Closes the file. One that `start` made goes if the run was refused before `clear`.
+   !> Closes the file, and removes it if `start` created it and the run was refused before `clear`.
    subroutine finish(self, error)
       class(line_file_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error

@@ -1,9 +1,9 @@
 !> Ends a run in which the processes would wait for one another without end. An I/O library's
 !> collective call may return on one process as soon as its own part has failed, for example on a
 !> full file system, while the others wait inside the call; and this process then waits in its next
-!> collective call, of benchio or of the library. It cannot ask the others where they are, and to
-!> agree after each call would cost time that is measured. So it sets an alarm, which the end of the
-!> phase stops.
+!> collective call, of benchio or of the library. It cannot ask the others where they are, and an
+!> agreement after each call would add to the measured time. So it sets an alarm, which the end of
+!> the phase stops.
 module benchio_wait_limit
    use, intrinsic :: iso_c_binding, only: c_funloc, c_int, c_null_char
    use benchio_errors, only: error_t, status_failed

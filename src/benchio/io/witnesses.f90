@@ -1,5 +1,5 @@
-!> What others than the layer saw of a phase: how many calls the MPI library was given to move
-!> data, collective and independent ones, and how many processes the kernel moved the data for.
+!> Evidence, independent of the layer, of how a phase moved its data: the number of collective and
+!> of independent MPI-IO calls, and the number of processes for which the kernel moved the data.
 module benchio_witnesses
    use, intrinsic :: iso_c_binding, only: c_int, c_int64_t
    use, intrinsic :: iso_fortran_env, only: int64, real64
@@ -10,7 +10,7 @@ module benchio_witnesses
 
    public :: counts_t, count_calls, count_bytes, add_up
 
-   !> Of one process first, and by `add_up` of all; negative if unknown.
+   !> Totals over all processes; negative if unknown.
    type :: counts_t
       !> Calls of MPI-IO that moved data.
       integer(int64) :: collective = -1_int64, independent = -1_int64
@@ -18,8 +18,8 @@ module benchio_witnesses
       integer(int64) :: movers = -1_int64
    end type counts_t
 
-   !> A process has moved data if it moved this part of an equal share: system calls move other
-   !> bytes, too.
+   !> A process has moved data if it moved at least one part in `least_part` of an equal share:
+   !> system calls move other bytes, too.
    integer(int64), parameter :: least_part = 10_int64
 
    interface
@@ -63,9 +63,9 @@ contains
       if (closed /= 0) res = -1_int64
    end function count_bytes
 
-   !> Adds up what the processes counted between `before` and `after`, each with the calls of
-   !> `count_calls` and then the bytes of `count_bytes`; collective. `total` is what the phase
-   !> moved. No call at all is not known of any: not every library's calls can be seen.
+   !> Adds up what the processes counted between `before` and `after`, which hold the two results
+   !> of `count_calls` and then the bytes of `count_bytes`; collective. `total` is the bytes that
+   !> the phase moved. If no call was counted, the calls are unknown: not all can be seen.
    subroutine add_up(team, before, after, total, res, error)
       type(team_t), intent(in) :: team
       integer(int64), intent(in) :: before(3), after(3), total

@@ -1,4 +1,4 @@
-!> Stands for a layer that was not compiled in, in its row of the registry.
+!> The placeholder in the registry for a layer that was not compiled in.
 module benchio_absent
    implicit none(type, external)
    private

@@ -9,10 +9,10 @@
 !> Errors: when an ADIOS2 call fails on one process, the others may never return from theirs,
 !> and ADIOS2 must not be called again. All processes therefore agree after each call that
 !> moves data, and after a failure make no further ADIOS2 calls. In ADIOS2 2.12 a process that
-!> writes for others of its node does not even return when its write fails. In adios each process
-!> therefore writes its own data, to one file for each node, and in adios-process to one of its
-!> own. adios-default leaves both to the library, by default one process and one file of each node:
-!> there a failed write may leave the run waiting without end.
+!> writes for others of its node does not even return when its write fails. Each process therefore
+!> writes its own data: in adios to a file that its node shares, in adios-process to a file of its
+!> own. adios-default leaves both to the library, by default one writing process and one file for
+!> each node: there a failed write may make the run wait forever.
 module benchio_layer_adios
    use, intrinsic :: iso_c_binding, only: c_null_char
    use, intrinsic :: iso_fortran_env, only: int64
@@ -46,12 +46,12 @@ module benchio_layer_adios
    character(len=*), parameter :: all_files(4) = ["data.     ", "md.       ", "mmd.      ", &
                                                   "profiling."]
 
-   !> Bytes needed beside the data: in total, and for each process.
+   !> Bytes needed in addition to the data: in total, and for each process.
    integer(int64), parameter :: spare_bytes = 65536_int64, spare_bytes_each = 8192_int64
 
    type, extends(block_backend_t) :: adios_t
-      !> What has a file: each `node`, by writes of its processes; each `process`; or what the
-      !> library takes by `default`.
+      !> Whose data are in one file: those of a `node`, whose processes all write; those of a
+      !> `process`; or the library's `default`.
       character(len=7) :: file_of = "node"
       type(team_t), private :: team
       type(adios2_adios), private :: adios
@@ -132,7 +132,7 @@ contains
       call check_adios(ierr, "adios2_set_parameter", error)
    end subroutine declare
 
-   !> Defines that the block lies inside its halo.
+   !> Tells ADIOS2 where in its memory, which includes the halo, the block lies.
    subroutine select_memory(self, variable, error)
       class(adios_t), intent(in) :: self
       type(adios2_variable), intent(in) :: variable

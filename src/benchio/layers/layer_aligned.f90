@@ -2,12 +2,12 @@
 !> many files; each call moves one stripe. They differ in the assignment of stripes to
 !> processes; see stripe_assignment.
 !>
-!> The files are named in a table, must exist and are kept, or they are new, with an assumed
-!> stripe size. Each repeat overwrites the files of the previous one. The first repeat
-!> differs from the others, since the file system has to allocate space.
+!> Either a table names the files, which must exist and are kept, or the files are new and
+!> their stripe size is assumed. Each repeat overwrites the files of the previous one. The first
+!> repeat differs from the others, since the file system has to allocate space.
 !>
-!> Memory: beside that for the pieces, 40 bytes for each stripe of this process, and the
-!> table.
+!> Memory: in addition to piece_backend's, 40 bytes for each stripe of this process, and
+!> the table.
 module benchio_layer_aligned
    use, intrinsic :: iso_c_binding, only: c_null_char
    use, intrinsic :: iso_fortran_env, only: int64, int8
@@ -328,7 +328,7 @@ contains
 
    ! The rest handles all files, distributed over the processes.
 
-   !> All files on each process: another may create one after its owner has ended.
+   !> Guards all files on each process: another process may create a file after its owner has ended.
    subroutine guard_files(self)
       class(aligned_t), intent(in) :: self
       integer :: file

@@ -22,7 +22,7 @@ module benchio_layer_btio_mpiio
    type, extends(btio_backend_t) :: btio_mpiio_t
       !> Whether the calls are collective.
       logical :: collective = .true.
-      !> Its datatypes are the cells inside their halos, and in a step.
+      !> Its datatypes describe the cells in memory, inside their halos, and in a step of the file.
       type(mpiio_file_t), private :: file
    contains
       procedure :: set_up
@@ -72,7 +72,7 @@ contains
       if (.not. self%file%is_open()) return
       call_name = "MPI_File_"//trim(merge("write", "read ", writing))//"_at" &
                   //trim(merge("_all", "    ", self%collective))
-      ! In the view, which contains the cells of this process only.
+      ! An offset in the view, which contains only the cells of this process.
       offset = self%cells%partition%own_values()*(step - 1)
       associate (handle => self%file%handle, in_memory => self%file%in_memory)
          if (self%collective) then

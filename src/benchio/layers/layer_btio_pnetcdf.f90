@@ -58,8 +58,8 @@ contains
       self%file%is_unlimited = .true.
       call self%file%set_up(team%world, self%path, self%hints_asked, error)
       if (allocated(error)) return
-      ! As in the benchmark by PnetCDF's authors, with which sites compare: the data directly
-      ! follow the header.
+      ! The data directly follow the header, as in the benchmark by PnetCDF's authors, with which
+      ! sites compare.
       call self%file%set_default_hint(self%hints_asked, "nc_var_align_size", "1", error)
    end subroutine set_up
 

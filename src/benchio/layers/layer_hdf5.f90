@@ -1,6 +1,6 @@
 !> The layers hdf5 and hdf5-independent: one shared HDF5 file with the whole array as a
-!> contiguous dataset, in Fortran order, which all processes write and read by one call of
-!> parallel HDF5 on MPI-IO, collective or each by itself.
+!> contiguous dataset, in Fortran order, which all processes write and read by one collective
+!> or independent call of parallel HDF5 on MPI-IO.
 !>
 !> Memory: none beside the MPI library's collective buffers. HDF5 takes the block inside its
 !> halo and passes it to MPI-IO as a datatype, without a copy. The elements are little-endian
@@ -38,7 +38,7 @@ module benchio_layer_hdf5
 
    public :: hdf5_t
 
-   ! An identifier of nothing.
+   ! An invalid identifier.
    integer(hid_t), parameter :: nothing = -1_hid_t
 
    type, extends(block_backend_t) :: hdf5_t
@@ -234,8 +234,8 @@ contains
       end if
    end subroutine move_data
 
-   !> An error if the library replaced a collective call by independent ones, as it may: the
-   !> pattern measured would be another one.
+   !> An error if the library replaced a collective call by independent ones, as it may: another
+   !> pattern would have been measured.
    subroutine check_collective(self, call_name, error)
       class(hdf5_t), intent(in) :: self
       character(len=*), intent(in) :: call_name

@@ -1,13 +1,13 @@
 !> The layers mapped and mapped-independent: records of an irregularly distributed array, such as
-!> the cells of an unstructured mesh. A map array has the place of each record of a process in the
+!> the cells of an unstructured mesh. A map array lists the offsets of a process's records in the
 !> shared file; it becomes the view of the file, and one MPI-IO call moves all records.
 !>
-!> Of each segment, as many records as there are processes, every process has one, as in strided,
-!> but in an order that differs from segment to segment: records of one process are up to two
-!> segments apart, or next to each other. The map is the same in each run.
+!> A segment has one record of each process, as in strided, but their order differs from segment to
+!> segment: successive records of a process are adjacent or up to two segments apart. The map is
+!> the same in each run.
 !>
-!> Memory: as piece_backend's; the map, 8 bytes for each record, until the datatype has it; and
-!> what the MPI library makes of the datatype.
+!> Memory: as piece_backend's; the map, 8 bytes for each record, until the datatype is made; and
+!> the MPI library's form of the datatype.
 module benchio_layer_mapped
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use benchio_datatypes, only: make_scattered
@@ -63,7 +63,7 @@ contains
       self%file%unit = MPI_BYTE
    end subroutine set_up
 
-   !> The high bits of the value: they differ most from one segment to the next.
+   !> Shifts the processes by the high bits of a value, which differ most between segments.
    pure function piece(self, number) result(res)
       class(mapped_t), intent(in) :: self
       integer(int64), intent(in) :: number
@@ -77,8 +77,8 @@ contains
       res%start = res%offset
    end function piece
 
-   !> One call for all of them: in the view they follow each other. If a write failed, the library
-   !> may hold a lock that the other processes wait for.
+   !> Moves all pieces by one call: in the view they are contiguous. After a failed write, releases
+   !> the lock that the library may hold and the other processes wait for.
    subroutine move_pieces(self, writing, first, last, memory, error)
       class(mapped_t), intent(inout) :: self
       logical, intent(in) :: writing

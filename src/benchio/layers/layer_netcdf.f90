@@ -1,6 +1,6 @@
 !> The layers netcdf and netcdf-independent: one shared netCDF-4 file with the whole array as a
-!> contiguous variable, which all processes write and read by one call, collective or each by
-!> itself. netCDF uses parallel HDF5 and MPI-IO.
+!> contiguous variable, which all processes write and read by one collective or independent
+!> call. netCDF uses parallel HDF5 and MPI-IO.
 !>
 !> The variable has the axes of the array in reverse order, since in C the last one varies
 !> fastest. Memory: a copy of the block without its halo, since netCDF takes contiguous

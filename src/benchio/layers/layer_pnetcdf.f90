@@ -24,7 +24,7 @@ module benchio_layer_pnetcdf
 
    public :: pnetcdf_t
 
-   ! By default PnetCDF is built for less than 2 GiB a process and call.
+   ! By default PnetCDF is built to move less than 2 GiB per process and call.
    integer(int64), parameter :: piece_bytes = 2_int64**30
 
    type, extends(block_backend_t) :: pnetcdf_t
@@ -111,7 +111,7 @@ contains
    subroutine move(self, writing, cells, error)
       class(pnetcdf_t), intent(inout) :: self
       logical, intent(in) :: writing
-      ! Of explicit shape, since an element of it stands for the piece that begins there.
+      ! Of explicit shape, so that an element can be passed as the start of a piece.
       integer(int64), intent(inout), asynchronous :: cells(self%room(1), self%room(2), self%room(3))
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble

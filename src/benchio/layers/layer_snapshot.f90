@@ -6,15 +6,15 @@
 !> Times: the seconds of a phase are those that a process waits for I/O: for open, write,
 !> sync and close. They exclude the computing and the generation of the data. For
 !> non-blocking calls they include the copy of the block and the calls that test for
-!> completion, since the I/O causes both. The computed seconds are in the time steps.
-!> The hidden seconds are the computed seconds with a write pending, that is not yet known
-!> to be complete; they are 0 for blocking calls. A pending write need not progress: how
+!> completion, since the I/O causes both. The computed seconds are those of the time steps.
+!> The hidden seconds are the part of them during which a write was pending, that is, not yet
+!> known to be complete; they are 0 for blocking calls. A pending write need not progress: how
 !> much of it the computing hides shows in the wait, compared with blocking calls. The rate
 !> can therefore exceed the file system's.
 !>
-!> With `--exchange` a time step ends with messages (face_exchange.f90). They take the transport
-!> that the I/O takes, so the mean time of a step, with I/O pending and without, is what a transport
-!> costs the rest of a program.
+!> With `--exchange` a time step ends with messages (face_exchange.f90). They use the same transport
+!> as the I/O, so the mean time of a step, with and without I/O pending, shows what the transport of
+!> I/O costs the rest of a program.
 !>
 !> A read does not compute: it reads the snapshots one after the other and compares each,
 !> untimed.
@@ -53,7 +53,7 @@ module benchio_layer_snapshot
       integer(int64), private, pointer, contiguous :: copy(:, :, :) => null()
       type(file_request_t), private :: request
       type(face_exchange_t), private :: faces
-      !> The differences in the snapshots read.
+      !> The differences found in the snapshots read.
       type(difference_t), private :: seen
    contains
       procedure :: set_up

@@ -66,7 +66,7 @@ contains
 
    !> Declares all layers, in the order in which they run: name, pattern, interface, object
    !> and description. Rows without a description share the one of the row before. To be called
-   !> once, before all else here.
+   !> once, before any other procedure of this module.
    subroutine fill_table()
 
       allocate (table(0))

@@ -31,7 +31,7 @@ module benchio_backend
       character(len=:), allocatable :: name, pattern, interface_name
    end type identity_t
 
-   !> What a layer reports of a phase beside its data; reset before each phase.
+   !> What a layer reports about a phase, apart from its data; reset before each phase.
    type :: outcome_t
       !> The hints of the open file as the library reported them, on one process at least.
       type(MPI_Info) :: info_used = MPI_INFO_NULL
@@ -169,8 +169,8 @@ module benchio_backend
 
 contains
 
-   !> Plans one file of `total_bytes` that all processes of the team share; with a `number` if
-   !> other teams share others.
+   !> Plans one file of `total_bytes` that all processes of the team share; `number` tells the
+   !> files of several teams apart.
    subroutine plan_shared_file(self, team, directory, number)
       class(backend_t), intent(inout) :: self
       type(team_t), intent(in) :: team
@@ -190,7 +190,7 @@ contains
 
    ! These handle `path` alone. Layers with more files override them.
 
-   !> Has a signal that ends this process remove the files that it uses.
+   !> Makes a signal that ends this process remove the files that it uses.
    subroutine guard_files(self)
       class(backend_t), intent(in) :: self
 

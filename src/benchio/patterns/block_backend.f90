@@ -27,8 +27,8 @@ module benchio_block_backend
       type(task_t) :: task
 
       ! Set by set_up.
-      !> Whether `path` holds the whole array or only `box`, this block, from byte `data_start` of
-      !> the file, which is negative if the library does not report it.
+      !> Whether `path` holds the whole array, or only the block `box` of it. The data begin at byte
+      !> `data_start` of the file, which is negative if the library does not report it.
       logical :: is_whole = .false.
       type(layout_t) :: box
       integer(int64) :: data_start = 0_int64
@@ -78,7 +78,7 @@ contains
       call lay_out(task, processes, 0, layout, error)
    end subroutine check_task
 
-   !> How the array is cut, and the block of a process.
+   !> Cuts the array, and returns the layout of process `rank`.
    subroutine lay_out(task, processes, rank, layout, error)
       type(task_t), intent(in) :: task
       integer, intent(in) :: processes, rank
@@ -92,7 +92,7 @@ contains
       if (.not. allocated(error)) call check_halo(layout%block, task%halo, error)
    end subroutine lay_out
 
-   !> An error if a block inside its halo cannot be counted in memory. MPI takes the length of
+   !> An error if a block with its halo has too many elements to count. MPI takes the length of
    !> an axis as a default integer.
    subroutine check_halo(block, halo, error)
       integer(int64), intent(in) :: block(3)
@@ -129,7 +129,7 @@ contains
       call self%set_up(team, directory, error)
    end subroutine prepare
 
-   !> Has the layer use a block, whose owner keeps it until after release.
+   !> Makes the layer use a block, which its owner must keep until after release.
    subroutine use_block(self, block, task)
       class(block_backend_t), intent(inout) :: self
       type(block_t), intent(in), pointer :: block
@@ -169,7 +169,7 @@ contains
       call self%block%fill(number*self%block%layout%whole_elements())
    end subroutine fill_array
 
-   !> A layer with further memory overwrites that too.
+   !> Layers with further memory override this to poison that too.
    subroutine poison(self)
       class(block_backend_t), intent(inout) :: self
 

@@ -1,5 +1,5 @@
 !> The base of the layers of NAS BT-IO: time steps of a grid that is cut into cells, appended
-!> to a shared file and read back in the same order. This module has the cells' memory, their
+!> to a shared file and read back in the same order. This module holds the cells' memory, their
 !> values and the loop over the steps. A layer moves the cells of one step.
 !>
 !> Memory: the cells of one step. The values are generated and compared between the steps,

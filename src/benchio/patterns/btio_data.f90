@@ -55,7 +55,7 @@ contains
       end associate
    end subroutine create
 
-   !> Sets each value of a step, and everything around the points to its marker.
+   !> Sets the values of a step, and everything around the points to the halo's marker.
    subroutine fill(self, step)
       class(cells_t), intent(inout) :: self
       integer, intent(in) :: step
@@ -93,8 +93,8 @@ contains
       end do
    end subroutine poison
 
-   !> Compares every value with the one of a step, and everything around the points with its
-   !> marker; adds the differences to `res`.
+   !> Compares every value with the one expected in `step`, and everything around the points with
+   !> the halo's marker; adds the differences to `res`.
    subroutine compare(self, step, res)
       class(cells_t), intent(in) :: self
       integer, intent(in) :: step

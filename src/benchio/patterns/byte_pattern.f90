@@ -32,9 +32,9 @@ contains
       end do
    end subroutine put_bytes
 
-   !> Compares memory with the bytes of the stream from `start` on. `res` has the first byte that
-   !> differs, counted from the start of the stream, and both values of its element: bytes of it
-   !> that were not compared are taken as expected.
+   !> Compares memory with the bytes of the stream from `start` on. `res` gives the first byte that
+   !> differs, counted from the start of the stream, and the expected and found value of its
+   !> element, of which bytes outside the memory are assumed to be correct.
    pure subroutine compare_bytes(memory, start, mixed, res)
       integer(int8), intent(in), contiguous :: memory(:)
       integer(int64), intent(in) :: start, mixed

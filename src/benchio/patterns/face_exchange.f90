@@ -1,5 +1,5 @@
-!> The messages with which the time steps of a simulation end: each process sends the faces of its
-!> block to its neighbours along each axis, around the ends, and all agree on a number.
+!> The messages at the end of a simulation's time step: each process exchanges the faces of its
+!> block with its neighbours along each axis, periodically, and all take part in a reduction.
 module benchio_face_exchange
    use, intrinsic :: iso_fortran_env, only: int64
    use benchio_errors, only: error_t, fail, status_usage
@@ -18,8 +18,8 @@ module benchio_face_exchange
    type :: face_exchange_t
       private
       type(team_t) :: team
-      !> The elements of a face along each axis, 0 without a neighbour; the ranks before and after
-      !> this one there; and a face to send and one to receive.
+      !> Along each axis: the elements of a face, 0 without a neighbour, and the ranks before and
+      !> after this one. Then the buffers: a face to send and one to receive.
       integer :: elements(3) = 0, before(3) = 0, after(3) = 0
       integer(int64), allocatable :: sent(:), received(:)
    contains

@@ -55,15 +55,15 @@ module benchio_funnel
       integer :: member = 0, members = 1
       !> The number of steps.
       integer :: steps = 0
-      !> The elements of the buffer, which holds a block or the whole array, the elements of its
-      !> rows, and the rows of its planes.
+      !> The elements of the buffer; the elements of a row, and the rows of a plane, of what it
+      !> holds: a block or the whole array.
       integer(int64) :: buffer_elements = 0_int64
       integer :: row = 0, rows_of_plane = 0
 
       type(MPI_Datatype), private :: block_plane = MPI_DATATYPE_NULL
       type(MPI_Datatype), private :: buffer_plane = MPI_DATATYPE_NULL
       type(MPI_Request), allocatable, private :: requests(:)
-      ! A pointer, since it is handed on together with what it belongs to.
+      ! A pointer, since it is passed on together with the object that owns it.
       integer(int64), pointer, contiguous, private :: buffer(:) => null()
       type(data_file_t), private :: file
    contains
@@ -126,7 +126,7 @@ contains
       self%buffer = 0_int64
    end subroutine allocate_buffer
 
-   !> After a write the buffer still holds data.
+   !> Poisons the buffer too, which still holds data after a write.
    subroutine poison(self)
       class(funnel_t), intent(inout) :: self
 
@@ -139,7 +139,7 @@ contains
       logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
 
-      ! Only the processes that have a file decide.
+      ! Only the processes with a file can say that O_DIRECT was not used.
       self%outcome%was_direct = .true.
       if (self%member /= 0) return
       call self%file%open_file(self%path, merge(mode_new, mode_existing, writing), self%task, error)
@@ -158,8 +158,8 @@ contains
       end if
    end subroutine move_data
 
-   !> The leader's part. After an error of its file it continues to exchange messages, since
-   !> the others would wait without end, and does not touch the file.
+   !> The leader's part. After an error in its file it leaves the file alone, but continues to
+   !> exchange messages, since the others would wait without end.
    subroutine lead(self, writing, block, buffer, error)
       class(funnel_t), intent(inout) :: self
       logical, intent(in) :: writing
@@ -247,7 +247,7 @@ contains
       end associate
    end subroutine copy_own
 
-   !> The part of all others: sends or receives their planes, step by step.
+   !> The part of all other processes: sends or receives their planes, step by step.
    subroutine follow(self, writing, block, error)
       class(funnel_t), intent(in) :: self
       logical, intent(in) :: writing

@@ -1,4 +1,4 @@
-!> `--writers`: lets a layer run on some of the processes only, as applications do that keep
+!> `--writers`: lets a layer run on a subset of the processes only, like applications that keep
 !> most of their processes away from the file system. The processes form groups, each with
 !> one writer, which gathers the blocks of its group into one larger block and lets the layer
 !> write it, or lets the layer read it and scatters it. The messages are measured.
@@ -115,7 +115,7 @@ contains
       call self%inner%set_up(self%writing_team, directory, error)
    end subroutine set_up_writer
 
-   !> Gives all processes the layer's plan of rank 0, with the file of their own group.
+   !> Gives all processes the plan that the layer made on rank 0, with the file of their own group.
    subroutine share_plan(self, team, error)
       class(gathered_t), intent(inout) :: self
       type(team_t), intent(in) :: team
@@ -160,7 +160,7 @@ contains
       self%total_bytes = numbers(2)
    end subroutine share_plan
 
-   !> The writer's memory still has the data of an earlier write.
+   !> Poisons the writer's memory, which still holds the data of an earlier write.
    subroutine fill(self)
       class(gathered_t), intent(inout) :: self
 
@@ -225,7 +225,7 @@ contains
       end if
    end subroutine move_blocks
 
-   !> The writer's part of it.
+   !> The writer's part of move_blocks.
    subroutine exchange(self, gathering, cells, error)
       class(gathered_t), intent(inout) :: self
       logical, intent(in) :: gathering

@@ -11,8 +11,8 @@ module benchio_grouping
 
 contains
 
-   !> The number of a process's group, from 0, and the box of that group. In 64 bits: the product
-   !> of processes and groups may not fit 31.
+   !> The number of a process's group, from 0, and the box of that group. Computes in 64 bits: the
+   !> product of processes and groups may not fit in 31.
    pure subroutine find_group(layout, writers, group, box, error)
       type(layout_t), intent(in) :: layout
       integer, intent(in) :: writers

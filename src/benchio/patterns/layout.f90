@@ -1,4 +1,4 @@
-!> The cutting of the global array into one block a process: pure arithmetic in 64 bits.
+!> The division of the global array into one block per process: pure arithmetic in 64 bits.
 module benchio_layout
    use, intrinsic :: iso_fortran_env, only: int64
    use benchio_errors, only: error_t, fail, status_usage
@@ -94,7 +94,7 @@ contains
       end associate
    end function global_index
 
-   !> The 0-based index in this process's block of an element of it, by that in the whole array.
+   !> The 0-based index in this process's block of the element with index `global` in the array.
    pure function index_in_block(self, global) result(res)
       class(layout_t), intent(in) :: self
       integer(int64), intent(in) :: global

@@ -1,5 +1,5 @@
-!> The base of the layers of the 3-D array on MPI-IO: one shared file, whose view
-!> of each process is its block of the array, or one for each group of processes.
+!> The base of the layers of the 3-D array on MPI-IO: one shared file, or one for each group of
+!> processes. The file view of each process is its block of the array.
 module benchio_mpiio_backend
    use, intrinsic :: iso_fortran_env, only: int64
    use benchio_block_backend, only: block_backend_t
@@ -19,7 +19,7 @@ module benchio_mpiio_backend
    public :: mpiio_backend_t
 
    type, abstract, extends(block_backend_t) :: mpiio_backend_t
-      !> Its datatypes are the block inside its halo, and in the array. Since the view repeats
+      !> Its datatypes describe the block inside its halo, and in the array. Since the view repeats
       !> the latter, a second write goes to this process's block of a second array.
       type(mpiio_file_t) :: file
    contains
@@ -43,8 +43,8 @@ contains
       call self%set_up_file(team, directory, error)
    end subroutine set_up
 
-   !> For layers that extend it. The file holds the whole array, or only the blocks of the team,
-   !> which form the box with this number.
+   !> For layers that extend this one. The file holds the whole array, or only `box`, the blocks of
+   !> the team; `number` is then the number of the file.
    subroutine set_up_file(self, team, directory, error, box, number)
       class(mpiio_backend_t), intent(inout) :: self
       type(team_t), intent(in) :: team
@@ -81,8 +81,8 @@ contains
       call self%file%open_file(writing, error)
    end subroutine open_file
 
-   !> Writes or reads the block by one call. If a write failed, the library may hold a lock that
-   !> the other processes wait for.
+   !> Writes or reads the block by one call. After a failed write, releases the lock that the
+   !> library may hold and the other processes wait for.
    subroutine move_block(self, writing, collective, error)
       class(mpiio_backend_t), intent(inout) :: self
       logical, intent(in) :: writing, collective

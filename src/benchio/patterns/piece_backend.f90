@@ -1,5 +1,5 @@
 !> The base of the layers strided, mapped and aligned: the data are one stream of bytes, of
-!> which each process has many pieces, and one call moves one piece. This module has the memory,
+!> which each process has many pieces, and one call moves one piece. This module holds the memory,
 !> the values and their comparison. A layer defines the pieces of a process and moves them
 !> one by one, unless it overrides move_pieces.
 !>
@@ -256,7 +256,7 @@ contains
       end do
    end subroutine put_round
 
-   !> Adds the differences in this round.
+   !> Compares the pieces of a round, and adds the differences.
    subroutine compare_round(self, round)
       class(piece_backend_t), intent(inout) :: self
       integer(int64), intent(in) :: round

@@ -1,6 +1,6 @@
 !> The base of the layers of the pattern strided: one shared file of records of any length,
-!> assigned to the processes round robin, as IOR's segments with a block of one transfer. Of
-!> segment s, process r has the record s*processes + r.
+!> assigned to the processes round robin, as in IOR with a block of one transfer: in segment s,
+!> process r has the record s*processes + r.
 !>
 !> A record is a row of N1 elements, or of the bytes of --record. Each process has N2*N3
 !> records; with global sizes there are N2*N3 in total.

@@ -49,8 +49,8 @@ module benchio_measurement
 
 contains
 
-   !> Makes the layer for the processes as writers, or `as_readers`. Collective, with the same
-   !> error on all processes.
+   !> Makes the layer and prepares it for the writers or, with `as_readers`, for the readers.
+   !> Collective, with the same error on all processes.
    subroutine prepare(self, context, as_readers, error)
       class(measurement_t), intent(inout) :: self
       class(context_t), intent(in) :: context
@@ -149,7 +149,7 @@ contains
       call check_hints(self, context, res, error)
    end subroutine write_phase
 
-   !> Adds what may have kept a write from being complete.
+   !> Adds the likely cause to the error of an incomplete write.
    subroutine suggest_room(error)
       type(error_t), allocatable, intent(inout) :: error
 
@@ -158,7 +158,7 @@ contains
       error%text = error%text//"; is the file system or a quota full?"
    end subroutine suggest_room
 
-   !> Adds what may be wrong with files of another run.
+   !> Adds the likely cause to an error in files of another run.
    subroutine suggest_run(error)
       type(error_t), allocatable, intent(inout) :: error
 
@@ -240,7 +240,7 @@ contains
          call run_phase(team, layer, .false., .false., context%asked%task%latency, res, error)
          call team%agree(error)
          if (allocated(error)) return
-         ! Only now is the start of a library's data known, and so whether all are there.
+         ! Only now is it known where a library's data start, and so whether the file is complete.
          if (layer%has_format) call layer%check_files(error)
          call team%agree(error)
          if (allocated(error)) return

@@ -26,8 +26,8 @@ module benchio_phase
       integer :: repeat = 1
       !> Whether the time includes a sync of each file by its writers.
       logical :: fsync = .false.
-      !> For reads: how they were kept from finding the data in memory, and how the user
-      !> requested it.
+      !> For reads: how they were kept from finding the data in memory, and what the user
+      !> requested.
       character(len=:), allocatable :: cache, cache_asked
       !> Bytes that all processes moved.
       integer(int64) :: bytes = 0_int64
@@ -35,7 +35,7 @@ module benchio_phase
       real(real64) :: seconds = 0.0_real64
       !> The times of the calls that moved data, if requested.
       type(latency_t) :: latency
-      !> What others than the layer saw.
+      !> Evidence of how the data were moved, independent of the layer; see witnesses.
       type(counts_t) :: seen
       !> The times of open, transfer, sync and close: each the maximum over the processes.
       real(real64) :: stage_seconds(4) = 0.0_real64
@@ -66,8 +66,8 @@ module benchio_phase
 
 contains
 
-   !> Bytes by seconds, in GiB/s. Where I/O overlaps with computing, the seconds are those
-   !> waited: the rate then shows the cost of the I/O, not its speed.
+   !> Bytes per second, in GiB/s. Where I/O overlaps with computing, only the seconds waited
+   !> count: the rate then shows the cost of the I/O, not its speed.
    pure function bandwidth(self) result(res)
       class(phase_t), intent(in) :: self
       real(real64) :: res
@@ -182,7 +182,7 @@ contains
       call team%share_text(res%slowest_host, res%slowest_rank, error)
    end subroutine collect_times
 
-   !> Collects the computed and hidden seconds, also of a time step; collective.
+   !> Collects the computed and hidden seconds, and the mean times of a step; collective.
    subroutine collect_computing(team, layer, res, error)
       type(team_t), intent(in) :: team
       class(backend_t), intent(in) :: layer

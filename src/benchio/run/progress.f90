@@ -19,7 +19,7 @@ module benchio_progress
 
 contains
 
-   !> The header of a run. `layout` is how the layers of the 3-D array lie, if there are any.
+   !> The header of a run. `layout` is the layout of the 3-D array, if any layer uses one.
    subroutine print_banner(team, mpi_library, asked, layout)
       type(team_t), intent(in) :: team
       character(len=*), intent(in) :: mpi_library

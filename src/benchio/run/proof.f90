@@ -47,7 +47,7 @@ contains
       call team%agree(error)
    end subroutine drop_cache
 
-   !> An error if the page cache has data of files that were written with O_DIRECT: some systems
+   !> An error if the page cache holds data of files that were written with O_DIRECT: some systems
    !> use it where O_DIRECT is not possible. Collective, with the same error on all processes.
    subroutine check_bypassed(team, layer, error)
       type(team_t), intent(in) :: team

@@ -46,7 +46,7 @@ contains
       call self%file%start(path, error)
    end subroutine start
 
-   !> Empties the file but for the names of its columns, unless that was done before.
+   !> Empties the file and writes the column names, unless that was done before.
    subroutine clear(self, error)
       class(rank_times_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error

@@ -59,8 +59,8 @@ contains
       end do
    end subroutine run_all
 
-   !> An error if a file of results is one that an earlier run kept for any of the layers, before it
-   !> is emptied. Collective, with the same error on all processes.
+   !> An error if a result file is a data file that an earlier run kept for any of the layers; to be
+   !> called before it is emptied. Collective, with the same error on all processes.
    subroutine check_kept(self, error)
       class(run_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -74,7 +74,7 @@ contains
             if (at == 1 .and. where == 1) cycle ! run_layer looks at its own files first
             work%name = self%asked%layers(at)%value
             work%directory = self%asked%directories(where)%value
-            ! What keeps a layer from being prepared is said in its turn.
+            ! An error in preparing a layer is reported when that layer runs.
             call work%prepare(self, .false., trouble)
             if (.not. allocated(trouble)) call work%check_result_paths(self, error)
             call work%release(self, trouble)
@@ -122,7 +122,7 @@ contains
       call keep_first(error, trouble)
    end subroutine run_layer
 
-   !> Empties the files of results when the first layer is about to run; collective.
+   !> Empties the result files when the first layer is about to run; collective.
    subroutine clear_results(self, error)
       class(run_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error

@@ -46,9 +46,9 @@ program test_btio_partition
 
 contains
 
-   !> One cell of each layer, moving on along x and back along y; the first parts of an axis are
-   !> longer by one if it is not divisible. No two cells of a process share a part of any axis: a
-   !> sweep along it keeps all processes busy.
+   !> A process has one cell in each layer, one part further along x and back along y than in the
+   !> layer before; the first parts of an indivisible axis are longer by one. No two cells of a
+   !> process share a part of any axis, so that a sweep along it keeps all processes busy.
    subroutine the_cells_are_those_of_nas_bt(grid, side)
       integer, intent(in) :: grid(3), side
       character(len=:), allocatable :: what

@@ -10,7 +10,7 @@ program test_fingerprint
       0_int64, 1_int64, 2147483647_int64, 2147483648_int64, 8589934591_int64, &
       1152921504606846975_int64]
    integer(int64), parameter :: seeds(4) = [0_int64, 1_int64, 20231009_int64, huge(1_int64)]
-   ! By tests/kernel/reference.py, with NumPy's unsigned integers.
+   ! Computed by tests/kernel/reference.py, with NumPy's unsigned integers.
    integer(int64), parameter :: expected(6, 4) = reshape([ &
       -6779548115033306388_int64, -5626555116199584083_int64, -6912335936281533165_int64, &
       -5484754428218619156_int64, -7635172470420167405_int64, -2443683186950298349_int64, &

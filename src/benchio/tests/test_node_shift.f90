@@ -19,7 +19,7 @@ program test_node_shift
 
 contains
 
-   !> Expects the ranks that those on these nodes take, one after the other.
+   !> Expects that the ranks 0, 1, ... on these `nodes` take the ranks `taken`.
    subroutine expect_shift(what, nodes, taken)
       character(len=*), intent(in) :: what
       integer, intent(in) :: nodes(:), taken(:)

@@ -11,7 +11,7 @@ program test_sorting
    call expect("equal numbers keep their order", &
                order_of([3_int64, 1_int64, 3_int64, 1_int64, -huge(at)]), &
                [5_int64, 2_int64, 4_int64, 1_int64, 3_int64])
-   ! 7 and 1000 have no common factor: each number once.
+   ! 7 and 1000 have no common factor, so that each number occurs once.
    many = [(mod(7*at, 1000_int64), at=0, 999)]
    call expect("a thousand", many(order_of(many)), [(at, at=0, 999)])
 

@@ -45,7 +45,7 @@ program test_stripe_assignment
 
 contains
 
-   !> Files on some of ten targets, and ranks on some of four nodes.
+   !> Draws files on up to ten targets, and ranks on up to four nodes.
    subroutine draw_files()
       type(error_t), allocatable :: error
       integer :: at, node, stripe, elements, last
@@ -151,7 +151,7 @@ contains
       end do
    end subroutine a_target_is_of_one_node
 
-   !> One file on 8 targets and 8 ranks: round robin, each rank would have one target.
+   !> One file on 8 targets, and 8 ranks: assigned round robin, each rank would have one target.
    subroutine a_random_assignment_is_not_regular()
       type(error_t), allocatable :: error
       integer(int64), allocatable :: steps(:)
@@ -210,7 +210,7 @@ contains
       res = "example "//to_text(example)//", "//trim(schemes(scheme))//": "//what
    end function here
 
-   !> The next of the numbers drawn; the same in each run.
+   !> The next pseudo-random number from `least` to `most`; the same in each run.
    function between(least, most) result(res)
       integer, intent(in) :: least, most
       integer :: res

@@ -69,7 +69,7 @@ contains
       call expect("other letters, all of them", nearest_word("xy", words), "")
    end subroutine the_nearest_word
 
-   !> The number that a word is; -1 if it is refused.
+   !> The number that a word denotes; -1 if it is refused.
    function number_in(word) result(res)
       character(len=*), intent(in) :: word
       integer(int64) :: res

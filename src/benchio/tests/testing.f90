@@ -1,6 +1,6 @@
-!> What the tests of the modules share. A test program states what it expects, and ends with
-!> `finish`: with exit status 1 if an expectation was not met; each of these is on standard error.
-!> The texts of the errors that it provokes are its output.
+!> Shared by the tests of the modules. A test program states what it expects, and ends with
+!> `finish`, with exit status 1 if an expectation was not met; standard error lists these. It
+!> prints the texts of the errors that it provokes.
 module benchio_testing
    use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit, real64
    use benchio_errors, only: error_t, status_usage
@@ -10,7 +10,7 @@ module benchio_testing
 
    public :: expect, expect_refused, finish
 
-   !> Expects that a condition holds, or that a result equals one worked out otherwise.
+   !> Expects that a condition holds, or that a result equals an expected one.
    interface expect
       module procedure expect_that
       module procedure expect_text
@@ -69,7 +69,7 @@ contains
       end if
    end subroutine expect_integers64
 
-   !> `within` is the relative difference that is allowed.
+   !> `within` is the largest relative difference allowed.
    subroutine expect_real(what, found, expected, within)
       character(len=*), intent(in) :: what
       real(real64), intent(in) :: found, expected, within
@@ -79,7 +79,7 @@ contains
       call expect_that(what//":"//trim(both), abs(found - expected) <= within*abs(expected))
    end subroutine expect_real
 
-   !> Expects an error, of usage if no other status is named, and prints its text.
+   !> Expects an error with exit status `status`, by default a usage error, and prints its text.
    subroutine expect_refused(what, error, status)
       character(len=*), intent(in) :: what
       type(error_t), allocatable, intent(in) :: error
