@@ -49,10 +49,10 @@ def measure_read(
 
 
 def rate_of(result: str, operation: str, volume: int, place: Place, direct: bool = False) -> float:
-    """Return the rate that a result file says, in bytes/s: the median of its repeats.
+    """Return the rate in a result file, in bytes/s: the median of its repeats.
 
     Raises:
-        BenchmarkError: a record is not of what was to be measured.
+        BenchmarkError: a record is of another measurement than requested.
     """
     asked = {"operation": operation, "bytes": volume, "direct": direct}
     if operation == "write":

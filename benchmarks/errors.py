@@ -1,4 +1,4 @@
-"""What goes wrong in a benchmark."""
+"""The errors of a benchmark."""
 
 
 class BenchmarkError(Exception):
@@ -6,4 +6,4 @@ class BenchmarkError(Exception):
 
 
 class HangError(BenchmarkError):
-    """A program did not end. `mpirun` at times does not notice that its processes have."""
+    """A program did not end: `mpirun` sometimes misses that its processes have ended."""

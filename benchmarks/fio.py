@@ -1,4 +1,4 @@
-"""Measuring fio: a job a rank, each with a file of its own."""
+"""Measuring fio: one job per rank, each with its own file."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def measure(
 ) -> float:
     """Write or read the jobs' files, which stay, and return the median rate in bytes/s.
 
-    Nothing is done to the files before the clock, such as taking their blocks, nor to the data
-    between the writes.
+    The files are not preallocated before the clock starts, and the data are not changed between
+    the writes.
     """
     fsync = operation == "write" and place.is_disk
     command = [
@@ -91,7 +91,7 @@ def rate_of(output: str, operation: str, volume: int) -> float:
     That time includes opening and the fsync at the end. It is in milliseconds.
 
     Raises:
-        BenchmarkError: the jobs did not move the volume, or took less than fio can tell.
+        BenchmarkError: the jobs did not move the volume, or took less time than fio can resolve.
     """
     # A warning may stand before the JSON.
     jobs: list[dict[str, Any]] = json.loads(output[output.index("{") :])["jobs"]

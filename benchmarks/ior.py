@@ -12,7 +12,7 @@ from benchmarks.workload import MIB, Place, Workload, settled
 
 FILE_PER_PROCESS: Final = ("-a", "POSIX", "-F")
 SHARED_COLLECTIVE: Final = ("-a", "MPIIO", "-c")
-# The digits that IOR prints of a time allow for no closer comparison.
+# IOR prints times with too few digits for a closer comparison.
 _SMALLEST_STEP_S: Final = 1e-4
 
 
@@ -36,12 +36,12 @@ def measure(
 
 
 def rate_of(summary: str, operation: str, volume: int, fsync: bool) -> float:
-    """Return the rate that IOR's summary says, in bytes/s: the median of its repeats.
+    """Return the rate in IOR's summary, in bytes/s: the median of its repeats.
 
     IOR's own rate is over `totalTime`, from the first opening to the last close.
 
     Raises:
-        BenchmarkError: the summary is not of what was to be measured.
+        BenchmarkError: the summary is of another measurement than requested.
     """
     test: dict[str, Any] = json.loads(summary)["tests"][0]
     parameters = test["Parameters"]

@@ -1,4 +1,4 @@
-"""Starting programs, below mpirun or alone, with messages that say what they said."""
+"""Starting programs, under mpirun or alone, with error messages that quote their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table was measured on and with."""
+"""The machine and the programs that a table was measured with."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def load() -> str:
 
 
 def first_line(command: list[object]) -> str:
-    """Return the first line that a command prints, or that it says nothing."""
+    """Return the first line that a command prints, or `unknown`."""
     try:
         lines = run(command).strip().splitlines()
     except BenchmarkError:
@@ -66,7 +66,7 @@ def libraries(listing: str) -> list[str]:
 def file_system(directory: Path) -> str:
     """Return the type and the mount options of the file system of a directory."""
     mounts = run(["findmnt", "--noheadings", "--output", "FSTYPE,OPTIONS", "-T", directory])
-    # Of several that are mounted one on the other, the last is seen.
+    # Of several file systems mounted on top of one another, the last one is visible.
     return " ".join(mounts.strip().splitlines()[-1].split())
 
 

@@ -13,7 +13,7 @@ from benchmarks.workload import GIB
 
 @dataclass(frozen=True)
 class Effort:
-    """How often things are run: pairs for a ratio, and tries to find the best of `ways` at most."""
+    """How much to run: pairs for each ratio, and tries to find the best of at most `ways` ways."""
 
     pairs: int
     tries: int = 1
@@ -52,7 +52,7 @@ class Finding:
 def measure(rows: Sequence[Row], effort: Effort) -> list[Finding]:
     """Measure the rows of one operation and place: all their contenders in turn.
 
-    First it is looked which of the others' ways is the best.
+    Before that, find the best of each other program's ways.
     """
     blank = [Finding(row.title, row.operation, row.place.name, row.aim) for row in rows]
     usable = [row.theirs[: effort.ways] for row in rows if not row.missing]
@@ -70,7 +70,7 @@ def measure(rows: Sequence[Row], effort: Effort) -> list[Finding]:
     try:
         taken = take_turns(list(chosen.values()), effort.pairs)
     except BenchmarkError as error:
-        # The rows of the other groups are worth having all the same.
+        # Do not raise: the other groups can still be measured.
         reason = str(error)
     return [
         _fill(row, found, way, taken, reason)
@@ -93,7 +93,7 @@ def _best(row: Row, effort: Effort, rates: dict[str, float | BenchmarkError]) ->
 def _fill(
     row: Row, found: Finding, way: Contender | str, taken: dict[str, tuple[float, ...]], reason: str
 ) -> Finding:
-    """Return the finding with what was measured, or with why nothing was."""
+    """Return the finding with what was measured, or with the reason why nothing was."""
     if isinstance(way, str):
         return replace(found, missing=way)
     if not taken:

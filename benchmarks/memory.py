@@ -14,16 +14,16 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.launch import run_ranks
 from benchmarks.workload import MIB, Workload
 
-# So little that what the program takes for itself is all that is seen.
+# So small that only the program's own memory counts.
 _TINY_SHARE: Final = MIB
 
 
 def peak_ratio(program: Path, workload: Workload, layer: str, slab: bool, directory: Path) -> float:
-    """Return the peak of the largest rank, in shares of the data.
+    """Return the peak memory of the largest rank, as a multiple of its share of the data.
 
-    The data are written, read and verified. What the program and its libraries take whatever the
-    array's size is left out, by the same run with a tiny array; what libraries take with a large
-    one, such as collective buffers, is included.
+    The data are written, read and verified. The memory that the program and its libraries take for
+    any array size is found by the same run with a tiny array, and subtracted. The memory that
+    libraries take only for a large array, such as collective buffers, is included.
     """
     tiny = replace(workload, share=_TINY_SHARE)
     if workload.share <= tiny.share:

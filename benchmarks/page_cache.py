@@ -1,4 +1,4 @@
-"""The same state of memory for both programs of a pair."""
+"""Gives both programs of a pair the same state of memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.launch import run
 
 
 def warm_memory(size: int) -> None:
-    """Touch so much memory and give it back.
+    """Touch `size` bytes of memory and release them.
 
     On a virtual machine, a page that was not touched lately may have to be fetched from the host
     first, which takes longer than filling it. Which program finds such pages would depend on what

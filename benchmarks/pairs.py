@@ -1,4 +1,4 @@
-"""Pairs of runs in turn, and what their ratios say. Knows no program."""
+"""Pairs of alternating runs and their ratios, independent of the programs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def take_turns(contenders: Sequence[Contender], count: int) -> dict[str, tuple[f
 
 
 def highest_rates(candidates: Sequence[Contender], tries: int) -> dict[str, float | BenchmarkError]:
-    """Return by name the highest rate of a number of tries, taken in turn, or why there is none.
+    """Return by name the highest rate of several tries, taken in turn, or why there is none.
 
     Not every way works everywhere: O_DIRECT or io_uring may be refused.
     """

@@ -1,7 +1,7 @@
 """Runs a command and notes its peak memory: `peak.py DIRECTORY COMMAND ...`, below mpirun.
 
-Stands alone, since it runs once a rank. Each rank leaves a file of its own with the bytes. No
-command is seen to take less than this script itself, about 10 MiB.
+Needs only the standard library, since it runs once per rank and leaves a file with the bytes. No
+command can show less than this script itself takes, about 10 MiB.
 """
 
 import resource

@@ -1,4 +1,4 @@
-"""The rows of the table: what is compared with what, and the ratio that is the aim."""
+"""The rows of the table: what is compared with what, and the ratio aimed at."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from benchmarks.workload import MIB, Place, Workload
 
 _OPERATIONS: Final = ("write", "read")
 _RESULT: Final = "result.json"
-# Volumes; a run takes two, the array and the page cache. With no more than that, it pays
-# for memory that the machine's host has to find.
+# Volumes of memory to touch before a run, which takes two: the array and the page cache. With only
+# two, the run would wait for memory that the machine's host has to find.
 _MEMORY_OF_A_RUN: Final = 8
 
 
@@ -26,7 +26,7 @@ _MEMORY_OF_A_RUN: Final = 8
 class Row:
     """A comparison: our contender, the others, whose best it must match, and the aim.
 
-    Without an aim it says what something costs. With `missing`, the reason why it cannot be made.
+    Without an aim it only shows a cost. `missing` is the reason why it cannot be made.
     """
 
     title: str
@@ -39,7 +39,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """What it is called on the terminal."""
+        """The row's name on the terminal."""
         return f"{self.title}, {self.operation}, {self.place.name}"
 
     @property
@@ -64,7 +64,7 @@ class Bench:
     def contender(
         self, name: str, operation: str, place: Place, measure: Callable[[Path], float]
     ) -> Contender:
-        """Return a contender that finds everything as any other does: memory, disk and files."""
+        """Return a contender that finds memory, disk and files in the same state as all others."""
 
         def settled() -> float:
             directory = place.directory / operation
@@ -208,6 +208,6 @@ class Bench:
             row("shared file, HDF5", 0.9, hdf5, mpiio, missing=no_hdf5),
         ]
         if not place.is_disk:
-            # Many calls, so that it shows what it costs to time them.
+            # Many calls, to show what timing them costs.
             rows.append(row("a row a call, latency", None, timed, records))
         return [each for each in rows if each.theirs or each.missing]

@@ -1,4 +1,4 @@
-"""What a small session costs beside its I/O; `make bench` writes docs/session-costs.md."""
+"""The cost of a small session in addition to its I/O; `make bench` writes docs/session-costs.md."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def main(
 
 
 def _session(root: Path) -> Mapping[str, float]:
-    """Measure once, and return where the time went as its record says."""
+    """Run a session, and return where the time went according to its record."""
     start = time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "iobands", "run", "--site", str(root)],
@@ -79,9 +79,9 @@ def _measured(root: Path) -> int:
 
 
 def _verification(layer: str, tries: int) -> float:
-    """Return the share of a run of benchio that `--verify` takes: of the quickest of several runs.
+    """Return the share of benchio's time that `--verify` takes, by the fastest of several runs.
 
-    In memory: on a disk the I/O differs by more from run to run.
+    Measured in memory: on a disk, the time of the I/O varies more than that.
     """
     with TemporaryDirectory(prefix="bench-session-", dir="/dev/shm") as scratch:
         runs = [

@@ -42,7 +42,7 @@ class Workload:
     row: int = 1024
 
     def __post_init__(self) -> None:
-        """See to it that all programs can move exactly this."""
+        """Check that all programs can move exactly this volume."""
         if self.ranks < 1 or self.share < MIB or self.share % MIB:
             raise BenchmarkError("each rank needs a share of a whole number of MiB")
         if self.share % (self.row * _ELEMENT_BYTES):
@@ -55,7 +55,7 @@ class Workload:
 
     @property
     def block(self) -> tuple[int, int, int]:
-        """The block of a rank in elements: its rows stand as near to a square as they divide."""
+        """The block of a rank in elements, with its rows arranged as nearly square as possible."""
         rows = self.share // (self.row * _ELEMENT_BYTES)
         second = next(n for n in range(math.isqrt(rows), 0, -1) if rows % n == 0)
         return self.row, second, rows // second
@@ -66,7 +66,7 @@ class Place:
     """A directory to measure in.
 
     With `is_disk`, writes include fsync and reads find nothing in the page cache. In memory
-    there is neither to be had.
+    neither is possible.
     """
 
     name: str

@@ -71,7 +71,7 @@ def bench(
 
 
 def with_section(directory: Path | None, heading: str, text: str, today: str) -> str:
-    """Return the section of `text`, in the page where one is written, and with its date."""
+    """Return the dated section of `text`, put into the existing page if pages are written."""
     new = tables.section_of(text, heading)
     new = new.replace("\n\n", f"\n\nMeasured on {today}. ", 1)
     if directory is None:

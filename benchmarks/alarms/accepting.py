@@ -1,6 +1,6 @@
-"""Simulations of acceptances: how often a line is called met or missed wrongly, in how many runs.
+"""Simulations of acceptances: how often a promise is called met or missed, and after how many runs.
 
-Rates are log-normal with the spreads and the correlation of the real year, or its own residuals.
+Rates are log-normal with the spreads and correlations of the real year, or the year's residuals.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from iobands.judge.acceptance import FEWEST_RUNS, decide
 
 REAL: Final = "the real year's residuals"
 SPREADS: Final = (0.02, 0.05, 0.10, 0.15, 0.20)
-#: What the rate is, over the promise.
+#: The true rate relative to the promise.
 TRUTHS: Final = (0.9, 1.0, 1.05)
 _MOST_RUNS: Final = 100
 _COMMON: Final = 0.6
@@ -40,9 +40,9 @@ _Draw = Callable[[Random], Array]
 
 @dataclass(frozen=True)
 class Accepted:
-    """Of acceptances at one spread and truth: shares called met and missed, and the mean runs.
+    """Simulated acceptances at one spread and truth: shares met and missed, and the mean runs.
 
-    `fixed` is the number of a test that takes all its runs, and knows spread and correlation.
+    `fixed` is the number of runs of a fixed-size test that knows spread and correlation.
     """
 
     spread: float
@@ -62,9 +62,9 @@ def accepted(
     number: int,
     seed: int,
 ) -> list[Accepted]:
-    """Return what comes of runs `gap` hours apart that correlate so from day to day.
+    """Simulate `number` acceptances at each spread and truth, with runs `gap` hours apart.
 
-    The contract takes conditions to last for `lasting` hours.
+    `correlation` is from day to day; the contract assumes that conditions last `lasting` hours.
     """
     promise = Promise(1.0, "GiB/s", _MOST_RUNS, quantile, lasting_hours=lasting)
     kept = (correlation / _COMMON) ** (gap / _DAY)
@@ -84,7 +84,7 @@ def accepted(
 
 
 def of_real_year(number: int, seed: int) -> list[Accepted]:
-    """Return what comes of the residuals of a real year, in their order, at a run a day."""
+    """Simulate acceptances with one run per day from stretches of a real year's residuals."""
     series = _residuals()
     promise = Promise(1.0, "GiB/s", _MOST_RUNS)
 
@@ -127,10 +127,10 @@ def _accepted(
 
 
 def fixed_number(spread: float, kept: float, quantile: float = MEDIAN_QUANTILE) -> int:
-    """Return the runs of a fixed number that tell both rates apart with errors of 5 %.
+    """Return the runs that a fixed-size test needs to detect a rate of 0.9, with errors of 5 %.
 
-    By the mean of the logarithms, or by the count above the middle for another quantile. `kept` is
-    the correlation of what is common to a run and the next.
+    It tests the mean of the logarithms or, for a quantile other than the median, the count above
+    the middle. `kept` is the correlation of the lasting part of one run with that of the next.
     """
     normal = NormalDist()
     apart = -math.log(0.9) / spread
@@ -154,7 +154,7 @@ def _sum(kept: float, runs: int) -> float:
 
 @cache
 def _residuals() -> list[Array]:
-    """Return the logarithms of the real year's rates over their level, by series."""
+    """Return for each series of the real year the logarithms of its rates over a running median."""
     table = Path(os.environ["IOBANDS_REAL_DATA"])
     with TemporaryDirectory() as temporary:
         reduced = table

@@ -1,8 +1,8 @@
 """Simulations of series that are measured again while something is suspected.
 
-What varies is an Ornstein-Uhlenbeck process and a share that is new in each run. Trouble comes and
-ends by itself. The detector and its reasons to ask again are the real ones; who plans the runs is
-replaced by: every four hours while there is a reason, beside the daily run.
+Rates vary by an Ornstein-Uhlenbeck process and by noise that is independent in each run; trouble
+comes and ends by itself. The detector and its reasons to measure again are the real ones. The
+planner is simplified: in addition to the daily run, one every four hours while there is a reason.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from iobands.judge.detect.prior import Measured, Month, Prior, priors_of
 from iobands.judge.detect.spacing import Spacing
 from iobands.snapshot import DOWN
 
-#: Runs a day at most, the daily one included.
+#: The most runs per day, including the daily one.
 A_DAY: Final = 6
 _PAST: Final = 200
 _FURTHER: Final = 20 * A_DAY
 _QUIET: Final = 20
 _LONGEST: Final = 100
 _LEARNED_FROM: Final = 60
-# the share of the runs that are measured again
+# the share of runs that are low enough to be measured again
 _FAR: Final = 0.05
-# The share of what varies that is new in each run, by the correlation from day to day, and the
-# hours after which the rest has faded where no day is like the one before.
+# The share of the variance that is independent in each run, by the correlation from day to day;
+# and the time constant, in hours, of the rest if that correlation is 0.
 _NEW: Final = {0.0: 0.4, 0.3: 0.4, 0.6: 0.2}
 _FADES: Final = 2.0
 # Trouble lasts from one to twelve hours, and leaves this share of the rate.
@@ -44,7 +44,7 @@ _WORLDS: Final = {**WORLDS, STEADY: lambda normal: 0.01 * normal}
 
 @dataclass(frozen=True)
 class Weather:
-    """What a series would measure at each time of a grid of `A_DAY` a day, as logarithms."""
+    """The logarithms of the rates that series would measure at `A_DAY` times per day."""
 
     values: Array
 
@@ -52,7 +52,7 @@ class Weather:
     def drawn(
         cls, random: Random, world: str, correlation: float, trouble: float, series: int, days: int
     ) -> Weather:
-        """Return healthy series; a share `trouble` of the times is in trouble."""
+        """Draw healthy series that are in trouble for a share `trouble` of the time."""
         step, size = 24 / A_DAY, days * A_DAY
         share = _NEW[correlation]
         day = correlation / (1 - share) or math.exp(-24 / _FADES)
@@ -76,9 +76,9 @@ class Weather:
 def _followed(
     values: Array, past: Array, threshold: float, prior: Prior, *, again: bool, stop: bool
 ) -> tuple[Chart, Array]:
-    """Return the chart of a series and the places of its runs on the grid.
+    """Return the chart of a series, and the indices of its runs on the grid.
 
-    With `again` it is measured again while there is a reason, with `stop` no more after an alarm.
+    With `again` it is measured again while there is a reason; with `stop` its runs end at an alarm.
     """
     known = (Month(0, threshold, prior),)
     every, until = np.arange(0, len(values), A_DAY), len(values)
@@ -90,27 +90,27 @@ def _followed(
         raised = next((each.raised for each in chart.changes if each.direction == DOWN), None)
         if stop and raised is not None:
             until = int(places[raised]) + 1
-        elif until < len(values):  # what was asked put the alarm off
+        elif until < len(values):  # the additional runs delayed the alarm
             until = min(until + _FURTHER, len(values))
             continue
         wanted = places[_doubted(chart)] + 1
         wanted = np.setdiff1d(wanted[wanted < until], places)
         if not again or not len(wanted):
             return chart, places
-        # what is asked depends on what was asked shortly before
+        # whether a run is wanted depends on those shortly before: add the first of each group
         first = np.append(True, np.diff(wanted) > 3 * A_DAY)
         every = np.union1d(every, wanted[first])
 
 
 def _spacing(places: Array) -> Spacing:
-    """Return the spacing of runs of a series that has been measured every day for long."""
+    """Return the spacing of these runs, of a series that has long been measured every day."""
     spacing = Spacing(places * 24.0 / A_DAY, places % A_DAY > 0)
     spacing.__dict__["usual"] = np.full(len(places), 24.0)
     return spacing
 
 
 def _doubted(chart: Chart) -> Array:
-    """Return after which runs another one is wanted, as `Detection.doubt` says of the newest."""
+    """Mark the runs after which another one is wanted, as `Detection.doubt` does for the newest."""
     found = doubtful(chart)
     for change in chart.changes:
         if change.direction == DOWN:
@@ -120,13 +120,13 @@ def _doubted(chart: Chart) -> Array:
 
 
 def prior_for(world: str, correlation: float, trouble: float, random: Random) -> Prior:
-    """Return what a file system says after a while."""
+    """Return the prior learned from `_LEARNED_FROM` series of a file system in `_PAST` days."""
     weather = Weather.drawn(random, world, correlation, trouble, _LEARNED_FROM, _PAST)
     grid = np.arange(_PAST * A_DAY)
     times = np.datetime64("2026-01-01", "ns") + grid * np.timedelta64(24 // A_DAY, "h")
     series = []
     for values in weather.values:
-        # a run far down is measured again until one is not
+        # a low run is measured again, until a run is not low
         low, kept = values < np.quantile(values, _FAR), grid % A_DAY == 0
         for place in np.flatnonzero(low[:-1]):
             kept[place + 1] |= kept[place]
@@ -137,7 +137,7 @@ def prior_for(world: str, correlation: float, trouble: float, random: Random) ->
 def delays(
     world: str, correlation: float, trouble: float, factor: float, number: int, seed: int
 ) -> tuple[Delays, Delays]:
-    """Return the days from a loss to its alarm: with a run a day, and measured again."""
+    """Return the days from a loss to its alarm: with daily runs only, and when measured again."""
     random = np.random.default_rng(seed)
     prior = prior_for(world, correlation, trouble, random)
     days = _PAST + _QUIET + _LONGEST
@@ -162,9 +162,9 @@ def delays(
 def year(
     world: str, correlation: float, trouble: float, number: int, seed: int
 ) -> tuple[int, int, float, int]:
-    """Return the false drops of a number of healthy series in a year, and the share of runs more.
+    """Simulate a year of healthy series, with daily runs only and measured again.
 
-    With a run a day, and measured again; and their number.
+    Return the false drops of either, the share of additional runs, and the number of series.
     """
     random = np.random.default_rng(seed)
     prior = prior_for(world, correlation, trouble, random)
@@ -184,7 +184,7 @@ def year(
 def recoveries(
     world: str, correlation: float, factor: float, number: int, seed: int
 ) -> tuple[Delays, Delays]:
-    """Return the days from the repair of a loss to the end of its alert, 20 days old."""
+    """Return the days from repair to the end of a 20-day-old alert, daily and measured again."""
     random = np.random.default_rng(seed)
     prior = prior_for(world, correlation, 0.0, random)
     known = (Month(0, threshold_of(LARGE), prior),)

@@ -1,4 +1,4 @@
-"""Sites on which one thing breaks, among columns that also change by themselves."""
+"""Simulated sites on which one thing breaks, while other columns change by themselves."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Check:
 
     @property
     def name(self) -> str:
-        """Its name, as ReFrame has it."""
+        """The check's display name in ReFrame."""
         return f"{self.pattern} %place={self.place} %stripes={self.stripes} %hints={self.hints}"
 
 
@@ -102,7 +102,7 @@ class Nuisances:
 
 
 def is_hit(broken: str, check: Check, variable: str, chosen: int) -> bool:
-    """Return whether a series falls; `chosen` selects what has no cause."""
+    """Return whether a series falls; `chosen` selects which ones do if no cause is recorded."""
     write = variable == "write_bw"
     if broken == "nothing recorded":
         return [
@@ -125,7 +125,7 @@ def is_hit(broken: str, check: Check, variable: str, chosen: int) -> bool:
 
 
 def lines(broken: str, seed: int, days: int, since: int, factor: float) -> Iterator[str]:
-    """Yield the lines of a perflog: `broken` is so from the day `since` on."""
+    """Yield the lines of a perflog in which `broken` is broken from day `since` on."""
     random = np.random.default_rng(seed)
     beside, chosen = Nuisances(random, days), int(random.integers(4))
     offsets = random.uniform(0, 6, days)
@@ -228,7 +228,7 @@ def _speeds(names: list[str], slow: set[str], random: np.random.Generator) -> st
 def alerts(
     broken: str, seed: int, days: int = 240, after: int = 12, factor: float = 0.65
 ) -> list[Alert]:
-    """Return the alerts that began when something broke on a site, `after` days later."""
+    """Return the alerts that date from when something broke, as they stand `after` days later."""
     since = days - after
     with TemporaryDirectory() as made:
         root = Path(made)

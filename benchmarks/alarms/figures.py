@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Stands for a change that was not found.
+#: The delay of a change that was not found.
 NEVER = math.inf
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A number of alarms in units of time; its standard error is a Poisson count's."""
+    """A number of alarms over `time`; the standard error is that of a Poisson count."""
 
     alarms: int
     time: float
@@ -27,7 +27,7 @@ class Rate:
 
     @property
     def value(self) -> float:
-        """Alarms a unit of time."""
+        """Alarms per unit of time."""
         return self.alarms / self.time
 
 
@@ -65,7 +65,7 @@ class Delays:
 
 
 def verdict(met: bool) -> str:
-    """Return how an aim stands."""
+    """Return the page's word for an aim that was met or missed."""
     return "met" if met else "**missed**"
 
 

@@ -1,4 +1,4 @@
-"""What the eye sees in the real year: marks that were made without seeing what was said."""
+"""Changes in the real year that a person marked by eye, without seeing the alerts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from benchmarks.alarms.real import Replay, Said
 from iobands.model import SeriesKey, slug
 from iobands.snapshot import FELL, GREW
 
-#: What the eye sees in the year of Edison; the file says how it was made.
+#: The marks in the year of Edison; the file says how they were made.
 MARKS: Final = Path(__file__).parent / "marks" / "edison-2017.yaml"
-# An alert may date a change so much too early, but no more than the change is long, and come so
-# long after its last run. Of a change that lasts, one that dates it much later means another.
+# How much too early an alert may date a change (at most by the change's length), how long after
+# its last run the alert may come, and how late an alert may date a lasting change.
 _EARLY, LATE, _LASTING = (timedelta(days=days) for days in (14, 7, 45))
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A change of some series of a file system, from its first to its last run; or none."""
+    """A change, a gap or a healthy stretch of some series, from its first to its last run."""
 
     file_system: str
     kind: str
@@ -48,7 +48,7 @@ class Mark:
         return self.is_change and self.kind != "rise" and self.last - self.first <= _LASTING
 
     def of(self, said: Said) -> frozenset[SeriesKey]:
-        """Return the series of an alert that the mark has."""
+        """Return the series of an alert that are among the mark's."""
         return frozenset(
             key
             for key in said.keys
@@ -63,7 +63,7 @@ class Mark:
         return is_same_way and is_then and bool(self.of(said))
 
     def tells(self, said: Said) -> frozenset[SeriesKey]:
-        """Return the series that changed by an alert's date, or by what happened to it since."""
+        """Return the mark's series that an alert covers, by its date or by a later event of it."""
         if self.explains(said):
             return self.of(said)
         is_same_way = (self.kind == "rise") == (said.direction == "up")
@@ -76,7 +76,7 @@ class Mark:
         return frozenset(key for key in self.of(said) if is_same_way and slug(key) in names)
 
     def denies(self, said: Said) -> bool:
-        """Return whether an alert dates a change into a stretch that is healthy."""
+        """Return whether an alert dates a change into a stretch marked as healthy."""
         is_within = self.first <= said.since <= self.last and self.of(said) == said.keys
         return self.kind == "healthy" and is_within
 
@@ -87,7 +87,7 @@ def name_of(key: SeriesKey) -> str:
 
 
 def read_marks(path: Path, replay: Replay) -> list[Mark]:
-    """Return the marks of a year about series that the replay has."""
+    """Return the marks about series that occur in the replay."""
     known: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     names = {(each.key.file_system, name_of(each.key)) for each in replay.series}
 

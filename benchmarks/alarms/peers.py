@@ -1,7 +1,7 @@
-"""Other detectors on the same series, run day by day: what each would have said on each day.
+"""Other detectors on the same series, run anew on each day with the runs up to that day.
 
-Each has the settings of its documentation. A change point is reported where the detector puts it
-on that day; one within `_SAME` runs of an earlier report is the same.
+Each has the settings of its documentation. A change point counts where the detector puts it on
+that day; one within `_SAME` runs of an earlier change point is the same.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from benchmarks.alarms.worlds import WORLDS, Array, normals
 from iobands.judge.detect.detector import follow
 from iobands.snapshot import DOWN
 
-#: So many first runs are the reference of the control chart and of ReFrame's.
+#: The number of first runs that are the reference of the control chart and of ReFrame.
 FIRST: Final = 20
 _SAME: Final = 10
-#: After how many runs losses begin, and in how many they are looked for.
+#: The number of runs before a loss begins, and of those in which it may be found.
 _PAST: Final = 200
 LONGEST: Final = 100
 _CORRELATION: Final = 0.3
@@ -81,17 +81,17 @@ def _under(floor: float, values: Array) -> list[Alarm]:
 
 
 def control_chart(values: Array, _: int = 0) -> list[Alarm]:
-    """Return the runs under the mean of the first ones by three standard deviations."""
+    """Return the runs more than three standard deviations below the mean of the first ones."""
     first = values[:FIRST]
     return _under(float(first.mean() - 3 * first.std(ddof=1)), values)
 
 
 def reframe(values: Array, _: int = 0) -> list[Alarm]:
-    """Return the runs that fail a reference, the median of the first ones, by 10 %."""
+    """Return the runs more than 10 % below a reference, the median of the first ones."""
     return _under(0.9 * float(np.median(values[:FIRST])), values)
 
 
-#: Alarms of a series, looked at from a run on.
+#: Each detector as a function of a series and the first run to judge.
 PEERS: Final[Mapping[str, Callable[[Array, int], Iterable[Alarm]]]] = {
     "Apache Otava": lambda values, first: _day_by_day(otava, values, first),
     "PELT (ruptures)": lambda values, first: _day_by_day(pelt, values, first),
@@ -102,9 +102,9 @@ PEERS: Final[Mapping[str, Callable[[Array, int], Iterable[Alarm]]]] = {
 
 
 def measured(world: str, number: int, seed: int) -> dict[str, tuple[int, list[float]]]:
-    """Return false alarms in the first year of a number of series, and delays of a loss of 30 %.
+    """Return by detector the false alarms of a year of series, and the delays of a loss of 30 %.
 
-    The detector of iobands gets `MORE_OF_OURS` times as many, at the threshold of a large site.
+    Each gets `number` series, and iobands `MORE_OF_OURS` times as many, with a large site's budget.
     """
     random = np.random.default_rng(seed)
     many, size = MORE_OF_OURS * number, _PAST + LONGEST

@@ -1,7 +1,7 @@
 """Simulations of targets that are measured again: when a slow one is named, and false names.
 
-A daily session at two o'clock, then pinned runs of the targets under suspicion, each beside a
-healthy one, while there are any. What keeps a target busy by chance lasts.
+Each day has a session at two o'clock and then, while targets are under suspicion, pinned runs of
+them, each beside a healthy one. A target that is busy by chance stays busy for some time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DAY: Final = 24
 
 
 class Asked:
-    """Targets whose suspects are measured again; a target is busy for `lasting` hours or so."""
+    """Targets whose suspects are measured again; one is busy for `lasting` hours on average."""
 
     def __init__(self, place: Targets, busy: float, lasting: float, random: Random) -> None:
         """Begin without a session."""

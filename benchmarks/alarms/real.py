@@ -21,7 +21,7 @@ from iobands.source.known import Known, read_known
 from iobands.views.alert_lines import counted_members, details, subject
 from iobands.views.writing import worst_member
 
-#: What the columns of the table are.
+#: What each column of the table means.
 MAPPING: Final = Path(__file__).resolve().parents[1] / "templates" / "real-data-mapping.yaml"
 #: The alerts that are followed; a single collapsed run is no alert.
 FOLLOWED: Final = (Severity.INCIDENT, Severity.DEGRADED, Severity.WATCH, Severity.IMPROVED)
@@ -31,9 +31,9 @@ _AWAY: Final = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Said:
-    """An alert as it stood on the evening of a day; `ratio` is its deepest member's.
+    """An alert as it stood on the evening of a day; `ratio` is that of its deepest member.
 
-    `happened` is what had happened to it; a suspicion has no `number`.
+    `happened` lists its events so far; a suspicion has no `number`.
     """
 
     day: date
@@ -78,10 +78,10 @@ class Event:
 
 @dataclass(frozen=True)
 class Replay:
-    """The events of a year; series, incidents and the site's threshold as they are at its end.
+    """The events of a year, and the series, incidents and threshold of the site at its end.
 
-    `said` has all alerts of all evenings, `no data` among them, `statuses` their exit statuses.
-    `transient` are the runs by which incidents are judged.
+    `said` lists all alerts of all evenings, including `no data`; `statuses` the exit statuses of
+    the evenings; and `transient` the runs by which incidents are judged.
     """
 
     events: tuple[Event, ...]
@@ -111,7 +111,7 @@ class Replay:
 
 
 def replay(table: Path) -> Replay:
-    """Return what was said on each day of the year in the published `table`."""
+    """Replay each day of the year in the published `table`."""
     with TemporaryDirectory() as temporary:
         perflogs, source = Path(temporary) / "perflogs", Path(temporary) / "source"
         source.mkdir()
@@ -134,9 +134,9 @@ def replay(table: Path) -> Replay:
 
 
 def events_of(found: Sequence[Said], away: timedelta = _AWAY) -> list[Event]:
-    """Return the events that the alerts `found`, in the order of time, are of.
+    """Group the alerts `found`, in order of time, into events.
 
-    What was `away` for longer and comes back is another event.
+    An alert that comes back after being away for longer than `away` is another event.
     """
     events: list[Event] = []
     for said in found:
@@ -158,7 +158,7 @@ def _is_same(before: Said, said: Said, away: timedelta) -> bool:
 def _evenings(perflogs: Path, days: Sequence[date]) -> Iterator[tuple[int, list[Said]]]:
     """Yield the exit status and all alerts on the evenings of `days`.
 
-    The log of alerts is kept as a session a day would.
+    The log of alerts is continued from evening to evening, as by daily sessions.
     """
     log: dict[str, tuple[AlertEvent, ...]] = {}
     for day in days:

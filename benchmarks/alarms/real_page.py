@@ -1,4 +1,4 @@
-"""The page of the real year: each alert in its words, how it is judged, and pictures."""
+"""The page of the real year: each alert as the digest words it, its judgement, and pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from iobands.snapshot import Series, Severity
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: How each alert is judged by its picture, and the stretches that the eye sees.
+#: The judgement of each alert by its picture, and the stretches that were seen by eye.
 JUDGED: Final = TEMPLATES / "real-data-judged.yaml"
 _ALARMS: Final = (Severity.INCIDENT.value, Severity.DEGRADED.value, Severity.IMPROVED.value)
 _COLOURS: Final = {"incident": "#d55e00", "degraded": "#b3123e", "improved": "#0072b2"}
@@ -30,7 +30,7 @@ _COLOURS: Final = {"incident": "#d55e00", "degraded": "#b3123e", "improved": "#0
 
 @dataclass(frozen=True)
 class Stretch:
-    """Days on which series of a file system are low to the eye; `aim` is in sessions."""
+    """Days on which series of a file system look low in the pictures; `aim` is in sessions."""
 
     what: str
     file_system: str
@@ -44,14 +44,14 @@ class Stretch:
         return (series.key.file_system, series.key.variable) == (self.file_system, self.variable)
 
     def sessions(self, replay: Replay, until: date) -> int:
-        """Return on how many days up to `until` there were runs."""
+        """Return the number of days with runs, from the beginning to `until`."""
         times = [each.history.times for each in replay.series if self.has(each)]
         days = np.unique(np.concatenate(times).astype("datetime64[D]"))
         within = (days >= np.datetime64(self.begin)) & (days <= np.datetime64(until))
         return int(np.count_nonzero(within))
 
     def events(self, replay: Replay) -> list[Event]:
-        """Return what was said within the stretch about its series, for the worse."""
+        """Return the alerts of a worsening of its series that were raised within the stretch."""
         keys = {each.key for each in replay.series if self.has(each)}
         return [
             event
@@ -63,13 +63,13 @@ class Stretch:
 
 
 def judged() -> dict[str, Any]:
-    """Return how alerts are judged, by their names, and the stretches."""
+    """Return the judgements of alerts, by name, and the stretches."""
     found: dict[str, Any] = yaml.safe_load(JUDGED.read_text(encoding="utf-8"))
     return found
 
 
 def stretches() -> list[Stretch]:
-    """Return the stretches that the eye sees."""
+    """Return the stretches that were seen by eye."""
     return [Stretch(**each) for each in judged()["stretches"]]
 
 
@@ -161,12 +161,12 @@ def _stretches(replay: Replay) -> str:
 
 
 def peers_of_values(values: NDArray[np.float64]) -> dict[str, list[peers.Alarm]]:
-    """Return what each detector says of a series, day by day."""
+    """Return the alarms of each detector on a series, run day by day."""
     return {name: list(peer(values, peers.FIRST)) for name, peer in peers.PEERS.items()}
 
 
 def peer_table(replay: Replay, found: Sequence[dict[str, list[peers.Alarm]]]) -> str:
-    """Return the alarms a series-year of each detector, and the runs to the first in a stretch."""
+    """Return a table of each detector's alarms per series-year, and of its runs to each stretch."""
     ours = [event for event in replay.events if event.first.severity in _ALARMS]
     late = [_raised(stretch, replay) for stretch in stretches()]
     rows = [["iobands", Rate(len(ours), replay.years), *map(_runs, late)]]

@@ -1,4 +1,4 @@
-"""What a row of each table says of the simulations of a case, and which figures it aims at."""
+"""Turns the simulations of a case into a row of each table, with the figures aimed at."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def year(case: Case, found: Found) -> list[object]:
 
 
 def delay(case: Case, found: Found) -> list[object]:
-    """Return the delays to the alert for a drop, beside the ones before."""
+    """Return the delays from a drop to its alert, next to those of `BEFORE`."""
     band, factor = case
     mean, ninth = simulate.oracle(band, factor, 1000.0)
     (delays,), before = found, BEFORE[band, factor]
@@ -73,7 +73,7 @@ def _days(delays: Delays) -> str:
 
 
 def again(case: Case, found: Found) -> list[object]:
-    """Return delays in days, measured daily and asked again."""
+    """Return delays in days, with daily runs only and when measured again."""
     world, correlation, trouble, factor = case
     ((daily, again),), aims = found, AGAIN_AIM[factor]
     met = all(again.quantile(q) <= aim for q, aim in zip((0.5, 0.9), aims, strict=True))
@@ -91,7 +91,7 @@ def again(case: Case, found: Found) -> list[object]:
 
 
 def again_year(case: Case, found: Found) -> list[object]:
-    """Return false alarms of a year in which series are asked again."""
+    """Return false alarms of a year in which series are measured again."""
     world, correlation, trouble = case
     ((daily, again, more, number),) = found
     rates = [Rate(alarms, number / LARGE) for alarms in (daily, again)]
@@ -101,7 +101,7 @@ def again_year(case: Case, found: Found) -> list[object]:
 
 
 def again_over(case: Case, found: Found) -> list[object]:
-    """Return how soon it is known that trouble is over."""
+    """Return the days until trouble is known to be over."""
     ((daily, again),) = found
     met = verdict(again.quantile(0.5) <= 1)
     return [*case[:2], f"−{1 - case[2]:.0%}", _days(daily), _days(again), "≤ 1", met]
@@ -121,7 +121,7 @@ def steady(case: Case, found: Found) -> list[object]:
 
 
 def kind(case: Case, found: Found) -> list[object]:
-    """Return what kind a change was called, and how soon."""
+    """Return how often the kind of a change was recognised, and how soon."""
     kind, size, phi = case
     (one,) = found
     aim = _MODE_AIM if kind == "mode lost" and size <= _MODE_SHARE and phi == 0 else None
@@ -194,7 +194,7 @@ def slow_peer(case: Case, found: Found) -> list[object]:
 
 
 def asked_again(case: Case, found: Found) -> list[object]:
-    """Return delays for a slow target that is asked again."""
+    """Return delays for a slow target that is measured again."""
     place, speed, busy, lasting = case
     (delays,) = found
     met = verdict(delays.quantile(0.5) <= _HOURS_OF_A_DAY)
@@ -202,7 +202,7 @@ def asked_again(case: Case, found: Found) -> list[object]:
 
 
 def asked_healthy(case: Case, found: Found) -> list[object]:
-    """Return false alarms where targets are asked again."""
+    """Return false alarms where targets are measured again."""
     place, busy, lasting = case
     names, runs = (Rate(sum(each), len(found)) for each in zip(*found, strict=True))
     met = verdict(names.value < 1)

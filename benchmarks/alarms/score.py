@@ -1,4 +1,4 @@
-"""The score of what was said of the real year, by its marks."""
+"""How well the alerts of the real year match its marks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SESSIONS, _RUNS, _RENAMED = 3, 12, 3
 
 @dataclass(frozen=True)
 class Answer:
-    """How a mark was found first; `runs` has the runs of each series until an alert had it."""
+    """How a mark was first found; `runs` counts each series' runs until an alert included it."""
 
     mark: Mark
     words: str
@@ -34,7 +34,7 @@ class Answer:
 
     @classmethod
     def of(cls, mark: Mark, said: Sequence[Said], replay: Replay) -> Answer:
-        """Return how the alerts `said` about a mark found it, in the order of time."""
+        """Return how a mark was found by `said`, the alerts about it in order of time."""
         days = {
             name_of(each.key): np.unique(each.history.times.astype("datetime64[D]"))
             for each in replay.series
@@ -58,7 +58,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Score:
-    """What was said of a year, by its marks."""
+    """The alerts of a year, compared with its marks."""
 
     replay: Replay
     marks: Sequence[Mark]
@@ -75,7 +75,7 @@ class Score:
         return [each for each in self.events if each.first.severity != Severity.WATCH.value]
 
     def unexplained(self, events: Sequence[Event], *, by_must: bool = False) -> list[Event]:
-        """Return the alerts that no mark explains as they were raised."""
+        """Return the alerts that, as first raised, no mark explains."""
         return [each for each in events if not self._explains(each.first, by_must=by_must)]
 
     def _explains(self, said: Said, *, by_must: bool = False) -> bool:
@@ -83,7 +83,7 @@ class Score:
         return any(mark.explains(said) for mark in marks)
 
     def by_chance(self, direction: str) -> float:
-        """Return for which share of all runs a mark would explain an alert of that run."""
+        """Return the share of all runs at which a mark would explain an alert raised by chance."""
         alerts = [
             replace(self.replay.said[0], day=day, since=day, keys=keys, direction=direction)
             for each in self.replay.series
@@ -109,7 +109,7 @@ class Score:
 
     @property
     def stopped(self) -> list[int | None]:
-        """After how many days each test that stopped, and needs an alert, was found."""
+        """The days until each stopped test that needs an alert got one; None if it never did."""
         said = [each for each in self.replay.said if each.severity == Severity.NO_DATA.value]
         days = [
             [each.day for each in said if mark.first <= each.day <= mark.last and mark.of(each)]
@@ -123,7 +123,7 @@ class Score:
     def reopened(self) -> list[Event]:
         """The alerts that came back after an evening away, or date a change before one closed.
 
-        Of the latter the older one has a series in common and goes the same way.
+        The one that closed has a series in common and the same direction.
         """
         return [
             event
@@ -139,7 +139,7 @@ class Score:
 
     @property
     def fell(self) -> list[bool]:
-        """Of each time that an alert fell again, whether a mark has it."""
+        """For each further fall of an alert, whether a mark confirms it."""
         return [
             any(mark.tells(said) for mark in self.marks if mark.is_change)
             for event in self.alarms

@@ -29,7 +29,7 @@ from iobands.snapshot import DOWN, UP
 
 @dataclass(frozen=True)
 class Found:
-    """The runs until the first alert, the share that was called right, and the beginnings."""
+    """The runs until the first alert, the share with the right kind, and the dated beginnings."""
 
     delays: Delays
     right: float
@@ -39,7 +39,7 @@ class Found:
 YEAR: Final = 365
 #: A site of the size that the aims are for.
 LARGE: Final = 300
-# A series is judged with what was known of all series at the beginning of each month.
+# Priors are learned from all series at the beginning of each month, here of 30 runs.
 _MONTH: Final = 30
 _DAY: Final = np.timedelta64(1, "D")
 _LONGEST: Final = 150
@@ -71,14 +71,14 @@ def years(world: str, correlation: float, seed: int, series: int = LARGE) -> lis
 
 
 def rounded_year(world: str, correlation: float, seed: int) -> int:
-    """Return the false alarms in the first year of a healthy site with ten steps of values."""
+    """Return the first year's false alarms of a healthy site with values rounded to ten steps."""
     random = np.random.default_rng(seed)
     values = rounded(WORLDS[world](normals(random, LARGE, YEAR, correlation)))
     return len(_raised(values, threshold_of(LARGE)))
 
 
 def kinds(kind: str, size: float, correlation: float, number: int, seed: int) -> Found:
-    """Return what became of mature series of a large site that are no step of the level."""
+    """Return what was found in mature series of a large site with a change other than a step."""
     random = np.random.default_rng(seed)
     past, after = 200, 200
     normal = normals(random, number, past + after, correlation)
@@ -104,12 +104,12 @@ def outliers(rate: float, pairs: bool, series: int, seed: int) -> int:
 
 
 def prior_of(values: Array) -> Prior:
-    """Return what series with a run a day, of shape (series, runs), say about one of them."""
+    """Return the prior that is learned from daily series, of shape (series, runs)."""
     return _priors(values, np.array([values.shape[1]]))[0]
 
 
 def _priors(values: Array, runs: NDArray[np.int_]) -> list[Prior]:
-    """Return what the first of the daily runs say, for some numbers of runs."""
+    """Return the prior that is learned from the first n daily runs, for each n in `runs`."""
     days = np.datetime64("2025-01-01", "ns") + np.arange(values.shape[1] + 1) * _DAY
     nobody = np.zeros(values.shape[1], dtype=bool)
     return priors_of([Measured(days[:-1], each, nobody) for each in values], days[runs])
@@ -187,7 +187,7 @@ def _found(
 def oracle(band: str, factor: float, between: float) -> tuple[float, float]:
     """Return mean and 90 % point of the delay of the CUSUM that knows both distributions.
 
-    Its threshold gives a false alarm in `between` healthy runs on average. Run lengths are those
+    Its threshold gives one false alarm in `between` healthy runs on average. Run lengths are those
     of a Markov chain (Brook and Evans, Biometrika 59, 1972), from the state after 30 healthy runs.
     """
     from scipy.stats import norm  # noqa: PLC0415

@@ -28,15 +28,15 @@ from iobands.snapshot import Speeds, moment
 YEAR: Final = 365
 VARIABLES: Final = ("write", "read")
 _FILES: Final = 2048
-# Targets hold as many bytes of a run if they differ by less than a tenth.
+# Targets count as equally loaded in a run if their numbers of files differ by less than a tenth.
 _MANY: Final = 1.1
 _HISTORY: Final = 20
 _LONGEST: Final = 30
-# What was found stays as it was, so it is enough to look after this many slow sessions.
+# Later sessions do not change a finding, so it is enough to look after these slow sessions.
 _LOOKS: Final = (4, 8, 16, _LONGEST)
-# Days in which write and read rates name a peer for the same reason.
+# Days within which write and read rates that name a peer count as one event.
 _ONE_EVENT: Final = 5
-# What a peer has left of its speed while others use it, by chance, for one session.
+# The share of its speed that a peer keeps in a session in which others happen to use it.
 _BUSY: Final = (0.4, 0.8)
 # qos_threshold_rr and qos_prio_free by Lustre's manual.
 _THRESHOLD: Final = 0.17
@@ -60,7 +60,7 @@ Used = NDArray[np.int_]
 
 @dataclass(frozen=True)
 class Targets:
-    """The targets of a file system, in rotation as Lustre places files; a rank has a file.
+    """The targets of a file system, used in rotation as by Lustre; each rank has one file.
 
     The logarithms of their healthy speeds have the standard deviation `spread`.
     """
@@ -71,7 +71,7 @@ class Targets:
 
     @property
     def compared(self) -> int:
-        """How many a session compares."""
+        """The number of targets that a session compares."""
         return self.peers
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class Targets:
         return f"{self.peers} targets{differ}" + f", {self.stripes} stripes" * (self.stripes > 1)
 
     def used(self, random: Random) -> Used:
-        """Return the targets of each file; which of the targets come first is drawn anew."""
+        """Return the targets of each file, with files and targets in random order."""
         files = random.permutation(_placed(self.peers, self.stripes))
         return random.permutation(self.peers)[files]
 
@@ -99,11 +99,11 @@ class Targets:
 
 @dataclass(frozen=True)
 class Weighted(Targets):
-    """Targets in any allocation: by rotation if their free space is much the same, or by weight.
+    """Targets as Lustre allocates them: in rotation if their free space is similar, or by weight.
 
-    `free` is what is free on each. A rank's file takes as long as its busiest target: one that
-    holds up to `shared` files serves each as fast as one file, and one with more divides its
-    bandwidth among them.
+    `free` is the free space on each. A rank's file takes as long as its busiest target: one that
+    holds up to `shared` files serves each at full speed, and one with more divides its bandwidth
+    among them.
     """
 
     free: tuple[float, ...] = ()
@@ -137,7 +137,7 @@ class Weighted(Targets):
 
 @dataclass(frozen=True)
 class Nodes:
-    """The nodes of a partition; each session gets others."""
+    """The nodes of a partition; each session gets a random choice of them."""
 
     compared: int
     ranks: int
@@ -173,7 +173,7 @@ Place = Targets | Nodes
 def in_rotation(seconds: Array, used: NDArray[np.int_], files: NDArray[np.int_]) -> Array:
     """Return `target_bandwidths` of files on one target each, if all have about as many files.
 
-    It is the same, and thirty times as fast.
+    The result is the same, thirty times as fast.
     """
     ranks = np.lexsort((-np.log(seconds), used))
     values, ends = -np.log(seconds)[ranks], files.cumsum()
@@ -194,10 +194,10 @@ def in_rotation(seconds: Array, used: NDArray[np.int_], files: NDArray[np.int_])
 
 @cache
 def _placed(targets: int, stripes: int) -> Used:
-    """Return the targets of files in the order of creation, read from what `lfs` prints of them."""
+    """Return the targets of files in order of creation, parsed from what `lfs` would print."""
     texts = []
     for file in range(_FILES):
-        # after each round one further, so that targets do not always appear together
+        # one target further after each round, so that targets do not always appear together
         at = file * stripes + file * stripes // targets
         own = [(at + k) % targets for k in range(stripes)]
         objects = "\n".join(f"\t{i:6}\t{2:14}\t{'0x2':>14}\t{'0x300000400':>14}" for i in own)
@@ -207,10 +207,10 @@ def _placed(targets: int, stripes: int) -> Used:
 
 
 def weighted(random: Random, free: Array, files: int, stripes: int = 1) -> Used:
-    """Return the targets of files as Lustre 2.17 draws those of one server.
+    """Return the targets of files, drawn as Lustre 2.17 does for one server.
 
-    The chance follows the weight, free space less a penalty: one just used gets its own penalty
-    for each target there is, which decays by one with each stripe that is placed.
+    The probability is proportional to a weight, the free space less a penalty. A target just used
+    gets `each` times the number of targets as a penalty, which falls by `each` with every stripe.
     """
     each = (1 - _PRIORITY) * free / max(len(free) - 1, 1)
     penalty, placed = np.zeros(len(free)), []
@@ -242,7 +242,7 @@ def rank_times() -> dict[str, list[Array]]:
 
 
 def session(random: Random, variable: str, place: Place, used: Used, speeds: Array) -> Array:
-    """Return the logarithms of the speeds that a run shows of peers which have `speeds`."""
+    """Return the logarithms of the peers' speeds as a run shows them, given their true `speeds`."""
     runs = rank_times()[variable]
     times = random.choice(runs[random.integers(len(runs))], len(used))
     shown = place.speeds(np.exp(times) * place.busy(used, speeds), used)
@@ -260,7 +260,7 @@ class Daily:
         self._used: list[NDArray[np.bool_]] = []
 
     def measure(self, slow: int | None = None, factor: float = 1.0) -> bool:
-        """Add a session, in which one peer may be slow; return whether it was used."""
+        """Add a session, in which one peer may be slow; return whether that peer was used."""
         random, peers = self._random, self._place.peers
         used = self._place.used(random)
         busy = random.random(peers) < self._busy
@@ -314,7 +314,7 @@ def in_any_allocation(
 def delays(
     place: Place, factor: float, busy: float, number: int, seed: int
 ) -> tuple[Delays, float]:
-    """Return the sessions that use a slow peer until it is named, and how often it is the first."""
+    """Return the sessions with a slow peer until it is named, and how often it is named first."""
     random = np.random.default_rng(seed)
     runs, first = [], 0
     for _ in range(number):

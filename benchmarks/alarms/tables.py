@@ -1,4 +1,4 @@
-"""The page of the simulations: a table has cases, a way to draw them, and what a row says."""
+"""The page of the simulations: each table has cases, a way to draw them, and a form of its rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from benchmarks.alarms.worlds import WORLDS
 from benchmarks.pages import TEMPLATES, rendered
 
 _MORE_TARGETS: Final = slow.Targets(96)
-# Expanded by four empty ones, one replaced, one nearly full, and few that all differ.
+# Free space: four empty targets added, one replaced, one nearly full, and few that all differ.
 _UNEQUAL: Final = tuple(
     slow.Weighted(len(free), 1, free, files, shared)
     for free in (
@@ -45,7 +45,7 @@ _STRIPED: Final = tuple(
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is drawn: healthy sites a case, series a change, groups a change, peers' series."""
+    """What is drawn: sites per case, series and groups per change, series for other detectors."""
 
     name: str
     sites: int
@@ -63,9 +63,9 @@ EFFORTS: Final = {
 
 @dataclass(frozen=True)
 class Table:
-    """A table: `draw(*case, seed=...)` is called `repeats` times, and `row` has what came of it.
+    """A table: `draw(*case, seed=...)` is called `repeats` times, and `row` formats the results.
 
-    `number` is how many series or groups one call draws, where it is given.
+    `number`, if given, is how many series or groups one call draws.
     """
 
     draw: Callable[..., object]
@@ -298,10 +298,10 @@ def page(
     real_peers: str,
     section: str | None = None,
 ) -> str:
-    """Simulate everything, or what a section of the page has, and return the page.
+    """Simulate everything, or only the tables of one section, and return the page.
 
-    `shuffled` are the incidents of the real year in random order, and `real_peers` what other
-    detectors say of it.
+    `shuffled` is the rate of incidents in the real year with its days in random order, and
+    `real_peers` the table of the other detectors on the real year.
     """
     template = section_of((TEMPLATES / "error-rates.md").read_text(encoding="utf-8"), section)
     jobs: dict[str, dict[rows.Case, list[Any]]] = {}
@@ -362,5 +362,5 @@ def _peers(worlds: Sequence[Mapping[str, tuple[int, list[float]]]], series: int)
 
 
 def _seed(case: rows.Case) -> int:
-    """Return a seed that is the same in every run, and another one for every case."""
+    """Return a seed that depends on nothing but the case."""
     return int.from_bytes(repr(case).encode(), "little") % (2**31 - 1)

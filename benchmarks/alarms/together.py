@@ -24,7 +24,7 @@ from iobands.snapshot import DOWN
 #: How many groups a site of some hundred series has.
 GROUPS: Final = 30
 SERIES: Final = 10
-#: What its series share from day to day: a share of the variance, and how lasting.
+#: What its series have in common: a share of the variance, and its correlation from day to day.
 SHARED: Final = {"nothing": (0.0, 0.0), "the day": (0.3, 0.0), "lasting days": (0.3, 0.6)}
 _MATURE: Final = 200
 _EVERY: Final = 10
@@ -83,7 +83,7 @@ def _months(members: list[GroupMember], threshold: float) -> list[Month]:
 
 
 def _until(chart: Chart, end: int) -> GroupMember:
-    """Return a series as it was known after `end` runs, as far as a group looks at it."""
+    """Return a series as its group saw it after `end` runs."""
     known = tuple(
         replace(point, ended=None) if point.closed is not None and point.closed >= end else point
         for point in chart.changes
@@ -125,10 +125,10 @@ def shuffled_incidents(
     number: int,
     seed: int,
 ) -> Rate:
-    """Return the incidents in `number` years with the days of a real one in random order.
+    """Return the rate of incidents in `number` copies of a real year with its days shuffled.
 
-    Days keep all of their runs. Of a file system and a variable, the days of real trouble are
-    `left_out`, from the first to the last.
+    A day keeps all of its runs. `left_out` lists the spans of real trouble: file system, variable,
+    first and last day.
     """
     random = np.random.default_rng(seed)
     left: dict[SeriesKey, TransientRuns] = {}

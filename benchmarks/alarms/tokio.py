@@ -1,7 +1,7 @@
 """The year of NERSC's Edison as the TOKIO project published it, reduced to what is imported.
 
 The table is `summaries/edison-summaries_2017-02-14-2018-02-15.csv.gz` of the repository
-NERSC/tokio-abcutils on GitHub: a row a run, whose rate Darshan measured.
+NERSC/tokio-abcutils on GitHub: one row per run, whose rate Darshan measured.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Simulations of maintenances: false claims where nothing changed, and blind upgrades.
 
-What varies lasts from day to day in part, as in `asking_again`, and a third of that is common to a
-file system. A bad day is one on which a series is at 0.2 to 0.7 of its rate.
+Part of the variation lasts from day to day, as in `asking_again`, and a third of that is common to
+a file system. On a bad day a series is at 0.2 to 0.7 of its rate.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from iobands.judge.account import SHARES
 from iobands.judge.before_after import ERROR, Ruling, Unit, forecast, grouped, rule, usual_of
 from iobands.snapshot import ShiftVerdict
 
-#: Days of runs before, and runs in a row on the evening after.
+#: Days of daily runs before a maintenance, and runs in a row right before and right after it.
 BEFORE: Final = 60
 EVENING: Final = 5
 #: The days after the maintenance on which a report is made.
 REPORTS: Final = (0, 3, 7, 14)
-#: The loss that a report should show: `begin` says after how many days it does.
+#: The loss that a report should show; `begin` says after how many days it will.
 WANTED: Final = 0.05
 _DAYS: Final = (0, 1, 2, 3, 5, 7, 10, 14, 21, 30)
 _NEW: Final = 0.4
 _FADES: Final = 2.0
 _COMMON: Final = 1 / 3
 _BAD: Final = 0.01
-#: The spreads of the series of a site, as of the real year, over the spread of a world.
+#: The spreads of a site's series, as in the real year, relative to the spread of a world.
 _SPREADS: Final = (0.15, 0.3, 0.6, 1.0)
 _FILE_SYSTEMS: Final = 3
 
 
 @dataclass(frozen=True)
 class Blind:
-    """What came of some upgrades: how many were real, right, wrong, undecided; mean days."""
+    """Reports on upgrades: how many upgrades were real, decided, and wrongly so; the mean days."""
 
     real: int
     upgrades: int
@@ -48,7 +48,7 @@ class Blind:
 
 
 def shams(world: str, correlation: float, seed: int) -> list[bool]:
-    """Return whether the reports on a sham upgrade of a large site have a false claim."""
+    """Return for each report on a sham upgrade of a large site whether it makes a false claim."""
     random = np.random.default_rng(seed)
     site = _site(random, world, correlation, LARGE, max(REPORTS))
     found = []
@@ -60,7 +60,7 @@ def shams(world: str, correlation: float, seed: int) -> list[bool]:
 
 
 def blind(world: str, correlation: float, number: int, seed: int) -> Blind:
-    """Return what came of a number of upgrades of small sites, half of them sham.
+    """Return how reports ruled on a number of upgrades of small sites, half of them sham.
 
     The others change one file system by 5 to 30 %, up or down. They are judged when `begin` says
     that a loss of 5 % will show, or after 30 days.

@@ -26,7 +26,7 @@ def modes(normal: Array, share: float = 0.4) -> Array:
     return mode + 0.08 * stats.norm.ppf(np.clip(within, 1e-6, 1 - 1e-6))
 
 
-#: What a world makes of quantiles of the normal distribution.
+#: Maps standard normal variates to the values of a world.
 WORLDS: Final[Mapping[str, Callable[[Array], Array]]] = {
     "log-normal": lambda normal: 0.2 * normal,
     "gamma": lambda normal: np.log(stats.gamma(12).ppf(stats.norm.cdf(normal)) / 12),

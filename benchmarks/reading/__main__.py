@@ -25,7 +25,7 @@ from benchmarks.reading.perflogs import write_perflogs
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _SIZES: Final = "300x365,5000x30,500x3650"
-#: What `iobands status` is to cost, from the perflogs alone and a day after a session.
+#: The aims for `iobands status`: from the perflogs alone, and a day after a session.
 _AIMS: Final = {
     (300, 365): ("1.2 s", "1 s"),
     (5000, 30): ("4 s", ""),
@@ -61,7 +61,7 @@ class Costs:
 
     @property
     def aims(self) -> tuple[str, str]:
-        """What `iobands status` is to cost, and what a day after a session."""
+        """The aims for `iobands status`: from the perflogs alone, and a day after a session."""
         return _AIMS.get((self.series, self.days), ("", ""))
 
 
@@ -88,7 +88,7 @@ def main(
 
 
 def facts(before: float) -> dict[str, str]:
-    """Return what is worth knowing of the machine; `before` is its load before the start."""
+    """Return facts about the machine; `before` is its load before the start."""
     return {
         "Processor": f"{processor()}, {os.cpu_count()} cores",
         "Kernel": f"{platform.system()} {platform.release()}",
@@ -118,9 +118,9 @@ def _measure(perflogs: Path, series: int, days: int, tries: int) -> Costs:
 
 
 def cost(command: Sequence[str], tries: int) -> Cost:
-    """Return what a command costs: of several tries medians, of memory the largest.
+    """Return what a command costs: the medians of several tries, and the largest memory.
 
-    The modules of iobands are compiled before, as pip does when it installs them.
+    Compiles the modules of iobands first, as pip does when it installs them.
     """
     compile_dir(_ROOT / "src", quiet=1)
     walls, processors, peaks = [], [], []

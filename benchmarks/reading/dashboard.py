@@ -102,7 +102,7 @@ def _iobands(*words: str, perflogs: Path, tries: int) -> Cost:
 def _opened(page: Path) -> dict[str, float]:
     """Return the milliseconds to paint the front page, and to show a series with its charts.
 
-    Beside each is the processor time of the page's main thread, which other work delays less.
+    Each comes with the processor time of the page's main thread, which other load affects less.
     """
     paints, charts = [], []
     with sync_playwright() as playwright:

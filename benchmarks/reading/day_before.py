@@ -1,4 +1,4 @@
-"""Leaves behind what a session of the day before the newest does: alerts' log, judge's memory."""
+"""Writes what a session on the day before the newest leaves: the alert log, the judge's memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iobands.source.known import read_known
 
 
 def main(perflogs: Path) -> None:
-    """Judge the perflogs as a session of the day before the newest would, and keep the rest."""
+    """Judge the perflogs as of the day before the newest, and write the log and the memory."""
     none = Path("absent")
     known = read_known(perflogs, none, none, now=END - timedelta(days=1), as_of=True, keeps=True)
     judged = judge(known, with_power=False)

@@ -37,16 +37,17 @@ _VARIABLES: Final = ("write_bw", "read_bw")
 #: The day of the newest run.
 END: Final = datetime(2026, 11, 20, tzinfo=timezone.utc)
 _COLLAPSED: Final = 0.02  # of the runs
-#: How much each series loses, for how many days, and once in how many.
+#: Each series falls to this factor, for this many days, once in this many days.
 _LOSS: Final = 0.7
 _LOST_DAYS: Final = 40
 _LOST_EVERY: Final = 800
 
 
 def write_perflogs(directory: Path, series: int, days: int) -> int:
-    """Write a run a day of each series and return the rows.
+    """Write one run per day of each series, and return the number of rows.
 
-    Up to 500 series are in steps of `PER_PRESET`; more have more file systems, in steps of 500.
+    `series` is rounded down to a multiple of `PER_PRESET`; beyond 500, more file systems are added
+    in steps of 500 series.
     """
     draw = np.random.default_rng(1)
     presets = _PRESETS[: series // PER_PRESET]

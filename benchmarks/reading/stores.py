@@ -53,7 +53,7 @@ def main(
         found: dict[str, object] = {"first": _iobands(root, "push", tries=1)}
         found["push"] = _pushes(root)
         print(found)
-        # in a process of its own, as one that is started counts the memory of who starts it
+        # in a separate process, since later children would count this one's memory as their own
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             size = pool.submit(_fill, root, clusters).result()
         found |= {"clusters": clusters, "series": series, "days": days, "rows": clusters * rows}
@@ -76,7 +76,7 @@ def _iobands(root: Path, *words: str, tries: int) -> Cost:
 
 
 def _pushes(root: Path) -> Cost:
-    """Return the median costs to push a day: what each perflog has of its newest, a day later."""
+    """Return the median costs to push another day, a copy of the newest day of each perflog."""
     costs = []
     for _ in range(_TRIES):
         for log in (root / "site" / "perflogs").glob("*/*/*.log"):
