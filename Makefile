@@ -53,15 +53,15 @@ demo: $(VENV)/.installed
 check: $(VENV)/.installed-check
 	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder -m "not machine"
 
-# Python keeps what it compiles, as it does for a user, whatever the environment says.
+# Python caches its bytecode, as it does for a user, even if the environment says otherwise.
 check test test-faults bench bench-reading bench-report bench-stores: \
 	export PYTHONDONTWRITEBYTECODE =
 
-# Eight processes on two cores, as most tests wait for half of their time or more.
+# Eight processes on two cores, because most tests spend at least half of their time waiting.
 test: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest --numprocesses=8 --dist=loadgroup --no-loadscope-reorder
 
-# It writes no table if a fault was skipped, and some are of the minisite.
+# If a fault is skipped, no table is written; some faults need the minisite.
 test-faults: $(VENV)/.installed-test
 	@setup/system-packages minisite
 	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder \
@@ -124,7 +124,7 @@ docs: $(VENV)/.installed-test
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Documentation: $(CURDIR)/build/docs/index.html"
 
-# An environment of its own: bin/iobands, bin/reframe, share/man. benchio is built if MPI is there.
+# PREFIX becomes a virtual environment, with man pages. benchio is built if there is MPI.
 install:
 	@test -n "$(PREFIX)" || { echo "Where to? make install PREFIX=DIR"; exit 1; }
 	@setup/system-packages python
@@ -137,8 +137,8 @@ install:
 	else echo "benchio was not built: there is no mpifort"; fi
 	@echo "Installed: PATH=$(PREFIX)/bin:\$$PATH"
 
-# As root, as it tries the wheel in bare systems.
-# A rehearsal: RELEASE_ARGUMENTS="--skip tests faults".
+# Needs root, to try the wheel in bare systems.
+# For a rehearsal: RELEASE_ARGUMENTS="--skip tests faults".
 release: $(VENV)/.installed-test
 	@test -n "$(VERSION)" || { echo "Which one? make release VERSION=1.2.3"; exit 1; }
 	@setup/system-packages release
@@ -150,7 +150,7 @@ lint: $(VENV)/.installed-test
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/fortitude check src/benchio
-	@# fprettify exits with 0 whatever it finds: what it prints is the verdict.
+	@# fprettify always exits with 0, so fail if it prints anything.
 	test -z "$$($(BIN)/fprettify --diff $(FORTRAN_SOURCES) | tee /dev/stderr)"
 	shellcheck -x $(SHELL_SCRIPTS)
 
@@ -162,13 +162,13 @@ format: $(VENV)/.installed-test
 # For a login node: the site file names the compilers and MPI.
 setup: $(VENV)/.installed
 
-# A virtual environment contains its own path, so a moved clone gets a new one. So does a clone with
-# an incomplete one; `activate` is written last.
+# A virtual environment contains its own path, so a moved clone gets a new one, and so does a clone
+# with an incomplete one, as `activate` is written last.
 VENV_IS_HERE = grep -qsF "$(CURDIR)/$(VENV)" $(BIN)/activate
 $(shell $(VENV_IS_HERE) || rm -f $(VENV)/.installed*)
 
 # One stamp for each set of packages, so that a second call does nothing. The system's packages are
-# checked only then, so that the build, and not this, reports an unloaded module.
+# not checked again: the build reports a module that is not loaded.
 $(VENV)/.installed: setup.cfg src/iobands/version.py
 	@setup/system-packages python
 	@echo "Python packages, in $(VENV), which takes a minute or two"
@@ -194,8 +194,8 @@ $(VENV)/.installed-check: $(VENV)/.installed setup/system-packages
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,test,lint,docs]'
 	@touch $@
 
-# The compared detectors pin versions of packages that iobands needs, too, so they have their own
-# virtual environment.
+# The compared detectors pin versions of packages that iobands also needs, so they get a virtual
+# environment of their own.
 $(VENV)-bench/.installed: setup.cfg
 	@echo "Python packages for the benchmark, in $(VENV)-bench"
 	@test -x $(VENV)-bench/bin/python || $(PYTHON) -m venv $(VENV)-bench

@@ -18,7 +18,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def parse_rate(text: str) -> int | None:
-    """Bytes per second of a text such as 20M; None, for no limit, if it is `none`."""
+    """Parse a rate such as 20M to bytes per second; `none` gives None, no limit."""
     if text == "none":
         return None
     match = re.fullmatch(r"(\d+)([KMG]?)", text)
@@ -39,7 +39,7 @@ class GroupsV1:
         return self.top
 
     def make(self) -> None:
-        """Nothing: the root group is there."""
+        """Do nothing: the root group always exists."""
 
     def put(self, number: str, rate: int | None) -> None:
         """Set the limit of a device, or lift it."""
@@ -58,7 +58,7 @@ class GroupsV1:
         return found
 
     def remove(self) -> bool:
-        """Nothing to remove."""
+        """Do nothing: the root group cannot be removed."""
         return True
 
 
@@ -100,7 +100,7 @@ class GroupsV2:
         return {}
 
     def remove(self) -> bool:
-        """Remove the group; False while there are processes in it."""
+        """Remove the group; return False while there are processes in it."""
         with suppress(FileNotFoundError):
             try:
                 self.group.rmdir()
@@ -110,7 +110,7 @@ class GroupsV2:
 
 
 def controller(place: Place) -> GroupsV1 | GroupsV2 | None:
-    """The block-I/O controller of this machine, if it can be used."""
+    """Return the block-I/O controller of this machine, or None if it cannot be used."""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         left, right = line.split(" - ", 1)
         top = Path(left.split()[4])
@@ -128,7 +128,7 @@ def controller(place: Place) -> GroupsV1 | GroupsV2 | None:
 
 
 def enter(groups: GroupsV1 | GroupsV2, pid: int) -> None:
-    """Put a process, and the processes that it will start, under the limit."""
+    """Put a process and its future children under the limit."""
     try:
         (groups.group / "cgroup.procs").write_text(f"{pid}\n")
     except OSError as error:

@@ -23,9 +23,9 @@ PROGRAMS = (
     "setfattr",
 )
 STORES = 4
-#: The size at which the file system is full, which it also reports as its size. The limit covers
-#: only the data, as no file can be removed once a store itself is full. It takes effect some
-#: seconds late, and the stores have room for that.
+#: The file system is full at FULL_BYTES of data, and reports SAID_BYTES as its size. The limit is a
+#: quota, because no file can be removed once a store itself is full. It takes effect some seconds
+#: late, and the stores have room for that.
 FULL_BYTES = 3 << 30
 SAID_BYTES = 4 << 30
 STORE_BYTES = 2 << 30
@@ -68,7 +68,7 @@ def begin(place: Place, ports: list[int]) -> None:
         for store, identity in enumerate(identities)
     ]
     orders = [f"osd new {identity} {store}" for store, identity in enumerate(identities)]
-    # Metadata on one store: if another one stops, only its data are out of reach.
+    # Metadata on store 0 alone: if another store stops, only its data are out of reach.
     orders += [f"osd crush add {n} 1 root=default host=minisite" for n in range(STORES)]
     orders += [
         "osd crush set-device-class meta 0",
@@ -97,7 +97,7 @@ def _order(place: Place, orders: list[str]) -> None:
 
 
 def wait(place: Place) -> None:
-    """Mount it, and wait until a file can be written on it."""
+    """Mount CephFS, and wait until a file can be written on it."""
     log = place.logs / "client.fuse.log"
     end = time.monotonic() + PATIENCE_S
     while True:
@@ -109,7 +109,7 @@ def wait(place: Place) -> None:
         try:
             wait_until(lambda: is_mounted(place), "the CephFS client", log, client)
         except SiteError:
-            # It gives up at once while the metadata server is still starting.
+            # The client gives up at once while the metadata server is still starting.
             if time.monotonic() > end or client.poll() is None:
                 raise
             time.sleep(0.3)
@@ -121,7 +121,7 @@ def wait(place: Place) -> None:
 
 
 def write_through(path: Path, place: Place, log: Path) -> None:
-    """Write a file in a separate process, so that a hanging file system does not hang us."""
+    """Write a file in a separate process, so that this one does not hang with the file system."""
     try:
         run(
             place,
@@ -133,7 +133,7 @@ def write_through(path: Path, place: Place, log: Path) -> None:
 
 
 def answers(place: Place) -> bool:
-    """Whether the mount answers, tested by a process that may hang in our place."""
+    """Whether the mount answers, tested by a separate process that may hang."""
     try:
         run(place, ["stat", "--file-system", place.ceph], seconds=20)
     except SiteError:
@@ -142,7 +142,7 @@ def answers(place: Place) -> bool:
 
 
 def is_mounted(place: Place) -> bool:
-    """Whether the client has mounted it."""
+    """Whether the client has mounted CephFS."""
     return type_of(place.ceph) == "fuse.ceph-fuse"
 
 

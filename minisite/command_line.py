@@ -88,7 +88,7 @@ def _parse(description: str) -> None:
 
 
 def _up(site: Place) -> None:
-    # Ended from outside, it ends what it has begun.
+    # If a signal ends it, it ends the parts that it has started.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     lifecycle.up(site)

@@ -9,12 +9,12 @@ from minisite.errors import SiteError
 from minisite.place import Place
 from minisite.waiting import PATIENCE_S
 
-#: In the environment of every process that a site starts, and of no other: `down` finds them by it.
+#: The environment variable by which `down` finds the processes of a site; no others have it.
 MARK = "IOBANDS_MINISITE_PART_OF"
 
 
 def environment(place: Place) -> dict[str, str]:
-    """The environment of the site's own programs, without what the caller's would change."""
+    """The environment of the site's own programs, with only a few variables of the caller's."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TZ") if name in os.environ}
     # A user's PATH often has no sbin.
     kept["PATH"] = kept.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
@@ -23,7 +23,7 @@ def environment(place: Place) -> dict[str, str]:
 
 
 def user_environment(place: Place) -> dict[str, str]:
-    """The variables that name the site to a user's programs; templates/env has them for a shell."""
+    """The variables that name the site to a user's programs; templates/env sets them in a shell."""
     return {
         "IOBANDS_MINISITE": str(place.root),
         "SLURM_CONF": str(place.root / "slurm.conf"),

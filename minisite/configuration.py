@@ -12,7 +12,7 @@ def fill(place: Place, name: str, **values: object) -> Path:
     """Write a template with its values into the site's directory."""
     text = Template((TEMPLATES / name).read_text()).substitute(root=place.root, **values)
     path = place.root / name
-    # In one step, so that an existing file is always complete.
+    # Replace it atomically, so that an existing file is always complete.
     new = path.with_name(f".{name}.new")
     new.write_text(text)
     new.replace(path)

@@ -11,12 +11,12 @@ SIZE = 4 << 30
 
 
 def begin(place: Place, file: Path, point: Path) -> str:
-    """Make a disk of a file and mount it; the name of its block device."""
+    """Make a disk of a file, mount it, and return the name of its block device."""
     with file.open("wb") as made:
-        # It takes room on the machine's disk only as it is written.
+        # A sparse file takes space on the machine's disk only as it is written.
         made.truncate(SIZE)
     run(place, ["mkfs.ext4", "-q", "-m", "0", "-F", file])
-    # Past the page cache of the disk below if possible, so that each byte is in memory once.
+    # With direct I/O if possible, so that each byte is in the page cache only once.
     device = run(place, ["losetup", "--find", "--show", "--direct-io=on", file]).strip()
     # No background writing of empty tables during a measurement.
     run(place, ["mount", "-t", "ext4", "-o", "noatime,noinit_itable", device, point])
@@ -25,6 +25,6 @@ def begin(place: Place, file: Path, point: Path) -> str:
 
 
 def number(device: str) -> str:
-    """A block device's numbers, as the block-I/O controller names it."""
+    """Return the major and minor number of a block device, as the controller names it."""
     status = Path(f"/dev/{device}").stat()
     return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"

@@ -25,7 +25,7 @@ class Part:
 
 
 def up(site: Place) -> None:
-    """Start the site, unless it is up; a site that is up only in part is restarted."""
+    """Start the site unless it is up; restart a site of which only some parts are up."""
     check(site)
     end_abandoned(site)
     with place.held(site, patience=180):
@@ -43,7 +43,7 @@ def up(site: Place) -> None:
 
 
 def end_abandoned(but: Place) -> None:
-    """End what is left of other sites after their directories were deleted."""
+    """End the remains of other sites whose directories were deleted."""
     for root in sorted(processes.roots() | mounts.roots()):
         site = Place(root)
         if root == but.root or site.marker.exists():
@@ -122,13 +122,13 @@ def _down(site: Place) -> None:
 
 
 def _end(site: Place, but: Path | None = None) -> None:
-    """End everything that belongs to the site, in an order that may be interrupted anywhere."""
+    """End everything that belongs to the site, so that after an interruption it can be repeated."""
     foreign = mounts.foreign(site)
     if foreign:
         raise SiteError(
             f"these mounts do not belong to the site; unmount them first: {', '.join(foreign)}"
         )
-    # First, so that nothing waits for a slow disk. Without its settings the site counts as half up.
+    # First, so that nothing waits for a slow disk. Without its settings the site counts as not up.
     slow_disk.lift(site)
     if site.marker.exists():
         site.settings.unlink(missing_ok=True)
@@ -158,7 +158,7 @@ def _empty(site: Place, but: Path | None) -> None:
 
 
 def parts(site: Place) -> list[Part]:
-    """The state of each part of the site, by using it."""
+    """Return the state of each part of the site, found by using the part."""
     with ThreadPoolExecutor() as together:
         tasks = [
             together.submit(look, site)

@@ -10,13 +10,13 @@ from minisite.commands import run
 from minisite.errors import SiteError
 from minisite.place import FAST_IMAGE, SLOW_IMAGE, Place
 
-#: The kernel's mark of a file that is gone.
+#: The kernel's suffix for the path of a deleted file.
 DELETED = " (deleted)"
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def _plain(path: str) -> str:
-    """A path in the kernel's tables, which write characters such as spaces in octal."""
+    """Decode a path of the kernel's tables, which write characters such as spaces in octal."""
     return _OCTAL.sub(lambda match: chr(int(match.group(1), 8)), path)
 
 
@@ -39,9 +39,9 @@ def _table() -> list[Mount]:
 
 
 def mounted(place: Place) -> list[str]:
-    """The mount points of the site, the last mounted first.
+    """Return the mount points of the site, the last mounted first.
 
-    Other mounts below its directory are left out, as the directory may have mounts of others.
+    Leaves out mounts below the site's directory that the site did not make; see `foreign`.
     """
     devices = {f"/dev/{device}" for device in loop_devices(place)}
     points = {str(point) for point in (place.ceph, place.fast, place.slow)}
@@ -53,7 +53,7 @@ def mounted(place: Place) -> list[str]:
 
 
 def foreign(place: Place) -> list[str]:
-    """Mounts of others below the site's directory, into which a removal would descend."""
+    """Return mounts below the site's directory that are not its own: a removal would empty them."""
     own = {str(point) for point in (place.ceph, place.fast, place.slow)}
     return sorted(
         {m.point for m in _table() if m.point.startswith(f"{place.root}/") and m.point not in own}
@@ -61,12 +61,12 @@ def foreign(place: Place) -> list[str]:
 
 
 def type_of(point: Path) -> str | None:
-    """The type of the file system that is mounted there."""
+    """Return the type of the file system mounted at `point`, or None."""
     return next((m.kind for m in reversed(_table()) if m.point == str(point)), None)
 
 
 def loop_devices(place: Place) -> dict[str, str]:
-    """The loop devices of the site: name and file, which ends in ` (deleted)` after its removal.
+    """Return the site's loop devices and their files; a removed file's name ends in ` (deleted)`.
 
     A device outlives its file while a mount of it is still in use.
     """
@@ -93,7 +93,7 @@ def _backing_files() -> dict[str, str]:
 
 
 def unmount_all(place: Place, patience: float) -> list[str]:
-    """Unmount the site's mounts; a mount still in use after a while is detached lazily."""
+    """Unmount the site's mounts, lazily if still in use after `patience`; return what is left."""
     end = time.monotonic() + patience
     while points := mounted(place):
         lazy = time.monotonic() > end
@@ -112,7 +112,7 @@ def detach_all(place: Place, patience: float) -> list[str]:
     end = time.monotonic() + patience
     while devices := loop_devices(place):
         for device in devices:
-            # While in use, it is marked to be detached later.
+            # The kernel detaches a device that is still in use later.
             with suppress(SiteError):
                 run(place, ["losetup", "--detach", f"/dev/{device}"])
         if time.monotonic() > end:

@@ -11,9 +11,9 @@ PROGRAMS = ("munged", "munge")
 
 
 def begin(place: Place) -> None:
-    """Start it with its own key, and wait until it encodes."""
+    """Start the daemon with its own key, and wait until it encodes a credential."""
     directory = place.run / "munge"
-    # Other users have to reach the socket in it.
+    # Other users must be able to reach the socket in it.
     directory.mkdir(mode=0o755)
     key = place.root / "munge.key"
     descriptor = os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -37,7 +37,7 @@ def begin(place: Place) -> None:
 
 
 def is_up(place: Place) -> bool:
-    """Whether it encodes a credential."""
+    """Whether the daemon encodes a credential."""
     try:
         run(place, ["munge", "--no-input", f"--socket={place.run}/munge/socket"], seconds=20)
     except SiteError:

@@ -16,10 +16,10 @@ from minisite.errors import SiteError
 
 CLONE = Path(__file__).resolve().parents[1]
 
-#: The sockets of PMIx and Ceph below the directory have at most 107 characters.
+#: The paths of the sockets of PMIx and Ceph below the directory may have at most 107 characters.
 LONGEST_DIRECTORY = 50
 
-#: Unique file names, as a loop device keeps its file's name after a removal.
+#: Unique file names: a loop device is recognised by its file's name, even after its removal.
 FAST_IMAGE, SLOW_IMAGE = "iobands-fast.image", "iobands-slow.image"
 
 
@@ -31,7 +31,7 @@ class Place:
 
     @property
     def marker(self) -> Path:
-        """Marks the directory as a site, which may be removed with all its content."""
+        """The file that marks the directory as a site's, to be removed with all its content."""
         return self.root / ".iobands-minisite"
 
     @property
@@ -41,7 +41,7 @@ class Place:
 
     @property
     def env(self) -> Path:
-        """The file to source."""
+        """The file that a user's shell sources."""
         return self.root / "env"
 
     @property
@@ -86,7 +86,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """A name of the site for things without a path."""
+        """A name of the site for things that have no path, such as a cgroup."""
         return f"iobands-{hashlib.sha256(str(self.root).encode()).hexdigest()[:8]}"
 
     def read_settings(self) -> dict:
@@ -97,7 +97,7 @@ class Place:
             return {}
 
     def has(self, path: str) -> bool:
-        """Whether a path of a mount, an open file or a command line lies in the directory."""
+        """Whether a path, such as of a mount or an open file, lies in the directory."""
         return path == str(self.root) or path.startswith(f"{self.root}/")
 
 
@@ -109,11 +109,11 @@ def find_place() -> Place:
         if not root.is_absolute():
             raise SiteError(f"IOBANDS_MINISITE must be an absolute path, not {named}")
     else:
-        # With sudo it is still the user's site, which the user's jobs have to find.
+        # Under sudo, use the calling user's site, which that user's jobs have to find.
         user = os.environ.get("SUDO_USER") or getpass.getuser()
         clone = hashlib.sha256(str(CLONE).encode()).hexdigest()[:6]
         root = Path(f"/var/tmp/iobands-minisite-{user}-{clone}")
-    # In the form of the kernel's tables.
+    # Resolve links, as the kernel's tables do.
     root = root.resolve()
     if len(str(root)) > LONGEST_DIRECTORY:
         raise SiteError(
@@ -126,7 +126,7 @@ def find_place() -> Place:
 
 
 def claim(place: Place) -> None:
-    """Make the directory a site's, unless it has something else in it."""
+    """Make the directory a site's; an error if it contains anything else."""
     make(place)
     if not is_a_sites(place):
         raise SiteError(f"{place.root} has files of its own; name another directory")
@@ -135,7 +135,7 @@ def claim(place: Place) -> None:
 
 
 def make(place: Place) -> None:
-    """Make the directory, which may be there, below one that is."""
+    """Make the directory, unless it exists; its parent must exist."""
     try:
         place.root.mkdir(mode=0o755, exist_ok=True)
     except OSError as error:
@@ -143,9 +143,9 @@ def make(place: Place) -> None:
 
 
 def is_a_sites(place: Place) -> bool:
-    """Whether the directory is a site, or the rest of a site that was deleted by hand.
+    """Whether the directory is a site's, or the remains of one that was deleted by hand.
 
-    A mount point cannot be deleted, so it stays, together with its directory.
+    A mount point cannot be deleted, so it remains, together with the site's directory.
     """
     if place.marker.exists():
         return True
@@ -157,7 +157,7 @@ def is_a_sites(place: Place) -> bool:
 
 
 def remove(place: Place) -> bool:
-    """Remove the directory and all in it; False when it is not a site's and stays."""
+    """Remove the directory and all in it; return False, and keep it, if it is not a site's."""
     if not place.root.is_dir():
         return True
     if not is_a_sites(place):
@@ -170,7 +170,7 @@ def remove(place: Place) -> bool:
 
 
 def discard(entry: Path) -> None:
-    """Remove a file, or a directory with all that is in it."""
+    """Remove a file, or a directory with its content."""
     if entry.is_dir() and not entry.is_symlink():
         shutil.rmtree(entry)
     else:
@@ -190,13 +190,13 @@ def held(place: Place, patience: float) -> Iterator[None]:
         try:
             directory = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
-            # `down` needs the lock, too, as an `up` may be about to begin.
+            # `down` needs the lock too, because an `up` may be about to begin.
             make(place)
             continue
         except NotADirectoryError as error:
             raise SiteError(f"{place.root} is not a directory") from error
         try:
-            # The process that held it before may have removed it.
+            # The previous holder of the lock may have removed the directory.
             if _lock(directory) and _is_same(directory, place.root):
                 yield
                 return

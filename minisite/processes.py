@@ -11,7 +11,7 @@ from pathlib import Path
 from minisite.commands import MARK
 from minisite.place import Place
 
-#: Programs with an unreadable environment, because they write their title over it.
+#: Programs that overwrite their environment with a title, so that it cannot be read.
 RETITLED = "slurmstepd"
 
 
@@ -49,9 +49,9 @@ def _is_ours(process: Process, place: Place) -> bool:
     environment = _environment(process.pid)
     if environment.get(MARK) == str(place.root):
         return True
-    # A process of a job. A shell that sourced the site's `env` has the first but not the second.
+    # A process of a job: a user's shell that sourced the site's `env` has only SLURM_CONF.
     if place.has(environment.get("SLURM_CONF", "")) and (
-        # An srun would wait for the controller forever.
+        # A user's srun would wait for the controller forever.
         "SLURMD_NODENAME" in environment or process.name == "srun"
     ):
         return True
@@ -75,7 +75,7 @@ def _all() -> list[Process]:
 
 
 def find(place: Place) -> list[Process]:
-    """All processes of a site, and the ones that they have started."""
+    """Return all processes of a site, and their descendants."""
     everything = _all()
     ours = {process.pid for process in everything if _is_ours(process, place)}
     grown = True
@@ -88,13 +88,13 @@ def find(place: Place) -> list[Process]:
 
 
 def roots() -> set[Path]:
-    """The directories of all sites that have a process."""
+    """Return the directories of all sites that have a process."""
     named = (_environment(process.pid).get(MARK) for process in _all())
     return {Path(root) for root in named if root}
 
 
 def holders(place: Place) -> list[Process]:
-    """The processes of any user that have a file in the directory open or work in it."""
+    """Return all users' processes with an open file or their working directory in the site's."""
     return [
         process
         for process in _all()
@@ -103,7 +103,7 @@ def holders(place: Place) -> list[Process]:
 
 
 def send(process: Process, number: signal.Signals) -> None:
-    """Send a signal to exactly this process, even if its id is reused meanwhile."""
+    """Send a signal to this process only, even if its id has been reused since."""
     try:
         handle = os.pidfd_open(process.pid)
     except OSError:
@@ -118,10 +118,10 @@ def send(process: Process, number: signal.Signals) -> None:
 
 
 def end_all(place: Place, patience: float = 10) -> list[Process]:
-    """End all processes of the site; return the ones that still exist after a while.
+    """End all processes of the site; return those that still exist after `patience` seconds.
 
-    It sends SIGKILL: their data is removed with the site, and a client that returns locks to a
-    server that has just ended would wait for it.
+    Sends SIGKILL: their data are removed with the site, and on another signal a client would try
+    to return locks to a server that has just ended, and wait for it.
     """
     end = time.monotonic() + patience
     while found := find(place):

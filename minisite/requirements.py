@@ -11,7 +11,7 @@ from minisite.errors import SiteError
 from minisite.place import Place
 
 PROGRAMS = munge.PROGRAMS + slurm.PROGRAMS + ceph.PROGRAMS + disks.PROGRAMS
-#: The disks take room only as they are written; this is for a test's data, and for logs.
+#: For a test's data and for logs: the disks take space only as they are written.
 FREE_BYTES = 4 << 30
 FREE_MEMORY = 3 << 30
 
@@ -57,10 +57,10 @@ def check(place: Place) -> None:
 
 
 def free_ports(place: Place, count: int, avoid: frozenset[int] = frozenset()) -> list[int]:
-    """Free ports in a row, below the ones that the kernel assigns itself.
+    """Return consecutive free ports, below the range that the kernel assigns by itself.
 
-    Each directory starts the search at another port, so that sites that start at the same time do
-    not find the same ones.
+    The search starts at a port that depends on the directory, so that sites that start at the same
+    time do not choose the same ports.
     """
     first, step, blocks = 20000, 16, 750
     begin = int(place.name.removeprefix("iobands-"), 16)

@@ -1,4 +1,4 @@
-"""The slow disk: the block-I/O controller limits its rate, which is measured."""
+"""The slow disk: the block-I/O controller limits its rate, which a test write and read prove."""
 
 import shlex
 import time
@@ -11,9 +11,9 @@ from minisite.errors import SiteError
 from minisite.mounts import loop_devices
 from minisite.place import Place
 
-#: Slow enough that the disk, and not processes on two shared cores, is the limit.
+#: Slow enough that the disk is the bottleneck, and not the processes on two shared cores.
 RATE = 20 << 20
-#: How much faster than its limit the disk may appear in a measurement of about a second.
+#: How many times its limit the rate of the disk may seem in a measurement of about a second.
 TOLERANCE = 1.5
 
 
@@ -26,13 +26,13 @@ def begin(place: Place) -> None:
     groups = needed_controller(place)
     groups.make()
     device = disks.begin(place, place.slow_image, place.slow)
-    # Before the limit, as a limit on a forgotten device number would stay.
+    # Recorded before the limit is set: a limit on an unknown device could never be lifted.
     _record(place).write_text(disks.number(device))
     groups.put(disks.number(device), RATE)
 
 
 def needed_controller(place: Place) -> block_limit.GroupsV1 | block_limit.GroupsV2:
-    """The controller, or an error that says how to get it."""
+    """Return the controller; an error if the machine has none."""
     groups = block_limit.controller(place)
     if groups is None:
         raise SiteError(
@@ -43,13 +43,13 @@ def needed_controller(place: Place) -> block_limit.GroupsV1 | block_limit.Groups
 
 
 def device(place: Place) -> str | None:
-    """The block device, if there is one."""
+    """Return the name of the block device, if there is one."""
     image = str(place.slow_image)
     return next((name for name, file in loop_devices(place).items() if file == image), None)
 
 
 def rate(place: Place) -> int | None:
-    """The limit in effect on both reads and writes, in bytes per second."""
+    """Return the limit in effect on reads and writes, in bytes per second; None if not both."""
     groups, name = block_limit.controller(place), device(place)
     if groups is None or name is None:
         return None
@@ -97,15 +97,15 @@ def prove(place: Place) -> None:
 
 
 def lift(place: Place) -> None:
-    """Remove the limit, also for a site that was started only in part."""
+    """Remove the limit, even of a site that was started only in part."""
     groups = block_limit.controller(place)
     if groups is None:
         return
-    # The fast one among them, which has no limit to be lifted.
+    # These include the fast disk, which has no limit; lifting it does no harm.
     numbers = {disks.number(name) for name in loop_devices(place)}
     with suppress(OSError):
         recorded = _record(place).read_text()
-        # Unless that number now belongs to another device.
+        # The recorded device, unless its number now belongs to another one.
         if recorded and not Path(f"/sys/dev/block/{recorded}/loop/backing_file").exists():
             numbers.add(recorded)
     for number in numbers:

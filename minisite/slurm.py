@@ -18,7 +18,7 @@ PORTS = 1 + len(NODES)
 
 
 def begin(place: Place, ports: list[int]) -> None:
-    """Start the controller and the nodes, side by side."""
+    """Start the controller and the nodes without waiting for them."""
     fill(
         place,
         "slurm.conf",
@@ -42,7 +42,7 @@ def begin(place: Place, ports: list[int]) -> None:
     start(place, "slurmctld", ["slurmctld", "-D", "-i", "-f", configuration])
     for node in NODES:
         daemon = start(place, f"slurmd-{node}", ["slurmd", "-D", "-N", node, "-f", configuration])
-        # With it, the jobs that it will start.
+        # The jobs that the daemon starts inherit its group.
         block_limit.enter(groups, daemon.pid)
 
 

@@ -1,4 +1,4 @@
-"""How a wheel is built: by setuptools, once the commands have written their man pages."""
+"""The build backend: setuptools, after the man pages have been written from the commands."""
 
 import gzip
 import io
@@ -23,7 +23,7 @@ def build_wheel(directory: str, settings: Any = None, metadata: str | None = Non
 
 
 def build_sdist(directory: str, settings: Any = None) -> str:  # noqa: ANN401
-    """Build the source distribution; of one SOURCE_DATE_EPOCH, two builds have the same bytes."""
+    """Build the source distribution; with the same SOURCE_DATE_EPOCH, builds are identical."""
     name = build_meta.build_sdist(directory, settings)
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     if epoch:

@@ -29,7 +29,7 @@ PACKAGES: Final = (
 )
 MOST_SECONDS: Final = 90
 _CERTIFICATES: Final = Path("/etc/ssl/certs/ca-certificates.crt")
-#: A system in namespaces of its own: what it mounts and starts ends with it.
+#: Enters a system in new namespaces, so that its mounts and processes end with the command.
 _INSIDE: Final = """
 mount -t proc proc "$1/proc"
 mount --rbind /dev "$1/dev"
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def made(release: str) -> Path:
-    """Return a bare system with the packages and a user; it is made once."""
+    """Return a bare system with the packages and a user, made on the first call."""
     system = PLACE / release
     done = system / "etc" / "iobands-is-bare"
     if not done.exists():
@@ -65,7 +65,7 @@ def made(release: str) -> Path:
         install = f"apt-get install -qq -y {' '.join(PACKAGES)} >/dev/null"
         inside(system, f"DEBIAN_FRONTEND=noninteractive {install}", user="root")
         inside(system, "id me 2>/dev/null || useradd --create-home me", user="root")
-        if _CERTIFICATES.exists():  # of a machine that reaches the registry by a proxy
+        if _CERTIFICATES.exists():  # this machine may reach the registry through a proxy
             shutil.copy(_CERTIFICATES, system / _CERTIFICATES.relative_to("/"))
         done.touch()
     return system
@@ -78,7 +78,7 @@ def try_release(system: Path, wheel: Path) -> None:
     inside(system, "install -d -o me -g me /home/me", user="root")
     shutil.copy(wheel, home)
     inside(system, f"python3 -m venv a && a/bin/pip install -q './{wheel.name}[checks]'")
-    inside(system, "chmod -R a-w a")  # an installation belongs to others than who measures
+    inside(system, "chmod -R a-w a")  # a user usually may not write to the installation
     first_digest(system, "a")
     inside(system, f"a/bin/pip download -q --dest folder './{wheel.name}[checks]'")
     install = f"pip install -q --no-index --find-links folder './{wheel.name}[checks]'"
@@ -88,7 +88,7 @@ def try_release(system: Path, wheel: Path) -> None:
 
 
 def first_digest(system: Path, place: str, *, network: bool = True) -> None:
-    """Make a site with the environment at `place`, measure it, and check digest and time."""
+    """Make a site with the virtual environment `place`, measure it, and check digest and time."""
     load, processors = os.getloadavg()[0], len(os.sched_getaffinity(0))
     site, began, worked = f"site-{place}", time.monotonic(), sum(os.times()[2:4])
     inside(system, f"{place}/bin/iobands init {site}", network=network)

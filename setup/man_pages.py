@@ -1,6 +1,6 @@
-"""Write the man pages to the directory of the first argument, with no package but typer.
+"""Write the man pages to the directory in the first argument, with no package but typer.
 
-What the commands compute with is replaced by empty modules, so that a build installs none of it.
+Other packages that the commands import are replaced by stand-ins, so that a build installs none.
 """
 
 import sys
@@ -18,7 +18,7 @@ _ABSENT: Final = {
 
 
 class _Names(type):
-    """A class in which every name is there, and which may have type arguments."""
+    """The type of stand-in classes, which have every attribute and take type arguments."""
 
     def __getattr__(cls, name: str) -> Any:  # noqa: ANN401
         if name.startswith("__"):
@@ -30,7 +30,7 @@ class _Names(type):
 
 
 class _Anything(Exception):
-    """What may be raised, called and inherited from, with any arguments."""
+    """The base of stand-in classes, to raise, call and inherit from with any arguments."""
 
     def __init__(self, *_: object, **_named: object) -> None:
         super().__init__()
@@ -44,14 +44,14 @@ def _named(name: str) -> Any:  # noqa: ANN401
 
 
 class _Value(MagicMock):
-    """What a name in small letters is: a function, a number or a module."""
+    """The stand-in for a lower-case name: a function, a number or a module."""
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         return _named(name) if name[0].isupper() else super().__getattr__(name)
 
 
 class _Empty(ModuleType):
-    """A module in which every name is there: as a class if it is written as one."""
+    """A module with every attribute: a capitalised name is a class, any other a value."""
 
     __path__ = ()
 

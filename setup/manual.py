@@ -1,6 +1,6 @@
-"""The manual of iobands as its commands say it: man pages, and pages for the documentation site.
+"""The manual of iobands, from its commands: man pages, and pages for the documentation site.
 
-click-man sees no option of typer, which brings a click of its own.
+click-man cannot be used: it sees no option of typer, which brings its own copy of click.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ENVIRONMENT: Final = (
 
 @dataclass(frozen=True)
 class Page:
-    """What is known of one command; text has code in backticks."""
+    """The manual of one command; its texts have code in backticks."""
 
     name: str
     summary: str
@@ -90,7 +90,7 @@ def _page(context: Any, name: str, synopsis: str = "") -> Page:  # noqa: ANN401
 
 
 def _without_types(names: str) -> str:
-    """Return the names of an option as they are written: a type is no word to type."""
+    """Return an option's names without click's type markers, which nobody types."""
     return names.replace("<str>", "TEXT").replace("<", "").replace(">", "")
 
 
@@ -126,7 +126,7 @@ def roff(page: Page) -> str:
 
 
 def markdown(page: Page) -> str:
-    """Return the section of the documentation site."""
+    """Return the command's section of the documentation site."""
     blocks = [f"## {page.name}", f"```\n{page.synopsis}\n```", *page.paragraphs]
     for heading, rows in (("Argument", page.arguments), ("Option", page.options)):
         if rows:
@@ -144,7 +144,7 @@ def _plain(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a line of roff in which what stands in backticks is bold."""
+    """Return a line of roff in which code in backticks is bold."""
     parts = re.split(r"`([^`]+)`", text)
     marked = [
         rf"\fB{_plain(part)}\fR" if odd % 2 else _plain(part) for odd, part in enumerate(parts)

@@ -20,15 +20,15 @@ EASYBUILD: Final = "easybuild==5.4.1"
 _PLACES: Final = (
     "export EASYBUILD_PREFIX=$PWD/built EASYBUILD_SOURCEPATH=$PWD/dist "
     "EASYBUILD_MODULES_TOOL=EnvironmentModules EASYBUILD_MODULE_SYNTAX=Tcl "
-    # where Debian has it; a login shell would set it
+    # Debian's path, which a login shell would set
     "MODULES_CMD=$(echo /usr/lib/*/modulecmd.tcl) EB_PYTHON=$PWD/eb/bin/python "
-    "PATH=$PATH:$PWD/eb/bin; "  # it looks for its scripts beside the program
+    "PATH=$PATH:$PWD/eb/bin; "  # EasyBuild looks for its scripts next to the program
 )
 _LOAD: Final = ". /usr/share/modules/init/sh; module use built/modules/all; module load "
 
 
 def main() -> None:
-    """Build both recipes, and use them by their modules alone."""
+    """Build both recipes, and use the results only through their modules."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dist", type=Path)
     parser.add_argument("recipes", type=Path)
@@ -41,7 +41,7 @@ def main() -> None:
     inside(system, "install -d -o me -g me /home/me", user="root")
     shutil.copytree(given.dist, home / "dist")
     shutil.copytree(given.recipes, home / "recipes")
-    inside(system, "chown -R me: /home/me", user="root")  # EasyBuild keeps sources that it fetches
+    inside(system, "chown -R me: /home/me", user="root")  # EasyBuild saves the sources it fetches
     inside(system, f"python3 -m venv eb && eb/bin/pip install -q {EASYBUILD}")
     for recipe in sorted(path.name for path in given.recipes.glob("*.eb")):
         print(inside(system, f"{_PLACES} eb recipes/{recipe}"), end="")

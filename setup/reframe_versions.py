@@ -40,20 +40,20 @@ def main() -> None:
 
 
 def settings() -> configparser.ConfigParser:
-    """Return what setup.cfg says."""
+    """Return the settings in setup.cfg."""
     found = configparser.ConfigParser()
     found.read(ROOT / "setup.cfg")
     return found
 
 
 def lowest() -> list[str]:
-    """Return what the core requires, each package at its lowest version."""
+    """Return the requirements of the core, each package at its lowest allowed version."""
     wanted = settings()["options"]["install_requires"].split()
     return [re.sub(r">=([^,]+).*", r"==\1", each) for each in wanted]
 
 
 def known_versions() -> list[str]:
-    """Return the versions in the range of setup.cfg, the oldest first."""
+    """Return the versions that pip finds in the range of setup.cfg, the oldest first."""
     wanted = settings()["options.extras_require"]["checks"].strip()
     low, high = (
         [*map(int, bound.split("."))]
@@ -68,7 +68,7 @@ def known_versions() -> list[str]:
 def try_version(version: str, wheel: Path, place: Path, others: Sequence[str] = ()) -> None:
     """Install a version, with `others`, and measure this machine with it.
 
-    The session has to prove rates, and nothing of the suite may be left out.
+    The session must prove rates, and ReFrame must load the whole suite.
     """
     programs, site = place / "venv" / "bin", place / f"{version}-{len(others)}"
     pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")

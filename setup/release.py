@@ -1,6 +1,6 @@
 """Make a release in dist/ from a clean clone: `make release VERSION=1.2.3`. Nothing is uploaded.
 
-The version and the tag are made in the clone; the last lines say how to fetch them.
+The version and the tag are set in the clone; the last line of the output says how to fetch them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 MOST_BYTES: Final = 1_500_000  # of the wheel
-#: Where the version is written, and the text around it. benchio has a version of its own, because
-#: series begin anew with another one.
+#: The files that contain the version, and the text around it. benchio has its own version, because
+#: each new one begins a new epoch for its series.
 PLACES: Final = {
     "src/iobands/version.py": r'(__version__ = ")[^"]+(")',
     "CITATION.cff": r"(^version: )\S+($)",
@@ -32,7 +32,7 @@ PLACES: Final = {
 }
 #: Each step that takes long, and its command.
 CHECKS: Final = {"lint": "lint", "tests": "test", "faults": "test-faults"}
-#: What the wheel is tried in, and the program.
+#: The trials of the built files, and their programs.
 PROOFS: Final = {"bare": "bare.py", "reframe": "reframe_versions.py", "recipes": "recipes.py"}
 
 
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def section(version: str) -> str:
-    """Return what the changelog says of a version."""
+    """Return the section of the changelog about a version."""
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")
     found = re.search(rf"^## {re.escape(version)}\b[^\n]*\n(.*?)(?=^## |\Z)", text, re.M | re.S)
     if found is None or not found[1].strip():
@@ -123,7 +123,7 @@ def build(clone: Path, dist: Path) -> None:
 
 
 def prove(clone: Path, dist: Path, skipped: Sequence[str]) -> None:
-    """Measure in bare systems without a clone, with each tested ReFrame, and by EasyBuild."""
+    """Try the built files in bare systems, with each tested ReFrame, and with EasyBuild."""
     (wheel,) = dist.glob("*.whl")
     for name, program in PROOFS.items():
         if name in skipped:
@@ -135,7 +135,7 @@ def prove(clone: Path, dist: Path, skipped: Sequence[str]) -> None:
 
 def documents(clone: Path, dist: Path) -> None:
     """Check the citation, and pack the documentation."""
-    # it needs an older jsonschema than iobands
+    # cffconvert needs an older jsonschema than iobands does
     call(
         alone(clone, "cffconvert==2.0.0") / "cffconvert",
         "--validate",
@@ -148,7 +148,7 @@ def documents(clone: Path, dist: Path) -> None:
     call(
         ROOT / ".venv" / "bin" / "mkdocs",
         "build",
-        "--strict",  # with --quiet it would see no warning
+        "--strict",  # not with --quiet, which would hide warnings from it
         "--site-dir",
         place,
         cwd=clone,
@@ -159,22 +159,22 @@ def documents(clone: Path, dist: Path) -> None:
 
 
 def bill_of_materials(clone: Path, dist: Path) -> None:
-    """Install the wheel with all that it needs, and list it in CycloneDX's form."""
+    """Install the wheel with all its requirements, and list them in CycloneDX's format."""
     (wheel,) = dist.glob("*.whl")
     place = clone / "build" / "installed"
     call(sys.executable, "-m", "venv", place, cwd=clone)
     call(place / "bin" / "pip", "install", "--quiet", f"{wheel}[all]", cwd=clone)
     call(place / "bin" / "iobands", "--version", cwd=clone)
     for path in place.rglob("iobands-*.dist-info/direct_url.json"):
-        path.unlink()  # the list would have the path of the wheel on this machine
+        path.unlink()  # or the list would contain the path of the wheel on this machine
     output = ("--output-reproducible", "--output-file", dist / "sbom.cdx.json")
-    # it brings a grammar of jsonschema that each start of ReFrame would compile for two seconds
+    # a package that it brings would make each start of ReFrame compile a grammar for two seconds
     program = alone(clone, "cyclonedx-bom==7.5.0") / "cyclonedx-py"
     call(program, "environment", *output, place, cwd=clone)
 
 
 def alone(clone: Path, package: str) -> Path:
-    """Install a package in an environment of its own, and return where its programs are."""
+    """Install a package in a separate virtual environment, and return its directory of programs."""
     place = clone / "build" / package.partition("=")[0]
     call(sys.executable, "-m", "venv", place, cwd=clone)
     call(place / "bin" / "pip", "install", "--quiet", package, cwd=clone)
