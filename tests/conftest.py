@@ -1,4 +1,4 @@
-"""What tests of several layers share."""
+"""Fixtures and hooks for the tests of all layers."""
 
 import io
 import os
@@ -18,8 +18,8 @@ from tests.left_behind import Ended, files, left_behind
 from tests.privileges import skip_where_lacking
 from tests.site_copy import BENCHIO, SiteCopy, copy_suite
 
-#: Files and folders: what takes longest comes first, so that no process is left with it in the end;
-#: those that use one minisite before all others.
+#: Files and folders, the longest first, so that no worker is left with a long one at the end; those
+#: that share the minisite come before all others.
 _LONGEST_FIRST = (
     *("kernel/test_layer_table", "minisite/test_lifecycle", "checks/test_cases"),
     *("commands/test_suspects", "docs/test_tutorial", "config/test_cases_of_sites"),
@@ -31,8 +31,8 @@ _LONGEST_FIRST = (
 #: Folders whose tests all need MPI, a device or a minisite.
 _MACHINE = ("benchmarks", "docs", "faults", "kernel", "lint", "matrix", "minisite")
 
-# How long an example takes says how busy the machine is. In CI the same ones are drawn each time,
-# so that what it refuses is not by chance; elsewhere others.
+# No deadline: the time that an example takes depends on how busy the machine is. CI draws the same
+# examples each time, so that it does not fail by chance; elsewhere each run draws others.
 settings.register_profile(
     "busy",
     deadline=None,
@@ -44,7 +44,7 @@ settings.load_profile("busy")
 
 __all__ = ["observed"]
 
-#: What the fixture `iobands` is.
+#: The type of the fixture `iobands`.
 Command = Callable[..., Ended]
 
 
@@ -56,7 +56,7 @@ def site_copy(tmp_path) -> SiteCopy:
 
 @pytest.fixture
 def iobands(tmp_path, monkeypatch):
-    """The command, called in this process in the test's directory; returns what came of it."""
+    """Call the command in this process, in the test's directory, and return how it ended."""
 
     def call(*arguments, cwd=tmp_path, **environment):
         from iobands.commands.main import entry  # noqa: PLC0415 (most tests do without)
@@ -84,7 +84,7 @@ def iobands(tmp_path, monkeypatch):
 
 
 def pytest_runtest_setup(item):
-    """Skip what this machine does not allow, with the reason."""
+    """Skip tests that need more than this machine allows, with the reason."""
     skip_where_lacking(item)
 
 
@@ -101,7 +101,7 @@ def pytest_configure(config):
 
 
 def unmount_of_killed():
-    """Unmount what tests that were killed had mounted: pytest's lock names a live process."""
+    """Unmount file systems in pytest directories whose lock names no live process."""
     mounts = Path("/proc/mounts").read_text(encoding="utf-8").splitlines()
     for point in (line.split()[1] for line in reversed(mounts)):
         if found := re.match(r"/.*/pytest-of-[^/]+/pytest-\d+/", point):
@@ -111,20 +111,20 @@ def unmount_of_killed():
 
 
 def pytest_addoption(parser):
-    """Golden files are replaced on request only, so that a change of one is looked at."""
+    """Replace golden files only on request, so that each change of one is reviewed."""
     parser.addoption("--store-golden", action="store_true", help="replace the golden files")
     parser.addoption("--fault-table", metavar="FILE", help="write the table of faults to FILE")
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Import nothing of a folder that `make check` leaves out as a whole."""
+    """Skip the import of folders that `make check` leaves out entirely."""
     is_left_out = config.option.markexpr == "not machine" and collection_path.name in _MACHINE
     return is_left_out or None
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in its own
 def pytest_collection_modifyitems(items):
-    """Mark what `make check` leaves out; a file's tests share things, and run in one process."""
+    """Mark what `make check` leaves out, and run each file's tests, which share state, together."""
 
     ranks = {name: number for number, name in enumerate(_LONGEST_FIRST)}
 

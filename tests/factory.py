@@ -12,7 +12,7 @@ from typing import Any
 from iobands.measure.lock import begin_record, new_holder, write_record
 from iobands.model import COMPLETED
 
-#: The header of a perflog, as contract 2 has it.
+#: The header of a perflog according to contract 2.
 COLUMNS = (
     (Path(__file__).parent / "contracts" / "golden" / "perflog-header.txt")
     .read_text(encoding="utf-8")
@@ -61,12 +61,12 @@ NOW = datetime(2026, 11, 21, 1, 30, tzinfo=timezone.utc)
 
 
 def days_ago(days: float) -> str:
-    """Return the time this many days before NOW, as a perflog has it."""
+    """Return the time this many days before NOW in the format of a perflog."""
     return (NOW - timedelta(days=days)).isoformat()
 
 
 def line(**fields: object) -> str:
-    """Return one line of a perflog without its end, with `fields` in place of those of ROW."""
+    """Return one line of a perflog without its newline: ROW with `fields` replaced."""
     row = {**ROW, **{name: str(value) for name, value in fields.items()}}
     return "|".join(row[name] for name in COLUMNS.split("|"))
 
@@ -88,7 +88,7 @@ def daily(values: Iterable[float | None], *, last: float = 0.25, **fields: objec
 def write_perflog(
     perflogs: Path, lines: Iterable[str], name: str = "BenchioFPP.log", system: str = "here"
 ) -> Path:
-    """Write a perflog with its header below `perflogs` and return where."""
+    """Write a perflog with its header below `perflogs`, and return its path."""
     path = perflogs / system / "local" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{text}\n" for text in (COLUMNS, *lines)), encoding="utf-8")
@@ -96,7 +96,7 @@ def write_perflog(
 
 
 def case(**fields: object) -> dict[str, Any]:
-    """Return a test case of a run report which failed in setup, with `fields` in its place."""
+    """Return a test case of a run report that failed in setup, with `fields` replaced."""
     names = ("tool", "pattern", "interface", "file_system", "transport", "hints")
     return {
         "name": "BenchioFPP",
@@ -127,7 +127,7 @@ def write_report(
     number: int = 0,
     system: str = "here",
 ) -> Path:
-    """Write a run report that ended `days` before NOW below `perflogs` and return where."""
+    """Write a report of a run that ended `days` before NOW below `perflogs`; return its path."""
     cases = list(cases)
     path = perflogs / system / "reports" / f"run-report-{number}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -142,7 +142,7 @@ def write_report(
 
 
 def write_session(perflogs: Path, began: datetime) -> None:
-    """Record a session that began then and completed."""
+    """Record a session that began at `began` and is completed."""
     holder = replace(new_holder("iobands run"), began=began.isoformat())
     begun = begin_record(perflogs, holder, "daily", None)
     write_record(perflogs, replace(begun, ended=datetime.now(timezone.utc), how=COMPLETED))
@@ -154,7 +154,7 @@ def write_bands(
     since: str = "2026-01-01",
     **match: object,
 ) -> Path:
-    """Write the bands of the system `here`, one band for all its writes unless `match` says."""
+    """Write the bands of the system `here`: one band, for `match` or else for all its writes."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / "here.yaml"
     lower, median, upper = quartiles

@@ -1,9 +1,9 @@
 """The fault table: what the tests with the marker `fault` observed, written as docs/faults.md.
 
-`@pytest.mark.fault(area, fault, expected)` makes a test a row of it, or several rows. The test
-injects the fault for real and gives what came of it to the fixture `observed`, with the name of the
-fault where it has several. Several tests may share a row. A row without an observation of a passed
-test fails `make test-faults`.
+`@pytest.mark.fault(area, fault, expected)` makes a test a row of the table, or several rows. The
+test injects the fault for real and passes the outcome to the fixture `observed`, with the name of
+the fault if it has several. Several tests may share a row. A row without an observation by a test
+that passed fails `make test-faults`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-#: The areas in the order of the table, and what the exit status is of.
+#: The areas in the order of the table, and the program whose exit status is shown.
 AREAS = {
     "kernel": "The kernel: `benchio`",
     "checks": "Checks: `reframe -r`",
@@ -31,7 +31,7 @@ AREAS = {
 
 
 def unwrapped(text: str) -> str:
-    """Return a digest with its lines as they were before they were fitted to the width."""
+    """Undo the wrapping of a digest's lines."""
     return re.sub(r"\n {4,}(?=\S)", " ", text)
 
 
@@ -49,7 +49,7 @@ differ from run to run.
 _CELLS = ("message", "exit_status", "left", "next_run")
 _LONGEST = 220  # characters of a message
 
-#: What the fixture `observed` is.
+#: The type of the fixture `observed`.
 Observed = Callable[..., None]
 
 
@@ -57,7 +57,7 @@ Observed = Callable[..., None]
 def observed(
     record_property: Callable[[str, object], None], request: pytest.FixtureRequest
 ) -> Observed:
-    """Record what came of a fault: the return code of the process, and what `left` names stayed."""
+    """Record the outcome of a fault: the message, the return code and the files `left` behind."""
 
     rows = [marker.args[1] for marker in request.node.iter_markers("fault")]
 
@@ -73,7 +73,7 @@ def observed(
         assert name in rows
         assert next_run, "the run after the fault is not right"
         names = ", ".join(sorted({shortened(Path(str(each)).name) for each in left}))
-        status = 128 - exit_status if exit_status < 0 else exit_status  # as a shell has it
+        status = 128 - exit_status if exit_status < 0 else exit_status  # as a shell reports it
         cells = (shortened(message), str(status), names or "nothing", "right")
         record_property("fault observed", (name, dict(zip(_CELLS, cells, strict=True))))
 
@@ -81,7 +81,7 @@ def observed(
 
 
 def shortened(message: str) -> str:
-    """Return the first line of a message, if any, without what differs from run to run."""
+    """Return the first line of a message with placeholders for what differs from run to run."""
     text = unwrapped(message.strip()).partition("\n")[0]
     for pattern, replacement in (
         (r"(?<![\w.…])(?:/[^/\s:,;'\"]+)+/(?=[^/\s:,;'\"]+)", "…/"),
@@ -129,7 +129,7 @@ class FaultTable:
         self._rows: dict[tuple[str, str], _Row] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take what a test observed, if it passed."""
+        """Collect a test's observations, if it passed."""
         observed: list[Any] = [
             value for name, value in report.user_properties if name == "fault observed"
         ]
@@ -190,7 +190,7 @@ def mark_rows(items: list[pytest.Item]) -> None:
     """Note the row of each test in its report.
 
     Raises:
-        UsageError: a marker is not of the form above, or its test does not observe anything.
+        UsageError: a marker does not have the form above, or its test does not use `observed`.
     """
     for order, item in enumerate(items):
         for number, marker in enumerate(reversed(list(item.iter_markers("fault")))):

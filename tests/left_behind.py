@@ -7,18 +7,18 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-#: Folders of what a session is for, except for hidden files, which are temporary; ReFrame's locks
-#: of perflogs stay for the next session.
+#: Folders that a session is meant to fill; hidden files in them are temporary, except ReFrame's
+#: locks of perflogs, which stay for the next session.
 PRODUCTS = ("perflogs", "output")
 
 
 class Ended(subprocess.CompletedProcess[str]):
-    """How a command ended; `left` is what was new below its directory when it ended."""
+    """How a command ended; `left` lists the files that it left below its directory."""
 
     left: frozenset[Path] = frozenset()
 
     def cells(self, message: str | None = None) -> dict[str, Any]:
-        """Return its cells of the fault table, as the fixture `observed` takes them."""
+        """Return the command's cells of the fault table, as arguments of the fixture `observed`."""
         return {
             "message": (self.stderr or self.stdout) if message is None else message,
             "exit_status": self.returncode,
@@ -27,7 +27,7 @@ class Ended(subprocess.CompletedProcess[str]):
 
 
 def files(root: Path) -> frozenset[Path]:
-    """Return all files and directories below `root`; what goes meanwhile is left out."""
+    """Return all files and directories below `root`, ignoring those that vanish meanwhile."""
     return frozenset(
         Path(folder, name)
         for folder, folders, names in os.walk(root)
@@ -36,7 +36,7 @@ def files(root: Path) -> frozenset[Path]:
 
 
 def left_behind(root: Path, before: frozenset[Path]) -> frozenset[Path]:
-    """Return what is new below `root` and no product: of a new directory that itself alone."""
+    """Return new paths below `root` that are no products; of a new directory only its own path."""
     new = {path for path in files(root) - before if not _is_product(path.relative_to(root))}
     return frozenset(path for path in new if path.parent not in new)
 

@@ -1,4 +1,4 @@
-"""File systems of a test's own, mounted for as long as it needs them."""
+"""File systems that a test mounts for its own use, and unmounts again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @contextmanager
 def mounted(where: Path, *arguments: str | Path) -> Iterator[Path]:
-    """Mount there, and unmount whatever becomes of the test."""
+    """Mount at `where`, and unmount even if the test fails."""
     where.mkdir(exist_ok=True)
     subprocess.run(["mount", *arguments, where], check=True)
     try:
@@ -22,7 +22,7 @@ def mounted(where: Path, *arguments: str | Path) -> Iterator[Path]:
 
 
 def in_memory(where: Path, options: str) -> AbstractContextManager[Path]:
-    """Mount a file system in memory there."""
+    """Mount a file system in memory at `where`."""
     return mounted(where, "-t", "tmpfs", "-o", options, "tmpfs")
 
 

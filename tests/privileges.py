@@ -1,6 +1,6 @@
-"""What tests need of the machine beyond a plain user's rights, and of the network, each tried once.
+"""What tests need beyond an ordinary user's rights, such as mounts or a network, each tried once.
 
-A container or a chroot may refuse to root what another machine allows to it.
+A container or a chroot may refuse root what another machine allows it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 
-#: By the name that the mark `needs` uses: a script that succeeds where the machine allows it.
+#: For each name that the mark `needs` takes, a script that succeeds if the machine allows it.
 TRIALS = {
     "mounts": 'mount -t tmpfs none "$1" && umount "$1"',
     "loop devices": 'truncate -s 1M "$1/image" && where=$(losetup --find --show "$1/image") && '
@@ -26,7 +26,7 @@ TRIALS = {
 
 @cache
 def lacking(what: str) -> str:
-    """Return why a test that needs `what` cannot run here, empty where it can."""
+    """Return why a test that needs `what` cannot run here; empty if it can."""
     script = f'set -- "$(mktemp -d)"; trap \'rm -rf "$1"\' EXIT; {TRIALS[what]}'
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
     said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
@@ -34,7 +34,7 @@ def lacking(what: str) -> str:
 
 
 def skip_where_lacking(item: pytest.Item) -> None:
-    """Skip a test whose mark `needs` names what this machine does not allow."""
+    """Skip a test whose mark `needs` names something that this machine does not allow."""
     for mark in item.iter_markers("needs"):
         for what in mark.args:
             if why := lacking(what):

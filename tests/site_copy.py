@@ -1,4 +1,4 @@
-"""A copy of the suite in a directory of its own, as a site would have it, run by real ReFrame."""
+"""A copy of the suite in a separate directory, as a site would have it, run by a real ReFrame."""
 
 import json
 import os
@@ -10,11 +10,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: Checks to load, for `copy_suite`: of all of them ReFrame makes hundreds before it selects any.
+#: Checks to load, for `copy_suite`: from all, ReFrame would make hundreds before it selects any.
 BENCHIO = ("checks/tools/benchio/check.py", "checks/preflight/checks.py")
 OTHER_TOOLS = tuple(f"checks/tools/{tool}/check.py" for tool in ("ior", "mdtest", "io500"))
 
-#: How fast benchio is matters to no test of a session; how fast it is built does.
+#: For tests of sessions, the speed of benchio does not matter, but that of its build does.
 QUICKLY_BUILT = {"CMAKE_BUILD_TYPE": "Debug"}
 
 
@@ -50,7 +50,7 @@ class SiteCopy:
     root: Path
     #: Where the checks are.
     checks: tuple[str, ...] = ("checks",)
-    #: Whether each session builds benchio by CMake. Else tests/programs/cmake builds it once.
+    #: Whether each session builds benchio by CMake; otherwise tests/programs/cmake builds it once.
     builds_itself: bool = False
 
     def add_local_system(
@@ -63,7 +63,7 @@ class SiteCopy:
     ) -> None:
         """Add config/systems/<name>.py: this machine, with these file systems and one scale.
 
-        Its environments are, unless given, the ones in config/systems/local.py.
+        Unless given, its environments are those of config/systems/local.py.
         """
         extras |= {"filesystems": file_systems, "scales": {"test": scale}}
         path = self.root / "config" / "systems" / f"{name}.py"
@@ -123,7 +123,7 @@ class SiteCopy:
         }
 
     def _environment(self, env: dict[str, str] | None) -> dict[str, str]:
-        # What the tests can import must not help the checks.
+        # The checks must not import modules from the tests' path.
         environment = {
             name: text for name, text in (env or os.environ).items() if name != "PYTHONPATH"
         }
@@ -139,7 +139,7 @@ class SiteCopy:
     def scripts(self, kind: str) -> dict[str, str]:
         """The generated scripts rfm_<kind>.sh by the name of their stage directory.
 
-        Those of the environment's checks are left out: every check brings them along.
+        Leaves out those of the preflight checks, which every check depends on.
         """
         found = sorted((self.root / "stage").rglob(f"[!E]*/rfm_{kind}.sh"))
         return {path.parent.name: path.read_text(encoding="utf-8") for path in found}
@@ -161,7 +161,7 @@ class SiteCopy:
 
 
 def with_one_build(environment: dict[str, str]) -> dict[str, str]:
-    """Add what lets tests/programs/cmake build benchio once for the sessions of all tests."""
+    """Return the environment in which tests/programs/cmake builds benchio once for all tests."""
     return {
         **QUICKLY_BUILT,
         **environment,
@@ -172,9 +172,9 @@ def with_one_build(environment: dict[str, str]) -> dict[str, str]:
 
 
 def copy_suite(root: Path, *checks: str) -> SiteCopy:
-    """Copy what a site changes (config, checks); share what it does not (src).
+    """Copy what a site changes (config, checks), and link what it does not (src).
 
-    Only `checks`, paths in the copy, are loaded where they are given.
+    If `checks`, paths in the copy, are given, ReFrame loads only these.
     """
     for name in ("config", "checks"):
         ignored = shutil.ignore_patterns("__pycache__")

@@ -1,4 +1,4 @@
-"""Sites whose runs come in day by day; what moved, and when, is known."""
+"""Made-up sites with daily runs, in which it is known which series changed and when."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ Factor = Callable[[Mapping[str, str], int], float]
 
 
 def levels(*parts: tuple[int, float], seed: int = 1, level: float = 1.5) -> list[float]:
-    """Return runs at each factor of a level with 8 % noise, one part after the other."""
+    """Return runs with 8 % noise around `level`; each part is a number of runs and their factor."""
     runs, factors = zip(*parts, strict=True)
     noise = np.random.default_rng(seed).normal(0, 0.08, sum(runs))
     return [float(value) for value in level * np.exp(noise) * np.repeat(factors, runs)]
 
 
 def slow(factor: float = 0.7, since: int = 12, until: int = 0, **fields: str) -> Factor:
-    """Return the factor of the runs of some days whose series have these fields."""
+    """Return a factor for runs of series with these fields, from `since` to `until` days ago."""
 
     def of(series: Mapping[str, str], day: int) -> float:
         mine = all(series.get(name) == value for name, value in fields.items())
@@ -59,7 +59,7 @@ def slow(factor: float = 0.7, since: int = 12, until: int = 0, **fields: str) ->
 
 
 class SiteFiles:
-    """The files of a site below `root`, and what people do there."""
+    """The files of a site below `root`, and actions of people on its alerts."""
 
     def __init__(self, root: Path) -> None:
         self.perflogs = root / "perflogs"
@@ -67,7 +67,7 @@ class SiteFiles:
         self.alerts = root / "alerts"
 
     def write(self, rows: Sequence[str]) -> SiteFiles:
-        """Write the perflog, in place of what was there."""
+        """Write the perflog, replacing an earlier one."""
         write_perflog(self.perflogs, rows)
         return self
 
@@ -80,10 +80,10 @@ class SiteFiles:
         series: Sequence[Mapping[str, str]] = EIGHT,
         variables: Sequence[str] = ("write_bw",),
     ) -> SiteFiles:
-        """Write days of several series, the newest of them at 6 hours before NOW.
+        """Write daily runs of several series, the newest 6 hours before NOW.
 
-        `factor` is given the fields of a series and how many days ago a run was. A fifth of the
-        variance is the day's, which all series share.
+        `factor` takes the fields of a series and the age of a run in days. A fifth of the variance
+        is common to all series of a day.
         """
         random = np.random.default_rng(seed)
         rows = []
@@ -127,7 +127,7 @@ class SiteFiles:
         at: Span | None = None,
         reason: str = "a reason",
     ) -> Action:
-        """Log what jane does about the alert or series that `words` name; return the first."""
+        """Log jane's action on the alert or series that `words` name; return its first entry."""
         judged = self.judge(now)
         for system, events in judged.news.items():
             append_events(self.perflogs, system, events)
@@ -146,7 +146,7 @@ class SiteFiles:
 
 
 class Growing(SiteFiles):
-    """A site with named series whose runs come in day by day; `disk2` is another of `disk`."""
+    """A site that gains a run of each named series per day; `disk2` is another series of `disk`."""
 
     def __init__(self, root: Path, **values: list[float]) -> None:
         super().__init__(root)
@@ -154,7 +154,7 @@ class Growing(SiteFiles):
         self.now = NOW
 
     def after(self, days: int) -> Snapshot:
-        """Return the site on the evening of the day after this many runs."""
+        """Move to the evening after this many runs, and return the site."""
         most = max(len(values) for values in self.values.values())
         self.now = NOW - (most - days) * DAY
         rows = []
@@ -169,11 +169,11 @@ class Growing(SiteFiles):
         return self.read(self.now)
 
     def again(self) -> Snapshot:
-        """Return the site as it is now, on the same evening."""
+        """Read the site again on the same evening."""
         return self.read(self.now)
 
     def does(self, kind: str, words: str = "disk fpp write_bw", **options: object) -> Action:
-        """Log what jane does on that evening."""
+        """Log an action by jane on that evening."""
         return self.act(kind, words, now=self.now, **options)
 
 

@@ -1,4 +1,4 @@
-"""Waiting for what another process or thread does."""
+"""Waiting for another process or thread."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def wait_until(condition: Callable[[], object]) -> None:
-    """Wait for what must come; the bound is generous, since it only ends a failed test."""
+    """Wait until `condition` holds; the limit is generous, as only a failed test reaches it."""
     deadline = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

@@ -1,4 +1,4 @@
-"""A series to make others from, by `replace`."""
+"""A series key from which tests make others with `replace`."""
 
 from iobands.model import SeriesKey
 

@@ -11,6 +11,6 @@ def healthy(runs: int, seed: int = 1, median: float = 150.0, spread: float = 0.1
 
 
 def levels(*parts: tuple[int, float], seed: int = 1, spread: float = 0.1) -> np.ndarray:
-    """Return this many runs at each factor of the healthy level, one part after the other."""
+    """Return runs around the healthy level; each part is a number of runs and their factor."""
     runs, factors = zip(*parts, strict=True)
     return healthy(sum(runs), seed, spread=spread) * np.repeat(factors, runs)

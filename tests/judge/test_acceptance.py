@@ -1,4 +1,4 @@
-"""The verdict on a promise, by values that are worked out by hand."""
+"""The verdict on a promise, for values worked out by hand."""
 
 import math
 
@@ -8,13 +8,13 @@ import pytest
 from iobands.bands.contract import Outcome, Promise
 from iobands.judge.acceptance import decide, evidence_of, spread_of, weights_of
 
-#: Ten percent of tolerance, five of either risk; runs share nothing.
+#: A tolerance of ten percent, and five for either risk; runs are independent.
 PROMISE = Promise(rate=10, unit="GiB/s", runs=20, lasting_hours=0)
 BOUND = math.log(0.95 / 0.05)
 
 
 def test_runs_at_one_time_count_for_less_than_two():
-    # where nothing lasts, two runs of one second, too
+    # if nothing lasts, even runs of the same second are independent
     assert weights_of((0.0, 1.0), 0.0) == weights_of((0.0, 0.0), 0.0) == pytest.approx((1, 1))
     assert weights_of((0.0, 0.0), 36.0) == pytest.approx((1 / 1.6, 1 / 1.6))
     many = sum(weights_of((0.0,) * 100, 36.0))
@@ -27,7 +27,7 @@ def test_correlation_is_lost_with_the_hours():
 
 
 def test_spread_without_variation_is_what_is_assumed_by_its_weight():
-    # three runs' worth of 0.12 and four of nothing
+    # a prior spread of 0.12 with the weight of three runs, and four runs of no spread
     assert spread_of(np.zeros(4), 4.0) == pytest.approx(math.sqrt(3 * 0.12**2 / 7))
 
 
@@ -88,7 +88,7 @@ def test_what_is_far_from_the_promise_is_soon_decided_however_it_varies(rate, ou
     promise = Promise(rate=10, unit="GiB/s", runs=20)
     rates = [rate * math.exp(0.8 * (-1) ** run) for run in range(20)]
     found = decide(rates, [run / 10 for run in range(20)], promise)
-    # a clipped run tells 3 nats, by its weight, and ln 19 + ln 4 = 4.33 nats are needed
+    # a clipped run counts 3 nats times its weight, and ln 19 + ln 4 = 4.33 nats are needed
     assert (found.outcome, found.runs) == (outcome, 5)
     four = sum(weights_of((0.0, 0.1, 0.2, 0.3), 36.0))
     assert 3 * four < 4.33 < 3 * found.effective

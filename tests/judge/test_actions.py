@@ -1,4 +1,4 @@
-"""What actions do to a site: drops, recoveries and further drops come at known runs."""
+"""The effect of actions on sites whose drops, recoveries and further drops are at known runs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_an_acknowledged_drop_is_a_warning_and_stays(falling: Growing) -> None:
     # the first slow run was 14 days before the newest
     assert action.since <= falling.now - 14.25 * DAY <= action.until
     assert action.ratio == pytest.approx(0.7, rel=0.05)
-    # at the same level it stays so
+    # at the same level it stays acknowledged
     assert falling.after(135).exit_status == 1
 
 
@@ -152,7 +152,7 @@ def test_what_was_resolved_does_not_count(tmp_path: Path) -> None:
     assert left_out == pytest.approx(15, abs=2)
     assert len(evidence.rows) == 160 - left_out
     assert not ((times >= begin) & (times <= end)).any()
-    # nor is a band learned from them
+    # nor does calibration learn a band from these runs
     ((learned,),) = (each.learned for each in calibrate(site.judge(site.now)))
     assert learned.band.runs == pytest.approx(160 - left_out, abs=4)
 
@@ -189,10 +189,10 @@ def test_a_rebaseline_begins_where_the_change_did(tmp_path: Path) -> None:
     site.after(120)
     action = site.does(REBASELINE)
     young = only(site.again()).status
-    # the band is of the level before, and 15 runs are too few for another
+    # the published band describes the level before, and 15 runs are too few for a new one
     assert (young.state, young.band) == (State.CALIBRATING, None)
     grown = only(site.after(155)).status
-    # of the runs of the new level, those that joined the baseline by now
+    # the band is of those runs at the new level that have joined the baseline by now
     assert (grown.state, grown.band.runs) == (State.HEALTHY, 20)
     assert grown.band.median == pytest.approx(0.7 * 1.5, rel=0.03)
     assert action.since <= site.now - 49.25 * DAY
@@ -246,7 +246,7 @@ def test_the_clock_of_the_runs_may_be_ahead(falling: Growing) -> None:
 
 def test_an_action_of_the_future_does_not_hold_and_is_reported(falling: Growing) -> None:
     falling.does(ACKNOWLEDGE)
-    # by a clock that is a little ahead it does
+    # one that is less than an hour ahead, as by a wrong clock, holds
     assert falling.read(falling.now - timedelta(minutes=59)).exit_status == 1
     early = falling.read(falling.now - timedelta(minutes=61))
     assert early.exit_status == 2
@@ -347,16 +347,16 @@ def test_words_that_mean_several_things_or_none(shared: Growing) -> None:
     for words in ("write_bw fpp", "nowhere", ""):
         with pytest.raises(RequestError):
             shared.does(REBASELINE, words, since=NOW - 5 * DAY)
-    # a wrong number is no word of a name, such as `OST 7 of disk` has
+    # a wrong number is not looked up as a word of a name, such as the 7 in `OST 7 of disk`
     other = Subject("OST 7 of disk", shared.again().series[:1])
     request = Request(ACKNOWLEDGE, "ada", "why")
     with pytest.raises(RequestError, match="no alert has the number '7'"):
         selected([other], "7", request, every=False, log={})
     assert selected([other], "OST 7", request, every=False, log={}) == [other]
-    # that none of its series is measured any more is said later
+    # an alert whose series are no longer measured is still found
     gone = Subject("disk writes", (), number=3)
     assert selected([gone], "3", replace(request, kind=UNDO), every=False, log={}) == [gone]
-    # "writes" is of the shared alert's name alone
+    # "writes" is only in the name of the shared alert
     assert shared.does(ACKNOWLEDGE, "writes").kind == ACKNOWLEDGE
 
 
@@ -374,7 +374,7 @@ def test_an_open_alert_goes_before_one_that_is_over_and_has_just_this_name(
     assert chosen(ACKNOWLEDGE, [over, lasting]) == [lasting]
     shared.does(ACKNOWLEDGE, "disk writes")
     assert chosen(UNDO, [over, lasting]) == [lasting]
-    # where none is open, it is said of the one with this name that it is over
+    # if none is open, the one that is over is chosen, to be refused later
     assert chosen(ACKNOWLEDGE, [over]) == [over]
 
 
@@ -394,13 +394,13 @@ def test_all_is_each_series_with_the_words_although_an_alert_has_just_this_name(
         found = selected(subjects_of(*known), "a", request, every=True, log=site.actions)
         return sorted((each.title, len(each.series)) for each in found)
 
-    # what a report of a maintenance proposes: the other four have not fallen enough for an alert
+    # as a maintenance report proposes it: the other four series have not fallen enough for an alert
     others = [f"a {p} ucx {v}" for p in ("fpp", "ssf") for v in ("read_bw", "write_bw")]
     both = [("1 a", 4), *((name, 1) for name in others)]
     assert chosen(REBASELINE, since=NOW - 20 * DAY) == both
-    # they have no alert to acknowledge
+    # those four have no alert to acknowledge
     assert chosen(ACKNOWLEDGE) == [("1 a", 4)]
-    # nor does an alert that is over hide series that never were in it
+    # an alert that is over does not hide series that were never its members
     files.act(RESOLVE, "1", force=True)
     site = files.read()
     assert site.alerts == ()

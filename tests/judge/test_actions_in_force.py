@@ -1,4 +1,4 @@
-"""Actions: which are in force, which series they are about, and what they leave of the bands."""
+"""Actions: which are in force, which series they concern, and which bands hold after them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_what_was_undone_is_not_in_force() -> None:
     assert in_force([ONE]) == (ONE,)
     assert in_force([ONE, UNDONE]) == ()
     assert in_force([ONE, ONE, UNDONE]) == ()
-    # what is done after an undo holds, also in the same second
+    # an action after an undo holds, even in the same second
     assert in_force([ONE, replace(UNDONE, when=NOW), ONE]) == (ONE,)
 
 
@@ -69,7 +69,7 @@ def test_a_rebaseline_ends_what_was_in_force() -> None:
     bands = Bands("here", (epoch(0, 5), epoch(10, 5, 6), epoch(20, 7)))
     anew = replace(ONE, kind=REBASELINE, when=NOW + 8 * DAY, since=NOW + 4 * DAY)
     found = bands_after(bands, [anew])
-    # a band that was in force before does not hold after it, also where a later epoch has it
+    # a band in force before the action does not hold after it, even if a later epoch repeats it
     assert [[each.median for each in one.bands] for one in found.epochs] == [[5], [], [6], [7]]
     assert found.compares_since(NOW + 5 * DAY) == NOW + 4 * DAY
     alone = bands_after(Bands("here", ()), [anew])

@@ -20,7 +20,7 @@ SMALL = [1.0, 1.02, 0.99, 1.01, 0.98, 1.03] * 10
 
 
 def histories(root: Path, **rates: list[float]) -> dict[SeriesKey, History]:
-    """Return series of the hints that are named, the newest run of each on the same day."""
+    """Return one series for each named hint, with the newest runs on the same day."""
     rows = [row for hints, values in rates.items() for row in daily(values, hints=hints)]
     write_perflog(root, rows)
     return read_perflogs(root).histories
@@ -151,7 +151,7 @@ def test_a_sweep_has_the_best_stripe_count_of_each_size_and_direction(tmp_path: 
     } == best
     text = "\n".join(advice_lines(found, []))
     assert "write, posix, 4 processes on 1 node, a file of 100 GiB" in text
-    # of other cases the points are no choice of settings
+    # the measurements of a case are not alternative settings, so there is no advice
     write_perflog(tmp_path, daily([1.0] * 9, stripe_count_asked=1, case="cray-strided 10000B"))
     assert advise(read_perflogs(tmp_path).histories) == ([], [])
 

@@ -1,4 +1,4 @@
-"""Alerts of whole sites: one for each cause, with the series that show it, the worst first."""
+"""Alerts of whole sites: one for each cause, with its member series, the worst first."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_weekly_series_that_fell_with_daily_ones_is_in_their_alert(tmp_path: P
     (alert,) = site.alerts
     assert "a serial write_bw" in labels(alert)
     assert (alert.number, len(alert.members)) == (1, 3)
-    # by its explanation, too, the others fell with it
+    # its explanation, too, says that the others fell with it
     (weekly,) = (each.series for each in alert.members if each.series.label == "a serial write_bw")
     moved, _, still = "\n".join(of_series(site, weekly)).partition("Did not move")
     assert "a fpp write_bw: down since " in moved
@@ -169,7 +169,7 @@ def test_a_drop_of_several_after_a_pause_may_have_begun_in_the_pause(tmp_path: P
     )
     found = happenings_of(series, [drop], [])[-1]
     assert (found.low, found.after) == (began, NOW - 40.25 * DAY)
-    # what began two days after the last run before it is near it, with the three days of all
+    # a change near it may be as early as two days after the last run before it
     assert found.earliest == NOW - 38.25 * DAY
 
 
@@ -202,7 +202,7 @@ def test_a_series_that_fell_long_before_adds_no_alert_to_the_shared_one(tmp_path
     shared = max(site.alerts, key=lambda alert: len(alert.members))
     assert {"a fpp ucx write_bw", "a ssf ofi write_bw", "a ssf ucx write_bw"} <= labels(shared)
     assert abs(shared.since - (NOW - 11.25 * DAY)) <= DAY
-    # it is a member or an alert of its own, and never both
+    # it is a member or a separate alert, but never both
     others = [alert for alert in site.alerts if alert is not shared]
     assert sum("a fpp ofi write_bw" in labels(alert) for alert in site.alerts) == 1
     assert all(labels(alert) == {"a fpp ofi write_bw"} for alert in others)
@@ -322,7 +322,7 @@ def test_a_few_collapsed_runs_are_alerts_of_their_own_and_many_are_one(tmp_path:
     rows = [
         row
         for (pattern, value), file_system in product(patterns.items(), ("disk", "scratch"))
-        # of scratch one series is well
+        # one series of scratch is healthy
         for row in daily(
             [1.5, 1.5 if (file_system, pattern) == ("scratch", "fpn") else value],
             file_system=file_system,
@@ -384,7 +384,7 @@ def test_the_worst_is_first_and_decides(tmp_path: Path) -> None:
     rows = [
         row
         for name, each in values.items()
-        # they share nothing
+        # they have no field in common
         for row in daily(
             each, file_system=name, partition=name, pattern=name, transport=name, medium=name
         )
@@ -496,7 +496,7 @@ def test_the_state_of_a_member_is_that_of_its_alert(
     assert {each.key: each.status.state for each in site.series} == {
         each.key: state if each.key in alert.keys else State.HEALTHY for each in site.series
     }
-    # and no member is named again, though its newest run may have collapsed
+    # and no member has a second alert, though its newest run may have collapsed
     assert not [each for each in site.alerts if each is not alert and each.keys & alert.keys]
 
 
@@ -527,7 +527,7 @@ def test_an_alert_of_which_every_member_slides_is_a_slide(tmp_path: Path) -> Non
     assert alert.subject == "a writes"
     assert {each.series.status.state for each in alert.members} == {State.SLIDING}
     assert alert.severity is Severity.SLIDING
-    assert alert.since and 70 <= (NOW - alert.since).days <= 100  # as slides, from its beginning
+    assert alert.since and 70 <= (NOW - alert.since).days <= 100  # the beginning of the slide
 
 
 def test_an_alert_of_a_check_that_failed_has_its_name(tmp_path: Path) -> None:

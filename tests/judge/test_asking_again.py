@@ -1,4 +1,4 @@
-"""Runs that were measured again: what asks for them, and what they say."""
+"""Runs that were measured again: the reasons for them, and how they count as evidence."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def at(hours: np.ndarray) -> np.ndarray:
 
 
 def detected(values: np.ndarray, hours: np.ndarray | None = None) -> Detection:
-    """Return the detection of a series with a run a day, or with runs at these hours.
+    """Return the detection of a series with one run per day, or with runs at these hours.
 
-    Runs that are not at the hour of the daily one were asked for.
+    Runs at hours other than the daily one count as measured again.
     """
     times = at(24.0 * np.arange(len(values)) if hours is None else hours)
     every = np.ones(len(values), dtype=bool)
@@ -56,7 +56,7 @@ def daily_then(low: float, hours: list[float], after: int = 0) -> tuple[np.ndarr
 def foreseen(
     hours: list[float], values: list[float], correlation: float, new: float = 0.4
 ) -> tuple[np.ndarray, ...]:
-    """Return weights, news and shares of a run and of those at these hours after it."""
+    """Return the weights, new values and shown changes of runs at `hours` after a daily run."""
     times = np.concatenate((24.0 * np.arange(20), 24.0 * 19 + np.array(hours)))
     spacing = Spacing(times, times % 24 != 0)
     every = np.concatenate((np.zeros(19), values))
@@ -67,24 +67,24 @@ def foreseen(
 
 
 def test_a_run_says_less_the_sooner_it_follows_another():
-    # At once the share 0.6 is the same in both: the second is foreseen with 0.6 of the first, and
-    # varies by 1 - 0.6 ** 2 = 0.64. A change by 1 shows as 0.4 / 0.8, so it counts 0.25 times 2.2,
-    # the variance of the mean of a long series in which half of these 0.6 are left after a day.
+    # Right after each other, two runs share 0.6: the prediction of the second is 0.6 of the first,
+    # with variance 1 - 0.6 ** 2 = 0.64. A change by 1 shows as 0.4 / 0.8, so it counts 0.25 times
+    # 2.2, the variance of the mean of a long series of which half of the 0.6 remain after a day.
     (weight,), (new,), (shown,) = foreseen([0.0001], [-1.0, -1.4], 0.3)
     assert new == pytest.approx((-1.4 + 0.6) / 0.8, rel=1e-3)
     assert shown == pytest.approx(0.5, rel=1e-3)
     assert weight == pytest.approx(0.25 * 2.2, rel=1e-3)
-    # where a tenth is new, 0.9 is foreseen, and what is left varies by 1 - 0.81
+    # if only a tenth is independent, the prediction is 0.9, and the remaining variance 1 - 0.81
     (weight,), (new,), (shown,) = foreseen([0.0001], [-1.0, -1.4], 0.3, 0.1)
     assert new == pytest.approx((-1.4 + 0.9) / math.sqrt(0.19), rel=1e-3)
     assert shown == pytest.approx(0.1 / math.sqrt(0.19), rel=1e-3)
     assert weight == pytest.approx(0.01 / 0.19 * (0.1 + 0.9 * 2), rel=1e-3)  # (1 + 1/3) / (1 - 1/3)
-    # after half a day and more a run counts in full, as the divisor of all scores has the rest
+    # from half a day on a run counts in full: the divisor of all scores accounts for the rest
     for hours in (13, 24):
         assert [each[0] for each in foreseen([hours], [-1.0, -1.4], 0.3)] == [1, -1.4, 1]
     one, four, eight = (foreseen([hours], [0.0, 0.0], 0.3)[0][0] for hours in (1, 4, 8))
     assert 0.55 < one < four < eight < 1
-    # at six runs a day each soon counts a fifth: together they tell 1.24 times as much as one
+    # at six runs per day each soon counts a fifth: together they count 1.24 times as much as one
     many = foreseen([4.0 * n for n in range(1, 60)], [0.0] * 60, 0.3)[0]
     assert many[-6:].sum() == pytest.approx(1.24, abs=0.02)
 
@@ -93,7 +93,7 @@ def test_a_run_says_less_the_sooner_it_follows_another():
 def test_a_run_is_close_after_half_the_median_of_nine_gaps(drawn: list[tuple[float, bool]]):
     hours = np.cumsum([0, *(gap for gap, _ in drawn)])
     asked = np.array([False, *(again for _, again in drawn)])
-    for of in (asked, np.zeros_like(asked)):  # without runs that were asked for there is less to do
+    for of in (asked, np.zeros_like(asked)):  # without repeated runs, the code takes a short cut
         routine = hours[~of]
         expected = [False]
         for before, this in pairwise(hours.tolist()):
@@ -112,13 +112,13 @@ def test_trouble_that_ends_within_the_day_is_no_alert():
     assert not found.changes
     assert found.doubt is None
     assert found.transients == ()  # no repeat showed that it was over
-    # what may just last tells no more than how rarely it begins, and how seldom it lasts so long
+    # trouble that may last by chance counts as its rarity, and as the rarity of its duration
     most = -math.log(Prior().rate) - math.log(Prior().lasts(8))
     assert 2.5 < found.chart.down[202] < most + 1
 
 
 def runs_of(values: list[float], hours: list[float]) -> Measured:
-    """Return 40 runs a day at 1, and more this many hours after the 20th."""
+    """Return 40 daily runs at 1, and further `values` this many `hours` after the 20th."""
     days = 24.0 * np.arange(40)
     every = np.concatenate((days, 19 * 24.0 + np.array(hours)))
     order = np.argsort(every)
@@ -133,12 +133,12 @@ def life_after(values: list[float], hours: list[float]) -> Life:
 
 def test_an_episode_teaches_how_long_trouble_lasts():
     assert Life().hours == pytest.approx(5.5)
-    # low for 8 hours and over by 12: the mean square is (64 + 144) / 2 = 104, beside ten of 5.5
+    # low for 8 hours and over after 12: the mean square is (64 + 144) / 2 = 104
     life = life_after([0.3, 0.3, 0.3, 1.0], [1, 5, 9, 13])
     assert life == Life(1, pytest.approx(104), 0)
     assert life.hours == pytest.approx(math.sqrt((10 * 5.5**2 + 104) / 11))
     assert life.days == pytest.approx(1 / 101)
-    # one that took more than a day
+    # an episode that ended just within a day
     assert life_after([0.3] * 7 + [1.0], [1, 5, 9, 13, 17, 21, 23, 23.5]) == Life(
         1, pytest.approx((22**2 + 22.5**2) / 2), 0
     )
@@ -156,10 +156,10 @@ def test_trouble_lasts_as_its_life_says():
 
 
 def pairs_of(second: float, number: int) -> list[Measured]:
-    """Return series with a run one standard deviation down, and `second` as far so soon after it.
+    """Return series with a run one standard deviation low, and one `second` low right after it.
 
     The runs around them have the level 0 and quartiles at 0.6745 below and above it. The second
-    is compared with the first alone, whatever asked for it.
+    run is compared only with the first, for whatever reason it was measured.
     """
     days = np.arange(60)
     daily = 0.6745 * np.resize([-1.0, 1.0, 0.0], 60)
@@ -176,8 +176,8 @@ def new_of(series: list[Measured]) -> Prior:
 def test_what_is_new_in_each_run_is_learned_from_runs_close_together():
     assert Prior().new == 0.4
     assert new_of(pairs_of(0.8, 0)).new == 0.4
-    # the slope is drawn to 0.6, which counts like 50 pairs, and what is far off is drawn in to 2.5;
-    # the level takes nothing, as days do not correlate
+    # the slope shrinks to 0.6, which counts like 50 pairs, and outliers are clipped to 2.5; the
+    # level does not contribute, as days do not correlate
     for number, second in ((1, 0.8), (50, 0.8), (5000, 0.8), (50, 0.1), (50, 3.0)):
         found = new_of(pairs_of(second, number))
         assert found.correlation < 0
@@ -239,7 +239,7 @@ def test_low_runs_whose_repeats_are_healthy_again_are_a_transient():
     assert transient.ratio == pytest.approx(0.25, rel=0.02)
     assert str(transient) == "up to 5 h at 0.25 ×, 3 of 4 runs"
     assert not found.changes
-    # an ordinary low run and a healthy repeat are nothing to tell
+    # a slightly low run and a healthy repeat are not reported
     values, hours = daily_then(0.95, [24])
     assert not detected(np.append(values, 150), np.append(hours, hours[-1] + 1)).transients
 
@@ -281,7 +281,7 @@ def test_the_disk_of_the_minisite_is_found_throttled_at_the_third_run():
 
 
 def in_a_row(values: np.ndarray) -> Detection:
-    """Return the detection of runs every six minutes that nobody asked for."""
+    """Return the detection of routine runs every six minutes."""
     every = np.ones(len(values), dtype=bool)
     times = at(0.1 * np.arange(len(values)))
     sessions = np.arange(len(values))

@@ -1,4 +1,4 @@
-"""A band from the runs of a series: its figures, and how sure they are."""
+"""A band from the runs of a series: its figures, and their confidence intervals."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_figures_by_hand() -> None:
     found = propose(100.0 + np.random.default_rng(1).permutation(21)).band
     assert (found.lower_quartile, found.median, found.upper_quartile) == (105, 110, 115)
     assert (found.maximum, found.runs, found.state) == (120, 21, "provisional")
-    # of 21 values, 14 / 17 interquartile ranges further down than of many
+    # for 21 values, 14 / 17 interquartile ranges lower than for many
     assert found.floor == pytest.approx(105 * (105 / 115) ** (1.5 + 14 / 17), rel=1e-3)
 
 

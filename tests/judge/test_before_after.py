@@ -1,4 +1,4 @@
-"""Before and after: steps and errors worked out by hand, and what may not be claimed."""
+"""Before and after a maintenance: steps and errors by hand, and claims that must not be made."""
 
 import math
 from dataclasses import replace
@@ -23,7 +23,7 @@ from iobands.snapshot import ShiftVerdict
 
 
 def daily(values, after, *, first=0.0):
-    """A run a day: `values` before, `after` after."""
+    """Return daily runs: `values` before a maintenance, and `after` after it."""
     logs = np.log([*values, *after])
     hours = first + 24.0 * np.arange(len(logs))
     return Unit(hours, logs, np.arange(len(logs)) >= len(values))
@@ -53,7 +53,7 @@ def test_the_step_of_runs_that_do_not_depend_on_each_other_is_the_difference_of_
     found = fit(unit, usual)
     means = np.mean(np.log([0.8, 0.81, 0.79])) - np.mean(np.log(before))
     assert found.step == pytest.approx(means, abs=0.001)
-    # 1.1 for a correlation that is off; exp(-24/6) of what lasts is left after a day
+    # 1.1 allows for a wrong correlation; exp(-24/6) of the lasting part is left after a day
     assert found.error == pytest.approx(1.1 * 0.02 * math.sqrt(1 / 3 + 1 / 40), rel=0.02)
 
 
@@ -73,7 +73,7 @@ def test_where_runs_are_made_all_day_long_a_day_has_24_hours(apart):
     hours = apart * np.arange(-30 * 24 // apart, 5 * 24 // apart)
     is_after = hours >= 0
     random = np.random.default_rng(1)
-    # what lasts for a day, and what is new in each run
+    # a part that lasts for a day, and a part that is independent in each run
     lasting = random.standard_normal(35)[(hours // 24).astype(int)]
     new = random.standard_normal(len(hours))
     logs = 0.05 * (math.sqrt(0.6) * lasting + math.sqrt(0.4) * new) - 0.3 * is_after

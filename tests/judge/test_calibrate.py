@@ -29,7 +29,7 @@ def learn(files: SiteFiles, now: datetime = NOW, **options: object) -> Calibrati
 
 
 def accept(files: SiteFiles, now: datetime = NOW) -> None:
-    """Calibrate, and write the epoch that it gives."""
+    """Calibrate, and write the resulting epoch."""
     found = learn(files, now)
     assert found.epoch is not None
     write_epoch(files.bands, found.system, found.epoch)
@@ -58,7 +58,7 @@ def test_a_new_epoch_continues_the_one_before(files: SiteFiles) -> None:
     (band,) = epoch.bands
     assert band.state == "active"
     assert band.median == pytest.approx(1.5, rel=0.03)
-    # once more says nothing new, and more runs make a second epoch beside the first
+    # calibrating again gives nothing new, and with more runs a second epoch next to the first
     again = learn(files, NOW + HOUR)
     assert (again.epoch, again.learned, len(again.left_out)) == (None, (), 1)
     files.write(daily(levels((130, 1))))
@@ -214,7 +214,7 @@ def test_calibrating_begins_at_the_newest_rebaseline(files: SiteFiles) -> None:
     assert (learned.band.state, learned.before) == ("active", None)
     assert learned.band.runs == pytest.approx(65, abs=2)
     accept(files, now)
-    # the frozen band is not carried on, and the new one is in force
+    # the frozen band does not continue: the new one is in force
     judgement = files.judge(now + HOUR)
     (series,) = judgement.snapshot.series
     band = judgement.judged[series.key].bands.band_for(series.key.fields(), now + HOUR)

@@ -1,4 +1,4 @@
-"""When a node is slower than its peers, by values worked out by hand."""
+"""When a node is slower than its peers, for values worked out by hand."""
 
 import random
 
@@ -8,7 +8,7 @@ from iobands.judge.canary import AgainstPeers
 
 
 def against(*rates, of=(1.0,) * 399 + (0.9,), nodes=3):
-    """These runs beside the samples `of`, which are of that many nodes."""
+    """Return runs to be compared with the samples `of`, which come from `nodes` nodes."""
     peers = {f"n{number}": of[number::nodes] for number in range(nodes)}
     return AgainstPeers("write_bw", rates, peers)
 

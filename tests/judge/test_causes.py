@@ -1,4 +1,4 @@
-"""The cause of an alert: right or unknown on simulated sites, and its odds by hand."""
+"""The cause of an alert: right or unknown on simulated sites, with odds worked out by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rows(
     before: dict[str, object] | None = None,
     **fields: object,
 ) -> list[str]:
-    """Return runs of a series: the last `SLOW` times `factor`, and with the fields `since`."""
+    """Return runs of a series; the last `SLOW` are times `factor` and have the fields `since`."""
     values = 2 * np.exp(np.random.default_rng(seed).normal(0, 0.08, RUNS))
     values[-SLOW:] *= factor
     return [
@@ -73,7 +73,7 @@ def test_what_changed_with_all_members_and_with_no_other_is_the_cause(
 
 
 def test_targets_are_named_by_the_runs_of_their_own_system(tmp_path: Path) -> None:
-    # both have a file system of this name, and each lost another target of it
+    # both systems have a file system of this name, and each lost a different target of it
     for system, lost in (("elsewhere", 1), ("here", 2)):
         every = [f"{number}:1" for number in range(4)]
         left = [f"{number}:1" for number in range(4) if number != lost]
@@ -98,9 +98,9 @@ def test_the_odds_by_hand(tmp_path: Path) -> None:
     since = {"transport_in_effect": "tcp"}
     found = site(tmp_path, rows(1, 0.5, since, {"transport_in_effect": "ucx"}))
     (cause,) = only(found).candidates
-    # 185 runs before the onset, which is one run or the next: 20 of them are what the change is
-    # compared with and 10 what follows it. Of the 155 pairs of runs left no one had a change, so
-    # (0 + 2 / 2) / (155 + 2) is its chance, and 0.1 its odds before.
+    # There are 185 runs before the onset, which is uncertain by one run. A change is compared with
+    # 20 runs before it and 10 after it, which leaves 155 pairs of runs, none with a change. So the
+    # probability is (0 + 2 / 2) / (155 + 2), and the prior odds are 0.1.
     assert cause.odds == pytest.approx(0.1 * 157, rel=0.05)
 
 

@@ -1,4 +1,4 @@
-"""The size and the beginning of a change: by hand, and by slow sums over everything."""
+"""The size and the beginning of a change: worked out by hand, and by slow exhaustive sums."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LOGARITHMS = st.lists(st.floats(-5, 5), min_size=1, max_size=30)
 
 
 def test_an_onset_by_hand():
-    # sums from the right: -6.5, 3.5, 4.5, 2.5, 1.5, 0.5; of those within 1.92 of 4.5 the first
-    # is of run 1 and the last of run 2
+    # sums from the right: -6.5, 3.5, 4.5, 2.5, 1.5, 0.5; of those within 1.92 of 4.5 the first is
+    # at run 1 and the last at run 2
     scores = np.array([-10.0, -1.0, 2.0, 1.0, 1.0, 0.5])
     assert onset_interval(scores, 5) == (2, 1, 2)
 
@@ -38,7 +38,7 @@ def test_onsets_are_the_likeliest_of_all(scores: list[float], data: st.DataObjec
 
 
 def test_a_ratio_by_hand():
-    # ln 2 is the median of nine differences; three runs against three say nothing at 95 %
+    # ln 2 is the median of nine differences; three runs against three give no bound at 95 %
     found = level_ratio(np.log([1.0, 2.0, 4.0]), np.log([2.0, 4.0, 8.0]))
     assert found.value == pytest.approx(2.0)
     assert (found.low, found.high) == (0.0, math.inf)
@@ -100,7 +100,7 @@ def test_a_second_loss_under_an_open_drop_is_a_fall_of_it():
     assert abs(fall.since - 240) <= 1
     assert fall.raised - 240 + 1 <= 6
     assert fall.ratio.low < 0.42 < fall.ratio.high
-    # the newest runs, beside the mean since the onset
+    # the level of the newest runs, in contrast to the mean since the onset
     assert change.newest.value == pytest.approx(0.42, rel=0.05)
     assert change.ratio.value > 0.5
 

@@ -1,4 +1,4 @@
-"""Series that differ in one field, compared by samples that lie near each other in time."""
+"""Comparison of series that differ in one field, by samples close to each other in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Series with their times: what is judged, the budget, the cadence and the sessions."""
+"""Series with their times: the runs that are judged, the budget, the cadence and the sessions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def days(*numbers: float) -> np.ndarray:
 
 
 def runs_a_year(times: np.ndarray) -> float:
-    """Return how often a series runs in a year, seen after its newest run."""
+    """Return the runs per year of a series, as estimated after its newest run."""
     later = np.append(times, days(0))[-2:][:1] + np.timedelta64(1, "ns")
     return float(runs_a_year_at(times, later)[0])
 
@@ -34,7 +34,7 @@ def test_the_threshold_keeps_the_budget(alarms: float, runs: float):
 def test_the_threshold_depends_on_runs_a_false_alarm():
     assert Budget(4.0, 365 * 200).threshold == Budget(1.0, 365 * 50).threshold
     assert Budget(1.0, 365 * 500).threshold > Budget(1.0, 365 * 5).threshold
-    # an estimate that moves by a run a day changes nothing
+    # an estimate that grows by one run per day does not change the threshold
     assert Budget(1.0, 100_000).threshold == Budget(1.0, 100_365).threshold
 
 
@@ -67,7 +67,7 @@ def test_a_young_series_counts_as_daily(numbers: tuple[int, ...]):
 
 
 def numbers(names: dict[str, str], **times: np.ndarray) -> dict[str, list[int]]:
-    """Return the sessions of runs; `names` has a letter for the session of each, `-` for none."""
+    """Return the session numbers of runs; `names` gives each run's session as a letter or `-`."""
     codes = {
         key: np.array([" ABC".find(each) for each in names.get(key, "-" * len(every))], dtype=int)
         for key, every in times.items()

@@ -1,4 +1,4 @@
-"""The detector: which changes it finds, when, of what size, and what ends them."""
+"""The detector: which changes it finds, when, their sizes, and what ends them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.judge.series import healthy, levels
 
 NVME = (135, 150, 180, 200)
 
-#: So much evidence that chance raises no alarm in any number of examples.
+#: A threshold so high that no example raises an alarm by chance.
 HIGH = 25.0
 
 
@@ -62,7 +62,7 @@ def test_an_improvement_that_lasts_is_adopted_and_what_falls_from_it_is_a_drop()
     assert (rise.direction, rise.end) == (UP, ADOPTED)
     assert ADOPTION <= rise.ended - rise.since <= ADOPTION + 3
     assert rise.ratio.low < 1.5 < rise.ratio.high
-    # by the baseline of before the rise, these runs would be healthy
+    # compared with the baseline before the rise, these runs would be healthy
     assert (drop.direction, drop.is_open) == (DOWN, True)
     assert abs(drop.since - 280) <= 1
     assert drop.ratio.low < 1 / 1.5 < drop.ratio.high
@@ -118,7 +118,7 @@ def test_a_published_band_judges_from_the_first_run_on():
 
 
 def test_a_band_yields_to_the_runs_of_the_series():
-    # 60 runs at 100 that nobody calls a drop, because nothing but them is left of the band
+    # 60 runs at 100 are no drop, because by now they alone are the baseline, without the band
     own = healthy(80, seed=2, median=100, spread=0.03)
     assert follow(own[60:], NVME).changes != ()
     assert follow(own[60:], NVME, history=own[:60]).changes == ()

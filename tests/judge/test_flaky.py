@@ -30,9 +30,9 @@ def write(
     checks: Sequence[str] = CHECKS,
     two: Collection[int] = (),
 ) -> SiteFiles:
-    """Write days of a site; the check of `fs0` fails this many days ago, `others` on these days.
+    """Write days of a site; the check of `fs0` fails `failures` days ago, all checks on `others`.
 
-    On the days of `two`, those of `fs0` and `fs1` fail.
+    On the days of `two`, the checks of `fs0` and `fs1` fail.
     """
     rows: list[str] = []
     for number, (name, variable) in enumerate(product(checks, ("write_bw", "read_bw"))):
@@ -69,7 +69,7 @@ def test_so_many_failures_are_no_chance() -> None:
 
 @pytest.mark.parametrize("rate", [0.005, 0.02])
 def test_healthy_checks_are_rarely_flaky(rate: float) -> None:
-    # 20 checks for 500 years: no more alarms than a tenth of one a year
+    # 20 checks for 500 years: at most a tenth of an alarm per year
     random, checks, years = np.random.default_rng(3), 20, 500
     least = enough(checks * 365 / 0.1, rate)
     failed = random.random((checks * years, 365)) < rate
@@ -178,7 +178,7 @@ def test_one_that_was_resolved_says_by_whom_and_can_be_undone(tmp_path: Path) ->
 
 
 def test_an_answer_makes_no_other_check_flaky(tmp_path: Path) -> None:
-    # two of six checks fail together on days that are bad days, whatever is said of one of them
+    # days on which two of six checks fail are bad days, also after an answer about one of them
     files = write(tmp_path, (3, 8, 15, 22, 29), checks=CHECKS[:6], two=(12, 19, 26, 33, 38))
     (alert,) = flaky(files.read().alerts)
     assert {each.series.key.file_system for each in alert.members} == {"fs0"}
@@ -198,7 +198,7 @@ def test_its_series_have_no_level_that_could_be_normal(tmp_path: Path) -> None:
 
 
 def change_level(root: Path, factor: float, days: float) -> None:
-    """Change the writes of `fs0` since some days ago."""
+    """Multiply the writes of `fs0` by `factor` from `days` ago on."""
     path = root / "perflogs" / "here" / "local" / "BenchioFPP.log"
     cells = [text.split("|") for text in path.read_text().splitlines()]
     names = {name: place for place, name in enumerate(cells[0])}

@@ -1,4 +1,4 @@
-"""Alerts through time: by hand, and whatever happens what was said once is not unsaid."""
+"""Alerts through time: examples by hand, and that nothing once reported is ever taken back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from iobands.snapshot import CAUSED, AlertEvent, Cause, CauseKind, State, Turn
 
 DAY = timedelta(days=1)
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
-#: Each name's file system is its first letter, and all are of one partition.
+#: A series' file system is the first letter of its name; all are in one partition.
 NAMES = ("a1", "a2", "a3", "b1", "b2")
 TRAITS = {name: {"file_system": name[0], "partition": "p"} for name in NAMES}
 ALONE = {name: {"file_system": name} for name in NAMES}
@@ -27,7 +27,7 @@ ALONE = {name: {"file_system": name} for name in NAMES}
 def found(
     names: str, low: int, raised: int, over: int | None = None, *, certain: bool = True, **more
 ) -> Happening:
-    """Return a happening of the days `low`, `raised` and `over`."""
+    """Return a happening that began on day `low`, was raised on `raised` and ended on `over`."""
     days = [FIRST + low * DAY] * 3 + [FIRST + raised * DAY]
     ended = None if over is None else FIRST + over * DAY
     given = {"source": None, "direction": "down", "names": tuple(names.split("+")), **more}
@@ -41,7 +41,7 @@ def found(
 
 
 def subject(names: Sequence[str]) -> str:
-    """Return the common file system of several names, or the partition."""
+    """Return the name of an alert on these series: the series, their file system or partition."""
     letters = {name[0] for name in names}
     return names[0] if len(names) == 1 else letters.pop() if len(letters) == 1 else "p"
 
@@ -63,7 +63,7 @@ def folded(
 
 
 def causes(story: Story, when: datetime, fall: AlertEvent | None) -> tuple[Cause, ...] | None:
-    """Return causes that depend on how many members an alert has, and on its age."""
+    """Return made-up causes that depend on the number of an alert's members and on its age."""
     if fall:
         return None
     number = sum(joined <= when for joined in story.joined.values())
@@ -86,9 +86,9 @@ def test_what_began_in_a_file_system_before_an_alert_was_raised_may_be_part_of_i
     first, second = folded(slide)
     assert (first.names, second.names) == (["a1", "a2"], ["a3"])
     assert "fell" not in [each.kind for each in first.events]  # no member fell again
-    # what all file systems share has to begin at the same time
+    # series of different file systems join only if they begin at the same time
     assert len(folded([found("a1", 10, 24), found("b1", 22, 30)])) == 2
-    # and so has a target
+    # and so does a target
     target = PeerName("target", "here", "a", "OST 7")
     traits = TRAITS | {"OST 7": {"file_system": "a"}}
     slow = found("OST 7", 22, 30, source=target)
@@ -150,23 +150,23 @@ def test_what_the_log_says_of_an_alert_stands_though_another_part_is_found_no_mo
     fell = found("a1", 16, 17)
     (story,) = folded([found("a1+a2", 10, 12, 18), fell], now=30)
     assert events([story]) == [(12, 1, "opened"), (17, 1, "fell")]
-    # the other is called normal, and what is left of the drop was over by then
+    # the other is rebaselined, and the rest of the drop was over by then
     assert events(folded([found("a1", 10, 12, 15), fell], story.events)) == events([story])
 
 
 def test_what_is_dated_anew_has_not_fallen_again() -> None:
     drop, later = found("a1+a2", 10, 12), found("a3", 11, 20)
     (story,) = folded([drop, later], now=21)
-    # somebody dates a maintenance into its first days: what is left of it seems to begin later
+    # a maintenance is backdated into its first days: the rest of it seems to begin later
     left = [found("a1+a2", 15, 17), found("a1", 16, 18), later]
-    # a run that a drop seems to begin with may be some minutes before the last one without it
+    # the first run of a drop in one series may be minutes before the last one without it in another
     minutes = {"after": FIRST + 10.01 * DAY}
     dated = [found("a1+a2", 10, 12), found("a1", 14, 18, **minutes), later]
     assert events(folded(dated, story.events)) == events([story])
     before = [(12, 1, "opened"), (20, 1, "grew")]
     (again,) = folded(left, story.events)
     assert events([again]) == events([story]) == before
-    # a further fall still is one
+    # a further fall is still reported as one
     (further,) = folded([*left, found("a1", 30, 34)], story.events)
     assert events([further]) == [*before, (34, 1, "fell")]
 
@@ -213,13 +213,13 @@ def test_a_member_that_falls_again_is_an_event_of_its_alert() -> None:
 def test_a_fall_that_an_action_dates_anew_is_not_told_again() -> None:
     drop = found("a1+a2", 10, 13)
     (story,) = folded([drop, found("a1+a2", 60, 64)])
-    for raised in (62, 63, 65, 66):  # as the other series that are judged are more, or fewer
+    for raised in (62, 63, 65, 66):  # the day depends on how many other series are judged
         (again,) = folded([drop, found("a1+a2", 60, raised)], story.events)
         assert events([again]) == events([story])
     # the group's fall is also found in one of its members alone, and later that falls once more
     own = [drop, found("a1+a2", 60, 64), found("a1", 61, 66), found("a1", 70, 74)]
     assert [day for day, _, kind in events(folded(own)) if kind == "fell"] == [64, 74]
-    # two that fall at one time are one event
+    # the falls of two series at the same time are one event
     both = folded([drop, found("a1", 60, 64), found("a2", 60, 64)])
     assert [each.names for each in both[0].events if each.kind == "fell"] == [("a1", "a2")]
 
@@ -237,10 +237,10 @@ def test_a_drop_that_is_raised_later_by_another_judgement_keeps_its_number() -> 
 
 def test_an_incident_that_becomes_a_change_which_began_long_before_keeps_its_number() -> None:
     (story,) = folded([found("a1", 30, 32)])
-    # its low runs belong to the change now, and the incident is found no more
+    # its low runs now belong to the change, and the incident is no longer found
     (again,) = folded([found("a1", 15, 35)], story.events)
     assert events([again]) == [(32, 1, "opened")]
-    # while it is found, they are two
+    # while the incident is still found, there are two alerts
     both = folded([found("a1+a2", 30, 32), found("a3", 15, 35)], story.events)
     assert [each.number for each in both] == [1, 2]
 
@@ -250,7 +250,7 @@ def test_what_is_left_of_a_drop_when_a_member_is_retired_keeps_its_number() -> N
     left = {name: TRAITS[name] for name in TRAITS if name != "a2"}
     # without the group, the other one was found a day later, after the newest event
     assert [each.number for each in folded([found("a1", 10, 13)], story.events, left)] == [1]
-    # of an alert whose members are all retired nothing is left
+    # nothing joins an alert whose members are all retired
     gone = {name: TRAITS[name] for name in ("a3", "b1")}
     assert len(folded([found("a3", 10, 13)], story.events, gone)) == 2
 
@@ -355,7 +355,7 @@ def histories(draw: st.DrawFn) -> list[Happening]:
 
 
 def seen(every: Sequence[Happening], day: int) -> list[Happening]:
-    """Return what is known of `every` on a day."""
+    """Return what is known on a day about the happenings `every`."""
     now = FIRST + day * DAY
     known = [
         replace(each, turns=tuple(turn for turn in each.turns if turn.when <= now))
@@ -369,7 +369,7 @@ def seen(every: Sequence[Happening], day: int) -> list[Happening]:
 
 
 def folded_again(every: Sequence[Happening], day: int) -> list[Story]:
-    """Return what becomes of `every` after the log of a day."""
+    """Fold `every` on top of the alert log that was written on a day."""
     log = [event for story in folded(seen(every, day)) for event in story.events]
     return folded(every, sorted(log, key=lambda each: (each.when, each.number)))
 

@@ -1,4 +1,4 @@
-"""Several series together: what they share is found sooner, and one alone is nothing shared."""
+"""Groups of series: a common change is found sooner, and that of a single one is not common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Incidents: most series of a file system far down at the same time, also if it does not last."""
+"""Incidents: most series of a file system are very low at the same time, even if only briefly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIRST = np.datetime64("2026-01-01T05:00", "ns")
 
 
 def runs(*rows: str) -> dict[SeriesKey, TransientRuns]:
-    """Return a series for each row, with a run a day: `x` is low, `-` healthy, blank for none."""
+    """Return a series for each row, one character per day: `x` low, `-` healthy, blank no run."""
     found = {}
     for key, row in zip(KEYS, rows, strict=False):
         days = np.array([day for day, mark in enumerate(row) if mark != " "], dtype=int)
@@ -32,7 +32,7 @@ def runs(*rows: str) -> dict[SeriesKey, TransientRuns]:
 
 
 def days(*rows: str) -> list[tuple[int, int, int, bool]]:
-    """Return of each incident the day it began, was raised and ended, and whether it is open."""
+    """Return the days when each incident began, was raised and ended, and whether it is open."""
     now = moment(FIRST) + len(rows[0]) * DAY
     return [
         (*(each.day - 1 for each in (found.since, found.raised, found.until)), found.is_open)

@@ -1,4 +1,4 @@
-"""What kind a change is: made-up series that lose a mode, vary more, or slide."""
+"""The kind of a change, for made-up series that lose a mode, vary more, or slide."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iobands.judge.detect.detector import follow
 from iobands.judge.detect.scores import DESIGNS, MODE, SPREAD, history_cells, lower_mode
 from iobands.snapshot import DOWN, Change, State
 
-# A run in five is in the lower mode, at 0.6, in an order without pattern.
+# Two runs in five are in the lower mode, at 0.6, in random order.
 _LOW = np.random.default_rng(3).permutation(np.arange(200) % 5 < 2)
 
 
@@ -19,7 +19,7 @@ def _noise(runs: int, seed: int = 1) -> np.ndarray:
 
 
 def _modes(lost: int) -> np.ndarray:
-    """Return 200 runs in two modes, 40 % of them in the lower one, then `lost` in this one."""
+    """Return 200 runs in two modes, 40 % of them in the lower one, then `lost` runs in this one."""
     level = np.concatenate((np.where(_LOW, 0.6, 1.0), np.full(lost, 0.6)))
     return level * np.exp(0.05 * _noise(200 + lost))
 
@@ -60,7 +60,7 @@ def test_where_no_mode_can_be_lost_the_design_says_nothing() -> None:
 
 
 def test_twice_the_spread_by_hand() -> None:
-    # of runs at 1 to 99 around 50, times two around it, those below 25.5 were below 37.75
+    # if the runs 1 to 99 spread twice as far around 50, those now below 25.5 were below 37.75
     cells = history_cells(np.arange(1.0, 100.0))
     until = np.cumsum(cells.changed[SPREAD])
     place = int(np.searchsorted(cells.edges, 25.5))

@@ -79,7 +79,7 @@ def test_the_delay_of_a_raised_alert_does_not_follow_the_budget(tmp_path: Path) 
 
 
 def write_noisy(tmp_path: Path, after: int) -> None:
-    """Write eight noisy series that fall by a third for eight days, and what came after."""
+    """Write eight noisy series that fall by a third for eight days, `after` days before the end."""
     levels = np.repeat([2.0, 1.3, 2.0], [100, 8, after])
     noise = np.random.default_rng(3).standard_normal((8, len(levels)))
     for number, row in enumerate(np.exp(0.3 * noise) * levels):
@@ -209,7 +209,7 @@ def test_an_alert_that_recovered_keeps_its_end_and_its_size(tmp_path: Path, how:
         append_events(files.perflogs, system, events)
     (before,) = judged.snapshot.past
     assert (before.end, before.ratio) == ("recovered", pytest.approx(0.7, rel=0.05))
-    # later somebody dates into it what takes its runs, or those before it, out of the judgement
+    # later, an epoch or a maintenance is backdated, which excludes runs of it or before it
     begin, end = (days_ago(days) for days in (40, 25))
     epoch = {"name": "firmware", "since": begin, "source": "a test", "bands": []}
     window = {"from": days_ago(51), "to": end, "reason": "a rebuild"}
@@ -260,7 +260,7 @@ def test_an_unstable_series_that_is_resolved_was_unstable_and_has_no_size(tmp_pa
     files = SiteFiles(tmp_path).days(swings, days=200)
     (alert,) = files.read().alerts
     assert (alert.severity, alert.ratio) == (Severity.UNSTABLE, None)
-    # nor has it the rates of one of its four series
+    # nor does it show the rates of any one of its four series
     assert [each for each in details(alert, files.read()) if "GiB/s" in each] == []
     files.act(RESOLVE, "1", now=NOW + DAY / 24, force=True)
     (past,) = files.read(NOW + DAY / 12).past

@@ -1,4 +1,4 @@
-"""What must not matter: whatever the runs are, a change of other things changes nothing."""
+"""Properties: for any runs, irrelevant changes of a site do not change what is reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from iobands.snapshot import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO, Snapshot
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import DAY, SiteFiles
 
-#: Of each series when its run of a night is, in days before the last one, and what it falls to.
+#: For each series, the time of its nightly run in days before NOW, and the factor it falls to.
 NIGHTS = st.lists(
     st.tuples(st.floats(0.01, 0.99), st.sampled_from([0.5, 0.7, 1.0])), min_size=2, max_size=4
 )
@@ -33,7 +33,7 @@ def rows(system: str, series: list[tuple[float, float]], seed: int) -> list[str]
 
 
 def said(site: Snapshot) -> list[object]:
-    """Return what is said of the system `here`: its sessions, incidents and alerts."""
+    """Return what the snapshot says about the system `here`: sessions, incidents and alerts."""
     mine = [each for each in site.series if each.key.system == "here"]
     first = min(each.history.sessions[0] for each in mine)
     known = [each for each in (*site.alerts, *site.past) if each.system == "here"]

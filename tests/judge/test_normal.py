@@ -1,4 +1,4 @@
-"""What is normal for a series at a time, which follows adopted levels."""
+"""The normal of a series at a time, which follows adopted levels."""
 
 from __future__ import annotations
 
@@ -75,5 +75,5 @@ def test_a_healthy_run_collapses_as_seldom_by_a_young_band(runs: int, spread: fl
     quartiles = np.quantile(np.exp(random.normal(0, spread, (4000, runs))), (0.25, 0.75), axis=1)
     floors = [log_fence(lower, upper, runs) for lower, upper in quartiles.T]
     share = np.mean([normal.cdf(np.log(floor)) for floor in floors])
-    # by the quartiles of a normal distribution themselves: 4 * 0.6745 standard deviations down
+    # for exact quartiles of a normal distribution, the floor is at -4 * 0.6745 standard deviations
     assert share == pytest.approx(NormalDist().cdf(-4 * 0.67449), rel=0.2)

@@ -1,4 +1,4 @@
-"""Outliers: how many runs lay under the floor of their band without a lasting drop."""
+"""Outliers: the number of runs below the floor of their band without a lasting drop."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.sites import DAY, SiteFiles, only
 
 
 def values(low: Collection[int], runs: int, seed: int = 1) -> list[float]:
-    """Return values, none near the floor and a fifth of them in runs `low`.
+    """Return healthy values that are not near the floor, with those of the runs `low` at a fifth.
 
-    Their logarithms are even between -0.1 and 0.1: the floor is at -0.2.
+    The healthy logarithms are uniform from -0.1 to 0.1, which puts the floor at -0.2.
     """
     found = np.exp(np.random.default_rng(seed).uniform(-0.1, 0.1, runs))
     found[list(low)] *= 0.2

@@ -1,4 +1,4 @@
-"""The past stays as it was judged: what is learned later changes nothing of it."""
+"""Judgements of the past stay as they were: later runs do not change them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_what_is_learned_is_learned_at_the_beginning_of_each_month():
 
 
 def daily(values: np.ndarray) -> Measured:
-    """Return runs that nobody asked for."""
+    """Return daily runs, none of them measured again."""
     return Measured(DAYS[: len(values)], values, np.zeros(len(values), dtype=bool))
 
 
@@ -63,7 +63,7 @@ def test_outliers_are_counted_once_their_streak_has_ended():
     values = noise(100)
     values[[30, 50, 51]] -= 1
     found = [prior_of([values[:runs]]) for runs in (41, 42, 62, 63, 100)]
-    # ten runs after the first that is no outlier
+    # known ten runs after the first run that is no outlier
     assert [(each.begun, each.continued) for each in found] == [
         (0, 0), (1, 0), (1, 0), (2, 1), (2, 1),
     ]  # fmt: skip
@@ -128,13 +128,13 @@ def test_a_deeper_drop_is_not_found_later(spread: float, phi: float):
 def test_lower_runs_never_give_less_evidence(
     seed: int, spread: float, runs: list[tuple[float, float]]
 ):
-    # where no outliers are known; where they are, depth may be one of them
+    # holds if no outliers are known; otherwise a deep run may be one
     before = noise(200, seed, spread)
     higher, further = (np.array(each) for each in zip(*runs, strict=True))
     # a run that is low again soon after one came back may be of the same streak of outliers
     low = np.flatnonzero(higher - further < -2 * spread)
     assume(low.size == 0 or ((higher - further)[low[0] :] < -12 * spread).all())
-    # and so may a deep run that follows one which is now far out
+    # and so may a deep run after one that has become an outlier
     lowered = np.flatnonzero((further > 0) & (higher - further < -2 * spread))
     assume(lowered.size == 0 or (higher[lowered[0] + 1 :] >= -12 * spread).all())
     found = [
@@ -145,7 +145,7 @@ def test_lower_runs_never_give_less_evidence(
 
 
 def test_a_young_steady_disk_that_is_throttled_is_degraded_at_the_third_run():
-    # but where its 20 runs correlate by chance
+    # unless its 20 runs correlate by chance
     raised = []
     for seed in range(40):
         values = 20 * np.exp(noise(27, seed, 0.005))
@@ -239,8 +239,8 @@ def test_an_alert_that_is_over_stays_as_certain_as_it_was(tmp_path: Path):
     assert over.score == pytest.approx(still.score, rel=0.05)
 
 
-# For two days a series falls with another, and its own evidence is not enough; four series fall
-# for four days, which only shows of all of them.
+# A series falls for two days together with another, too briefly for an alert of its own; and four
+# series fall for four days, by so little that only the group shows it.
 ALONE = slow(0.5, since=100, until=70, file_system="a", pattern="fpp", transport="ucx")
 BRIEFLY = slow(0.7, since=97, until=95, file_system="a", pattern="fpp", transport="ofi")
 TOGETHER = slow(0.86, since=100, until=96, file_system="a")

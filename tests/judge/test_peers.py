@@ -1,4 +1,4 @@
-"""Targets and nodes of a site: what perflogs say of them, and which is named as slow."""
+"""Targets and nodes of a site: their speeds in perflogs, and which of them is named as slow."""
 
 import json
 import re
@@ -32,9 +32,9 @@ def speeds(values, variables=("write_bw", "read_bw")):
 
 
 def with_targets(days, slow=None, since=0, targets=24, level=0.5, first=0, seed=1, fall=1):
-    """A line for each of this many days; the target `slow` is so since `since` days ago.
+    """Return one line per day; the target `slow` is at `level` from `since` days ago on.
 
-    The rate is `fall` of what it was since then.
+    From then on, the rate is multiplied by `fall`.
     """
     random = np.random.default_rng(seed)
     lines = []
@@ -89,7 +89,7 @@ def test_a_target_at_half_speed_is_named_after_three_days(tmp_path):
 def test_a_target_with_one_low_session_is_a_suspect_and_a_named_one_is_not(tmp_path):
     files = SiteFiles(tmp_path)
     place, peers = found(files.write(with_targets(40, 7, since=1)).read())
-    # as in the record: a session says at most ln(0.9 / 0.02) = 3.8 nats
+    # the evidence of one session is at most ln(0.9 / 0.02) = 3.8 nats
     assert place.suspects() == {"7": pytest.approx(np.log(0.9 / 0.02))}
     beside = place.healthy()[0]
     assert peers[beside].ratio.value == pytest.approx(1, abs=0.01)
@@ -121,7 +121,7 @@ def test_what_is_over_says_how_slow_a_target_was(tmp_path):
     lines = with_targets(60, 7, since=40)
     site = SiteFiles(tmp_path).write([*lines[:-20], *with_targets(20)]).read()
     (past,) = site.past
-    assert past.certainty is None  # nothing tells of that time what follows from the evidence
+    assert past.certainty is None  # the certainty at that time is not recorded
     assert past.peer.ratios.keys() == {"write_bw", "read_bw"}
     assert past.peer.ratio.value == pytest.approx(0.5, rel=0.05)
     (entry,) = site.ledger.entries
@@ -290,9 +290,9 @@ def test_what_people_do_about_a_slow_target(tmp_path):
     site = files.read()
     (alert,) = site.alerts
     assert (alert.is_quiet, site.exit_status) == (True, 1)
-    # it is about no series
+    # the action is on no series
     assert not any(each.actions for each in site.series)
-    # the public learns that it is known, and is not asked to do anything
+    # the public page shows that it is acknowledged, and no command
     (shown,) = overview(public(site), {}, past=False)["alerts"]
     assert (shown["says"][0], shown["says"][-1]) == ("0.49 × the others", "acknowledged")
     files.act("undo", "OST 7 of work", now=NOW + timedelta(minutes=1))
@@ -520,7 +520,7 @@ def test_a_target_that_others_keep_busy_now_and_then_is_not_slow_because_all_els
 
 
 def differing(days, spread=0.1, slow=None, since=0, level=0.8, first=None):
-    """Lines of 24 targets that differ when healthy; target `slow` changes `since` days ago."""
+    """Return speeds of 24 targets that differ when healthy; `slow` changes `since` days ago."""
     random = np.random.default_rng(5)
     own = np.exp(random.normal(0, spread, 24))
     if first is not None:
@@ -542,7 +542,7 @@ def test_a_replaced_target_gets_a_level_of_its_own(tmp_path):
     site = files.read(later)
     assert named(site) == []
     assert [(each.subject, each.end) for each in site.past] == [("OST 7 of work", "rebaselined")]
-    # its level is new; what the others see of it is 0.6
+    # its level is learned anew: 0.6 of the others'
     assert found(site)[1]["7"].own == pytest.approx(0.6, abs=0.06)
 
 
@@ -588,7 +588,7 @@ def test_a_target_is_compared_with_its_own_level_and_not_with_the_others(tmp_pat
     texts = differing(40, slow=7, first=0.85)
     site = SiteFiles(tmp_path / "always").write(with_columns(40, texts)).read()
     assert not site.ledger.entries
-    # one that was faster than the others is slow at 0.9 of their speed
+    # a target that used to be faster than the others is slow at 0.9 of their speed
     texts = differing(40, slow=7, since=8, level=0.75, first=1.2)
     site = SiteFiles(tmp_path / "fell").write(with_columns(40, texts)).read()
     assert named(site) == ["7"]
@@ -639,7 +639,7 @@ def test_a_pool_that_grows_by_faster_targets_makes_none_slow(tmp_path):
 
 
 def pinned(target, rate, hours, **columns):
-    """A line of a run whose files all lie on one target, this many hours ago."""
+    """Return the line of a run with all files on one target, this many hours ago."""
     about = {**LUSTRE, "case": f"target {target}", "purpose": "suspect", **columns}
     return line(job_completion_time=days_ago(hours / 24), perf_value=rate, **about)
 
@@ -659,7 +659,7 @@ def test_pinned_runs_count_for_their_targets_and_join_no_daily_series(tmp_path):
     lines = [*daily_lines, *beside({7: 0.5, 3: 1.0}, 1)]
     site = SiteFiles(tmp_path / "again").write(lines).read()
     (place,) = site.places
-    # five hours later chance repeats itself with exp(-5/2): ln 0.9 - ln(0.02 + 0.98 * 0.082)
+    # a target that was busy is still so five hours later with probability exp(-5/2), about 0.082
     again = np.log(0.9 / (0.02 + 0.98 * np.exp(-(5 - 1 / 3) / 2)))
     assert place.suspects()["7"] == pytest.approx(before + again, abs=0.05)
     assert place.found["write_bw"][3].state is PeerState.HEALTHY
@@ -715,7 +715,7 @@ def test_runs_soon_after_a_low_one_say_the_same_again(tmp_path):
 
 @pytest.mark.parametrize(("lasting", "hours"), [(True, 170 / 15), (False, 30 / 15)])
 def test_how_long_chance_keeps_a_target_busy_is_learned(lasting, hours):
-    """Ten times a target is low in the morning; four hours later it still is, or not."""
+    """A target is low on ten mornings; four hours later it still is, or it is not."""
     rows, times, pinned_rows = [], [], []
     first = np.datetime64("2026-06-01", "ns")
 

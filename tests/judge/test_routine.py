@@ -1,4 +1,4 @@
-"""What a healthy site says of itself does not move when low runs are measured again."""
+"""Measuring low runs again does not change the figures of a healthy site."""
 
 from __future__ import annotations
 

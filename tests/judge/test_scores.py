@@ -1,4 +1,4 @@
-"""What one run says: cells and scores worked out by hand, and values that are no measurement."""
+"""The evidence of one run: cells and scores worked out by hand, and values to reject."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_tie_gets_the_ratio_of_all_cells_that_it_touches():
     tied = cells.scores(np.log([2.0]))[0]
     below, above = cells.scores(np.log([1.9]))[0], cells.scores(np.log([2.1]))[0]
     assert (tied <= np.maximum(below, above) + 1e-6).all() or np.isfinite(tied).all()
-    # in a history of nothing but this value, it says nothing for any change
+    # if the history has only this value, it is no evidence for any change
     same = history_cells(np.log(np.full(40, 7.0)))
     assert (same.scores(np.log([7.0])) <= 0).all()
 

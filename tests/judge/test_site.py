@@ -79,11 +79,11 @@ def test_what_is_not_installed_is_skipped_and_no_failure(files: SiteFiles) -> No
 
 def test_a_series_of_another_scale_is_superseded(files: SiteFiles) -> None:
     rows = daily([1.5], last=30, gib=1) + daily([1.5] * 4, last=20, gib=1, pattern="ssf")
-    # one run, as by hand, ends no series
+    # one run, such as by hand, does not supersede a series
     assert files.write(rows + daily([2.5], gib=2)).read().superseded == ()
     site = files.write(rows + daily([2.5, 2.5], gib=2)).read()
     assert site.superseded == ("disk fpp gib=1 write_bw",)
-    # another pattern is no other scale, and is missed
+    # a series of another pattern is not superseded but missing
     assert {series.label: series.status.state for series in site.series} == {
         "disk fpp write_bw": State.CALIBRATING,
         "disk ssf write_bw": State.NO_DATA,
@@ -105,7 +105,7 @@ def test_the_budget_counts_the_runs_of_all_series_and_groups(files: SiteFiles) -
     rows += [row for n in range(3) for row in daily([1.5] * 3, file_system=f"fs{n}")]
     site = files.write(rows).read(false_alarms=2)
     assert site.false_alarms_a_year == 2
-    # once a day each, the young ones because nothing else is known; and the group of them all
+    # four series and their group count as daily, the young ones for lack of a known interval
     assert site.threshold == Budget(2, 5 * 365).threshold
 
 
@@ -174,7 +174,7 @@ def test_a_site_as_of_an_earlier_time_is_what_it_was_then(tmp_path: Path) -> Non
 
 
 def adds(ago: float, purpose: str) -> Callable[[SiteFiles], object]:
-    """Return what adds a run of one series this many days ago."""
+    """Return a function that adds a run of one series this many days ago."""
     when, environ = days_ago(ago), EIGHT[0]["transport"]
     run = {"job_completion_time": when, "perf_value": 1.3, "purpose": purpose, "environ": environ}
     return lambda files: write_perflog(files.perflogs, [line(**run, **EIGHT[0])], "Later.log")
@@ -202,7 +202,7 @@ def test_what_is_kept_of_a_judgement_changes_nothing(change: str, tmp_path: Path
     used = sum(
         each.detection.basis.settled(memory[key]) is not None for key, each in again.judged.items()
     )
-    # what is settled is older than the repeat and the action
+    # the remembered part ends before the repeat and the action
     assert used == {"a run that came late": 7, "a band": 4, "other values": 0}.get(change, 8)
 
 

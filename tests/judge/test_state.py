@@ -1,4 +1,4 @@
-"""The state of a series, from perflogs and reports, with bands worked out by hand."""
+"""The state of a series from perflogs and reports, with bands worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run that an earlier one asked for changes, and what it must not."""
+"""Runs that were measured again: what they may change, and what they must not."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_what_a_person_has_resolved_is_planned_no_more(tmp_path: Path) -> None:
 
 
 def ask_kinds(root: Path, scheduler: str) -> list[tuple[str, str, str]]:
-    """Return target, node and reason of what is asked, with a run report of this scheduler."""
+    """Return target, node and reason of each planned run, after a session with this scheduler."""
     report = case(result="pass", fail_phase=None, purpose="scheduled", scheduler=scheduler, nodes=4)
     write_report(root / "perflogs", [report], days=0.2)
     judged = SiteFiles(root).judge(with_power=False)
@@ -163,7 +163,7 @@ def test_a_node_under_suspicion_is_asked_for_by_name_where_the_scheduler_can(
     write_perflog(tmp_path / "perflogs", rows)
     why = "node nid2 of local may be slow"
     assert ask_kinds(tmp_path, scheduler) == [("", node, why)]
-    # what the pinned run shows counts for the node, and it is asked for by the daily check again
+    # the pinned run counts for the node, which is asked for again because of the daily check
     before = evidence(tmp_path, "nid2")
     about = {"case": "node nid2", "purpose": "suspect", "interval_days": None}
     rows.append(night(0.1, node_speeds=shares(nodes, "nid2"), **about))

@@ -1,4 +1,4 @@
-"""What a threshold costs and brings: the budget, the power, and a short Monte Carlo."""
+"""The cost and the benefit of a threshold: budget, power, and a short Monte Carlo simulation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_power_parts_the_series_that_can_see_from_those_that_cannot():
 
 
 def test_a_design_that_hardly_ever_sees_a_drop_hides_no_other():
-    # 120 nats a run are three runs to 300; one run of 128 up and the others down, as good as never
+    # three runs of 120 nats reach 300; if one of 128 runs is up and the others down, hardly any do
     sees = np.full(128, 120.0)
     never = np.full(128, -300.0)
     never[0] = 300 / 9
