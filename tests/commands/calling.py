@@ -1,4 +1,4 @@
-"""The commands that act, called in this process."""
+"""Calls of commands in this process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iobands.commands.main import app
 
 
 def call(*arguments: str) -> tuple[int, str]:
-    """Call a command; return its exit status and all that it says."""
+    """Call a command; return its exit status and its output."""
     done = CliRunner().invoke(app, list(arguments))
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
@@ -18,6 +18,6 @@ def call(*arguments: str) -> tuple[int, str]:
 
 
 def alike(one: Callable[[], str], other: Callable[[], str]) -> bool:
-    """Return whether both say the same; a digest has the time, and a minute may end meanwhile."""
+    """Return whether both texts agree; tries twice, as the time in a digest may change."""
     before = other()
     return one() in (before, other())

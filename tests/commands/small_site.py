@@ -1,4 +1,4 @@
-"""A healthy site of one series, and what a command says that could do nothing with it."""
+"""A healthy site of one series, and the check of a command that reports UNKNOWN."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.left_behind import Ended
 
 
 def site(root: Path, ago: int = 0, **fields: object) -> Path:
-    """Make a healthy site of one series at `root`, whose newest sample is this many days old."""
+    """Make a healthy site of one series at `root`, with its newest sample `ago` days old."""
     now = datetime.now(timezone.utc)
     rows = [
         line(job_completion_time=(now - timedelta(days=days + ago + 0.1)).isoformat(), **fields)
@@ -22,7 +22,7 @@ def site(root: Path, ago: int = 0, **fields: object) -> Path:
 
 
 def unknown(done: Ended) -> Ended:
-    """Return a command that could not do its work, and said so in one line."""
+    """Check that a command could not do its work and said so in one line; return it."""
     assert done.returncode == 3, done.stdout + done.stderr
     assert done.stderr.startswith("IOBANDS UNKNOWN: ")
     assert done.stderr.count("\n") == 1

@@ -1,4 +1,4 @@
-"""`iobands accept` with a real ReFrame on a trivial check, whose rates the test chooses."""
+"""`iobands accept` with a real ReFrame and a trivial check, whose rates the test chooses."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ def results(root: Path) -> Path:
 
 def test_a_line_is_measured_until_it_is_decided(promised: Path) -> None:
     status, said = accept(promised, rates="10 10 10 10 10 10 10 10")
-    # 8 runs of 0.5 GiB, a node for a minute each
+    # 8 runs of 0.5 GiB, each on one node for a minute
     assert re.search(r"^all +8 +0\.00391 +0\.133$", said, re.MULTILINE), said
     assert status == 0, said
-    # by tests/judge/test_acceptance.py, the fourth run decides
+    # the fourth run decides, as worked out in tests/judge/test_acceptance.py
     assert (promised / "rates").read_text().split() == ["10"] * 4
     assert re.search(r"met +10 +10 GiB/s +4 of 8", said)
     report = (results(promised) / "report.md").read_text()
@@ -97,14 +97,14 @@ def test_a_line_is_measured_until_it_is_decided(promised: Path) -> None:
     assert "\x1b" not in said + report
     assert "# Acceptance: Hostile &lt;b>\\|title\\|&lt;/b> ?\\[31m" in report
 
-    # the hash in the report is of the list, which has every file
+    # the hash in the report is that of the list of all files
     sums = (results(promised) / "SHA256SUMS").read_bytes()
     assert hashlib.sha256(sums).hexdigest() in report
     names = {line.split("  ")[1] for line in sums.decode().splitlines()}
     assert names >= {"contract.yaml", "begun.json", "perflogs/here/local/Promised.log"}
     assert sum(name.startswith("perflogs/here/reports/") for name in names) == 4
 
-    # nothing else of iobands counts these runs, and nothing is measured a second time
+    # these runs count only for the acceptance, and nothing is measured a second time
     assert not measured(promised).series
     assert accept(promised)[0] == 0
     assert (promised / "rates").read_text().split() == ["10"] * 4
@@ -133,7 +133,7 @@ def test_what_was_missed_can_be_checked_elsewhere_and_an_edit_shows(
         (copy / name).write_text(whole.replace(before, after))
         status, said = call("accept", "--check", str(copy))
         assert status == 3, said
-        found = "report.md" if name == "SHA256SUMS" else name  # which has the checksum of it
+        found = "report.md" if name == "SHA256SUMS" else name  # the report has its checksum
         assert re.search(f"changed: {found}", said), said
         (copy / name).write_text(whole)
     (copy / "further").write_text("")
@@ -222,7 +222,7 @@ def test_a_spent_budget_is_said(promised: Path) -> None:
         SITE.replace('"filesystems"', '"daily_budget": {"node_hours": 0.04}, "filesystems"')
     )
     status, said = accept(promised, rates="10 10 10 10")
-    # a minute each: 2 of 60 are within 0.04 hours
+    # at a minute per run, two runs fit into 0.04 node hours
     assert status == 3, said
     assert "daily budget" in said
     assert (promised / "rates").read_text().split() == ["10"] * 2

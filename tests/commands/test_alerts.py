@@ -1,4 +1,4 @@
-"""The commands by which people answer alerts: what is logged, and exit statuses."""
+"""The commands with which people answer alerts: their log entries and exit statuses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOG = log_path(Path("config/alerts"), "here")
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Perflogs until now, in which one series has dropped, one has risen and one is healthy."""
+    """Perflogs up to now, in which one series has dropped, one has risen and one is healthy."""
     last = (NOW - (datetime.now(timezone.utc) - RAN)) / timedelta(days=1)
     rows = daily(levels((105, 1), (15, 0.6)), last=last)
     rows += daily(levels((105, 1), (15, 1.6), seed=2), last=last, perf_var="read_bw")
@@ -57,7 +57,7 @@ def logged() -> tuple[Action, ...]:
 
 @pytest.mark.parametrize("broken", ["bands/here.yaml", "alerts/here.jsonl"])
 def test_nothing_is_logged_of_a_system_whose_files_cannot_be_read(site: Path, broken: str) -> None:
-    """Without its epochs and actions, its alerts would have other numbers from then on."""
+    """Without its epochs and actions, its alerts would get other numbers from then on."""
     path, options = site / "config" / broken, SiteOptions()
     path.mkdir(parents=True)
     judged = judgement_of(options)
@@ -70,7 +70,7 @@ def test_nothing_is_logged_of_a_system_whose_files_cannot_be_read(site: Path, br
 
 
 def test_an_alert_stays_while_its_perflog_cannot_be_read(site: Path) -> None:
-    """A file system that fails for a moment withdraws nothing, and opens nothing anew."""
+    """A brief failure of the file system must not withdraw alerts or open them again."""
     other = daily(levels((60, 1)), file_system="work")
     write_perflog(site / "perflogs", other, "Other.log")
     options = SiteOptions()
@@ -79,7 +79,7 @@ def test_an_alert_stays_while_its_perflog_cannot_be_read(site: Path) -> None:
     events = log.read_bytes()
     perflog = site / "perflogs" / "here" / "local" / "BenchioFPP.log"
     kept = perflog.rename(site / "kept")
-    perflog.symlink_to("/proc/self/mem")  # to read it is an error of input and output
+    perflog.symlink_to("/proc/self/mem")  # reading it fails with EIO
     judged = judgement_of(options)
     log_news(options, judged, partial(judgement_of, options))
     numbers = [each.number for each in judged.snapshot.alerts if each.number]
@@ -150,7 +150,7 @@ def test_a_person_deals_with_an_alert(site: Path) -> None:
     repaired = ("--reason", "rebuilt", "--by", "joe", "--force")
     assert call("resolve", "disk", "write_bw", *repaired)[0] == 0
     assert status() == 0
-    # of the two series of disk only the reads have an alert
+    # of the two series of disk, only the reads have an alert
     assert call("rebaseline", "disk", "--reason", "new disks")[0] == 0
     assert site_of(SiteOptions()).alerts == ()
     assert call("undo", "disk", "fpp", "write_bw", "--reason", "slow again")[0] == 0
@@ -177,7 +177,7 @@ def test_the_same_twice_is_logged_once(site: Path) -> None:
     for reason in ("r", "r", "ticket 5"):
         assert call("acknowledge", "disk fpp write_bw", "--reason", reason)[0] == 0
     assert [each.reason for each in logged()] == ["r", "ticket 5"]
-    # who takes care of it, and its ticket, stay until somebody names others
+    # its owner and its ticket stay until somebody names others
     for said in (("--owner", "io", "--ticket", "t/1"), (), ("--owner", "hw")):
         assert call("acknowledge", "disk fpp write_bw", "--reason", "r", *said)[0] == 0
     known = [(each.owner, each.ticket) for each in logged()[2:]]
@@ -295,7 +295,7 @@ def test_a_log_that_cannot_be_written(site: Path) -> None:
     )
     command = [sys.executable, "-c", script]
     done = subprocess.run(
-        # root may write anywhere, unless it has to do without that
+        # root may write anywhere, unless it drops that capability
         ["setpriv", "--bounding-set=-dac_override", "--", *command] if is_root else command,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
@@ -342,7 +342,7 @@ def test_an_undo_withdraws_one_of_several_answers(site: Path) -> None:
         if each.number
     }
     assert quiet == {reads: True, writes: False}
-    # as one wrote them at one time, each counts as one verdict
+    # written by one person at the same time, they still count as two verdicts
     now = datetime.now(timezone.utc)
     resolved = [replace(each, kind=RESOLVE, verdict="real", when=now) for each in logged()[:2]]
     LOG.unlink()
@@ -384,7 +384,7 @@ def test_a_wrong_clock_dates_no_alert(site: Path) -> None:
 
 
 def test_one_number_is_given_to_one_alert(site: Path) -> None:
-    """Though a session ends while somebody who knows less has judged the site."""
+    """Even if a session adds samples after another command has judged the site without them."""
     options, late = SiteOptions(), Path("perflogs/here/local/Late.log")
     log = late.with_name("BenchioFPP.log")
     header, *lines = log.read_text().splitlines()
@@ -532,7 +532,7 @@ def test_the_past_is_explained_as_it_was_and_not_acted_on(two_systems: Path) -> 
 
 
 def falling(answered: datetime) -> list[str]:
-    """Runs of a series that begins to fall twelve days before, and is next measured after that."""
+    """Runs of a series that fell twelve days before `answered`, and next ran after that time."""
     runs = [*zip(range(-100, -12), levels((88, 1), seed=4), strict=True)]
     runs += [(day, 0.6) for day in (-12, -11, *range(1, 6))]
     return [

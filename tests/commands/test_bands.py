@@ -1,4 +1,4 @@
-"""`iobands calibrate` and `iobands epoch`: which files they write, and exit statuses."""
+"""`iobands calibrate` and `iobands epoch`: the files that they write, and exit statuses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BANDS = Path("config/bands")
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Perflogs until now with two healthy series."""
+    """Perflogs up to now with two healthy series."""
     last = (NOW - datetime.now(timezone.utc)) / timedelta(days=1) + 0.25
     rows = daily(levels((80, 1)), last=last)
     rows += daily(levels((80, 1), seed=2), last=last, perf_var="read_bw")
@@ -41,7 +41,7 @@ def test_calibrating_writes_one_new_file(site: Path) -> None:
     assert files() == [f"here/learned-{today}.yaml"]
     (epoch,) = load_bands(BANDS, "here").epochs
     assert (len(epoch.bands), epoch.continues) == (2, True)
-    # once more there is nothing to write
+    # a second call has nothing to write
     assert call("calibrate", "--yes")[0] == 0
     assert len(files()) == 1
 

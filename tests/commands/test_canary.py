@@ -1,4 +1,4 @@
-"""`iobands canary` before it measures: what it takes for a system of the site."""
+"""`iobands canary` before it measures: which system of the site it chooses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each set of packages brings: the core alone measures and prints a digest."""
+"""What works with each set of packages: the core alone measures and prints a digest."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tests.factory import line, write_perflog
 from tests.left_behind import Ended
 from tests.site_copy import ROOT
 
-#: Whose import takes longest.
+#: The packages whose import takes longest.
 SLOW = {"matplotlib", "numpy", "pandas", "polars", "scipy"}
 
-#: What a login node does with a healthy site that was measured.
+#: Commands that a login node runs on a healthy site that has been measured.
 USED = (
     ["status", "--format", "json"],
     ["explain", "disk", "ucx"],
@@ -41,7 +41,7 @@ USED = (
 
 
 def set_of(section: str, option: str) -> set[str]:
-    """The distributions that setup.cfg lists there."""
+    """The distributions that setup.cfg lists under an option."""
     config = ConfigParser()
     config.read(ROOT / "setup.cfg", encoding="utf-8")
     lines = config[section][option].strip().splitlines()
@@ -71,7 +71,7 @@ def test_the_modules_of_a_report_are_those_of_its_set() -> None:
 
 
 def imported(*arguments: str, cwd: Path) -> set[str]:
-    """The slow ones that a command imports."""
+    """The packages of SLOW that a command imports."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "iobands", *arguments],
         cwd=cwd,

@@ -1,4 +1,4 @@
-"""`iobands doctor`: each fault is there for real, and is named with what to do."""
+"""`iobands doctor`: each fault is injected for real, and named with its remedy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HOST = socket.gethostname()
 
 
 def doctor(site: Path, before: Sequence[object] = (), **environment: str) -> tuple[int, str]:
-    """Call the command in a site; `before` are the words of a program that calls it."""
+    """Call the command in a site; `before` is the command line of a program that wraps it."""
     command = [*map(str, before), sys.executable, "-m", "iobands", "doctor"]
     paths = [environment.pop("PYTHONPATH", ""), str(PACKAGE)]
     done = subprocess.run(
@@ -50,7 +50,7 @@ def doctor(site: Path, before: Sequence[object] = (), **environment: str) -> tup
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A new site of one machine, whose file systems are directories of the test."""
+    """A new site of one machine, with directories of the test as file systems."""
     place = tmp_path / "site"
     status, said = call("init", str(place), "--from", "local")
     assert status == 0, said
@@ -78,7 +78,7 @@ def test_reframe_is_no_mistake_of_the_site_file(
 
 
 def test_no_line_is_wider_than_a_mail(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a path that is wider: it stays whole. What to do is below the finding."""
+    """Except for a wider path, which stays whole. The remedy is below the finding."""
     path = "/long-path" * 9
     found = Line("another iobands", f"{path} {'word ' * 20}", "do this " * 12, Level.WARN)
     monkeypatch.setattr("iobands.commands.doctor.all_lines", lambda _: iter([found]))
@@ -372,7 +372,7 @@ def test_a_schedule_and_a_channel_that_answers(
 
 @pytest.fixture
 def without_reframe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have no ReFrame, which takes its time."""
+    """Replace ReFrame, which takes long to start, by an error."""
 
     def refused(*_: object) -> None:
         raise SessionError("no ReFrame here")
@@ -468,7 +468,7 @@ SECRETS = (
 def test_a_report_has_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "gone" / "home"))
     monkeypatch.setenv("HOOK", "https://hooks.slack.com/services/T0")
-    secret({"env": "HOOK"})  # the beginning of another one
+    secret({"env": "HOOK"})  # a prefix of another variable's name
     perflogs = tmp_path / "perflogs"
     perflogs.mkdir()
     (perflogs / "iobands-run.log").write_text(
@@ -499,7 +499,7 @@ def test_a_report_of_a_user_without_a_home(
         monkeypatch.setenv("HOME", home)
     else:
         monkeypatch.delenv("HOME")
-        monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)  # as for a number without a name
+        monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)  # as for a user id without a name
     assert "site: /opt/site: no config" in report_of([Line("site", "/opt/site: no config")], None)
 
 

@@ -1,4 +1,4 @@
-"""What commands print fits 80 columns, on a terminal and in a pipe, and breaks no word."""
+"""The output of commands fits 80 columns, on a terminal and in a pipe, and breaks no word."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from iobands.views.writing import blocks, folded
 from tests.factory import daily, write_perflog
 from tests.views.sites import acknowledge, dropped
 
-#: Names as long as a site may choose them, with wide words and words for a shell.
+#: Names as long as a site may choose them, with wide words and with characters of the shell.
 HOSTILE = {
     "file_system": "lustre-scratch-of-the-national-service-with-a-very-long-name-that-nobody-types",
     "pattern": "ssf",
@@ -148,7 +148,7 @@ def test_a_narrow_terminal_of_any_kind_gets_narrow_lines(
         os.close(theirs)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", text.result().decode()).splitlines()
     assert lines
-    # of what is left out, one line says where to see it
+    # one line says how to see what is left out
     wide = [line for line in lines if len(line) > 60 and not line.endswith(" status --all")]
     assert not [line for line in wide if not is_a_word_of_a_command(line)]
 
@@ -163,7 +163,7 @@ def test_folding_breaks_no_word(width: int) -> None:
     lines = folded(text, width)
     assert max(map(len, lines)) <= width
     assert " ".join(" ".join(lines).split()) == " ".join(text.split())
-    # what is said of a heading is below what is said of it, and a number stays with its unit
+    # the lines are below the text of their heading, and a number stays with its unit
     assert all(line.startswith(" " * 13) for line in lines[1:])
     assert not any(line.endswith(("52.6", "−45", "0.53")) for line in lines)
     assert folded("degraded since 18 Nov", 17) == ["degraded since", "  18 Nov"]
@@ -204,7 +204,7 @@ def test_a_column_continues_below_itself() -> None:
         ["CHECK", "      WRITE"],
         ["one two three four five", "      1 GiB/s"],
     ]
-    # also one behind other columns
+    # so does a name after other columns
     rows = [("AT", "CHANGE", "SUBJECT"), ("18 Nov", "−31 %", "one two three four five")]
     assert [*blocks(rows, 29, wrapped=(2,), indent="")] == [
         ["AT  CHANGE", "      SUBJECT"],

@@ -1,4 +1,4 @@
-"""Run directories whose session was killed: removed or named, and nothing else is touched."""
+"""Run directories of killed sessions are removed or named, and nothing else is touched."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_no_size_is_said_of_what_cannot_be_seen(
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A healthy site that others can read; pytest's own directories are closed to them."""
+    """A healthy site that other users can read, unlike pytest's own directories."""
     root = Path(tempfile.mkdtemp())
     try:
         root.chmod(0o755)

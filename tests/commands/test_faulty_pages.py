@@ -1,4 +1,4 @@
-"""Pages where something is in the way: files of others, links, full devices, hostile names."""
+"""Pages with obstacles in their place: others' files, links, full devices, hostile names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people write wrongly: maintenances, actions, schedules. It is named, and nothing is lost."""
+"""People's mistakes in maintenances, actions and schedules are named, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ maintenance:
 
 
 def window(begin: float, end: float, more: str = "") -> str:
-    """A window from this many days from now to this many days from now."""
+    """A maintenance window that begins and ends this many days from now."""
     times = (datetime.now(timezone.utc) + timedelta(days=days) for days in (begin, end))
     first, last = (f"{each:%Y-%m-%dT%H:%M:%SZ}" for each in times)
     return f"  - {{from: {first}, to: {last}, reason: new disks{more}}}"
@@ -42,7 +42,7 @@ def works(*windows: str) -> Callable[[Path], None]:
 
 
 def nothing(_root: Path) -> None:
-    """Everything is as it should be; the command is wrong."""
+    """Inject nothing: the fault is in the command."""
 
 
 def read_only_log(root: Path) -> None:
@@ -74,7 +74,7 @@ def no_configuration(root: Path) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """A fault, what is called, its exit status, and words that must be said of it."""
+    """A fault, the command to call, its exit status, and words that its message must contain."""
 
     fault: str
     expected: str
@@ -195,7 +195,7 @@ def test_two_actions_at_once(root: Path, iobands: Command, observed: Observed) -
     said = [each.communicate()[0] for each in both]
     assert [each.returncode for each in both] == [0, 0]
     lines = (root / "config" / "alerts" / "here.jsonl").read_text().splitlines()
-    # the second may have seen the first
+    # the second command may have seen the first one's entry
     assert len(lines) + sum("already retired" in each for each in said) == 2
     again = iobands("undo", SERIES, "--reason", "back")
     observed(message="", exit_status=0, left=[], next_run=again.returncode == 0)

@@ -106,7 +106,7 @@ def truncate(results: Results) -> None:
 
 
 def glue(results: Results) -> None:
-    # a torn line, and the next run's behind it
+    # a torn line, followed by that of the next run
     torn = results.log.read_bytes()
     results.log.write_bytes(torn[:-60] + night(0.02).encode())
 
@@ -177,7 +177,7 @@ def lost_sample(results: Results) -> None:
 
 
 def long_drop(results: Results) -> None:
-    (results.root / "config" / "bands" / "here.yaml").unlink()  # wider than what is learned
+    (results.root / "config" / "bands" / "here.yaml").unlink()  # wider than the learned band
     rates = levels((100, 1), (600, 0.6))
     nights = [night(len(rates) - n, perf_value=rate) for n, rate in enumerate(rates)]
     results.log.write_text("".join([f"{COLUMNS}\n", *nights]), encoding="utf-8")
@@ -230,15 +230,15 @@ def failed_case(results: Results) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """A fault, the exit status, and how many samples count: of the `NIGHTS` that there are."""
+    """A fault, the exit status, and how many of the `NIGHTS` samples count."""
 
     fault: str
     expected: str
     inject: Callable[[Results], object]
     samples: int = NIGHTS
     status: int = 0
-    said: str = ""  # in the line that is the message
-    remedy: tuple[str, ...] = ()  # a command after which all is well
+    said: str = ""  # words in the line of the message
+    remedy: tuple[str, ...] = ()  # a command that repairs it
 
 
 GOES_ON = "the line is rejected by name; all others count"
@@ -430,7 +430,7 @@ def test_nothing_is_lost_in_silence(
     )
 
 
-#: As an ordinary user, whom modes of files keep out.
+#: Runs a command without root's right to ignore file modes.
 UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 

@@ -1,4 +1,4 @@
-"""Commands in bad surroundings: as cron starts them, without room, among files of others."""
+"""Commands in bad surroundings: started by cron, without space, among files of others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SOURCE = str(Path(package.__file__).parents[1])
 
 
 def shell(root: Path, script: str, environment: Mapping[str, str] | None = None) -> Ended:
-    """Run a line of the shell in `root`; $IOBANDS is the command."""
+    """Run a line of shell script in `root`, in which $IOBANDS is the command."""
     known = {**os.environ} if environment is None else {"PATH": "/usr/bin:/bin", **environment}
     before = files(root)
     done = subprocess.run(
@@ -152,7 +152,7 @@ def test_pages_cannot_be_written(healthy: Path, iobands: Command, observed: Obse
 @pytest.mark.needs("tracing")
 @pytest.mark.fault("monitor", "killed while it reads (SIGKILL)", "nothing is changed")
 def test_a_killed_reader(healthy: Path, iobands: Command, observed: Observed) -> None:
-    # When it opens the perflog; with --seccomp-bpf, strace 6.1 sends no signal.
+    # Kill it when it opens the perflog; with --seccomp-bpf, strace 6.1 sends no signal.
     (perflog,) = healthy.glob("perflogs/here/local/*.log")
     kill = f"strace -f -o /dev/null -P {perflog.relative_to(healthy)} -e inject=openat:signal=KILL"
     done = shell(healthy, f"exec {kill} $IOBANDS report pages")

@@ -1,4 +1,4 @@
-"""`iobands import`: what it writes, what it says, and how it ends."""
+"""`iobands import`: the files that it writes, its output and its exit statuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`iobands init`: a directory for a site, apart from the suite."""
+"""`iobands init`: a directory for a site, separate from the suite."""
 
 import json
 import resource
@@ -61,7 +61,7 @@ def test_files_of_others_stay(tmp_path: Path, iobands: Command) -> None:
 
 @pytest.mark.parametrize("given", ["/", "//", "/dev/../"])
 def test_the_root_directory_is_no_site(given: str) -> None:
-    # as `iobands init $SITE/` names it where SITE is unset
+    # as in `iobands init $SITE/` with SITE unset
     status, said = call("init", given, "--from", "local", "--dry-run")
     assert status == 3
     assert said.endswith(": is the root directory; name one for the site alone\n")
@@ -93,7 +93,7 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, iobands: Command) -> None:
     done = iobands("init", "site", "--from", "archer2", "--dry-run", cwd=tmp_path)
     assert done.returncode == 0
     assert "would write site/config/systems/archer2.py" in done.stdout
-    assert "would write site/config/systems/_cray.py" in done.stdout  # which that one reads
+    assert "would write site/config/systems/_cray.py" in done.stdout  # the site file imports it
     assert not (tmp_path / "site").exists()
 
 
@@ -232,7 +232,7 @@ def test_a_clone_becomes_a_site_with_the_same_digest(tmp_path: Path, iobands: Co
     (made_up / "outbox" / ".lock").write_text("")
     expected = set(files_of_clone(made_up))
     assert Path("perflogs/README.md") not in expected
-    # else the site would send each open alert again
+    # without these the site would send each open alert again
     copied = {"perflogs/last-session.json", "perflogs/plan.json", "outbox/causes.json"}
     assert set(map(Path, copied)) < expected
     before = tree(made_up)

@@ -1,4 +1,4 @@
-"""The command: its exit statuses and messages, as cron and people meet them."""
+"""The command `iobands`: exit statuses and messages, as cron and people see them."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_an_incomplete_installation_is_unknown_in_one_line(
     program.read(here.parents[1] / "setup.cfg")
     called = program["options.entry_points"]["console_scripts"].split()[-1]
     module, function = called.split(":")
-    # -S, as the finder of an editable installation adds what another iobands lacks
+    # -S, because the finder of an editable installation would add what another iobands lacks
     paths = (tmp_path, here.parent, sysconfig.get_path("purelib"))
     done = subprocess.run(
         [sys.executable, "-S", "-c", f"from {module} import {function}; {function}()", "status"],
@@ -201,7 +201,7 @@ def test_empty_perflogs(tmp_path: Path, iobands: Command) -> None:
     for command in (("table",), ("calibrate",), ("explain", "disk")):
         said = iobands(*command).stderr
         assert (said.startswith("IOBANDS UNKNOWN: "), said.endswith(f"{nothing}\n")) == (True, True)
-    # an alert, which says why
+    # an alert that says why
     write_session(tmp_path / "perflogs", datetime(2099, 1, 1, tzinfo=timezone.utc))
     assert iobands("table").stderr == "IOBANDS UNKNOWN: no samples; see: iobands status\n"
 
@@ -269,7 +269,7 @@ def test_report(good: Path, iobands: Command) -> None:
     assert (good / "dashboard" / "index.html").is_file()
     assert iobands("report", "figures", "--format", "pdf").returncode == 0
     assert {each.read_bytes()[:5] for each in (good / "figures").iterdir()} == {b"%PDF-"}
-    # a mistake in a site file costs paths, but no page
+    # a mistake in a site file hides the paths, but does not prevent the page
     (good / "config" / "systems").mkdir()
     (good / "config" / "systems" / "here.py").write_text("system = {")
     done = iobands("report", "new")
@@ -313,7 +313,7 @@ def test_an_option_of_reframe_goes_after_two_dashes(iobands: Command) -> None:
     said = "Error: No such option: -n\niobands: options of ReFrame go after --, as in: iobands "
     assert iobands("run", "-n", "BenchioFPP").stderr.endswith(f"{said}run -- -n\n")
     assert iobands("reframe", "-n", "x").stderr.endswith(f"{said}reframe -- -n\n")
-    # a command that passes nothing on, and an option of its own with a mistake
+    # a command that passes no arguments on, and a misspelt option of its own
     assert "after --" not in iobands("status", "-n").stderr
     assert "after --" not in iobands("run", "--tga", "x").stderr
 
@@ -396,7 +396,7 @@ def test_as_of_a_day_in_the_past(tmp_path: Path, iobands: Command) -> None:
         said = json.loads(iobands("status", "--as-of", text, "--format", "json").stdout)
         assert said["now"] == "2026-11-20T03:30:00+00:00"
 
-    def of_now() -> str:  # only the commands that it prints are about the same time
+    def of_now() -> str:  # without the time in the commands that it prints
         said = iobands("status", "--as-of", "0d").stdout
         assert "iobands explain 1 --as-of 20" in said
         return re.sub(r" --as-of \S+Z", "", said)

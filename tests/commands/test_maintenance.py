@@ -1,4 +1,4 @@
-"""`iobands maintenance`: begin, end and report, as a person types them, and what is odd."""
+"""`iobands maintenance`: begin, end and report, as a person types them, and odd cases."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def now() -> datetime:
 
 
 def site(root: Path, now: datetime, factor: float = 1.0, since: float = 8.5) -> Path:
-    """Six series of a run a day; `since` days ago their level changed by `factor`."""
+    """Make six daily series, whose level changed by `factor` `since` days ago."""
     random, rows = np.random.default_rng(3), []
     for ago in range(DAYS, -1, -1):
         for tasks in range(1, 7):
@@ -56,7 +56,7 @@ def past(root: Path, now: datetime) -> None:
     begin, end = (utc(now - timedelta(days=8.5, hours=each)) for each in (6, 0))
     done = at(root, "begin", "--reason", "Lustre 2.17", "--since", begin, "--until", end)
     assert done[0] == 0, done[1]
-    # it is over: nothing is ahead to be measured "at once"
+    # it is over, so no runs "at once" are proposed
     named = f"{now - timedelta(days=8.5, hours=6):%Y-%m-%dT%H:%M}"
     assert done[1].endswith(f"\nWhat it changed: iobands maintenance report {named}\n")
     assert "smallest loss" not in done[1]
@@ -139,12 +139,12 @@ def test_begin_end_and_what_they_refuse(tmp_path: Path, now: datetime) -> None:
     refused = at(root, "end", "--at", early)[1]
     assert "is before the maintenance began" in refused and refused.endswith("give a later --at\n")
     assert at(root, "end")[0] == 0
-    # work may last longer than planned: how to say so
+    # ended again, as after work that took longer: the message says how to correct the end
     status, said = at(root, "end")
     assert (status, "; if that is wrong, correct it with --at TIME" in said) == (3, True)
     log = (root / "config" / "alerts" / "here.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(each)["action"] for each in log] == ["begin maintenance", "end maintenance"]
-    # a report in the same second has no fraction of it, and is of a maintenance that is over
+    # the end is logged in whole seconds, so a report in the same second finds it over
     assert parse_time(json.loads(log[1])["until"]).microsecond == 0
     status, said = at(root, "report")
     assert "no run after it" in said
@@ -226,7 +226,7 @@ def test_odd_sites(tmp_path: Path, now: datetime) -> None:
     future = utc(now + timedelta(days=2))
     assert at(root, "begin", "--reason", "x", "--since", future)[0] == 3
     assert at(root, "begin", "--reason", "x", "--until", utc(now - timedelta(days=1)))[0] == 3
-    # a clock that went back: what it logged does not count yet, and is named
+    # after the clock went back, entries of the future do not count yet, and are named
     ahead = utc(now + timedelta(hours=3))
     alerts = root / "config" / "alerts"
     alerts.mkdir(exist_ok=True)
@@ -300,10 +300,10 @@ def test_the_command_that_is_printed_reports_the_one_that_was_named(
         said = at(root, "begin", "--reason", reason, "--since", begin, "--until", end)[1]
         command = said.splitlines()[-1].partition(": iobands maintenance ")[2]
         assert f"\n{reason}. " in at(root, *command.split())[1]
-    # another system may have one of the same time
+    # another system may have a maintenance at the same time
     named = at(root, "begin", "--reason", "x", "--since", begin, "--until", end, "--system", "here")
     assert named[1].endswith(" --system here\n")
-    # the first of two of a day, as well
+    # the earlier of two on the same day can be named, too
     earlier = f"{now - timedelta(days=5, hours=30):%Y-%m-%dT%H:%M}"
     assert "\ndisks. " in at(root, "report", earlier)[1]
     assert at(root, "report", "1999-01-01T08:00")[0] == 3
@@ -360,7 +360,7 @@ def test_a_window_that_repeats_does_not_take_the_place_of_an_upgrade(
     said = json.loads(path.read_text("utf-8")) | {"schema": 6, "maintenance": [daily]}
     path.write_text(json.dumps(said), "utf-8")
     assert "\nLustre 2.17. " in at(root, "report")[1]
-    # by its day it has a report, too, and without another one it is the newest
+    # it can be named by its day alone, too, and is the newest
     yesterday = f"{now - timedelta(days=1, hours=3):%Y-%m-%d}"
     assert "\nupdates. " in at(root, "report", yesterday)[1]
     (root / "config" / "alerts" / "here.jsonl").unlink()
@@ -427,7 +427,7 @@ def test_of_some_file_systems_of_a_system_it_proposes_what_leaves_the_others_alo
 
 
 def page_of(now: datetime, **levels: tuple[ShiftVerdict, float, float, float]) -> str:
-    """The page of a maintenance of 12 series, each group with a verdict and a ratio."""
+    """Return the report on 12 series, given each group's verdict, ratio and interval."""
 
     def shift(kind: str, name: str, outcome: ShiftVerdict, *ratio: float) -> Shift:
         members = {"series": 1}.get(kind, 12 if name == "all" else 6)
@@ -444,13 +444,13 @@ def page_of(now: datetime, **levels: tuple[ShiftVerdict, float, float, float]) -
 def test_a_file_system_that_differs_from_all_is_not_everything(now: datetime) -> None:
     slower, same, open_ = ShiftVerdict.SLOWER, ShiftVerdict.NO_CHANGE, ShiftVerdict.UNDECIDED
     all_of_it = (slower, 0.92, 0.88, 0.96)
-    # scratch became 15 % slower: home may have changed by 9 %, but not by the 8 % of all
+    # scratch became 14 % slower; home may have changed, but not by as much as all series
     scratch, home = (slower, 0.86, 0.82, 0.91), (same, 0.98, 0.93, 1.03)
     page = page_of(now, all=all_of_it, home=home, scratch=scratch)
     assert "\nChanged: scratch slower (−14 %, −18 % to −9 %).\n" in page
     assert "iobands epoch" not in page
     assert "\niobands rebaseline scratch --all --since " in page
-    # if home may have fallen with it, all did
+    # if home may have fallen too, the report names all
     scratch, home = (slower, 0.89, 0.84, 0.94), (open_, 0.95, 0.90, 1.0)
     page = page_of(now, all=all_of_it, home=home, scratch=scratch)
     assert "\nChanged: everything slower (−8 %" in page

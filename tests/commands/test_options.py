@@ -141,7 +141,7 @@ def test_a_default_is_no_option_that_was_given(iobands, tmp_path):
     site(tmp_path)
     assert iobands("export", "--format", "csv").returncode == 0
     assert iobands("table").returncode == 0
-    # paths and recommended settings are in site files alone
+    # only site files have paths and recommended settings
     assert iobands("push", "--store", "store").returncode == 0
     for words in (("report", "page"), ("table",)):
         assert iobands(*words, "--store", "store", "--config", "config").returncode == 0

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.machine
 
 pytest.importorskip("reframe")
 
-#: What is said of the tag dayly.
+#: The message about the misspelt tag dayly.
 NO_TAG = (
     "no check that runs on this system has the tag dayly; write one of broken, daily (did you mean "
     "daily?)"
@@ -34,7 +34,7 @@ NO_TAG = (
 
 @pytest.fixture
 def pings(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    """What a session of `iobands run --notify` pings."""
+    """A server that a session of `iobands run --notify` pings."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with web_server() as web:
         settings = {"schema": 1, "ping": f"{web.url}/uuid"}
@@ -52,7 +52,7 @@ def test_run_measures_and_prints_the_digest(root: Path, iobands: Command, pings:
         "disk fpp write_bw": State.CALIBRATING,
         "disk ssf write_bw": State.CALIBRATING,
     }
-    # the digest, and nothing of what ReFrame says
+    # the digest, and none of ReFrame's output
     assert done.stdout.startswith("IOBANDS OK")
     assert "[ RUN" not in done.stdout
     assert "[ RUN      ] Good" in (root / "perflogs" / "iobands-run.log").read_text()
@@ -200,7 +200,7 @@ def test_nothing_selected_is_an_error(
     assert done.stderr == f"IOBANDS UNKNOWN: {NO_TAG}\n"
     assert [each.path for each in pings.asked] == ["/uuid/start", "/uuid/fail"]
     assert "dayly" in pings.asked[1].body
-    # the session before is still the last one
+    # the earlier session is still the last one
     assert (root / "perflogs" / "last-session.json").read_bytes() == record
     assert iobands("status", cwd=root).returncode == 0
     again = iobands("run", "--", "-n", "Good", cwd=root)

@@ -1,4 +1,4 @@
-"""Sessions that are ended, killed or disturbed, and what the next one makes of them."""
+"""Sessions that are ended, killed or disturbed, and how the next one handles that."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def before(root: Path) -> frozenset[Path]:
 
 @pytest.fixture
 def hanging(root: Path, before: frozenset[Path]) -> Iterator[subprocess.Popen[str]]:
-    """A session in the middle of its first job, which never ends by itself."""
+    """A session in its first job, which never ends by itself."""
     checks = root / "checks" / "trivial.py"
     good = 'executable_opts = ["write 1.5"]\n'
     checks.write_text(checks.read_text().replace(good, f"{good}\n{STARTED}"))
@@ -76,7 +76,7 @@ def hanging(root: Path, before: frozenset[Path]) -> Iterator[subprocess.Popen[st
 
 @pytest.fixture
 def holder(root: Path, hanging: subprocess.Popen[str]) -> Holder:
-    """Who holds the lock of that session."""
+    """The holder of that session's lock."""
     found = read_holder(root / "perflogs")
     assert found is not None
     return found
@@ -96,7 +96,7 @@ def test_being_ended_ends_reframe_and_its_job(
     perflogs = root / "perflogs"
     assert len(processes_of(holder.session)) > 1  # ReFrame, and what its job runs
 
-    # meanwhile nobody else measures, and listing is free
+    # meanwhile nobody else can measure, but can list checks
     reframe = [Path(sys.executable).with_name("reframe"), "-C", "config/site.py", "-c", "checks"]
     during = files(root)
     by_hand = subprocess.run(
@@ -237,7 +237,7 @@ class Asked(Base):
 
 @pytest.fixture
 def clock(tmp_path: Path) -> dict[str, str]:
-    """The environment of processes whose clock is an hour behind while a file is there."""
+    """The environment of processes whose clock is an hour behind while a certain file exists."""
     library = tmp_path / "clock.so"
     source = Path(__file__).parents[1] / "programs" / "clock.c"
     warnings = ("-Wall", "-Wextra", "-Werror")
@@ -287,7 +287,7 @@ def test_a_signal_is_not_lost(root: Path, iobands: Command, observed: Observed) 
 @pytest.mark.skipif(clock_library() is None, reason="libfaketime is not installed")
 @pytest.mark.fault("session", "one session under a clock of 2066", "nothing is removed; named")
 def test_a_session_under_a_clock_of_2066(root: Path, iobands: Command, observed: Observed) -> None:
-    """Its files have the right time, as on NFS; tests/measure/test_prune.py has the other case."""
+    """Its files have the right time, as on NFS; for the opposite see tests/measure/test_prune.py."""
     command = ("run", "--", "-n", "Good", "--keep-stage-files")
     assert iobands(*command, cwd=root).returncode == 0
     kept = {*report_files(root / "perflogs"), *(root / "stage").glob("*")}

@@ -1,4 +1,4 @@
-"""Reports, perflogs and nodes that fail in a session: no sample is lost in silence."""
+"""Reports, perflogs and nodes that fail during a session: no sample is lost silently."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_perflog_from_a_backup_gets_back_what_older_reports_have(
     for number in range(4):
         assert iobands("run", "--", "-n", "Good", cwd=root).returncode == 0
         backup = backup or perflog.read_bytes()
-        if number == 1:  # what logrotate has put aside is not missing
+        if number == 1:  # lines that logrotate has moved to another file are not missing
             with gzip.open(f"{perflog}.1.gz", "wb") as packed:
                 packed.write(backup)
     every = perflog.read_bytes().splitlines()
@@ -148,7 +148,7 @@ def test_a_perflog_from_a_backup_gets_back_what_older_reports_have(
     assert "Good write_bw 1.5 GiB/s and 2 more: missing in its perflog" in done.stderr
     header_again, *lines = perflog.read_bytes().splitlines()
     assert header_again == header
-    # the first is in the packed file, and the last is of the new session
+    # the first lines are in the compressed file, and the last is of the new session
     assert sorted(lines)[:3] == sorted(every[2:])
     assert len(lines) == 4
     before = perflog.read_bytes()

@@ -1,4 +1,4 @@
-"""The line for cron, the script and the units of the page, run as by a daemon or checked by it."""
+"""The crontab lines, the script and the units, run like a daemon would or checked by its tools."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from tests.commands.calling import call
 from tests.conftest import Command
 from tests.fault_table import Observed
 
-#: What a shell, a crontab and a unit file would each take for something else.
+#: A name with characters that are special to a shell, a crontab or a unit file.
 ODD = 'a site\'s $HOME, 5 % "full"'
 
-#: Stands for the program that a session runs.
+#: A stand-in for `iobands`, which notes how it was called.
 PROGRAM = """\
 #!/bin/sh
 printf '%s\\n' "$PWD" "$IOBANDS_ACCOUNT" "$PATH" "$@" > "$PWD/ran"
 """
 
 
-#: What defines `module`: a stand-in of their common ways, and the files of packages of Debian.
+#: A stand-in for the shell function `module`; Debian's packages have real ones.
 STAND_IN = """\
 module() { [ "$1" != load ] || . "$MODULEPATH/$2"; }
 export -f module
@@ -43,7 +43,7 @@ MODULES = {
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A root with an odd name, and a Python beside which a program iobands keeps how it is run."""
+    """A root with an odd name, and a Python next to a program iobands that notes how it is run."""
     for name in MODULES_SYSTEMS:
         monkeypatch.delenv(name, raising=False)
     root = tmp_path / ODD
@@ -87,7 +87,7 @@ def test_a_line_of_cron(root: Path) -> None:
         *("run", "--tag", "daily", "--report", "dashboard", "--system", "here", "--notify")
     ]
     crontab = shutil.which("crontab")
-    if crontab:  # Debian's cron checks a file without installing it
+    if crontab:  # Debian's crontab can check a file without installing it
         (root / "tab").write_text(line + "\n")
         assert subprocess.run([crontab, "-T", "tab"], cwd=root, check=False).returncode == 0
 
@@ -130,7 +130,7 @@ def test_a_line_of_a_shell_with_modules(
     with profile.open("a") as stream:
         stream.write(f"MODULEPATH={modulefiles}\nPATH=$PATH:/of/profile\n")
     program = root / "bin" / "iobands"
-    # as a job, which is a shell that gets the environment of the program
+    # as in a job, whose shell inherits the environment of the program
     job = "bash -c 'module load io/1.0; echo $IO_MODULE' >> ran"
     program.write_text(f"{PROGRAM.replace('/bin/sh', '/bin/bash')}{job}\n")
     monkeypatch.setenv("LMOD_CMD", "/of/the/shell/that/prints/the/line")
@@ -180,7 +180,7 @@ def test_units_of_systemd(root: Path) -> None:
     assert re.search(r"OnCalendar=\*-\*-\* 05:\d\d:00\n", units["iobands-daily-here.timer"])
     weekly = entry("systemd", "--tag", "weekly", "--at", "23:59", "--jitter", "0")
     assert "OnCalendar=Sun *-*-* 23:59:00\n" in weekly
-    # as systemd.service(5) reads the line: C escapes in double quotes, then $$ and %%
+    # decode the line as in systemd.service(5): C escapes in double quotes, then $$ and %%
     line = re.search(r'ExecStart=/bin/sh -c "(.*)"\n', units["iobands-suspects.service"])[1]
     command = re.sub(r"\\(.)", r"\1", line).replace("$$", "$").replace("%%", "%")
     assert run_as_daemon(command, root)[:2] == ["run", "--suspects"]
@@ -229,7 +229,7 @@ def test_no_line_runs_what_others_can_put_there(
     done = iobands(*command, cwd=place)
     assert (done.returncode, done.stdout) == (3, "")
     assert "flux would be run from" in done.stderr
-    # one that nobody else can write to goes before it
+    # a program in a directory that nobody else can write to is used instead
     monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{planted(root / 'ours', 0o775)}")
     again = iobands(*command, cwd=place)
     assert "/ours:/" in again.stdout
@@ -265,6 +265,6 @@ def test_the_daily_line_comes_with_one_for_every_hour(root: Path) -> None:
     ]
     (root / "script").write_text(entry("script", "--suspects"))
     assert run_as_daemon("/bin/sh script", root, cwd=root)[:2] == ["run", "--suspects"]
-    # other tags have a line of their own, as the daily one is there; the sessions do not meet
+    # another tag gets only its own line, at a time at which the daily session does not run
     _, weekly = entry("cron", "--tag", "weekly").splitlines()
     assert re.match(r"\d+ 17 \* \* 0  ", weekly)

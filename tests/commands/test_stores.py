@@ -29,7 +29,7 @@ from tests.source.engines import ENGINES
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory, monkeypatch):
-    """Keep what a reader remembers out of the home of whoever runs the tests."""
+    """Keep the cache of a reader out of the home directory of whoever runs the tests."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
@@ -147,7 +147,7 @@ def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(
             "one: IOBANDS UNKNOWN: ArithmeticError: a bug; see iobands status --system one" in lines
         )
         assert len(lines) == 2
-    # what somebody put there, or named, spoils no other site
+    # an odd directory or file that somebody made does not affect other sites
     odd = tmp_path / "store" / "samples" / "system=%2E%2E" / "month=2026-11" / "edited.parquet"
     odd.parent.mkdir(parents=True)
     odd.write_bytes(b"edited")
@@ -215,7 +215,7 @@ def test_a_reader_goes_on_from_its_own_memory_and_needs_no_right_to_write(ioband
     assert memory.parent.stat().st_mode & 0o77 == 0
     again = iobands(*words, XDG_CACHE_HOME=str(cache))
     assert without_time(again.stdout) == without_time(first.stdout)
-    # another budget has another memory, so that the two do not replace each other's
+    # each budget has its own memory, so that two readers do not replace each other's
     iobands(*words, "--false-alarms", "2", XDG_CACHE_HOME=str(cache))
     assert len([*cache.glob("iobands/*/here/judged.memory")]) == 2
     (tmp_path / "file").touch()
@@ -237,7 +237,7 @@ def test_a_push_that_does_not_find_the_configuration_removes_nothing(iobands, tm
         assert "config: no such directory, but the store has config/bands/here.yaml of" in said
     done = iobands(*words, "--config", f"{root}/config", cwd=elsewhere)
     assert done.stdout == "Pushed 0 samples and 0 documents\n"
-    # what was removed before is not missed
+    # files that were removed are not missed
     (root / "config" / "bands" / "here.yaml").unlink()
     assert iobands("push", "--store", store, cwd=root).stdout == "Pushed 0 samples and 1 document\n"
     assert iobands(*words, cwd=elsewhere).stdout == "Pushed 0 samples and 0 documents\n"
@@ -359,7 +359,7 @@ def test_a_reader_makes_no_store(iobands, tmp_path):
 
 
 def put_back(pushed, age):
-    """Let all pushes so far be so old."""
+    """Set the recorded age of all pushes so far."""
     when = f"{datetime.now(timezone.utc) - age:%FT%TZ}"
     pushed.write_text(re.sub(r'"when":"[^"]*"', f'"when":"{when}"', pushed.read_text()))
 
@@ -446,7 +446,7 @@ def test_a_full_disk_at_the_cluster_names_the_file_and_loses_nothing(iobands, tm
             filler.unlink()
             if name == "site.id":
                 (tmp_path / "perflogs" / name).write_text("abc\n")
-        past = ("status", "--as-of", "2026-11-21")  # no minute ends between two of them
+        past = ("status", "--as-of", "2026-11-21")  # a fixed time, so that two outputs agree
         read = iobands(*past, "--store", store)
         assert read.stdout == iobands(*past).stdout
         assert iobands("push", "--store", store).stdout == "Pushed 10 samples and 0 documents\n"
@@ -470,12 +470,12 @@ def test_another_store_gets_everything_and_each_has_its_own_age(iobands, tmp_pat
         settings.write_text(f"url: {tmp_path}/{url}\n")
         assert iobands("push", cwd=root).stdout.startswith(f"Pushed {rows} sample")
         run_once()
-    # a push by hand to another store says nothing of the site's own
+    # a push by hand to another store does not count for the site's own
     pushed = root / "perflogs" / "pushed.json"
     put_back(pushed, timedelta(days=3, hours=2))
     assert iobands("push", "--store", f"{tmp_path}/three", cwd=root).returncode == 0
     assert "Not pushed to the store for 3 days" in iobands("status", cwd=root).stdout
-    # what was rotated away meanwhile is in the old store alone, and copied to the new one
+    # samples that were rotated away meanwhile are only in the old store, and copied to the new one
     header, *lines = log.read_text().splitlines(keepends=True)
     log.write_text(header + lines[-1])
     settings.write_text(f"url: {tmp_path}/four\n")

@@ -50,7 +50,7 @@ system = {{"name": "here", "partitions": [{{"name": "local", "extras": {{
 
 
 def allow(root: Path, **suspects: object) -> None:
-    """Write the limits into the site file; everything at once, if nothing else is said."""
+    """Write the limits into the site file; by default, they allow everything at once."""
     entry = {"every": "0h1s", "per_day": 100, "repeat_after": "1s", **suspects}
     path = root / "config" / "systems" / "here.py"
     path.parent.mkdir(exist_ok=True)
@@ -95,7 +95,7 @@ def rate(root: Path) -> Callable[[float], None]:
 
 
 def samples(root: Path) -> list[tuple[str, float, datetime]]:
-    """Return purpose, value and time of what was measured here."""
+    """Return purpose, value and time of the samples that the test's sessions added."""
     lines = (root / "perflogs" / "here" / "local" / "Varying.log").read_text().splitlines()
     names = lines[0].split("|")
     rows = [dict(zip(names, each.split("|"), strict=False)) for each in lines[41:]]
@@ -110,7 +110,7 @@ def samples(root: Path) -> list[tuple[str, float, datetime]]:
 
 
 def ask_again(iobands: Command, root: Path, *words: str) -> Ended:
-    """Call the hourly command once a second has passed, so that what is in doubt is due."""
+    """Call the hourly command after a second, so that the planned runs are due."""
     time.sleep(1.1)
     return iobands("run", "--suspects", *words, cwd=root)
 
@@ -144,7 +144,7 @@ def test_a_run_by_hand_is_not_repeated(
     rate(0.7)
     iobands("run", "--", "-n", "Varying", cwd=root)
     assert purposes(root) == ["manual"]
-    # nor by a site that wants none
+    # nor on a site that wants no repeats
     allow(root, repeat_after="0m")
     done = iobands("run", cwd=root)
     assert purposes(root) == ["manual", "scheduled"]
@@ -169,11 +169,11 @@ def test_a_loss_is_followed_until_it_is_certain_and_until_it_is_over(
         "Measured again: varying fpp write_bw, 0.7 GiB/s: "
     )
     assert purposes(root) == ["scheduled", "repeat", "suspect"]
-    # it is no session of the schedule
+    # it does not count as a scheduled session
     assert (root / "perflogs" / "last-session.json").read_text() == record
 
 
-#: Runs the command and prints what it opened below the root, whether for reading, and imported.
+#: Runs the command, and prints the files it opened below the root, how, and its imports.
 WATCHED = """
 import os
 import sys
@@ -273,7 +273,7 @@ def test_a_mistake_in_the_site_file_of_another_system_ends_no_session(
     assert "IOBANDS" in done.stdout.splitlines()[0]
     assert "there.py: SyntaxError: " in done.stderr
     assert purposes(root) == ["scheduled"]
-    # what is in doubt here is still measured again
+    # series in doubt on this system are still measured again
     allow(root, every="4h", repeat_after="0s")
     rate(0.7)
     iobands("run", cwd=root)
@@ -347,7 +347,7 @@ def test_of_two_hosts_one_measures(
     done = ask_again(iobands, root)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     release(perflogs, holder.session)
-    # it has measured, and this one had read the plan before
+    # the other one has measured since this one read the plan
     allow(root, every="4h")
     ask_again(iobands, root)
     assert purposes(root) == ["scheduled", "repeat"]
@@ -370,7 +370,7 @@ def test_a_session_that_is_interrupted_before_its_repeats_is_complete(
     assert "varying fpp" in digest
     record = json.loads((root / "perflogs" / "last-session.json").read_text())
     assert (record["how"], record["reason"]) == ("completed", None)
-    # what was not repeated is no part of the account
+    # runs that were planned but not repeated are not charged
     assert plan_of(root)["asked"] == []
 
 
@@ -405,9 +405,9 @@ def test_a_repeat_that_waits_longer_than_the_interval_is_submitted_once(
         asked = plan_of(root)["asked"]
         assert [each["check"][2] for each in asked] == ["Varying"] * 2  # the repeat, and this one
         (root / "slow").unlink()
-        # its host goes down: the next one ends the job, and asks again
+        # its host goes down: the next call ends the job, and measures again
         first.kill()
-    # its ReFrame, which the kernel tells, takes as long to end as the machine is busy
+    # the kernel signals its ReFrame, whose end takes longer on a busy machine
     wait_until(lambda: read_holder(root / "perflogs").is_alive is False)
     done = ask_again(iobands, root)
     assert "a session was killed" in done.stderr
@@ -432,7 +432,7 @@ UNIX = re.compile(r'(?<=_unix": )\d+\.\d+')
 
 
 def hours_pass(root: Path, hours: float) -> None:
-    """Move all that is recorded into the past."""
+    """Move all recorded times `hours` into the past."""
 
     def earlier(found: re.Match[str]) -> str:
         moment = datetime.fromisoformat(found[0].replace("Z", "+00:00"))

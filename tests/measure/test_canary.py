@@ -1,4 +1,4 @@
-"""The pieces of a canary: the build it uses, whom it waits for, and who runs it."""
+"""The parts of a canary: the build it uses, what it waits for, and who runs it."""
 
 import hashlib
 import json

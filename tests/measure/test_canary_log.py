@@ -1,4 +1,4 @@
-"""The samples of canaries, and which of them a node is compared with."""
+"""The samples of canaries, and those that a node is compared with."""
 
 import time
 from datetime import datetime, timedelta, timezone

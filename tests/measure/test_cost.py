@@ -1,4 +1,4 @@
-"""The budget of a day: reserved before anything runs, and cut by priority."""
+"""The daily budget: reserved before anything runs, and cut by priority."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_only_a_partition_that_measures_again_costs_more(
     (tmp_path / "config" / "systems" / "here.py").write_text(text)
     monkeypatch.setattr("iobands.measure.describe", lambda *_: [FPP])
     said = " ".join(call("cost", "--site", str(tmp_path))[1].split())
-    # each takes 8 node hours a day, and a tenth more on one of them
+    # each takes 8 node hours per day, and one of them a tenth more
     assert " 16 5840 " in said
     assert "up to 10 % more runs, 292 node hours a year" in said
     assert "Repeats on here:gpu: off" in said
@@ -85,7 +85,7 @@ def test_what_exceeds_the_budget_is_cut_by_priority(tmp_path: Path) -> None:
     budgets = {"here:cpu": {"written_tib": 2.5}}
     chosen = [full, small, weekly, daily]
     assert reserve(tmp_path, chosen, budgets, TODAY) == [full]
-    # the same day there is room for what is small, and on the next for all again
+    # on the same day there is budget left for small checks, and on the next one for all again
     assert reserve(tmp_path, [daily, small], budgets, TODAY) == [daily]
     assert reserve(tmp_path, chosen, budgets, TODAY + timedelta(days=1)) == [full]
     assert reserve(tmp_path, chosen, {"here:cpu": {"node_hours": 1.5}}, TODAY) == [

@@ -1,4 +1,4 @@
-"""What a dataclass gets of a JSON document, and what is no document of it."""
+"""Reading a JSON document into a dataclass, and documents that do not fit it."""
 
 from __future__ import annotations
 

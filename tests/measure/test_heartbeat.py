@@ -1,4 +1,4 @@
-"""The clock of a machine beside the file system's; test_lock.py has the rest."""
+"""The clock of a machine compared with the file system's; the rest is in test_lock.py."""
 
 from __future__ import annotations
 

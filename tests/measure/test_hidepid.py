@@ -1,4 +1,4 @@
-"""Other users where /proc hides processes, as on most login nodes."""
+"""Sessions of other users if /proc hides their processes, as on most login nodes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ except SessionError as error:
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A site whose perflogs a group may write; pytest's own directories are closed to others."""
+    """A site whose perflogs others may write to, unlike pytest's own directories."""
     root = Path(tempfile.mkdtemp())
     try:
         site(root)
@@ -92,7 +92,7 @@ def test_a_session_that_cannot_be_seen_goes_on(shared: Path, observed: Observed)
     )
     assert read_holder(perflogs) == holder
 
-    # what has ended is not there for kill(2), either
+    # kill(2) does not find a process that has ended, either
     with subprocess.Popen(["true"]) as child:
         ended = replace(Process.this(), pid=child.pid)
     lock_path(perflogs).unlink()

@@ -1,4 +1,4 @@
-"""What is changed in ReFrame's own process."""
+"""The changes that iobands makes inside the process of ReFrame."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from iobands.measure.inside import _FLAGS, _WITH_VALUE, is_run, mend_loading
 from tests.site_copy import ROOT
 
-# As in a session whose `iobands run` was killed: nobody reads what ReFrame says.
+# As in a session whose `iobands run` was killed: nobody reads ReFrame's output.
 _RAISES = """
 from iobands.measure.inside import ForceExitError
 try:
@@ -103,7 +103,7 @@ def test_a_reframe_of_long_ago_is_refused() -> None:
 
 def test_what_is_deprecated_is_said_of_the_line_that_uses_it(monkeypatch):
     warns = pytest.importorskip("reframe.core.warnings")
-    monkeypatch.setattr(warns, "inspect", warns.inspect)  # as it was, afterwards
+    monkeypatch.setattr(warns, "inspect", warns.inspect)  # to be restored after the test
     loader = pytest.importorskip("reframe.frontend.loader").RegressionCheckLoader
     monkeypatch.setattr(loader, "load_from_file", loader.load_from_file)
     field = pytest.importorskip("reframe.core.fields").TypedField
@@ -161,7 +161,7 @@ for _ in range(100):
 
 @pytest.mark.machine
 def test_a_signal_leaves_the_environment_whole() -> None:
-    """ReFrame asked the wrong Slurm, as the signal had come while it set PATH and others again."""
+    """ReFrame once asked the wrong Slurm: a signal had come while it restored PATH."""
     pytest.importorskip("reframe")
     command = [sys.executable, "-c", _IS_INTERRUPTED]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -217,7 +217,7 @@ print(sys.modules["pkg.user"].Size is sys.modules["pkg.base"].Size)
 @pytest.mark.machine
 @pytest.mark.parametrize(("how", "is_one"), [("as it is", "False"), ("mended", "True")])
 def test_checks_beside_reframe_share_their_classes(tmp_path, how: str, is_one: str) -> None:
-    """As in an environment with the wheel and ReFrame, where a base was imported before."""
+    """As in an environment with the wheel and ReFrame, if a base class was imported before."""
     package = tmp_path / "site-packages" / "pkg"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()

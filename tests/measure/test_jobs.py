@@ -35,7 +35,7 @@ ME = pwd.getpwuid(os.geteuid()).pw_name
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """Makes a program of the scheduler, which notes its arguments in a file of its name."""
+    """Makes a fake program of the scheduler, which notes its arguments in a file of its name."""
     directory = tmp_path / "bin"
     directory.mkdir()
     monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
@@ -49,7 +49,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     return make
 
 
-#: Lists the jobs of the user with the name that is asked for.
+#: A fake squeue that lists the user's jobs of the name that it is given.
 SQUEUE = f"""\
 case "$*" in
 "--noheader --format=%A --user={ME} --name=rfm_EnvProbe") echo 12; echo 14 ;;
@@ -91,7 +91,7 @@ def test_filters_of_the_user_hide_no_job(
 
 
 def test_jobs_of_one_name_are_cancelled_again(tmp_path: Path, program: Program) -> None:
-    """The session that ends the jobs of a killed one may itself have to end jobs later."""
+    """A session that cancels the jobs of a killed one may have to cancel its own later."""
     program("scancel", "")
     for job in (12, 13):
         program("squeue", f"echo {job}")
@@ -102,7 +102,7 @@ def test_jobs_of_one_name_are_cancelled_again(tmp_path: Path, program: Program) 
 def test_a_session_that_lost_its_lock_leaves_jobs_of_the_next_one(
     tmp_path: Path, program: Program
 ) -> None:
-    """As after a suspended machine or a server that was away for hours."""
+    """As after the machine was suspended, or a file server was away for hours."""
     program("scancel", "")
     program("squeue", "echo 12")
     with open_session(tmp_path, "iobands run") as (holder, _):
@@ -118,7 +118,7 @@ def test_a_session_that_lost_its_lock_leaves_jobs_of_the_next_one(
 def test_jobs_of_a_reframe_that_was_killed_between_sessions_are_cancelled(
     tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As by a node that has no memory left: nobody had asked it to end."""
+    """As if the node ran out of memory: ReFrame was not asked to end and cancelled no job."""
     program("scancel", "")
     program("squeue", "echo 12")
     now, perflogs = datetime.now(timezone.utc), tmp_path / "perflogs"
@@ -235,7 +235,7 @@ def test_notes_that_are_a_pipe_are_not_waited_for(
     ("scheduler", "name", "says", "is_over"),
     [
         ("slurm", "squeue", "echo RUNNING", False),
-        ("slurm", "squeue", "echo COMPLETING", False),  # its processes may write still
+        ("slurm", "squeue", "echo COMPLETING", False),  # its processes may still write
         ("slurm", "squeue", "echo CANCELLED", True),
         ("slurm", "squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2", True),
         ("slurm", "squeue", "true", None),
@@ -295,7 +295,7 @@ def test_a_job_is_waited_for_that_squeue_could_not_find(
     program("squeue", ANSWERS.format(tmp_path))
     monkeypatch.setattr(processes, "_PAUSE", 0)
     asked = tmp_path / "squeue"
-    await_end("slurm", "7", 600)  # sacct says what has ended
+    await_end("slurm", "7", 600)  # sacct knows the jobs that have ended
     await_end("squeue", "7", 0)
     assert not asked.exists()
     for times in (4, 5):

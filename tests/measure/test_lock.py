@@ -1,4 +1,4 @@
-"""The lock of a root: who holds it, who is refused, and when it is stale."""
+"""The lock of a site's root: who holds it, who is refused, and when it is stale."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ def test_who_measures_between_sessions_gives_way(tmp_path: Path) -> None:
     between = new_holder(SUSPECTS)
     session = replace(new_holder("iobands run --tag daily"), session="daily")
     acquire(tmp_path, between)
-    with pytest.raises(BusyError):  # the next hour does not push it away
+    with pytest.raises(BusyError):  # the next hourly command does not displace it
         acquire(tmp_path, replace(between, session="an hour later"))
     assert not wanted(tmp_path).exists()
     waiting = threading.Thread(target=acquire, args=(tmp_path, session))
     waiting.start()
     wait_until(wanted(tmp_path).exists)
-    assert read_holder(tmp_path) == between  # which ends in order, with its jobs
+    assert read_holder(tmp_path) == between  # it holds the lock until its jobs have ended
     release(tmp_path, between.session)
     waiting.join(30)
     assert read_holder(tmp_path) == session
     assert not wanted(tmp_path).exists()
-    with pytest.raises(BusyError):  # a session gives way to nobody
+    with pytest.raises(BusyError):  # a session yields to nobody
         acquire(tmp_path, replace(session, session="another"))
 
 
 @pytest.mark.parametrize("is_wanted", [True, False])
 def test_who_judges_between_sessions_gives_way_in_order(tmp_path: Path, is_wanted: bool) -> None:
-    """By the signal of its heartbeat; a signal of a person is an interruption."""
+    """It yields at the signal of its heartbeat; a person's signal is an interruption."""
     listener = Listener(line=lambda _: None, step=lambda _: None)
     at = Workplace(tmp_path, lambda _: SimpleNamespace(partitions={}), listener)
 
@@ -203,7 +203,7 @@ def test_of_another_machine_or_container_nothing_is_known(
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Signs of life every 20 ms."""
+    """Make the heartbeat beat every 20 ms."""
     monkeypatch.setattr(lock_module, "_BEAT", 0.02)
     monkeypatch.setattr(lock_module, "_WATCH", 0.5)
 
@@ -217,10 +217,10 @@ def test_without_a_sign_of_life_it_is_taken_over(tmp_path: Path) -> None:
     past = time.time() - lock_module.STOPPED
 
     os.utime(path, (past + 60, past + 60))
-    with pytest.raises(SessionError):  # too early to tell
+    with pytest.raises(SessionError):  # too early to tell whether it is alive
         acquire(tmp_path, new)
 
-    # of a machine whose clock is years behind: its time is old and moves
+    # a machine whose clock is years behind: its heartbeat looks old, but moves
     os.utime(path, (1, 1))
     moving = threading.Event()
 
@@ -309,8 +309,8 @@ def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(tmp_path.iterdir()) == []
 
 
-#: Takes the lock on request, says whether it has, and holds it until standard input ends.
-#: Where it is, flock(2) is missing.
+#: Takes the lock on request, prints whether it got it, and holds it until standard input ends. In
+#: this process, flock(2) does not work.
 CONTENDER = """\
 import errno, fcntl, sys
 from pathlib import Path
@@ -409,6 +409,6 @@ def test_a_power_failure_leaves_no_empty_lock(
 
     monkeypatch.setattr(os, "fsync", sync)
     acquire(tmp_path, new_holder("iobands run"))
-    # the whole content of what becomes the lock is on the disk before the lock is there
+    # the complete content of the lock file is on disk before the file gets its name
     about = path.stat()
     assert synced[0] == (about.st_ino, about.st_size, False)

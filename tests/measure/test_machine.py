@@ -1,4 +1,4 @@
-"""What a new site file is filled in with, from real outputs of the programs."""
+"""The values that a new site file is filled in with, from real outputs of programs."""
 
 import os
 from pathlib import Path

@@ -57,7 +57,7 @@ def test_of_another_user(perflog: Path, tmp_path: Path) -> None:
     assert f"it belongs to daemon; as root: chown -R root {perflog}" in str(
         refusal(denied, perflog)
     )
-    # of a whole site of another user, whose sessions would end if it were ours
+    # the whole site belongs to another user, whose sessions would fail if we took over the file
     os.chown(perflog.parent, 1, 1)
     assert str(refusal(denied, perflog)).endswith(
         "it belongs to daemon; run iobands as daemon: sudo -u daemon"
@@ -96,7 +96,7 @@ def test_what_all_users_may_write_is_named(perflog: Path, tmp_path: Path) -> Non
 
 
 def test_a_value_of_an_odd_case_is_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RFM_PERFLOG_DIR", "/elsewhere")  # which sessions do not pass to ReFrame
+    monkeypatch.setenv("RFM_PERFLOG_DIR", "/elsewhere")  # sessions do not pass it to ReFrame
     good = {"system": "here", "partition": "p", "name": "A %x", "display_name": "A %x"}
     values = {"here:p:write_bw": [1.5, 0, None, None, "GiB/s"]}
     said = {"job_completion_time": "2026-11-20T01:29:12+00:00", "jobid": "1"}
@@ -128,7 +128,7 @@ def test_a_file_that_vanishes_is_not_open_to_all(
 def test_only_what_the_perflog_lacks_is_lost_on_a_full_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A month of reports is looked at; what they have in common with the perflog is recorded."""
+    """Of the samples in a month of reports, those that the perflog has are not called lost."""
     reports = [tmp_path / f"report-{day}.json" for day in (20, 21)]
     for day, report in enumerate(reports, 20):
         case = {

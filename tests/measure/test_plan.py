@@ -1,4 +1,4 @@
-"""When something is measured again, by times and limits worked out by hand."""
+"""When something is measured again, with times and limits worked out by hand."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def due(past: list[Asked], limits: Limits | None = None, ask: Ask = ASK) -> date
 
 def test_it_is_due_four_hours_after_its_newest_sample_or_its_last_job() -> None:
     assert due([]) == hours(1)
-    # a job that still waits, or gave no sample, is not submitted a second time
+    # a job that is still queued, or gave no sample, is not submitted a second time
     assert due(asked(1)) == hours(3)
     assert due(asked(7)) == hours(1)
 
@@ -84,7 +84,7 @@ def test_it_is_quiet_in_a_maintenance() -> None:
     shutdown = timed(ASK, [], Limits(), [(hours(0.5), hours(24 * 14))], NOW)
     assert shutdown
     assert not shutdown.is_due(hours(2))
-    # the hourly command is late: the maintenance has begun
+    # if the hourly command is late, the maintenance has begun
     assert not later.is_due(hours(2))
     assert not Plan(NOW, {}, (later,)).calls(Path("none"), hours(0.5))
     assert Plan(NOW, {}, (later,)).calls(Path("none"), hours(2))
@@ -110,24 +110,24 @@ def test_what_has_no_node_hours_left_waits_for_the_oldest_run_to_be_a_day_old() 
     limits = dict.fromkeys(asks, Limits(node_hours_per_day=20))
     found = within_hours(asks, asked(7, 3, cost=5), limits, NOW)  # 10 + 8, but not 8 more
     assert [each.due for each in found] == [NOW, hours(17), hours(2)]
-    # one that costs more than a day has is looked at once a day
+    # a run that costs more than the daily budget is considered once a day
     (alone,) = within_hours([first], [], {first: Limits(node_hours_per_day=7)}, NOW)
     assert alone.due == hours(24)
 
 
 def test_a_clock_that_jumps() -> None:
-    # set back: samples and jobs of the future neither postpone nor count for ever
+    # clock set back: samples and jobs of the future neither postpone runs nor count forever
     future = replace(ASK, measured=hours(24 * 300))
     assert due([], ask=future) == NOW
     assert due(asked(-300 * 24), ask=future) == NOW
-    # what was done in the coming hours was done today
+    # runs in the next hours count as today's
     assert due(asked(-2), Limits(per_day=1), ask=future) == hours(24)
     assert affordable([ASK], asked(-2, -3, cost=10), {ASK: Limits()}, NOW) == []
-    # a plan from when the clock was ahead does not silence it
+    # a plan made while the clock was ahead does not suppress it
     ahead = timed(replace(ASK, measured=hours(24 * 300)), [], Limits(), (), hours(24 * 300))
     assert ahead
     assert Plan(hours(24 * 300), {}, (ahead,)).calls(Path("none"), NOW)
-    # set forward: it is due once, and counts
+    # clock set forward: it is due once, and counts
     assert due([*asked(24 * 300)], ask=replace(ASK, measured=hours(-24 * 300))) <= NOW
 
 
@@ -233,7 +233,7 @@ def test_what_is_measured_is_noted_and_due_again_later(tmp_path: Path) -> None:
     found = read_plan(tmp_path)
     assert [each.due for each in found.asks] == [hours(5), NOW]
     assert found.asked == tuple(asked(20, -1))
-    # and forgotten after a day
+    # and entries are forgotten after a day
     note_asked(tmp_path, {ASK: Limits()}, hours(4))
     assert read_plan(tmp_path).asked == tuple(asked(-1, -4))
 

@@ -1,4 +1,4 @@
-"""What a session left running is found, wherever it went, and ended."""
+"""Processes that a session left running are found, even in other sessions, and ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iobands.measure.processes import end_session, processes_of
 
 def test_what_a_session_left_is_ended_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_GRACE", 1)
-    # one in a session of its own that does not want to end, and one of another session
+    # one that ignores SIGTERM in a process session of its own, and one of another iobands session
     stubborn = (
         "trap '' TERM; setsid sh -c \"trap '' TERM; echo; while :; do sleep 0.1; done\" & wait"
     )

@@ -1,4 +1,4 @@
-"""Pruning by age: what is removed, and that perflogs and what is not ours never are."""
+"""Pruning by age: what is removed, and that perflogs and others' files never are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.left_behind import files
 
 
 def aged(path: Path, days: float) -> Path:
-    """Make a file, or age a directory."""
+    """Make a file, or take an existing directory, and set its age."""
     if not path.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()

@@ -1,4 +1,4 @@
-"""Which runs belong to one session, and why they were made: with real ReFrame and benchio."""
+"""Which runs belong to one session, and their purposes: with real ReFrame and benchio."""
 
 import os
 from collections import Counter
@@ -17,7 +17,7 @@ ONE = ("-n", "BenchioFPP")
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """A site of two file systems: all is measured, then one check by hand, then all again."""
+    """A site with two file systems: all checks ran, then one by hand, then all again."""
     site = copy_suite(tmp_path_factory.mktemp("site"), *BENCHIO)
     disks = {
         name: {"path": str(tmp_path_factory.mktemp(name)), "type": "posix", "medium": "disk"}
@@ -45,7 +45,7 @@ def test_all_runs_of_a_session_name_it_and_its_purpose(measured):
         ("manual", 4),
     ]
     assert len({session for session, _ in found}) == 4
-    # the reports say the same of the runs that gave no line
+    # the reports agree for the runs that gave no line in the perflog
     cases = [case for case in measured.test_cases("sessions") if case["name"].startswith("Bench")]
     assert {(case["session"], case["purpose"]) for case in cases} == {max(found)}
 
@@ -57,7 +57,7 @@ def test_a_row_is_marked_in_the_sessions_that_selected_it(measured):
     assert len(rows) == 16
     found = {(row["kind"][1], row["cells"]) for row in rows}
     assert found == {("fpp", "nnnn")} | {(name, "n n ") for name in ("fpn", "serial", "ssf")}
-    # what older perflogs know: their reports say which samples ran together
+    # older perflogs lack these fields, but their reports say which samples ran together
     for path in (root / "perflogs" / "sessions").glob("*/*.log"):
         lines = [line.split("|") for line in path.read_text(encoding="utf-8").splitlines()]
         first = lines[0].index("session")

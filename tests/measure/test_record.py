@@ -1,4 +1,4 @@
-"""The record of the newest session, and what the site makes of it."""
+"""The record of the newest session, and how the site interprets it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_one_that_was_killed_is_an_alert(tmp_path: Path) -> None:
 
 
 def test_one_that_was_killed_stays_so_when_another_takes_its_lock(tmp_path: Path) -> None:
-    """As `reframe -r` does, which leaves no record, and a call that selects no check."""
+    """As `reframe -r` and a call that selects no check do: they leave no record."""
     before = replace(Process.this(), boot="before the machine restarted")
     killed = replace(new_holder("iobands run"), processes=(before,), session="killed")
     acquire(tmp_path, killed)

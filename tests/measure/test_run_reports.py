@@ -1,4 +1,4 @@
-"""The run-report reader: what a report tells of, and that damaged ones are reported."""
+"""The reader of run reports: what it finds in them, and that damaged ones are reported."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_where_the_time_of_a_session_went(tmp_path: Path) -> None:
         case(display_name="Build", time_compile=20.5, time_total=60.0, seconds_io=None),
         case(**measured),
         case(**measured, time_compile=0.5, pattern="ssf"),
-        case(**{**measured, "time_total": math.nan}, pattern="fpn"),  # nonsense counts as nothing
+        case(**{**measured, "time_total": math.nan}, pattern="fpn"),  # nonsense counts as 0
         case(**{**measured, "seconds_io": None}, pattern="serial"),  # failed
     ]
     path = write_report(tmp_path, cases)
@@ -171,7 +171,7 @@ def test_any_test_case_is_read(tmp_path: Path, fields: dict[str, object]) -> Non
 
 
 def test_why_a_case_did_not_run_is_found_through_any_dependencies(tmp_path: Path) -> None:
-    """Each case needs two others that need the next two, or one, for a long way."""
+    """In a long chain, each case depends on two others, which depend on the next two or one."""
 
     def needing(name: str, *others: str) -> dict[str, object]:
         needed = [[other, "here:local", "builtin"] for other in others]

@@ -1,4 +1,4 @@
-"""A site's directory without checks is measured by the suite of the installation."""
+"""A site's directory without checks uses the suite of the installation."""
 
 from pathlib import Path
 

@@ -37,7 +37,7 @@ def notes(tmp_path):
 
 
 def noted(notes: Path, disk: Path, **changes) -> Note:
-    """Note a directory of a local job on a machine that has restarted since, and make it."""
+    """Make a run directory, with its note, of a local job on a machine that has since restarted."""
     changes = {"process": GONE, "job": "1", "script": GONE, **changes}
     note = replace(new_note(disk, "BenchioFPP", "local", None), **changes)
     note.write(notes)
@@ -106,7 +106,7 @@ esac
 
 @pytest.fixture
 def slurm(tmp_path, monkeypatch):
-    """Here is the cluster `here`: its job 11 runs, 12 is over, and of others it talks nonsense."""
+    """Fake Slurm programs of the cluster `here`: job 11 runs, 12 is over, others give nonsense."""
     for name, script in (("squeue", SQUEUE), ("scontrol", "#!/bin/sh\necho ClusterName = here\n")):
         program = tmp_path / "bin" / name
         program.parent.mkdir(exist_ok=True)
@@ -172,7 +172,7 @@ def test_a_file_system_that_is_away_keeps_its_notes(disk, notes):
     assert other.path.exists()
     ((_, still),) = read_notes(notes)
     assert "it was made on lustre /nowhere" in still.stays.why
-    # the job's probe sees it, and removes it there
+    # a job's probe can see it, and removes it there
     assert still.stays.why.endswith("; left to the probe of the next session")
 
 
@@ -200,7 +200,7 @@ def test_a_directory_without_the_mark_stays(disk, notes, tmp_path, observed):
     results.mkdir()
     (results / "paper.dat").write_bytes(b"x")
     results.rename(note.path)
-    # as of a job that was killed between two calls
+    # as after a job that was killed between two calls
     empty.path.rename(disk / "other")
     empty.path.mkdir()
     found = {each.note.name: each for each in sweep(notes, {disk: ()})}
@@ -213,7 +213,7 @@ def test_a_directory_without_the_mark_stays(disk, notes, tmp_path, observed):
     again = sweep(notes, {disk: ()})
     observed(
         message=f"{left.path}: {left.why}",
-        exit_status=1,  # what a left-over is for `iobands status`
+        exit_status=1,  # the status of `iobands status` for a left-over
         left=[],
         next_run=states(again) == {note.name: "gone"},
     )

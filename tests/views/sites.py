@@ -1,4 +1,4 @@
-"""Made-up sites in which it is known what moved and when."""
+"""Made-up sites in which it is known which series changed and when."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def dropped(factor: float = 0.7, seed: int = 1, after: int = SLOW, runs: int = R
 def site(root: Path, *names: str, factors: dict[str, float], **since: object) -> Snapshot:
     """Return a site with a series for each of `names`, such as `a fpp`.
 
-    Those with a factor change by it 15 runs ago, and have the fields `since` from then on.
+    Those with a factor changed by it 15 runs ago, and have the fields `since` from then on.
     """
     rows = []
     for seed, name in enumerate(names):
@@ -48,7 +48,7 @@ def site(root: Path, *names: str, factors: dict[str, float], **since: object) ->
 
 
 def everything(root: Path) -> Snapshot:
-    """Return a site with an alert of each kind, and lines that cannot be read."""
+    """Return a site with an alert of each kind, and with rejected lines."""
     rows = []
     for seed, (name, pattern, factor, after) in enumerate(
         (
@@ -86,7 +86,7 @@ def everything(root: Path) -> Snapshot:
 
 
 def acknowledge(root: Path, **match: object) -> None:
-    """Log that jane knows of a drop of the last weeks."""
+    """Log jane's acknowledgement of a drop in the last weeks."""
     times = {"since": NOW - timedelta(days=35), "until": NOW}
     action = Action(ACKNOWLEDGE, NOW, "jane", "ticket 4711", (match,), direction="down", **times)
     append(root / "alerts", "here", [action])

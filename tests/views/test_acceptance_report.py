@@ -1,4 +1,4 @@
-"""What the report on an acceptance says of its runs."""
+"""What the report on an acceptance says about its runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of an alert: what it shows of open and past ones, and what it never shows."""
+"""The page of an alert: what it shows of open and past alerts, and what it never shows."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_an_open_alert_and_one_of_the_past_have_a_page(tmp_path: Path) -> None:
     assert "Owner: nobody has acknowledged it" in new
     assert "Owner" not in past
     assert "Series that moved: 4 of 4" in new
-    # four members, and of those that did not move none is of the same name
+    # a chart for each of the four members; no series that stayed shares their name
     assert found["alerts/here-2.html"].count("<svg") == 4
     assert "a: none of 4 series went down" in new
     again = dict(alert_pages(replace(site, now=site.now + DAY)))
@@ -164,7 +164,7 @@ def test_pages_of_alerts_that_are_gone_are_removed(tmp_path: Path) -> None:
 
 def test_hostile_names_are_text(tmp_path: Path) -> None:
     evil = "</title><img src=x onerror=evil()>\"'&\x1b\u2028"
-    plain = evil.replace("\x1b\u2028", "")  # a perflog has no such characters
+    plain = evil.replace("\x1b\u2028", "")  # a perflog cannot contain these characters
     rows = daily([2.0] * 40 + [1.0] * 9, file_system=plain, medium=plain, jobid=plain)
     write_perflog(tmp_path / "perflogs", rows)
     site = look(tmp_path)

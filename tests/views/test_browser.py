@@ -1,4 +1,4 @@
-"""The dashboard in a real browser: what people see and do there, and that nothing goes wrong."""
+"""The dashboard in a real browser: what people see and do there, and that there are no errors."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 
 def address_of(page: Page) -> str:
-    """Return what a person would copy behind the file's name; `page.url` is known only later."""
+    """Return the fragment of the page's address; `page.url` is updated only later."""
     return page.evaluate("location.hash")
 
 
@@ -90,9 +90,9 @@ def browser() -> Iterator[Browser]:
 def opened(
     browser: Browser, site: Snapshot, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Open]:
-    """Opens a place of the dashboard in a new window; nothing may go wrong in any of them.
+    """Opens a place of the dashboard in a new window; no window may report an error.
 
-    Each window is closed after its test, as one that stays open costs processor time.
+    Each window is closed after its test, because an open one costs processor time.
     """
     root = tmp_path_factory.getbasetemp() / "browser0" / "page"
     wrong: list[str] = []
@@ -128,7 +128,7 @@ def id_of(site: Snapshot, *values: str) -> str:
 
 
 def violations(page: Page, **options: object) -> list[str]:
-    # it would fetch the style sheets again, which the page forbids
+    # preloading would fetch the style sheets again, which the page forbids
     found = Axe().run(page, options={"preload": False, **options}).response["violations"]
     return [f"{each['id']}: {node['html']}" for each in found for node in each["nodes"]]
 
@@ -210,7 +210,7 @@ def test_the_filter_stays_in_the_address(opened: Open) -> None:
     again = opened(address_of(page))
     expect(again.locator("#series tbody tr")).to_have_count(1)
     assert again.input_value("#q") == "good write ucx"
-    late = opened("#/?state=sliding")  # which no series is any more
+    late = opened("#/?state=sliding")  # a state that no series has any more
     expect(late.locator("#found")).to_contain_text("0 of 10 series")
     assert late.input_value("#state-filter") == "sliding"
     late.select_option("#state-filter", label="any")
@@ -221,7 +221,7 @@ def test_hover_keys_and_zoom_of_a_series(opened: Open, site: Snapshot) -> None:
     page = opened(f"#/series/{id_of(site, 'slow', 'ofi', 'write_bw')}")
     page.wait_for_selector(".plot canvas")
     expect(page.locator(".run")).to_contain_text("run 120 of 120")
-    # an alert is open: its last months are in view
+    # while an alert is open, the last months are in view
     expect(page.locator("[aria-live]")).to_contain_text("In view: 91 runs")
     page.locator(".plot").focus()
     page.keyboard.press("0")
@@ -380,7 +380,7 @@ def test_no_page_violates_wcag_or_is_wider_than_a_phone(opened: Open, site: Snap
         assert page.evaluate("document.documentElement.scrollWidth") <= DESKTOP["width"]
 
 
-#: Numbers whose unit, days whose month, and intervals whose end is in the next line.
+#: Finds numbers, days and intervals whose unit, month or end is on the next line.
 BROKEN = r"""() => {
   const found = [];
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -446,7 +446,7 @@ def test_no_long_name_makes_a_page_wider(opened: Open, tmp_path: Path) -> None:
     found.append(Cluster("unread", "", 3, f"cannot be read: /{long * 2}", "unknown", (), ()))
     write_clusters(other / "all", found, NOW)
     (alert,) = (other / "alerts").iterdir()
-    write_dashboard(site, other, several=True)  # which has another link
+    write_dashboard(site, other, several=True)  # whose pages have one more link
     for path in (other / "index.html", other / "all" / "index.html", alert):
         page.goto(path.as_uri())
         page.wait_for_selector("h2")
@@ -611,7 +611,7 @@ def test_six_weeks_fit_a_printed_page_with_their_names(opened: Open) -> None:
 
 def test_a_copy_that_lacks_a_file_says_so(opened: Open, site: Snapshot, tmp_path: Path) -> None:
     write_dashboard(site, tmp_path)
-    page = opened().context.browser.new_page()  # in which something goes wrong
+    page = opened().context.browser.new_page()  # a window that may report errors
     series, damaged = site.series[0].key, tmp_path / "data" / job_id(site.series[0].key)
     text = (damaged / "series.js").read_text()
     (damaged / "series.js").write_text(text[:99])
@@ -693,7 +693,7 @@ def test_the_chart_of_a_series_reaches_to_its_newest_failed_run(
 
 
 def test_no_line_crosses_a_long_silence(opened: Open) -> None:
-    # daily runs, a month of silence; the other line has runs in it
+    # daily runs with a gap of a month, in which the other line has runs
     values = opened().evaluate("""() => {
       const at = (days) => days.map((day) => 86400 * day);
       const lines = [[[0, 1, 2, 3, 33, 34], [1, 2, null, 3, 4, 5]], [[1, 20, 34], [6, 7, 8]]]

@@ -1,4 +1,4 @@
-"""The page of several sites."""
+"""The page that compares several sites."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.views.sites import dropped, look
 
 
 def rows_of(page: str) -> list[list[str]]:
-    """Return the cells of the tables that compare."""
+    """Return the cells of the tables that compare rates."""
     table = page.partition("What they deliver")[2]
     rows = re.findall(r"<tr>(.*?)</tr>", table)
     texts = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
@@ -125,7 +125,7 @@ def test_no_dashboard_of_a_site_that_left_the_page_is_left(tmp_path: Path) -> No
     unread = Cluster("a two", "", UNKNOWN, "cannot be read", "unknown", (), ())
     write_clusters(page, [unread, unread], NOW)
     assert not [*(page / "one").glob("data/*"), *(page / "one").glob("alerts/*")]
-    assert not (page / "one" / "index.html").exists()  # it would wait for its data for ever
+    assert not (page / "one" / "index.html").exists()  # it would wait for its data forever
     assert [*(page / "a two").glob("data/*")]  # it may be read the next time
     write_clusters(page, [two, two], NOW)
     write_clusters(page, [unread, unread], NOW, public=True)

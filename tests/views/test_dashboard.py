@@ -1,4 +1,4 @@
-"""The files of the dashboard: what is in them, what is not, and which of them change."""
+"""The files of the dashboard: their content, what they must not contain, and which ones change."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ SLOW = {"node_speeds": "write_bw=node-of-kim:0.5,one:1,another:1,more:1.1"}
 
 
 def data_of(path: Path) -> Any:
-    """Return the data that a file of the dashboard hands over."""
+    """Return the data in a file of the dashboard."""
     name, text = re.fullmatch(r'iobands\.receive\("(.+?)",(.*)\);\n', path.read_text()).groups()
     data = json.loads(text)
     return data if name == "site" else json.loads(zlib.decompress(base64.b64decode(data)))
 
 
 def cells_in(column: Any) -> list[Any]:
-    """Return the values of a column that has a character for each of a few, or all of them."""
+    """Return the values of a column: a list, or a string of characters that index a few values."""
     is_list = isinstance(column, list)
     return column if is_list else [column["of"][ord(each) - 35] for each in column["at"]]
 
@@ -107,9 +107,9 @@ def test_public_has_the_evidence_and_nobody(tmp_path: Path) -> None:
 
 def test_public_has_no_run_that_is_pinned_to_a_node(tmp_path: Path) -> None:
     rows = daily(dropped(0.5), case="node nid007") + daily(healthy(), case="target 3")
-    # an alert of the past too, in the ledger
+    # also a past alert, in the ledger
     rows += daily([*dropped(0.5), *healthy(30, seed=2)], case="node nid008")
-    # one that runs at another scale since, and one of a wrong clock
+    # a series that has moved to another scale, and one of a wrong clock
     rows += daily([1.5] * 2, last=9, case="node nid005")
     rows += daily([1.5] * 2, nodes=8, case="node nid005")
     rows += daily([1.5], last=-9, case="node nid006")
@@ -145,7 +145,7 @@ def kinds(root: Path, *, over: bool = False) -> Snapshot:
 
 
 def changes_in(page: Path, site: Snapshot) -> dict[str, Any]:
-    """Return the last change of each series, as its page has it."""
+    """Return the last change of each series from the data of its page."""
     found = {}
     for series in site.series:
         about = data_of(page / "data" / job_id(series.key) / "series.js")
@@ -155,7 +155,7 @@ def changes_in(page: Path, site: Snapshot) -> dict[str, Any]:
 
 
 def test_a_change_of_the_spread_or_of_modes_is_no_change_of_the_level(tmp_path: Path) -> None:
-    """A chart and its list say what the state of the series says."""
+    """A chart and its list of changes agree with the state of the series."""
     site = kinds(tmp_path)
     write_dashboard(site, tmp_path / "page")
     shown = changes_in(tmp_path / "page", site)
@@ -188,7 +188,7 @@ def test_users_read_of_a_change_what_its_alert_says(tmp_path: Path) -> None:
     recommended, _ = published_of(site, tmp_path)
     blocks = users_section(public(site), recommended["here"], (), {})
     assert {row[1]: row[-1] for row in blocks[2].rows} == expected
-    # in the section of a documentation page, too, and the rates are of the time before
+    # a section of a documentation page says so, too, with the rates of the time before
     (changed,) = rates_section("here", recommended["here"], NOW)[-1:]
     assert set(changed.lines) == {
         f"fpp write on {name}: {text} since {began[name]:%Y-%m-%d}" for name, text in says.items()
@@ -201,7 +201,7 @@ def test_a_slide_that_is_over_keeps_its_beginning_and_its_size(tmp_path: Path) -
     site = kinds(tmp_path, over=True)
     (alert,) = (each for each in site.past if each.severity is Severity.SLIDING)
     size, of_wide = (member.ratio for member in alert.members)
-    # as while it was open: the level of the unstable one has not moved
+    # as while it was open, the level of the unstable series has not moved
     assert (alert.ratio, of_wide) == (size.value, None)
     write_dashboard(site, tmp_path / "page")
     slid = changes_in(tmp_path / "page", site)["slide"]
@@ -329,7 +329,7 @@ def test_a_week_without_a_weekly_run_is_a_column_and_its_days_are_none(tmp_path:
 
 
 def of_session(name: str, hours: float, *patterns: str, **fields: object) -> list[str]:
-    """Return a run of each pattern in a session this many hours ago, a minute apart."""
+    """Return runs of these patterns, a minute apart, in a session this many hours ago."""
     return [
         line(
             job_completion_time=(NOW - timedelta(hours=hours, minutes=-number)).isoformat(),
@@ -377,7 +377,7 @@ def test_what_was_due_and_did_not_run_is_marked_in_its_session(tmp_path: Path) -
     rows += of_session("day 2", 47.9, "fpn", perf_value="null", result="fail", **weekly)
     write_perflog(tmp_path / "perflogs", rows)
     found = cells_of(look(tmp_path), tmp_path / "page")
-    # the weekly one is due after half a week, and asks nothing of the daily ones
+    # the weekly series is due from half a week on, and does not affect the daily ones
     assert found == {"fpp": "n nn", "ssf": "n .n", "fpn": " nm "}
 
 
@@ -391,13 +391,13 @@ def test_a_session_of_other_checks_or_of_another_system_is_no_gap(tmp_path: Path
     write_perflog(tmp_path / "perflogs", rows)
     found = cells_of(look(tmp_path), tmp_path / "page")
     assert found["daily"].replace(" ", "") == "nn"
-    # a week has seven daily sessions, and the last weekly run is late
+    # seven daily sessions per week; the last weekly run is late
     daily_ones = [24 * ago + 6 for ago in range(18, -1, -1)]
     rows = [*runs("daily", daily_ones, 1), *runs("weekly", [18 * 24 + 5, 11 * 24 + 5], 7)]
     write_perflog(tmp_path / "perflogs", rows)
     found = cells_of(look(tmp_path), tmp_path / "page")
     assert found["weekly"].strip() == "n       n" + 10 * " " + "."
-    # two systems by turns; one missed a night
+    # two systems in alternating sessions, one of which missed a night
     rows = runs("daily", [78, 54, 6], 1)
     write_perflog(tmp_path / "perflogs", rows)
     theirs = runs("other", [66, 42, 18], 1, "there")
@@ -436,7 +436,7 @@ def test_a_file_system_has_its_path_and_size(tmp_path: Path) -> None:
 def test_the_interval_is_learned(
     tmp_path: Path, apart: float, declared: float | None, days: float
 ) -> None:
-    """Sessions in a row, such as of somebody who tries it out, are no schedule."""
+    """Sessions in quick succession, such as somebody's first trials, are no schedule."""
     more = {"purpose": "scheduled"} | ({"interval_days": declared} if declared else {})
     rows = [
         row
@@ -605,7 +605,7 @@ def test_users_see_rates_settings_commands_and_advice(tmp_path: Path) -> None:
     assert not any("node-of-joe" in line for line in lists)
     best = [line for line in lists if "fallen rather than" in line]
     assert len(best) == 2
-    # no praise without a word
+    # advice for settings whose series fell says so
     size, since = today["fallen"][1:].split(" since ")
     said = f"; fallen is {size} below its usual rate since {since}"
     assert all(line.endswith(said) for line in best)

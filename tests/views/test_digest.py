@@ -1,4 +1,4 @@
-"""The digest: a golden text, its order, and what a terminal and a mail can carry."""
+"""The digest: a golden text, its order, and its form on a terminal and in a mail."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_an_alert_is_one_line(site: Snapshot, width: int) -> None:
     assert max(map(len, rows)) <= width
 
 
-#: Names that a shell, a program or a terminal would take for something else.
+#: Names with a special meaning for a shell or a program.
 NAMES = ["a'; touch ran; '", "$(touch ran)", "`touch ran`", "--help", "-x", "a; touch ran #"]
 
 
@@ -112,7 +112,7 @@ def test_a_suggested_command_runs_nothing_that_stands_in_a_name(
 
 
 def pasted(command: str, root: Path) -> list[str]:
-    """Return the arguments with which a shell runs `iobands`; a name that begins with - is last."""
+    """Return the arguments that a shell passes to `iobands`; `--` must precede a last `-...`."""
     shell = f"iobands() {{ printf '%s\\0' \"$@\"; }}; {command}"
     done = subprocess.run(["sh", "-c", shell], cwd=root, capture_output=True, text=True, check=True)
     words = done.stdout.split("\0")[:-1]
@@ -217,13 +217,13 @@ def on_terminal(site: Snapshot, width: int = 80, **options: bool) -> list[str]:
 
 
 def is_whole(lines: list[str], words: str) -> bool:
-    """Return whether every word of a name is a word of the lines."""
+    """Return whether every word of `words` is unbroken in the lines."""
     return set(words.split()) <= {word for line in lines for word in line.split()}
 
 
 @pytest.fixture(scope="module")
 def bad_morning(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    """Return 300 series on a morning on which much went wrong at once."""
+    """Return a site of 300 series on a morning on which much went wrong at once."""
     root = tmp_path_factory.mktemp("morning")
     rows = []
     for number in range(150):
@@ -339,7 +339,7 @@ def test_a_ratio_has_its_interval_in_its_row(tmp_path: Path) -> None:
     rows = [*daily([0.5, 2.25], perf_var="write_ratio", **of_case)]
     rows += daily([0.4, 2.125], perf_var="write_ratio_lower", **of_case)
     rows += daily([0.6, 2.5], perf_var="write_ratio_upper", **of_case)
-    # of fewer pairs than have an interval, and an earlier run's
+    # a ratio of too few pairs for an interval, and an interval of an earlier run
     rows += daily([0.75], perf_var="read_ratio", **of_case)
     rows += daily([0.625], last=2, perf_var="read_ratio_lower", **of_case)
     rows += daily([0.875], last=2, perf_var="read_ratio_upper", **of_case)
@@ -363,7 +363,7 @@ def test_a_ratio_has_a_sign_for_its_unit(tmp_path: Path) -> None:
 def test_rejected_lines(site: Snapshot, tmp_path: Path) -> None:
     few, every = text(site), text(site, rejected=True)
     said = "is not a finite number"
-    # where there is no room for them, the digest says how to see them
+    # if there is no room for them, the digest says how to see them
     assert (few.count(said), every.count(said)) == (0, 7)
     assert "\nRejected: 7 lines: iobands status --rejected\n" in few
     write_perflog(tmp_path / "other/perflogs", [line(perf_value="x")] * 7)

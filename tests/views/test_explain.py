@@ -1,4 +1,4 @@
-"""What `iobands explain` says, of perflogs in which it is known what moved."""
+"""What `iobands explain` says about perflogs in which it is known which series changed."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_several_file_systems_point_to_what_they_share(tmp_path: Path) -> None:
 
 
 def test_a_series_that_leans_the_same_way_did_not_stand_still(tmp_path: Path) -> None:
-    # one fell by half, another by a tenth, for too few runs to be an alert; the third stands still
+    # one series fell by half; another by a tenth, in too few runs for an alert; the third stayed
     rows = []
     for seed, (pattern, factor) in enumerate((("fpp", 0.5), ("ssf", 0.9), ("fpn", 1.0))):
         rows += daily(dropped(factor, seed, after=6), pattern=pattern)
@@ -216,7 +216,7 @@ def test_a_degraded_series_without_news_says_so(tmp_path: Path) -> None:
 
 
 def test_a_newest_sample_that_is_not_judged_has_its_own_rank(tmp_path: Path) -> None:
-    # 1 to 30, then 0.5, which nobody is to judge
+    # 1 to 30, then 0.5, which is then discarded
     files = SiteFiles(tmp_path).write(daily([*map(float, range(1, 31)), 0.5]))
     assert "0 of 30 earlier runs were lower" in flat(look(tmp_path), "write_bw")
     files.act(DISCARD, at=Span(NOW - DAY, NOW))
@@ -256,7 +256,7 @@ def test_one_selector_for_series_and_alerts(tmp_path: Path) -> None:
     }
     series = found.series[2]
     assert chosen(found, slug(series.key)) == [series]
-    # what labels need not say: tool, interface
+    # words that labels leave out: tool, interface
     assert len(chosen(found, "benchio posix home")) == 1
     (failed,) = chosen(found, "ior")
     assert "no such file system" in explanation(found, failed)
@@ -276,7 +276,7 @@ def test_an_open_incident_and_one_that_is_over(tmp_path: Path) -> None:
     rows = []
     for seed, pattern in enumerate(("fpp", "ssf", "fpn")):
         values = healthy(seed=seed)
-        # where nothing had passed before, two such sessions would be a drop
+        # without transients before, two such sessions would be a drop
         own = (slice(day, day + 2) for day in range(22 + 3 * seed, 70, 10))
         for low in (*own, slice(80, 82), slice(90, 92), slice(-2, None)):
             values[low] = [value / 5 for value in values[low]]
@@ -362,7 +362,7 @@ def test_who_did_what_about_an_alert_stands_among_its_events(tmp_path: Path) -> 
     (alert,) = site.alerts
     known = alert.acknowledgement
     assert known is not None
-    # what nobody said of this alert is not part of it
+    # an action on another alert is not part of this one
     other = replace(known.action, when=NOW - DAY, alert=2, reason="of another")
     site = replace(
         site, series=tuple(replace(each, actions=(known.action, other)) for each in site.series)
@@ -375,7 +375,7 @@ def test_who_did_what_about_an_alert_stands_among_its_events(tmp_path: Path) -> 
     assert " Nov: opened as a " in happened[0]
     assert happened[-1].startswith("  18 Nov: acknowledged at 01:30 by jane: a switch")
     assert "of another" not in shown
-    assert "acknowledge 1" not in shown  # it is already
+    assert "acknowledge 1" not in shown  # it is already acknowledged
     assert "iobands resolve 1 --reason TEXT" in shown
 
 
@@ -597,7 +597,7 @@ def test_a_power_that_was_not_asked_for_is_not_half_said(tmp_path: Path) -> None
 
 
 def joined_by(tmp_path: Path, **fields: str) -> tuple[Snapshot, Alert]:
-    """Return the only alert: all series of a fell, and a day later those of b with some fields."""
+    """Return the one alert of a site: all series of a fell, and a day later some of b."""
 
     def factor(series: Mapping[str, str], day: int) -> float:
         is_other = {"file_system": "b", **fields}.items() <= series.items()

@@ -1,4 +1,4 @@
-"""Exports are read back by other programs: polars, DuckDB, Prometheus's and VictoriaMetrics."""
+"""Exports are read back by other programs: polars, DuckDB, Prometheus and VictoriaMetrics."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def site(root: Path) -> Snapshot:
 
 
 def program(name: str) -> str:
-    """Return where a program is, or skip; `setup/system-packages test` installs each on Debian."""
+    """Return the path of a program, or skip; `setup/system-packages test` installs it on Debian."""
     found = shutil.which(name)
     if found is None:
         pytest.skip(f"{name} is not installed")
@@ -109,7 +109,7 @@ def test_promtool_takes_the_metrics_and_the_history(site: Snapshot, tmp_path: Pa
     blocks = tmp_path / "blocks"
     command = [promtool, "tsdb", "create-blocks-from", "openmetrics", history, blocks]
     subprocess.run(command, capture_output=True, check=True)
-    (blocks / "wal").mkdir()  # which `dump` asks for
+    (blocks / "wal").mkdir()  # `dump` requires it
     dump = [promtool, "tsdb", "dump", blocks]
     lines = subprocess.run(dump, capture_output=True, text=True, check=True).stdout.splitlines()
     assert len(lines) == 42
@@ -144,7 +144,7 @@ def test_victoriametrics_takes_the_history(site: Snapshot, tmp_path: Path) -> No
 
 @contextmanager
 def serving(*command: str) -> Iterator[str]:
-    """Run a command that listens at an address, in its options `{}`."""
+    """Run a server, with `{}` in its options replaced by a free address; yield the address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -157,7 +157,7 @@ def serving(*command: str) -> Iterator[str]:
 
 
 def _served(url: str, sent: bytes | None = None) -> str:
-    """Return the text at an address, once somebody listens there."""
+    """Return the text at a URL, once the server answers."""
     end = time.monotonic() + 120
     while True:
         try:
@@ -198,7 +198,7 @@ def test_the_grafana_alerts_ask_for_metrics_that_there_are(site: Snapshot, tmp_p
 
 
 def test_a_session_of_an_hour_ago_is_no_alert_and_an_older_one_is(tmp_path: Path) -> None:
-    """A rule that alerts without data needs an answer when all is well, too."""
+    """A rule that alerts on missing data needs data even if all is well."""
     said = yaml.safe_load(GRAFANA.with_name("grafana-alerts.yaml").read_text(encoding="utf-8"))
     (rule,) = (
         each
@@ -220,7 +220,7 @@ def test_a_session_of_an_hour_ago_is_no_alert_and_an_older_one_is(tmp_path: Path
 
 
 def check_queries(queries: list[str], root: Path) -> None:
-    """Let promtool read queries."""
+    """Check queries with promtool."""
     rules = [
         {"record": f"panel:{number}", "expr": query.replace("$file_system", ".*")}
         for number, query in enumerate(queries)

@@ -1,4 +1,4 @@
-"""Figures: the same data gives the same file, and no silence squeezes them."""
+"""Figures: the same data gives the same file, and gaps in the data do not squeeze them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What took effect, of the newest sample and in a few words."""
+"""The settings in effect in the newest sample, in a few words."""
 
 from pathlib import Path
 

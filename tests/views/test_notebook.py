@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # of the Jupyter libraries
 
 
 def run(name: str, perflogs: Path, monkeypatch: pytest.MonkeyPatch) -> list[list]:
-    """Run a notebook on `perflogs`; return the outputs of each of its cells of code."""
+    """Run a notebook on `perflogs`; return the outputs of each of its code cells."""
     monkeypatch.setenv("IOBANDS_PERFLOGS", str(perflogs))
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"), prepend=os.pathsep)
     notebook = nbformat.read(NOTEBOOKS / name, as_version=4)

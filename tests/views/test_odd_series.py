@@ -1,4 +1,4 @@
-"""Every view of series that are odd: few values, equal ones, extreme ones, wrong clocks, names."""
+"""Every view of odd series: with few, equal or extreme values, wrong clocks or odd names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured again, as the digest and the explanation say it."""
+"""Planned repeats, as shown by the digest and the explanation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Performance data: what Nagios and Icinga read of it."""
+"""Performance data, as Nagios and Icinga read them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.factory import daily, write_perflog
 from tests.sites import NOTHING_KNOWN
 from tests.views.sites import healthy, look
 
-#: As the guidelines for plug-ins define it.
+#: One datum as defined by the guidelines for plug-ins.
 DATUM = re.compile(
     r"'((?:[^'=]|'')*)'=(-?[0-9.e+-]+);;((?:[0-9.e+-]+:)?);0(?: |$)",
 )

@@ -1,4 +1,4 @@
-"""The published section: its figures, its commands in a shell, and where a page drifted."""
+"""The published section: its figures, its commands in a shell, and the drift of pages."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_page_agrees_until_something_in_it_changes(
         ("fpp", "fpn", "fpp write on hdd: measured, but not on the page"),
     ):
         assert any(what in each for each in drift(page.replace(old, new), found, NOW)), what
-    # the table alone is edited by hand, and the comment still has the figure of the runs
+    # only the table is edited by hand; the comment still has the figure from the runs
     edited = "".join(
         line if "iobands table" in line else line.replace("15.3", "99.9")
         for line in page.splitlines(keepends=True)
@@ -150,7 +150,7 @@ def test_of_a_page_with_two_systems_the_tables_of_one_are_checked(
 ) -> None:
     both = page_of(found).replace('"system":"here"', '"system":"there"') + page_of(found)
     assert drift(both, found, NOW, "here") == []
-    # without a system, a table of one that is gone is wrong
+    # if no system is named, the table of a system that is gone is reported
     assert drift(both, found, NOW) == ["fpp write on hdd: no run measures this"]
 
 
@@ -207,7 +207,7 @@ def test_rates_on_two_partitions_have_two_names(tmp_path: Path) -> None:
         (row,) = (line for line in page.splitlines() if f"| fpp partition={name} |" in line)
         assert row.split(" | ")[6] == median
     assert drift(page, found, NOW) == []
-    # one that is gone takes no rate of the other for its own
+    # a row whose series is gone is not compared with the other series
     assert drift(page, found[1:], NOW) == ["fpp partition=cpu write on hdd: no run measures this"]
 
 
@@ -270,7 +270,7 @@ def test_the_command_says_by_its_exit_status_whether_a_page_drifted(iobands, tmp
     page.write_text(iobands("table", "--holds", "99999").stdout)
     assert "| fpp |" in page.read_text()
     assert iobands("table", "--check", "page.md", "--holds", "99999").returncode == 0
-    # of a page in another encoding, what iobands printed is read all the same
+    # in a page of another encoding, the text that iobands printed is still read
     page.write_bytes(page.read_bytes() + "für alle".encode("latin-1"))
     assert iobands("table", "--check", "page.md", "--holds", "99999").returncode == 0
     page.write_text("")
