@@ -287,7 +287,7 @@ def test_a_signal_is_not_lost(root: Path, iobands: Command, observed: Observed) 
 @pytest.mark.skipif(clock_library() is None, reason="libfaketime is not installed")
 @pytest.mark.fault("session", "one session under a clock of 2066", "nothing is removed; named")
 def test_a_session_under_a_clock_of_2066(root: Path, iobands: Command, observed: Observed) -> None:
-    """Its files have the right time, as on NFS; for the opposite see tests/measure/test_prune.py."""
+    """Its files have the right time, as on NFS; tests/measure/test_prune.py has the opposite."""
     command = ("run", "--", "-n", "Good", "--keep-stage-files")
     assert iobands(*command, cwd=root).returncode == 0
     kept = {*report_files(root / "perflogs"), *(root / "stage").glob("*")}

@@ -136,7 +136,7 @@ def test_an_episode_teaches_how_long_trouble_lasts():
     # low for 8 hours and over after 12: the mean square is (64 + 144) / 2 = 104
     life = life_after([0.3, 0.3, 0.3, 1.0], [1, 5, 9, 13])
     assert life == Life(1, pytest.approx(104), 0)
-    assert life.hours == pytest.approx(math.sqrt((10 * 5.5**2 + 104) / 11))
+    assert life.hours == pytest.approx(math.sqrt((10 * 5.5**2 + 104) / 11))  # with ten of 5.5 h
     assert life.days == pytest.approx(1 / 101)
     # an episode that ended just within a day
     assert life_after([0.3] * 7 + [1.0], [1, 5, 9, 13, 17, 21, 23, 23.5]) == Life(
