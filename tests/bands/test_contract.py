@@ -1,4 +1,4 @@
-"""What a contract may say, and what its reader says of mistakes."""
+"""The content that a contract may have, and the messages about its mistakes."""
 
 from pathlib import Path
 

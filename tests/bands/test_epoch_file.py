@@ -1,4 +1,4 @@
-"""Epochs in files of their own: what is written loads as it was meant, and nothing is rewritten."""
+"""Epochs in separate files: what is written is loaded again unchanged, and no file is rewritten."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_the_files_of_a_system_are_read_together(tmp_path: Path) -> None:
     assert found.epochs == (*old.epochs, EPOCH, replace(later, bands=()))
     assert found.least_change == old.least_change
     assert (tmp_path / "archer2.yaml").read_bytes() == published
-    # and of no other system
+    # the epoch is not loaded for another system
     assert load_bands(tmp_path, "here").epochs == ()
 
 

@@ -57,7 +57,7 @@ HDD = {"tool": "benchio", "pattern": "fpp", "medium": "hdd", "variable": "write_
 
 
 def load(path: Path) -> Bands:
-    """Return the bands of the system that the file is called after."""
+    """Return the bands of the system that the file is named after."""
     found = load_bands(path.parent, path.stem)
     assert found is not None
     return found
@@ -138,7 +138,7 @@ def test_null_matches_a_missing_field(tmp_path: Path, missing: object) -> None:
     assert bands.band_for({**fields, "stripe_count_asked": "-1"}, IN_FORCE) is None
 
 
-# What to replace in the good file, by what, and what the message has to name.
+# For each mistake: the text to replace in the good file, its replacement, and words of the message.
 WRONG = {
     "unknown key of the file": (
         "schema: 1",
@@ -263,7 +263,7 @@ NESTED = "a0: &a0 [1]\n" + "".join(
     [
         *("", "- 1\n", "just text\n", "? [1]\n: 2\n", "no: 1\n"),
         *("&a [*a]\n", "[" * 2000, NESTED),
-        # a number too long to be printed
+        # an integer with too many digits for Python to print
         f"schema: 0x{'f' * 9000}\n",
     ],
 )

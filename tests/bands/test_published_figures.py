@@ -1,4 +1,4 @@
-"""The bands that the suite brings: each figure is the one quoted beside it, and of one size."""
+"""The bands in the suite: each figure agrees with the quote next to it, and is of one volume."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BANDS = Path(iobands.__file__).resolve().parents[2] / "config" / "bands"
 SYSTEMS = sorted(path.stem for path in BANDS.glob("*.yaml"))
 FIGURE = re.compile(r"^ +(\w+): ([0-9.]+)  #: (.+)$", re.MULTILINE)
 FIGURES = {"lower_quartile", "median", "upper_quartile", "maximum", "at_most", "at_least", "about"}
-#: What one of the unit is in GiB/s.
+#: The units of quotes in GiB/s.
 UNITS = {"GiB/s": 1.0, "MiB/s": 1 / 1024, "GB/s": 1e9 / 2**30, "MB/s": 1e6 / 2**30}
 
 

@@ -1,4 +1,4 @@
-"""Spans of time that samples are left out of, held against looking at each of them."""
+"""Time spans whose samples are left out, compared with a check of each sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of the alerts: its figures by hand, and a small year day by day."""
+"""The benchmark of the alerts: figures worked out by hand, and a small year day by day."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_fixed_number_of_runs_by_hand() -> None:
     # (2 × 1.645 × 0.1 / 0.10536)² = 9.75 independent runs; correlated ones count for less
     assert accepting.fixed_number(0.1, 0.0) == 10
     assert accepting.fixed_number(0.01, 0.0) == 3
-    # of three days, correlated by 0.3 and 0.15: 3 / (1 + 2 (2 × 0.3 + 0.15) / 3) = 2 runs
+    # three days correlated by 0.3 and 0.15 count as 3 / (1 + 2 (2 × 0.3 + 0.15) / 3) = 2 runs
     assert accepting.fixed_number(0.0450, 0.5) == 3
     assert accepting.fixed_number(0.0455, 0.5) == 4
 
@@ -106,7 +106,7 @@ def test_targets_are_drawn_by_their_free_space() -> None:
     random = np.random.default_rng(1)
     unequal = slow.Weighted(3, 1, (1.0, 1.0, 4.0), 6000)
     files = np.bincount(unequal.used(random)[:, 0])
-    # the penalty of the one that was just used makes it a little less than 4000
+    # the penalty of the target that was just used makes it a little less than 4000
     assert 3400 < files[2] < 4000
     assert files[0] == pytest.approx(files[1], rel=0.1)
     equal = slow.Weighted(3, 1, (1.0, 1.0, 1.2), 1200)
@@ -241,7 +241,7 @@ def test_the_delay_of_a_peer_is_that_of_its_first_report_of_the_drop() -> None:
 
 @pytest.fixture(scope="module")
 def small_year(tmp_path_factory: pytest.TempPathFactory) -> Replay:
-    """Return what was said of a small year: steady reads, and writes that fall once."""
+    """Return the replay of a small year: steady reads, and writes that fall once."""
     random = np.random.default_rng(3)
     spread = np.exp(0.02 * random.standard_normal((_DAYS, 2)))
     lines = [
@@ -256,7 +256,7 @@ def small_year(tmp_path_factory: pytest.TempPathFactory) -> Replay:
         for moved, value in (("4,1,,", write), (",,4,1", 20 * spread[day, 1])):
             start = when.timestamp()
             lines.append(f"{start},fs,/bin/ior,8,4,{moved},{1024 * value:.4f},50")
-    # what never moved its data has no rate
+    # a run that moved no data has no rate
     lines.append(f"{_FIRST.timestamp()},,/bin/ior,8,,,,,,,")
     table = tmp_path_factory.mktemp("real") / "year.csv"
     table.write_text("\n".join(lines) + "\n")
@@ -303,7 +303,7 @@ _WRITES, _READS = frozenset(["ior shared write"]), frozenset(["ior shared read"]
 
 
 def mark(kind: str, first: int, last: int, series: frozenset[str] = _WRITES) -> Mark:
-    """Return a mark of days counted from that on which the writes fall."""
+    """Return a mark; its days count from the one on which the writes fall."""
     days = (_BEGAN + timedelta(days=each) for each in (first, last))
     return Mark("fs", kind, kind != "healthy", *days, series)
 

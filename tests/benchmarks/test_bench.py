@@ -36,7 +36,7 @@ def program(tmp_path_factory):
 
 
 def contender(name, *rates, log=None):
-    """Something that returns these rates one after the other."""
+    """Return a contender that measures these rates one after the other."""
     at = count()
 
     def run():
@@ -57,8 +57,8 @@ def test_quartiles_are_interpolated():
 
 
 def test_ratios_are_taken_pair_by_pair():
-    # The machine became ten times slower in the middle: 6/50, the ratio of medians, is from
-    # no pair.
+    # The machine became ten times slower in the middle: the ratio of the medians, 6/50, would come
+    # from no pair.
     pairs = Pairs((100.0, 6.0, 5.0), (50.0, 6.0, 100.0))
     assert pairs.ratio == quartiles([2.0, 1.0, 0.05])
     assert pairs.ratio.median == 1.0
@@ -160,7 +160,7 @@ def ior_summary(**changes):
 
 def test_the_rate_of_ior_is_that_of_its_total_time():
     assert ior.rate_of(ior_summary(), "write", 128 * MIB, True) == 1019.1249 * MIB
-    # Twice the rate would mean half the time: opening and closing left out.
+    # Twice the rate would mean half the time, without opening and closing.
     with pytest.raises(BenchmarkError, match="total time"):
         ior.rate_of(ior_summary(bwMiB=2038.25), "write", 128 * MIB, True)
 

@@ -1,4 +1,4 @@
-"""The benchmarks of reading run to their end and write their page; what they measure is no test."""
+"""The benchmarks of reading complete and write their pages; their figures are not tested."""
 
 from __future__ import annotations
 

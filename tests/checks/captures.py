@@ -1,6 +1,6 @@
-"""Real and documented output of file systems' commands, by command.
+"""Captured and documented output of file systems' commands.
 
-A file has each command after `@@@`, then what it printed, then its exit status after `@@rc`.
+In a file, `@@@` precedes each command; its output follows, and then its exit status after `@@rc`.
 """
 
 from functools import partial
@@ -10,7 +10,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def each_captured(command: str, source: str) -> list[str]:
-    """What each call of `command` printed, in order, in a file of tests/checks/data."""
+    """Return the outputs of all calls of `command`, in order, from a file of tests/checks/data."""
     outputs = []
     for section in (DATA / source).read_text(encoding="utf-8").split("@@@ ")[1:]:
         called, _, rest = section.partition("\n")
@@ -21,7 +21,7 @@ def each_captured(command: str, source: str) -> list[str]:
 
 
 def captured(command: str, source: str) -> str:
-    """What the first call of `command` printed."""
+    """Return the output of the first call of `command`."""
     return each_captured(command, source)[0]
 
 
@@ -32,7 +32,7 @@ gpfs_said = partial(captured, source="spectrum-scale-documented.txt")
 
 
 def states(begin: str) -> str:
-    """What is below a heading that begins so, of a Lustre with targets in several states."""
+    """Return the section whose heading begins so, about a Lustre with targets in several states."""
     parts = (DATA / "lfs-2.17-states.txt").read_text(encoding="utf-8").split("\n## ")
     (found,) = [part.partition("\n")[2] for part in parts if part.startswith(begin)]
     return found

@@ -1,4 +1,4 @@
-"""The MPI transports that one machine can have: an environment for each, as a site describes it."""
+"""MPI transports that a single machine can use, each as an environment in a site file."""
 
 import runpy
 from pathlib import Path
@@ -27,7 +27,7 @@ def _environment(mpi, transport, variables):
         "ftn": f"mpifort.{mpi}",
         "features": [transport],
         "extras": {"mpi": mpi},
-        # How fast the program is matters to no test; how fast it is built does.
+        # The speed of the program does not matter to the tests, but that of its build does.
         "env_vars": [list(item) for item in {**variables, "CMAKE_BUILD_TYPE": "Debug"}.items()],
     }
 
@@ -35,7 +35,7 @@ def _environment(mpi, transport, variables):
 def environments(programs: Path) -> list[dict]:
     """openmpi-ofi, openmpi-ucx and mpich-ucx; `programs` becomes a directory of MPICH's mpirun."""
     programs.mkdir()
-    # Not a link: MPICH's launcher looks for its other half where it was called.
+    # Not a link: MPICH's launcher looks for a second program in its own directory.
     launcher = programs / "mpirun"
     launcher.write_text('#!/bin/sh\nexec mpirun.mpich "$@"\n', encoding="utf-8")
     launcher.chmod(0o755)

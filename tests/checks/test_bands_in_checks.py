@@ -1,4 +1,4 @@
-"""Bands decide a check as contract 3 says, with real runs and bands that leave no doubt."""
+"""Bands decide a check according to contract 3, with real runs and bands that are unmistakable."""
 
 import pytest
 
@@ -22,7 +22,7 @@ QUARTILES = {
     "below": {"lower_quartile": 1e6, "median": 2e6, "upper_quartile": 3e6, "floor": 1e-6},
     "within": {"lower_quartile": 1e-6, "median": 1.0, "upper_quartile": 1e6},
     "above": {"lower_quartile": 1e-9, "median": 2e-9, "upper_quartile": 3e-9},
-    # A figure alone fails no check, however far it is.
+    # A limit never fails a check, however far the rate is from it.
     "at-most": {"at_most": 1e-9},
     "about": {"about": 1e6},
 }
@@ -48,7 +48,7 @@ def add_banded_system(site, file_systems, root):
 
 @pytest.fixture(scope="module")
 def banded(tmp_path_factory):
-    """A site after one run under each band and one without a band."""
+    """A site after one run with each band, and one run without a band."""
     site = copy_suite(tmp_path_factory.mktemp("site"), *BENCHIO)
     add_banded_system(site, [*QUARTILES, "free"], tmp_path_factory.mktemp("disk"))
     (site.root / "config/bands/banded.yaml").write_text(bands_text(), encoding="utf-8")
@@ -69,7 +69,7 @@ def test_verdict_and_result(banded, file_system):
         assert row["band_verdict"] == f"write_bw={verdict},read_bw=no band"
         assert row["result"] == ("fail" if fails else "pass")
         assert row["fail_phase"] == ("performance" if fails else "null")
-        # A collapsed run proved its rate: it is a sample all the same.
+        # A collapsed run proved its rate, so it is a sample.
         assert float(row["perf_value"]) > 0
     assert rows["write_bw"]["perf_result"] == ("fail" if fails else "pass")
     assert rows["read_bw"]["perf_result"] == "pass"

@@ -1,4 +1,4 @@
-"""The BeeGFS backend reads what is documented of BeeGFS 7 and 8."""
+"""The BeeGFS backend reads the documented output of BeeGFS 7 and 8."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_what_is_no_layout_of_a_file_is_refused(output):
 def test_targets_that_are_online():
     assert BEEGFS.count_targets(SEVEN) == Targets(active=4, inactive=3)
     assert BEEGFS.count_targets(EIGHT) == Targets(active=2, inactive=1)
-    # Without the pools, as where the management server does not send them.
+    # Without the pools, as if the management server did not send them.
     plain = beegfs_said("beegfs-ctl --listtargets --nodetype=storage --state")
     assert BEEGFS.count_targets(plain) == Targets(active=2, inactive=2)
     assert BEEGFS.count_targets("") is None
@@ -77,14 +77,14 @@ def test_states_and_fullness_of_targets():
     assert judged(SEVEN, SPACE) == TargetFaults(stopping, avoided, taking=2)
     # 2 GiB are needed on each, and one more target is full.
     assert len(judged(SEVEN, SPACE, needed_kib=2**21 + 1).stopping) == 5
-    # As many as are tolerated.
+    # As many faulty targets as are tolerated.
     assert judged(SEVEN, SPACE, tolerated=4) == TargetFaults(taking=2)
-    # Of BeeGFS 8, whose list has both.
+    # The list of BeeGFS 8 has both.
     assert judged(EIGHT).stopping == (
         "target 102 is offline",
         "target 201 is full: 524288 KiB are free, 1048576 are needed",
     )
-    # A server that is gone says nothing of its space, which is no full target.
+    # A target whose server does not report its space does not count as full.
     assert judged(SEVEN, "").stopping == stopping[1:]
     assert judged("") is None
 

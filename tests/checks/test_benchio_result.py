@@ -1,4 +1,4 @@
-"""A run that did not prove what it was asked for is not believed."""
+"""A run is rejected unless it proves that it did what was requested."""
 
 import json
 
@@ -19,7 +19,7 @@ FIELDS = {
 
 
 def problems(records):
-    """What the records fail to prove of two repeats."""
+    """Return what the records of two repeats fail to prove."""
     return unproven(phases(records), asked(FIELDS, fsync=True), 2)
 
 

@@ -1,4 +1,4 @@
-"""What a canary's files prove, and what a healthy node is never blamed for."""
+"""What a canary's files prove, and that a healthy node is never blamed."""
 
 import json
 

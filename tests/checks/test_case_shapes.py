@@ -1,4 +1,4 @@
-"""What benchio gets for a volume: the sources' sizes, and less where there is less."""
+"""The sizes that benchio gets for a volume: those of the sources, or smaller ones that fit."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every case runs at a small scale, proves what it measured, or says in one line what it needs."""
+"""Every case runs at a small scale and proves its figures, or says in one line what it needs."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from tests.site_copy import ROOT, copy_suite
 
 pytestmark = pytest.mark.machine
 
-# What this machine lacks, and what is said of it.
+# The messages about what this machine lacks.
 STRIPES = "it needs a file system with stripes, and disk (posix) has none that could be set"
 TARGETS = (
     "aligns accesses with storage targets, which only Lustre, BeeGFS and CephFS show: disk is posix"
@@ -50,9 +50,9 @@ OPERATIONS = {
     "CscListing": ["list"],
     "BulkLustreRounds": ["read"],
 }
-# What is measured beside the rates.
+# Variables that are measured in addition to the rates.
 FURTHER = {"Archer2Program": {"step_rate", "step_rate_beside", "program_rate"}}
-# Those that hold nothing against anything in one job.
+# Cases that compare nothing within a job.
 ALONE = {
     "Archer2Program",
     "Archer2FPP",
@@ -66,7 +66,7 @@ ALONE = {
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
-    """All cases on two processes with 1 MiB each; one pair, since rates say nothing here."""
+    """All cases on two processes with 1 MiB each; one pair, since the rates do not matter."""
     site = copy_suite(tmp_path_factory.mktemp("site"))
     disk = tmp_path_factory.mktemp("disk")
     site.add_local_system(
@@ -81,7 +81,7 @@ def session(tmp_path_factory):
 
 
 def classes():
-    """The names of all cases, as the sources have them."""
+    """The class names of all cases, from the sources."""
     found = [
         name
         for path in sorted((ROOT / "checks" / "cases").glob("*.py"))
@@ -155,14 +155,14 @@ def test_hints_that_were_switched_are_shown_to_be_in_effect(session):
 
 @pytest.fixture(scope="module")
 def described(session):
-    """What ReFrame describes of every check that this machine has."""
+    """ReFrame's description of every check on this machine."""
     site, _ = session
     return json.loads(site.reframe("--system=local", "--describe").stdout)
 
 
 @pytest.fixture
 def tags(described):
-    """The tags of every check that this machine has, by the name of its class."""
+    """The tags of every check on this machine, by the name of its class."""
     found = {}
     for check in described:
         found.setdefault(check["name"].split()[0], set()).update(check["tags"])

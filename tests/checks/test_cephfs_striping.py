@@ -1,4 +1,4 @@
-"""The CephFS backend reads what a real CephFS of Ceph 16.2 with four OSDs printed."""
+"""The CephFS backend reads the output of a real CephFS of Ceph 16.2 with four OSDs."""
 
 import pytest
 

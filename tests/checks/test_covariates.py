@@ -1,4 +1,4 @@
-"""Covariates: what commands printed is read right, and what cannot be had fails no run."""
+"""Covariates: outputs of commands are parsed correctly, and a missing one fails no run."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ from tests.site_copy import ROOT
 # Taken before and after a run on a real Lustre 2.17; before it nothing had been read.
 BEFORE, AFTER = each_captured("lctl get_param llite.*.stats", "lfs-2.17.txt")
 
-# As the manual of Lustre 2.x has them: without a sum of squares, and with another time.
+# The format in the manual of Lustre 2.x: without a sum of squares, and with another time.
 OLDER = """\
 snapshot_time             1523008010.817348638 secs.nsecs
 read_bytes                2048 samples [bytes] 1024 1024 2097152
@@ -71,7 +71,7 @@ def test_a_node_prints_its_load(tmp_path):
     before = os.getloadavg()[0]
     found = measure("load_per_node", Gathered(1, nodes_before=look("/mnt", cwd=tmp_path)))
     after = os.getloadavg()[0]
-    # It changes every five seconds, and by much on a machine that is busy.
+    # The load is updated every five seconds, and changes a lot on a busy machine.
     assert min(before, after) - 1 <= found <= max(before, after) + 1
 
 
@@ -83,12 +83,12 @@ def moved(before, after, nodes=1):
 def test_what_clients_moved():
     # Written 56623104 and then 85983232 bytes, read none and then 16777216.
     assert moved(BEFORE, AFTER) == [29360128 / 2**30, 16777216 / 2**30]
-    # Two nodes: what both moved. One of three gave nothing: the sum would be of two.
+    # Two nodes: the sum of both. If one of three gave nothing, the sum would lack it.
     assert moved(BEFORE + OLDER, AFTER + OLDER, 2) == moved(BEFORE, AFTER)
     assert moved(BEFORE + OLDER, AFTER + OLDER, 3) == [None, None]
     assert moved("error: get_param: Permission denied\n", AFTER) == [None, None]
     assert moved(BEFORE, "") == moved("", AFTER) == [None, None]
-    assert moved(AFTER, BEFORE) == [None, None]  # somebody set the counters back
+    assert moved(AFTER, BEFORE) == [None, None]  # somebody reset the counters
     # By the form of older versions: 1 MiB written and 2 MiB read, counted from nothing.
     assert moved("snapshot_time 1.5 secs.nsecs\n", OLDER) == [2**20 / 2**30, 2 * 2**20 / 2**30]
 
@@ -120,7 +120,7 @@ def test_what_lies_on_the_busiest_target_and_how_full_the_fullest_is():
     halves = dict(zip(names, [(0,), (1,)] * 4, strict=True))
     of_pool = f"{said['targets']}\n{pool}{said['target space']}"
     assert of_lustre(of_pool, halves) == [1, 0, None, None]
-    # of one target nothing is known, or of all
+    # nothing is known about one target, or about all
     unknown = listed.replace("lustre-OST0005_UUID      3032684", "lustre-OST0005_UUID : gone")
     assert of_lustre(unknown, in_turn) == [1, None, None, None]
     assert of_lustre("", in_turn) == [None, None, None, None]
@@ -159,7 +159,7 @@ def test_how_full_disks_of_spectrum_scale_are():
     assert full(f"pool data\n{suspended}{of_pool}") == [None, None, 0, None]
     # as much is free on both of its disks
     assert full(f"pool nvme\n{disks}{all_space}") == [None, None, 0, None]
-    # which of several pools the files lie in is not known; of one disk nothing is, or of all
+    # unknown: in which of several pools the files are; or the space of one disk, or of all
     nothing = [None, None, None, None]
     cut = of_pool.partition(":4194304:0:")[0] + ":4194"
     for text in (disks + all_space, f"pool data\n{disks}{cut}", f"pool data\n{disks}", ""):
@@ -289,7 +289,7 @@ def test_a_run_has_its_covariates_and_does_without_them(
     rows = rows_of_a_run(site_with_a_disk, ["disk", "lustre"])
     for row in rows["disk"]:
         assert float(row["load_per_node"]) >= 0
-        # Neither a scheduler nor targets nor Lustre's clients are here.
+        # This machine has no scheduler, no targets and no Lustre client.
         for name in ("other_jobs", "targets_active", "targets_inactive", "client_written_gib"):
             assert row[name] == "null"
     for row in rows["lustre"]:
@@ -301,7 +301,7 @@ def test_a_run_has_its_covariates_and_does_without_them(
         assert row["fullest_target_percent"] == "100"
         # 28 and 16 MiB, by the captured counts.
         assert (row["client_written_gib"], row["client_read_gib"]) == ("0.02734375", "0.015625")
-    # Whatever looks around is now broken, as each command of it has a time limit.
+    # Without `timeout`, every covariate fails, as each of its commands has a time limit.
     broken = tmp_path_factory.mktemp("bin")
     stand_in(broken, "timeout", "echo gone wrong; exit 125")
     monkeypatch.setenv("PATH", f"{broken}:{path}")

@@ -1,4 +1,4 @@
-"""What is made of the output of compilers, modules, MPI and clocks, and of quotas."""
+"""The judgement of the output of compilers, modules, MPI and clocks, and of quotas."""
 
 from pathlib import Path
 
@@ -127,10 +127,10 @@ def test_compilers():
 
 
 def test_quotas():
-    # Over its limit; and what could not be had from all servers is in brackets.
+    # Over its limit; a number that some servers did not report is in brackets.
     lustre = "     /mnt/lustre [2048]*  1024  4096  6d23h   7     0     0       -\n"
     assert quotas(lustre) == [Quota(2048 * 1024, 1024 * 1024, "bytes")]
-    # As its source prints what some servers did not answer.
+    # In the form that its source prints if some servers do not answer.
     unsure = "/mnt/x [2048]* [1024] [0] 6d23h59m57s     [7]     [0]     [0]       -\n"
     assert quotas(f" {unsure}{unsure.replace(']*', ']**')}") == 2 * quotas(lustre)
     ceph = "quota-of bytes 1000 990\nquota-of files 0 12\n"

@@ -28,7 +28,7 @@ NODE = os.uname().nodename
 
 
 class Probed:
-    """A directory in which the script runs, with stand-ins before the commands of this machine."""
+    """A directory in which the script runs, with stand-ins for commands of this machine."""
 
     def __init__(self, root: Path, disk: Path) -> None:
         self.root, self.programs, self.disk = root, root / "bin", disk
@@ -41,14 +41,14 @@ class Probed:
         path.chmod(0o755)
 
     def mounted(self, kind: str) -> None:
-        """Let df call every file system `kind`."""
+        """Make df report the type `kind` for every file system."""
         df = shutil.which("df")
         self.stand_in(
             "df", f'case "$*" in *fstype*) echo "{kind} /mnt/x" ;; *) exec {df} "$@" ;; esac'
         )
 
     def look(self, settings: dict, gib: float = 0.0, files: int = 0):
-        """What is found of a file system with these settings."""
+        """Return the findings about a file system with these settings."""
         settings = {"type": "posix", **settings}
         directory = Path(settings["path"], "iobands-EnvProbe-0123456789")
         copy_scripts(probe.SCRIPTS, self.root)
@@ -186,7 +186,7 @@ def test_a_stage_directory_that_is_full_is_blamed_and_no_file_system(mount, disk
 
 
 def test_a_reason_is_said_once(tmp_path):
-    """ReFrame adds what caused an error to the text of the error."""
+    """ReFrame appends the cause of an error to its text."""
     sanity = pytest.importorskip("reframe.core.exceptions").SanityError
     from checks.preflight.jobs import require_begun  # noqa: PLC0415 (needs ReFrame)
 
@@ -290,7 +290,7 @@ def test_lustre_with_an_ost_on_which_writes_hang(probed):
 
 
 def test_a_hung_ost_stops_no_entry_whose_files_do_not_lie_there(probed):
-    """Of two entries of a Lustre one is a pool without it: stripe 1 of the other is on OST 3."""
+    """One of two entries of a Lustre is a pool without OST 3, on which stripe 1 of the other is."""
     probed.seconds = 6
     placed, lfs, dd = probed.programs / "placed", probed.programs / "lfs", shutil.which("dd")
     # The small file hangs, too, unless it was placed on another one.
@@ -342,12 +342,12 @@ def test_the_quota_of_lustre(probed):
     assert probed.look({**settings, "max_quota_percent": 99}).wrong is None
 
 
-# quota fills a name up to 15 letters, and a longer one begins the line.
+# quota pads a name to 15 letters; a longer name starts at the beginning of the line.
 @pytest.mark.parametrize("source", ["/dev/ubdb", "server:/export/home"])
 def test_the_quota_of_posix_is_that_of_the_device(probed, tmp_path_factory, source):
     path, df = str(tmp_path_factory.mktemp("disk")), shutil.which("df")
     probed.stand_in("df", f'case "$*" in *source*) echo {source} ;; *) exec {df} "$@" ;; esac')
-    # On XFS the group has nearly used what it may, and not on ext4.
+    # On XFS the group has nearly used its quota, but not on ext4.
     text = each_captured("quota -v -w -p -u -g", "quota-4.06.txt")[-1]
     text = text.replace("      /dev/ubdb", f"{source:>15}")
     probed.stand_in("quota", f"[ \"$*\" = '-v -w -p -u -g' ] && cat <<'END'\n{text}END\nexit 1")

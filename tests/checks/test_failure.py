@@ -1,4 +1,4 @@
-"""How a job ended that its scheduler killed, in the scheduler's word."""
+"""The reason why a scheduler killed a job, in the scheduler's words."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_how_a_program_ended(status, state, ended):
 
 
 def test_why_a_job_left_no_output():
-    # As where compute nodes do not mount the home directories.
+    # As if compute nodes did not mount the home directories.
     assert why_no_output("FAILED", 60, "/home/s") == (
         "the job left no output (FAILED): can its nodes reach the stage directory /home/s?"
     )

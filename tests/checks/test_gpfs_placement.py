@@ -1,4 +1,4 @@
-"""The backend of Spectrum Scale reads what is documented of its commands."""
+"""The backend of Spectrum Scale reads the documented output of its commands."""
 
 import pytest
 
@@ -59,9 +59,9 @@ def test_nothing_has_to_be_proven_where_nothing_is_asked(stage):
 
 
 def test_disks_in_service():
-    # The disk with metadata alone is not among them.
+    # A disk that holds only metadata does not count.
     assert GPFS.count_targets(DISKS) == Targets(active=4, inactive=0)
-    # Of the whole file system, whatever pool was asked for.
+    # The count is of the whole file system, whatever pool was requested.
     assert GPFS.count_targets(f"pool nvme\n{DISKS}") == Targets(active=4, inactive=0)
     assert GPFS.count_targets("") is None
 
@@ -84,7 +84,7 @@ def test_a_disk_that_takes_no_data(old, new, why):
     (fault,) = judged(f"pool data\n{sick}").stopping
     assert fault.startswith(f"of 2 disks data1 is {why}")
     assert judged(f"pool data\n{sick}", tolerated=1).stopping == ()
-    # A target of another pool is in nobody's way.
+    # A faulty target of another pool does not matter.
     assert judged(f"pool nvme\n{sick}", needed_kib=1).stopping == ()
     assert GPFS.count_targets(sick) == Targets(active=3, inactive=1)
 
@@ -106,7 +106,7 @@ def test_the_state_of_the_node():
     arbitrating = STATE.replace(":active:", ":arbitrating:")
     assert judged(DISKS, state=arbitrating).stopping == ("GPFS is arbitrating on nid0017",)
     assert judged("", "", arbitrating).unknown == ("disks",)
-    # For root alone, as the space of a file system of another cluster: nothing was seen.
+    # Only root may see them, or the file system is of another cluster: nothing is known.
     assert judged("", "", "") is None
 
 

@@ -1,4 +1,4 @@
-"""Hints are in effect by the word of a witness, and not otherwise."""
+"""Hints count as in effect only if a library reports them."""
 
 from checks.base.hints import displayed, in_effect, read_back, unproven, unset
 

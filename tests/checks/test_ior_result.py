@@ -1,4 +1,4 @@
-"""IOR's JSON of three versions is read alike, and what a run did not prove is not believed.
+"""IOR's JSON of three versions is read alike, and a run that did not prove its rate is rejected.
 
 The data was captured from IOR 3.3.0, 4.0.0 and 4.1.0+dev: two processes, a file of 4 MiB each, and
 the options of the checks. In `ior-corrupt.*` 4 KiB of one file were then zeros.
@@ -28,7 +28,7 @@ FIELDS = {
 
 
 def problems(run, interface="posix", fsync=True, volume=8 * 2**20, stonewall=False, **fields):
-    """What a run fails to prove of the one that it should be."""
+    """Return what a run fails to prove of what was requested."""
     asked = result.asked({**FIELDS, **fields}, interface, fsync)
     return result.unproven(run, asked, 1, volume, stonewall)
 
@@ -209,8 +209,8 @@ def test_an_interface_that_was_not_built_in(said):
     [
         ("0\n0\nnode\n", 1, 0),
         ("12\n30\nnode\n0\n0\nnode\n", 2, 42),
-        ("0\nnode\n", 2, None),  # one node said nothing
-        ("node\n", 1, None),  # no command that counts
+        ("0\nnode\n", 2, None),  # one node reported nothing
+        ("node\n", 1, None),  # the node has no command that counts
         ("", 1, None),
     ],
 )

@@ -1,4 +1,4 @@
-"""IOR and mdtest for real through ReFrame, and what becomes of a run whose data is spoilt.
+"""IOR and mdtest run by ReFrame, also with corrupted data.
 
 They need `ior` on PATH, and mdtest's tests `mdtest`; elsewhere they are skipped.
 """
@@ -43,7 +43,7 @@ def run(site, *arguments, env=None):
 
 
 def with_in_front(directory: Path, program: str, body: str) -> dict[str, str]:
-    """An environment in which a script comes before `program`, whose path is `$real` in it."""
+    """Return an environment in which a script replaces `program`, known to it as `$real`."""
     path = directory / program
     path.write_text(f"#!/bin/bash\nreal={shutil.which(program)}\n{body}\n", encoding="utf-8")
     path.chmod(0o755)
@@ -51,7 +51,7 @@ def with_in_front(directory: Path, program: str, body: str) -> dict[str, str]:
 
 
 def cases(site):
-    """Those of the newest report that are not of the environment."""
+    """Return the test cases of the newest report without the preflight checks."""
     return [case for case in site.test_cases("here") if not case["display_name"].startswith("Env")]
 
 
@@ -103,7 +103,7 @@ def test_an_interface_that_ior_lacks_is_skipped(site):
     assert case["skip_reason"] == "not installed: ior was built without HDF5"
 
 
-#: After the write, process 0 spoils what it wrote: 4 KiB, or all of it.
+#: After the write, process 0 corrupts its data: 4 KiB, or all of it.
 SPOIL = """
 "$real" "$@"; status=$?
 case " $* " in *' -w '*)
@@ -121,7 +121,7 @@ exit $status
 @needs_ior
 @pytest.mark.parametrize("size", [4096, 4 * MIB])
 def test_data_that_is_spoilt_between_write_and_read_fails_the_run(site, tmp_path_factory, size):
-    # With 64 transfers of each process spoilt, IOR 4 counts 128 errors twice: exit status 0.
+    # With 64 transfers of each process corrupted, IOR 4 counts 128 errors twice: exit status 0.
     env = with_in_front(tmp_path_factory.mktemp("bin"), "ior", SPOIL.format(size=size))
     chosen = ("-n", "IorFPP", "-E", "api == 'posix'", "-S", "IorFPP.transfer=65536")
     assert run(site, *chosen, env=env).returncode == 1
@@ -140,7 +140,7 @@ def test_a_verification_that_cannot_fail_fails_the_run(site, tmp_path_factory):
 @needs_ior
 @pytest.mark.parametrize("launch", ["ior-verify-1", "ior-control-2"])
 def test_a_verification_that_is_asked_to_end_is_the_last_launch(site, tmp_path_factory, launch):
-    # As Slurm asks the processes, and not the script, when the time limit is near.
+    # As when Slurm signals only the processes, and not the script, near the time limit.
     body = f'case "$*" in *{launch}.json*) exit 143 ;; esac; exec "$real" "$@"'
     env = with_in_front(tmp_path_factory.mktemp("bin"), "ior", body)
     assert run(site, "-n", "IorFPP", "-E", "api == 'posix'", env=env).returncode == 1
@@ -208,7 +208,7 @@ def test_a_tree_is_removed_whatever_happens(site, disk):
 
 
 def test_what_is_not_installed_is_skipped_with_one_line(site, tmp_path_factory):
-    # Everything that a job needs, but none of these.
+    # A PATH with everything that a job needs, except these programs.
     bare = tmp_path_factory.mktemp("bin")
     for directory in os.environ["PATH"].split(":"):
         for program in Path(directory).glob("*") if Path(directory).is_dir() else ():

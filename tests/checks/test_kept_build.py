@@ -1,4 +1,4 @@
-"""benchio is built once: what is kept, what is proven before it is used, and what builds anew."""
+"""benchio is built once: what is kept, how it is checked before use, and when it is built anew."""
 
 import os
 import shutil
@@ -153,7 +153,7 @@ def test_old_builds_are_pruned_and_the_one_in_use_is_not(site):
     old, month = site.kept, 31 * 86_400
     for each in old:
         os.utime(each, (each.stat().st_mtime - month,) * 2)
-    site.session(given="third")  # removes what nobody used
+    site.session(given="third")  # removes the builds that nobody used
     assert len(site.kept) == 1
     (third,) = site.kept
     os.utime(third, (third.stat().st_mtime - month,) * 2)

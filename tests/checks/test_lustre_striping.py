@@ -1,4 +1,4 @@
-"""The Lustre backend reads what a real Lustre 2.17 printed, and what is documented of it."""
+"""The Lustre backend reads captured and documented output of Lustre 2.17."""
 
 import re
 
@@ -15,7 +15,7 @@ MIB = 2**20
 @pytest.mark.parametrize(
     ("file", "stripe_count", "stripe_size", "index"),
     [
-        # The index is what `lfs getstripe -i` said of the same file.
+        # The index is the one that `lfs getstripe -i` printed for the same file.
         ("dc1/f", 1, 4 * MIB, 3),
         ("dc2S4M/f", 2, 4 * MIB, 0),
         ("dc4S1mi2/f", 4, 1 * MIB, 2),
@@ -42,7 +42,7 @@ def test_a_composite_file_is_read_by_its_last_component_in_use():
 
 
 def test_targets_of_files_are_those_of_every_stripe():
-    """As `lfs getstripe -y` lists the objects of the same files."""
+    """The expected targets are those that `lfs getstripe -y` listed for the same files."""
     files = ("dc1/f", "dc4S1mi2/f", "pfl/f")
     outputs = [lustre_said(f"lfs getstripe /mnt/lustre/{file}") for file in files]
     # The files of a run lie in one directory.
@@ -91,7 +91,7 @@ def test_active_targets():
     assert count(output) == Targets(active=4, inactive=0)
     less = output.replace("OST0002_UUID ACTIVE", "OST0002_UUID INACTIVE")
     assert count(less) == Targets(active=3, inactive=1)
-    # Of the whole file system, whatever the pool.
+    # The count is of the whole file system, whatever the pool.
     assert count(f"{less}Pool: lustre.flash\nlustre-OST0001_UUID\n") == Targets(3, 1)
     assert count("OBDS:\n") is None
 
@@ -101,7 +101,7 @@ def stage(tmp_path):
     """A stage directory as a job on the captured Lustre leaves it, by the file that it wrote."""
 
     def leave(*files):
-        # Each under a name of its own, also where one was captured for both.
+        # Each under its own name, even if both are the same captured file.
         text = "".join(
             lustre_said(f"lfs getstripe /mnt/lustre/{file}").replace("/f\n", f"/f{number}\n")
             for number, file in enumerate(files)
@@ -125,7 +125,7 @@ def documented(file):
         (Asked(-1), ["dc4S1mi2/f"], Layout(4, MIB)),
         (Asked(4, size_kib=1024, index=2), ["dc4S1mi2/f"], Layout(4, MIB)),
         (Asked(-1, tolerated=2), ["dc2S4M/f"], Layout(2, 4 * MIB)),
-        # Nothing asked for: what the directory had is what counts.
+        # Nothing was requested: the layout of the directory counts.
         (Asked(), ["pfl/f"], Layout(4, 4 * MIB)),
         (
             Asked(-1, layout="-E 2M -c 1 -E 16M -c 2 -E -1 -c {stripe_count}"),
@@ -150,7 +150,7 @@ def test_layout_as_asked(stage, asked, files, layout):
             ["dc2S4M/f"],
             "requested: all 4 active OSTs; in effect: 2: OST0002, OST0003 took no files",
         ),
-        # As many as there are is all of them.
+        # A request for as many as there are means all of them.
         (
             Asked(4),
             ["dc2S4M/f"],
@@ -221,7 +221,7 @@ def test_all_targets_are_those_of_all_components(stage, tolerated):
     here = stage("dc1/f")
     (here / LAYOUT_FILE).write_text(pfl(3, 0, 1, 2))
     assert BACKENDS["lustre"].in_effect(here, asked) == Layout(3, 4 * MIB)
-    # A drain hid behind what the first component keeps out of the second.
+    # The second component avoids the first one's target, which may hide a drained one.
     (here / LAYOUT_FILE).write_text(pfl(3, 1, 2))
     if tolerated:
         assert BACKENDS["lustre"].in_effect(here, asked) == Layout(2, 4 * MIB)

@@ -1,4 +1,4 @@
-"""mdtest's tables of three versions are read alike, and what a run did not prove is not believed.
+"""mdtest's tables of three versions are read alike, and a run without proof is rejected.
 
 The data was captured from mdtest 3.3.0, 4.0.0 and 4.1.0+dev: two processes with 100 files each, and
 the options of the checks.
@@ -15,7 +15,7 @@ DATA = Path(__file__).parent / "data" / "ior"
 
 
 def problems(output, repeats=1, verified=True, **changed):
-    """What the output fails to prove of the run that it should be of."""
+    """Return what the output fails to prove of what was requested."""
     expected = asked(**{"nodes": 1, "tasks": 2, "files": 200, **changed})
     return unproven(read_phases(output), expected, repeats, verified)
 
@@ -47,7 +47,7 @@ def test_a_rate_is_the_mean_of_its_row(version, phase, row):
 
 
 def test_a_version_that_cannot_verify_is_caught():
-    # 3.3 says nothing of wrong data in the files of any process but the first.
+    # 3.3 reports wrong data only in the files of the first process.
     assert problems(output("3.3.0")) == [
         "verification: proves nothing, as mdtest does not report a spoilt file either"
     ]

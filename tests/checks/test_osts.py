@@ -1,6 +1,6 @@
-"""Which OSTs take no files: what a real Lustre 2.17 printed where one was drained, full or gone.
+"""Which OSTs take no files: the output of a real Lustre 2.17 with one drained, full or gone.
 
-Of the probe's file over all targets, layouts are of captured files with as many stripes.
+The layouts of the probe's file over all targets are those of captured files with as many stripes.
 """
 
 import re
@@ -23,7 +23,7 @@ KIB_NEEDED = 1024
 
 
 def said(**changes):
-    """The sections of a healthy probe of the captured Lustre, with changes."""
+    """Return the sections of a healthy probe of the captured Lustre, with changes."""
     sections = {
         "targets": lustre_said("lfs osts /mnt/lustre"),
         "target_space": lustre_said("lfs df /mnt/lustre"),
@@ -59,7 +59,7 @@ def test_one_that_is_drained_is_named_by_the_layout_alone():
     )
     assert (found.stopping, found.others) == ((), ())
     assert faults(tolerated=1, **drained) == TargetFaults(taking=3)
-    # Where the file could not be made, nothing shows it, and that is said.
+    # If the file could not be made, nothing shows the fault, and the message says so.
     failed = "lfs setstripe: unable to open '/mnt/lustre/d/f': No such file or directory (2)\n"
     blind = faults(**{**drained, "target_files": failed})
     assert (blind.over_all, len(blind.unknown)) == (None, 1)
@@ -122,7 +122,7 @@ def test_one_whose_server_is_gone_is_named_by_the_write_that_did_not_end():
             targets=ACTIVE, target_space=space, target_check="", target_files=THREE + wrote(3)
         ).over_all
     )
-    # What a plain user may not check.
+    # An ordinary user may not run this check.
     refused = captured(GONE, UNFIT).replace("Input/output error (5)", "Permission denied (13)")
     (said,) = faults(targets=ACTIVE, target_check=refused, target_files=FOUR + ends).stopping
     assert said == "OST0003 does not answer: a write to it did not end"

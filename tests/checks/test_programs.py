@@ -1,4 +1,4 @@
-"""Where IOR and the others come from: the site's word, PATH, Spack, in this order."""
+"""Where IOR and the like come from: the site file, PATH or Spack, in this order."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ def test_the_order(entry, looked, found):
 
 
 def in_a_job(commands, modules=""):
-    """What a job says that begins with these commands, and goes on."""
+    """Run a job script that begins with these commands, and return its output."""
     source = f"source {ROOT / 'checks' / 'base' / 'job.sh'}"
     script = "\n".join([modules, source, *commands, 'echo "goes on with $PROBE"'])
     # No function of the shell that runs the tests.
@@ -136,7 +136,7 @@ case "$*" in
 esac
 """
 
-#: What Spack 0.23 said of a source that it could not get.
+#: The message of Spack 0.23 about a source that it could not fetch.
 NO_SOURCE = """\
 ==> Error: FetchError: All fetchers failed for spack-stage-ior-4.0.0-5mitj3f
         file:///srv/mirror/ior.tar.gz: URLError: <urlopen error [Errno 2] No such file or directory>
@@ -155,9 +155,9 @@ def script(path, text):
 
 @pytest.fixture
 def spacked(tools, tmp_path, monkeypatch):
-    """Runs mdtest of a site that gets it by a stand-in for Spack, which writes down its calls.
+    """Runs mdtest on a site that gets it from a stand-in for Spack, which logs its calls.
 
-    The real one cannot be had in a test; what is asked of it was seen to do with Spack 0.23.
+    Tests cannot use the real Spack; the calls were tried with Spack 0.23.
     """
     disk, log = tmp_path / "disk", tmp_path / "log"
     disk.mkdir()
@@ -181,7 +181,7 @@ def spacked(tools, tmp_path, monkeypatch):
 @pytest.mark.machine
 @needs_spack_to_be_asked
 def test_spack_installs_once_for_all_checks_and_is_loaded(spacked, tools, tmp_path):
-    # The first job fails for want of a real mdtest, the second as nothing can be loaded.
+    # The first job fails because mdtest is a fake, the second because nothing can be loaded.
     script(tmp_path / "it" / "mdtest", "#!/bin/sh\necho 'cannot do anything' >&2; exit 3\n")
     loaded = f"echo 'export PATH={tmp_path / 'it'}:$PATH'"
     said, asked = spacked(":", f"mkdir {tmp_path / 'once'} && {loaded}")
@@ -222,7 +222,7 @@ def test_the_job_of_io500_and_its_settings(tools, tmp_path):
     said = script.read_text(encoding="utf-8")
     # It, too, writes only where the file system is mounted.
     assert "require_mounted lustre lustre\n" in said.partition("make_run_directory")[0]
-    # By its own million files mdtest might be done before the stonewall, which is invalid.
+    # With its default of a million files mdtest might end before the stonewall, which is invalid.
     (settings,) = (tools.root / "stage").rglob("Io500*/io500.ini.in")
     assert settings.read_text(encoding="utf-8").splitlines()[3:] == [
         "[debug]",

@@ -1,4 +1,4 @@
-"""What a site file names is never run by the shell: paths, hints and modules with its signs."""
+"""The shell never runs what a site file names: paths, hints and modules with special characters."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.site_copy import BENCHIO, copy_suite
 
 pytestmark = pytest.mark.machine
 
-#: What each sign would do if the shell saw it.
+#: Special characters, each with a visible effect if the shell interprets it.
 EVIL = "a \"b' $(touch ran-1) `touch ran-2`; touch ran-3 & $HOME *"
 
 

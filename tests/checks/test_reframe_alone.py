@@ -18,7 +18,7 @@ PROGRAM = "#!{python}\nimport sys\nfrom reframe.frontend.cli import main\nsys.ex
 
 
 def needed(name: str, extra: str = "") -> set[str]:
-    """A distribution and what it needs to run."""
+    """Return a distribution and its requirements."""
     found = {canonicalize_name(name)}
     for text in importlib.metadata.requires(name) or []:
         requirement = Requirement(text)

@@ -1,4 +1,4 @@
-"""What a job script says of its run directory, run by bash: room for its files, and its end."""
+"""A job script's handling of its run directory, run by bash: space for its files, and removal."""
 
 import errno
 import os
@@ -79,7 +79,7 @@ def test_free_space_is_in_the_unit_of_what_is_needed(tmp_path, needed, said):
 
 
 def made(directory):
-    """The lines that make a run directory, which is removed at the end."""
+    """Return the lines that make a run directory, which is removed at the end."""
     return f"noted_directory=$(make_marked {directory})", "remove_at_the_end"
 
 
@@ -107,7 +107,7 @@ def test_another_name_is_drawn_where_somebody_was_faster(tmp_path, observed):
     other, below = os.path.split(done.stdout.strip())
     assert (other[:-10], below) == (f"{note.path}.", "data")
     wait_until(lambda: list(disk.iterdir()) == [note.path])
-    # As of a job that was killed with its guard.
+    # As after a job that was killed together with its guard.
     Path(other, "data").mkdir(parents=True)
     Path(other, f".{Path(other).name}").touch()
     (outcome,) = sweep(notes, {disk: ()})
@@ -118,7 +118,7 @@ def test_another_name_is_drawn_where_somebody_was_faster(tmp_path, observed):
     sweep(notes, {disk: ()})
     observed(
         message=f"{left.path}: {left.why}",
-        exit_status=1,  # what a left-over is for `iobands status`
+        exit_status=1,  # the status of `iobands status` for a left-over
         left=[],
         next_run=list(notes.iterdir()) == [],
     )
@@ -163,7 +163,7 @@ def test_a_script_that_is_killed_leaves_nothing(tmp_path, monkeypatch, whom, ref
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("TMPDIR", str(others))
     directory = tmp_path / "run"
-    # As a program that has no time for signals, since its file system is slow.
+    # As a program that does not react to signals, because its file system is slow.
     program = "(trap '' TERM; echo $BASHPID > $noted_directory/pid; exec sleep 1000)"
     script = [SOURCE, *made(directory), program, "echo never"]
     job = subprocess.Popen(["bash", "-c", "\n".join(script)], cwd=tmp_path, start_new_session=True)
@@ -177,7 +177,7 @@ def test_a_script_that_is_killed_leaves_nothing(tmp_path, monkeypatch, whom, ref
         else:
             job.kill()
             job.wait()
-            assert pid.exists()  # nothing is removed from under a program
+            assert pid.exists()  # nothing is removed while a program runs
     finally:
         os.killpg(job.pid, signal.SIGKILL)
         job.wait()

@@ -1,4 +1,4 @@
-"""A site with several scales and partitions, and one whose number of nodes the scheduler says."""
+"""A site with several scales and partitions, and one that takes its nodes from the scheduler."""
 
 import os
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_the_scheduler_says_how_many_nodes_there_are(site_copy, tmp_path_factory
     disk = tmp_path_factory.mktemp("disk")
     scale = {"nodes": "idle", "tasks_per_node": 2, "mib_per_task": 3}
     site_copy.add_local_system("flexible", {"disk": {"path": str(disk), **DISK}}, scale)
-    # 0 stands for a number that is not known yet.
+    # 0 means that the number is not known yet.
     run = site_copy.reframe(
         *("--system=flexible", "-r", "--exec-policy=serial"),
         *("-n", "BenchioFP[PN]", "-E", "nodes == 0"),

@@ -12,14 +12,14 @@ pytestmark = pytest.mark.machine
 
 
 def listed(run):
-    """The lines of the checks that measure; the environment's checks are listed with every tag."""
+    """Return the lines of the checks that measure; preflight checks are listed with every tag."""
     assert run.returncode == 0, run.stdout + run.stderr
     return [line for line in run.stdout.splitlines() if line.startswith("- Benchio")]
 
 
 @pytest.fixture(scope="module")
 def archer2(tmp_path_factory):
-    """All that ReFrame knows of each check on ARCHER2, and selects by."""
+    """ReFrame's description of each check on ARCHER2, by which it selects."""
     site = copy_suite(tmp_path_factory.mktemp("site"), *BENCHIO)
     run = site.reframe("--system=archer2", "--describe")
     assert run.returncode == 0, run.stdout + run.stderr
@@ -27,7 +27,7 @@ def archer2(tmp_path_factory):
 
 
 def selected(checks, arguments, kind="Benchio"):
-    """The checks of a kind that ReFrame would list with these options, as its manual has them."""
+    """Return the checks of a kind that, by its manual, ReFrame would list with these options."""
     options = dict(zip(arguments[::2], arguments[1::2], strict=True))
     return [
         check["name"]
@@ -114,7 +114,7 @@ def test_the_daily_set_of_archer2_is_the_recommended_one_and_the_defaults(archer
 
 
 def test_an_environment_selects_of_the_daily_set_and_adds_nothing(site_copy, archer2):
-    """UCX is the default of none of them, so only the recommended shared file is daily with it."""
+    """UCX is no pattern's default, so with it only the recommended shared file is daily."""
     daily = listed(site_copy.reframe("--system=archer2", "-l", "-t", "daily", "-p", "gnu-ucx"))
     assert len(daily) == 5
     assert {line.split()[1] for line in daily} == {"BenchioSSF"}

@@ -1,4 +1,4 @@
-"""Which checks are daily, weekly and for a smoke test, with what a site says and without."""
+"""Which checks are daily, weekly and for a smoke test, with a site's selections and without."""
 
 import itertools
 
@@ -23,9 +23,9 @@ INTERFACES = {"fpp": "posix", "fpn": "posix", "ssf": "mpiio"}
 
 
 def selected(tag, tool="benchio", **said):
-    """What of a tool is tagged on a partition with UCX by default.
+    """Return the checks of a tool with this tag, on a partition with UCX by default.
 
-    Each as `ssf fast 4 ucx default large`.
+    Each has the form `ssf fast 4 ucx default large`.
     """
     extras = {**EXTRAS, **said}
     found = set()
@@ -183,7 +183,7 @@ def test_a_site_puts_a_case_into_a_tag(entry, is_selected):
     assert tags_of_case(CASE, weekly) == ({"weekly"} if is_selected else set())
     recommended = {**EXTRAS, "recommended": [entry]}
     assert tags_of_case(CASE, recommended) == ({"daily", "weekly"} if is_selected else set())
-    # tar is no tool that a site selects by
+    # a site cannot select by the tool tar
     untar = {**CASE, "tool": "tar", "case": "archer2-untar"}
     assert tags_of_case(untar, {**EXTRAS, "selections": {"daily": [{"case": "archer2-untar"}]}})
 

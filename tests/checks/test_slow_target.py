@@ -1,7 +1,7 @@
 """From real times of ranks to the alert: runs on a file system with one slow target.
 
-No Lustre can be had here: `lfs` is a stand-in that answers with captured output, and the files that
-it puts on target 2 are slow to sync and to read. Its ranks are on four nodes, by name.
+Lustre is not available here: `lfs` is a stand-in that answers with captured output, and files that
+it puts on target 2 are slow to sync and to read. The ranks are on four nodes, but only by name.
 """
 
 import os
@@ -17,8 +17,8 @@ from tests.site_copy import BENCHIO, copy_suite
 
 pytestmark = pytest.mark.machine
 
-#: By chance a target or a node is slow in one night, and not in three. One night copied would
-#: repeat its chance, which on a busy machine is large.
+#: A target or a node may be slow by chance in one night, but not in three. Copies of one night
+#: would repeat the chance, which is large on a busy machine.
 NIGHTS = 3
 
 SOURCE = Path(__file__).resolve().parents[1] / "programs" / "slow_target.c"

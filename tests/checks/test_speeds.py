@@ -1,4 +1,4 @@
-"""How fast targets and nodes were, by the times of ranks whose files' targets are known."""
+"""The speeds of targets and nodes, from the times of ranks and the targets of their files."""
 
 import csv
 import math
@@ -19,7 +19,7 @@ from tests.checks.captures import states
 
 
 def ranks(seconds, nodes=None):
-    """A rank for each time, rank n with the file fn."""
+    """Return a rank for each time; rank n has the file fn."""
     nodes = nodes or [None] * len(seconds)
     return [
         RankTime(s, f"f{n}", node) for n, (s, node) in enumerate(zip(seconds, nodes, strict=True))
@@ -39,7 +39,7 @@ def test_a_target_is_as_fast_as_the_median_of_its_ranks():
 
 
 def test_a_target_that_ends_with_the_others_is_not_slow():
-    # Four have served their two files in turn, and 4 both at once: by its median it has 0.71.
+    # Four targets served their two files in turn, and target 4 both at once: its median gives 0.71.
     each = [1, 2] * 4
     assert target_bandwidths(
         ranks([*each, 2, 2]), files([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
@@ -50,12 +50,12 @@ def test_a_target_that_ends_with_the_others_is_not_slow():
 
 
 def said(speeds):
-    """The ones about which something is said."""
+    """Return the targets with a known speed."""
     return {target: each for target, each in speeds.items() if not math.isnan(each)}
 
 
 def unequal(law, slow=None, counts=(1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 8)):
-    """Bandwidths where target n has as many files as counts say, each of `law` of them seconds."""
+    """Return bandwidths if target n has counts[n] files, each of which takes law(counts[n])."""
     layout = [target for target, count in enumerate(counts) for _ in range(count)]
     seconds = [law(counts[target]) * (2 if target == slow else 1) for target in layout]
     return target_bandwidths(ranks(seconds), files(layout))
@@ -106,7 +106,7 @@ def test_no_real_ost_with_more_or_fewer_files_is_called_slow(run, counts, variab
     assert targets_text(targets) == counts
     times = rank_times(path, "proc%06d.dat")[variable]
     speeds = target_bandwidths(times, targets)
-    # Of two with two files each, one served both at once and one in turn: they ended together.
+    # Of two targets with two files, one served both at once and one in turn: both ended together.
     assert min(said(speeds).values(), default=1) > 0.99
 
 
@@ -184,6 +184,6 @@ def test_a_file_of_times_that_was_cut_off_is_none(tmp_path, last):
         "layer,operation,repeat,path,rank,host,seconds_open,seconds_transfer,seconds_sync,"
         f"seconds_close,seconds\nproc,write,1,x,0,n0,0,1,0,0,1\n{last}"
     )
-    # Python 3.10 has an error of its own for the last one.
+    # Python 3.10 has a different error for the last one.
     with pytest.raises((ValueError, csv.Error), match=r"invalid literal|could not convert|NUL"):
         rank_times(path, "proc%06d.dat")

@@ -1,7 +1,7 @@
 """The shell commands of the striping backends, run by bash.
 
-No Lustre or BeeGFS can be had here: their commands are stand-ins that answer with captured or
-documented output. The tests of what they print are beside this file.
+Lustre and BeeGFS are not available here: their commands are stand-ins that answer with captured or
+documented output. The tests that parse the output are next to this file.
 """
 
 import os
@@ -21,7 +21,7 @@ from tests.site_copy import ROOT
 
 MIB = 2**20
 
-# What the commands use of a system that has no parallel file system.
+# The commands of an ordinary system that the scripts use.
 TOOLS = ("bash", "sh", "tail", "head", "timeout", "sed", "grep", "find", "uname", "cat", "cut")
 
 
@@ -62,7 +62,7 @@ class Node:
         )
 
     def run(self, name, asked, **settings):
-        """Run what comes before a program and after it, with two files in between."""
+        """Run the commands before and after a program, with two files written in between."""
         backend = BACKENDS[name]
         named = settings.get("mounted_as")
         kind = f"{name}, mounted as {named}" if named else name
@@ -208,7 +208,7 @@ def ceph_on(node, count=None):
     [
         (Asked(-1), 3, "stripe_count=3"),
         (Asked(-1, targets=5), None, "stripe_count=5"),
-        # What the site says holds where the OSDs of a pool are fewer than all.
+        # The number in the site file counts, as a pool may have fewer OSDs than all.
         (Asked(-1, targets=2), 3, "stripe_count=2"),
         (Asked(3), 3, "stripe_count=3"),
         (Asked(1), None, "stripe_count=1"),
@@ -298,7 +298,7 @@ def test_all_targets_of_beegfs_are_those_in_service(node, version, asked, option
     beegfs_on(node, version)
     assert node.run("beegfs", asked).returncode == 0
     assert any(option in call for call in node.calls(version[0]))
-    # the covariates are of the targets of the pool
+    # the covariates are those of the pool's targets
     listed = (node.stage / "targets.txt").read_text(encoding="utf-8")
     assert listed.startswith("pool 1\n") == (asked.pool == "1")
 
@@ -338,7 +338,7 @@ def test_spectrum_scale(node):
     assert len(node.calls("mmlsattr")) == 1  # of both files
     targets = (node.stage / "targets.txt").read_text(encoding="utf-8")
     assert BACKENDS["gpfs"].count_targets(targets) == Targets(4, 0)
-    # of the pool that was asked for, and of no other
+    # only of the requested pool
     assert node.calls("mmdf") == ["mmdf work -d -P data -Y"]
     assert BACKENDS["gpfs"].targets_in_reach(targets) == {
         "data1": Space(31210004736, 6242000947),
@@ -375,7 +375,7 @@ def test_the_stripes_of_a_case_are_read_from_the_layout(node):
         "echo some > $run_directory/000001; before_run; wc -c < $run_directory/000001",
         path=[os.environ["PATH"]],
     )
-    # `lfs getstripe -S` said 1 MiB of the same file, `-i` 2 and `-c` 4.
+    # For the same file `lfs getstripe -S` printed 1 MiB, `-i` 2 and `-c` 4.
     assert done.stdout.splitlines() == [
         *("000001", "000002", f"--layout={node.root}/run.table"),
         # and in scans.txt that two files were looked at
@@ -408,7 +408,7 @@ def test_the_stripes_of_a_case_are_read_from_the_entries_of_beegfs(node, command
 
 
 def stripes_on_ceph(node, layout, ceph, size=MIB):
-    """What before_run says of one file of this many bytes, and the table that it makes.
+    """Return the output of before_run for one file of this many bytes, and the table it makes.
 
     `ceph` is the script of a stand-in.
     """
@@ -425,7 +425,7 @@ def stripes_on_ceph(node, layout, ceph, size=MIB):
 
 
 def numbered_osds(where):
-    """A `ceph` that answers in the captured form; the OSD of an object is its number."""
+    """Return a fake `ceph` with output of the captured form; an object's OSD is its number."""
     form = ceph_said(where).rstrip()
     form = re.sub(r"object '.*?'", "object '%s'", form)
     form = re.sub(r"acting .*", "acting ([%d,7], p%d)", form)

@@ -1,7 +1,7 @@
-"""What MPI libraries say of their transport, and why they do not start, in their own formats.
+"""MPI libraries' reports of their transport, and why they do not start, in their own formats.
 
-The lines of Open MPI 4.1 and MPICH 4.0 were said by these; the reports of Cray's libraries and
-Intel have the form that their users published.
+The lines of Open MPI 4.1 and MPICH 4.0 were captured; the reports of Cray's libraries and Intel's
+have the form that their users published.
 """
 
 import pytest
@@ -47,7 +47,7 @@ OPENMPI_LIBRARIES = """\
         ("openmpi", OPENMPI_OFI, "", "ofi"),
         ("openmpi", "[n1:5] select: component ucx selected\n", OPENMPI_LIBRARIES, "ucx"),
         ("openmpi", "[n1:5] select: component ob1 selected\n", OPENMPI_LIBRARIES, "ob1"),
-        # The layer above is known, but not what carries its messages.
+        # The upper layer is known, but not the transport below it.
         ("openmpi", "[n1:5] select: component cm selected\n", OPENMPI_LIBRARIES, None),
         ("mpich", "==== UCX netmod Capability ====\n", "", "ucx"),
         ("mpich", "libfabric provider: tcp - 10.0.0.0/24\n", "", "ofi"),
@@ -59,7 +59,7 @@ OPENMPI_LIBRARIES = """\
         # A libfabric that has a provider of UCX.
         ("mpich", "", CRAY_OFI_LIBRARIES + MPICH_UCX_LIBRARIES, None),
         ("intel-mpi", "[0] MPI startup(): libfabric provider: mlx\n", "", "ofi"),
-        # No library was named: the loader may still tell.
+        # The library is not named, but the loaded libraries may still show the transport.
         (None, OPENMPI_OFI, MPICH_UCX_LIBRARIES, "ucx"),
         (None, OPENMPI_OFI, OPENMPI_LIBRARIES, None),
         ("mpich", "", "\tnot a dynamic executable\n", None),
@@ -103,7 +103,7 @@ internal_Init(59)........: MPI_Init(argc=(nil), argv=(nil)) failed
     [
         (NO_UCX, "PML ucx cannot be selected"),
         (MPICH_STACK, "ucx function returned with failed status(ucx_init.c 252)"),
-        # UCX is nearer to the cause than MPICH, the program nearer than both.
+        # UCX's message is closer to the cause than MPICH's, and the program's is the closest.
         (
             MPICH_STACK + "[17.25] [n1:7 :0] ucp_context.c:1276 UCX  ERROR no usable transports\n",
             "UCX ERROR no usable transports",

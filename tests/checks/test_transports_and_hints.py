@@ -1,6 +1,6 @@
 """Transports and hints in effect, with real runs of two MPI libraries over two transports.
 
-The presets stand for what a site may have wrong: they set what the environment does not expect.
+The presets stand for mistakes of a site: they set something that the environment does not expect.
 """
 
 import shutil
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.machine
 TAKEN = {"cb_buffer_size": "1048576", "cb_config_list": "*:2", "romio_ds_write": "disable"}
 PRESETS = {
     "romio": {"romio_hints": TAKEN, "hints": TAKEN},
-    # ROMIO has one aggregator a node by default: it makes 1 of it.
+    # ROMIO has one aggregator per node by default: it reduces the hint to 1.
     "too-many": {"romio_hints": {"cb_nodes": "64"}, "hints": {"cb_nodes": "64"}},
     "unknown": {"romio_hints": {"cb_nods": "2"}, "hints": {"cb_nods": "2"}},
     "not-romio": {
@@ -51,7 +51,7 @@ PRESETS = {
 }
 EVERYWHERE = ("openmpi-ofi", "openmpi-ucx", "mpich-ucx")
 
-# The environments in which each preset has an effect: all that is to be generated.
+# The environments in which each preset has an effect: exactly these checks must be generated.
 GENERATED = {
     "default": EVERYWHERE,
     "romio": EVERYWHERE,

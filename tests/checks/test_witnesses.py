@@ -1,4 +1,4 @@
-"""The columns that say by which calls and processes the data of a run moved, and in what time."""
+"""The columns about the calls and processes that moved a run's data, and where its time went."""
 
 import pytest
 

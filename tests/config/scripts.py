@@ -10,12 +10,12 @@ from tests.site_copy import SiteCopy
 
 GOLDEN = Path(__file__).parent / "golden"
 
-# What a user's environment may say, and no test's outcome may depend on.
+# Variables that a user may have set, and that must not affect a test.
 _OURS = ("IOBANDS_", "SBATCH_")
 
 
 def dry_run(site: SiteCopy, *arguments: str, **environment: str) -> str:
-    """What ReFrame prints; `environment` is all that it knows of accounts and directories."""
+    """Return ReFrame's output; it gets accounts and directories only from `environment`."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith(_OURS)]:
             patch.delenv(name)
@@ -27,14 +27,14 @@ def dry_run(site: SiteCopy, *arguments: str, **environment: str) -> str:
 
 
 def fill_in(site: SiteCopy) -> None:
-    """Change what is marked EDIT in the template, as a person does."""
+    """Fill in the values marked EDIT in the template, as a person does."""
     path = site.root / "config" / "systems" / "example.py"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("/EDIT", "/z01").replace('"EDIT"', '"z01"'), encoding="utf-8")
 
 
 def scripts(site: SiteCopy, kind: str) -> dict[str, str]:
-    """The scripts rfm_<kind>.sh of what measures or is built for it, by their path below stage/."""
+    """Return the scripts rfm_<kind>.sh of all but preflight checks, by their path below stage/."""
     found = {}
     for path in sorted((site.root / "stage").rglob(f"[!E]*/rfm_{kind}.sh")):
         text = path.read_text(encoding="utf-8").replace(str(site.root), "ROOT")
@@ -52,7 +52,7 @@ def directives(script: str, mark: str) -> list[str]:
 
 
 def hold_against_golden(text: str, name: str, store: bool) -> None:
-    """Fail unless `text` is what golden/<name> holds; with `store`, let it hold this text."""
+    """Fail unless `text` equals golden/<name>; with `store`, write it there first."""
     stored = GOLDEN / name
     if store:
         stored.write_text(text, encoding="utf-8")

@@ -1,7 +1,7 @@
-"""The job scripts of ARCHER2 are the ones that its documentation would have a user write.
+"""The job scripts of ARCHER2 are those that a user would write by its documentation.
 
-The expected values are from "I/O performance and tuning" of the ARCHER2 User Guide, written
-here from that page. After a change that is meant, look at the new scripts and store them:
+The expected values were copied from "I/O performance and tuning" of the ARCHER2 User Guide.
+After an intended change, review the new scripts and store them:
 `pytest tests/config/test_archer2_scripts.py --store-golden`.
 """
 
@@ -93,7 +93,7 @@ def test_file_per_process_is_as_recommended(archer2):
         assert [line for line in text.splitlines() if line.startswith("export ")] == [
             "export LC_ALL=C",  # of every job
             "export OMP_NUM_THREADS=1",
-            "export MPICH_ENV_DISPLAY=1",  # which only has the library tell its settings
+            "export MPICH_ENV_DISPLAY=1",  # which only makes the library print its settings
         ]
         # "MPI transport protocol: OFI", which is the default one
         assert "module load PrgEnv-gnu" in text.splitlines()

@@ -1,4 +1,4 @@
-"""All checks are there on every site, and none of them fails to load or to write its script."""
+"""Every site has all checks, and each of them can be loaded and writes its script."""
 
 import json
 import os
@@ -19,12 +19,12 @@ CASES = {
     for path in (ROOT / "checks" / "cases").glob("*.py")
     for name in re.findall(r"@rfm\.simple_test\nclass (\w+)", path.read_text("utf-8"))
 }
-# What measures beside the cases, and what comes before all of it.
+# Checks that measure in addition to the cases, and the preflight checks.
 PROGRAMS = {"Benchio", "Ior", "Mdtest", "Io500", "EnvFileSystem", "EnvNodes"}
 
 
 def listing(site, name):
-    """What ReFrame lists of a site, where nothing is wrong."""
+    """Return ReFrame's list of a site's checks; fail on any warning."""
     fill_in(site)
     run = site.reframe(f"--system={name}", "-l", env={**os.environ, **ENVIRONMENT})
     assert run.returncode == 0, run.stdout + run.stderr
@@ -40,7 +40,7 @@ def test_every_check_and_case_is_listed(tmp_path, name):
     assert set(listed) >= CASES
     of_the_site = [check for check in listed if check not in CASES]
     assert {re.sub("FP[PN]|SSF|Serial|Strided", "", check) for check in of_the_site} == PROGRAMS
-    # Calls of POSIX have no hints, which such a run could never show to be in effect.
+    # POSIX calls take no hints, so such a run could never prove them to be in effect.
     assert re.findall(r"^- Ior.* %hints=(?!default ).*%api=posix", said, re.MULTILINE) == []
 
 

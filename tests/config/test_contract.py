@@ -75,7 +75,7 @@ UCX = {"name": "gnu", "features": ["ucx"], "extras": {"mpi": "openmpi"}}
 
 
 def changed(*keys, value):
-    """The system with something else in the extras of its second partition; None deletes it."""
+    """Return the system with a changed value in its second partition's extras; None deletes it."""
     system = copy.deepcopy(SYSTEM)
     place = system["partitions"][1]["extras"]
     for key in keys[:-1]:
@@ -88,7 +88,7 @@ def changed(*keys, value):
 
 
 def refused(system, environments=(GNU,), path=SITE_FILE):
-    """The place that the message names, and the rest of it."""
+    """Return the place that the message names, and the rest of the message."""
     with pytest.raises(FileError) as error:
         check_site(system, list(environments), path)
     source, rest = str(error.value).split(": ", maxsplit=1)
@@ -308,7 +308,7 @@ def test_what_takes_long_may_be_weekly():
 
 def with_file_system(file_system):
     system = changed("filesystems", "work", value={"path": "/work", "medium": "hdd", **file_system})
-    # What is recommended names a stripe count that not each of these has.
+    # The recommendation names a stripe count that not all of these have.
     del system["partitions"][1]["extras"]["recommended"]
     return system
 

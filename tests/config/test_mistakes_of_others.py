@@ -16,7 +16,7 @@ MISTAKES = {
     "no system": "environments = []",
     "no site": "system = {'name': 'wrong', 'hostnames': ['nowhere']}\nenvironments = 1",
 }
-#: What is said of each, after its path.
+#: The message about each, after its path.
 SAID = {
     "no Python": ": SyntaxError: '{' was never closed (wrong.py, line 1)",
     "an error": ", line 1: RuntimeError: no such cluster",
@@ -49,13 +49,13 @@ def test_a_mistake_stops_no_other_system(site, mistake):
 
 
 def test_a_file_that_may_be_of_this_host_is_no_other(site):
-    """Without it ReFrame would take `local`, and measure as another system."""
+    """If it were ignored, ReFrame would choose `local` and measure as another system."""
     path = site.root / "config" / "systems" / "aaa.py"
     path.write_text("system = {\n", encoding="utf-8")
     assert site.reframe("-l").returncode == 1
 
 
-#: As an ordinary user, whom modes of files keep out.
+#: Runs a command without root's right to ignore file modes.
 UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 

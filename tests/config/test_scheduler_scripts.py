@@ -1,8 +1,8 @@
-"""Each scheduler is asked in its own words for what the site file says once, in the same words.
+"""The same request in a site file becomes the right directives for each scheduler.
 
-None of them is needed: ReFrame writes a script without it. The expected lines are written here
-from sbatch(1), from qsub(1B) and pbs_resources(7B) of PBS Professional, from IBM's bsub and from
-flux-batch(1). Only ReFrame's backend for Flux wants Flux's Python module, and gets a stand-in.
+No scheduler is needed, as ReFrame writes scripts without it. The expected lines follow sbatch(1),
+qsub(1B) and pbs_resources(7B) of PBS Professional, IBM's bsub and flux-batch(1). Only ReFrame's
+backend for Flux needs Flux's Python module, and gets a stand-in.
 """
 
 import json
@@ -67,7 +67,7 @@ SMALL = {
     "lsfsite": {"-n 16", '-R "span[ptile=8]"', "-W 30"},
     "fluxsite": {"--nodes=2", "--nslots=16", "--time-limit=1800s"},
 }
-# What would be alone on the nodes, or another scheduler's word for something.
+# Directives for exclusive nodes, or of another scheduler.
 NOT_IN_SMALL = {
     "slurmsite": ("exclusive", "-l ", "-P ", "ptile"),
     "pbsprosite": ("excl", "--", "ptile", "-wa"),

@@ -1,4 +1,4 @@
-"""Every site file loads, lists and writes scripts, on a machine that has nothing of that site."""
+"""Every site file can be loaded and listed and writes scripts, on a machine unlike that site."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from tests.config.scripts import directives, dry_run, fill_in, scripts
 
 SYSTEMS = Path(__file__).resolve().parents[2] / "config" / "systems"
 
-# What each site's documentation says of a job, and how many checks there are on each partition:
+# What each site's documentation says about jobs, and the number of checks on each partition:
 # 4 patterns on every scale; the shared file takes every hint preset.
 SITES = {
     "cirrus": {

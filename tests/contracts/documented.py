@@ -1,4 +1,4 @@
-"""What docs/contracts.md says, taken apart for the tests."""
+"""Parses tables of docs/contracts.md for the tests."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Contract 5: the golden logs of its versions say what they always said."""
+"""Contract 5: the golden logs of all its versions keep their meaning."""
 
 import json
 from datetime import datetime, timezone

@@ -1,4 +1,4 @@
-"""Contract 7: the golden log of alerts says what it always said, and bad lines are rejected."""
+"""Contract 7: the golden log of alerts keeps its meaning, and bad lines are rejected."""
 
 from __future__ import annotations
 

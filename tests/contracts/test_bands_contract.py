@@ -1,4 +1,4 @@
-"""Contract 3: the golden files of its versions say what they always said."""
+"""Contract 3: the golden files of all its versions keep their meaning."""
 
 import re
 from datetime import datetime, timedelta, timezone

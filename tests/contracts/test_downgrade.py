@@ -1,4 +1,4 @@
-"""What a newer minor version wrote is read as far as it is known, and the rest is named."""
+"""Files of a newer minor version are read as far as they are understood; the rest is named."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LATER = datetime(2026, 11, 30, tzinfo=timezone.utc)
 
 
 def newer(text: str, schema: int, **fields: object) -> str:
-    """A line of a log, as a newer version has it."""
+    """Return a line of a log in the form of a newer version."""
     return json.dumps({**json.loads(text), "schema": schema + 1, **fields})
 
 
@@ -107,7 +107,7 @@ def test_newer_bands_judge_by_what_is_known(tmp_path: Path) -> None:
         f"{path}, line 11: epoch 'first', band 1: shape {why}",
         f"{path}, line 11: epoch 'first': band 1 {why}",
     )
-    # an epoch is not left out: what holds would be the one before
+    # an epoch is not skipped, because the one before it would then be in force
     with pytest.raises(FileError, match="since is missing"):
         parse_bands(text.replace("    since:", "    from:", 1).encode(), path)
 

@@ -1,4 +1,4 @@
-"""Readers of files take any bytes: they reject with their own error, and never crash or hang."""
+"""Readers of files handle any bytes: they reject them with their own error, never crash or hang."""
 
 import csv
 import json
@@ -56,8 +56,7 @@ from tests.sites import NOTHING_KNOWN
 
 GOLDEN = Path(__file__).parent / "golden"
 
-#: Few examples of each, as the tests run often, and many by `make soak`; the seed is fixed in CI
-#: alone.
+#: Few examples of each, as the tests run often; `make soak` runs many. Only CI fixes the seed.
 bounded = settings(max_examples=int(os.environ.get("IOBANDS_EXAMPLES", "60")))
 
 SCALARS = (
@@ -79,7 +78,7 @@ VALUES = st.recursive(
 
 @st.composite
 def damaged(draw, valid: bytes):
-    """Bytes that begin as valid ones, with pieces replaced."""
+    """Draw bytes: valid ones with pieces replaced."""
     content = valid
     for _ in range(draw(st.integers(0, 4))):
         start = draw(st.integers(0, len(content)))
@@ -90,7 +89,7 @@ def damaged(draw, valid: bytes):
 
 @st.composite
 def changed(draw, valid: str):
-    """JSON text of a valid value in which some members are something else."""
+    """Draw JSON text: a valid value with some members replaced."""
     value = json.loads(valid)
     for _ in range(draw(st.integers(1, 3))):
         place = value
@@ -298,7 +297,7 @@ def test_settings_of_whom_to_tell(root, data):
 @bounded
 @given(st.data())
 def test_locks(tmp_path_factory, data):
-    """Read, and taken or refused; nobody's process is asked anything but whether it runs."""
+    """A lock is read, and taken or refused; no process gets a signal."""
     perflogs = tmp_path_factory.mktemp("locked")
     valid = asdict(new_holder("iobands run --tag daily"))
     valid["processes"][0]["started"] -= data.draw(st.sampled_from([0, 1]))  # alive, or killed
@@ -334,7 +333,7 @@ def test_records_of_sessions(tmp_path_factory, data):
 @bounded
 @given(st.data())
 def test_notes_of_jobs(root, data):
-    """No more is cancelled than the jobs that Slurm lists, and nothing is an option."""
+    """Only jobs that Slurm lists are cancelled, and no text of a note becomes an option."""
     programs, perflogs = root / "programs", root / "jobs"
     for path in (programs, perflogs):
         path.mkdir(exist_ok=True)

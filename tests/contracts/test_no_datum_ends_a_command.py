@@ -1,7 +1,7 @@
-"""No single datum ends a command: it costs what it says itself, and all else is judged as before.
+"""No single bad datum ends a command: only the datum is lost, and all else is judged as before.
 
-One system has a healthy series and one that is low; another has an input that is replaced by
-hostile bytes, extreme values, or a file that the system does not let us read.
+One system has a healthy series and a low one; another has an input that is replaced by hostile
+bytes, extreme values, or a file that cannot be read.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ CELLS = st.sampled_from(
 
 @dataclass(frozen=True)
 class Input:
-    """A file of the other system, and the exit statuses where nothing else is wrong.
+    """A file of the other system, and the exit statuses if nothing else is wrong.
 
-    WARNING is about a run directory that is left: no line of the input is used, and it is said.
+    WARNING is about a left-over run directory: the input is not used, and this is reported.
     """
 
     path: str
@@ -72,7 +72,7 @@ few = settings(bounded, max_examples=max(12, bounded.max_examples // 40))
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a site in which each input is as it should be."""
+    """Write a site in which each input is valid."""
     root = tmp_path_factory.mktemp("site")
     perflogs = root / "perflogs"
     low = daily(dropped(0.4, 2, runs=RUNS), file_system="low")
@@ -111,7 +111,7 @@ def calm(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(root: Path) -> dict[str, tuple[State, str, int, float | None]]:
-    """Return what is judged where nothing happened."""
+    """Return the judgements without any fault."""
     found = judged(look(root))
     states = sorted((state.value, runs) for state, _, runs, _ in found.values())
     assert states == [("degraded", RUNS), ("healthy", RUNS)]
@@ -119,7 +119,7 @@ def expected(root: Path) -> dict[str, tuple[State, str, int, float | None]]:
 
 
 def judged(site: Snapshot) -> dict[str, tuple[State, str, int, float | None]]:
-    """Return what is judged of the system that nothing happens to."""
+    """Return the judgements of the system without a fault."""
     return {
         str(each.key): (each.status.state, each.status.verdict, each.status.runs, each.status.value)
         for each in site.series
@@ -128,7 +128,7 @@ def judged(site: Snapshot) -> dict[str, tuple[State, str, int, float | None]]:
 
 
 def looked_at(root: Path) -> Snapshot:
-    """Return the site after each view of it was made."""
+    """Return the site after making each view of it."""
     site = look(root)
     assert text(site, every=True)
     assert from_json(to_json(site)) == site
@@ -139,7 +139,7 @@ def looked_at(root: Path) -> Snapshot:
 
 
 def injected(root: Path, path: Path, inject: Callable[[Path], object]) -> Snapshot:
-    """Return the site with the fault at `path`, which is as before afterwards."""
+    """Return the site with a fault at `path`, which is restored afterwards."""
     before = path.read_bytes()
     try:
         inject(path)

@@ -1,4 +1,4 @@
-"""Contract 2, version 3: the columns are those that were published, in their order."""
+"""Contract 2, version 3: the columns are the published ones, in their order."""
 
 import re
 import runpy

@@ -1,4 +1,4 @@
-"""Contract 6, iobands-status/5: the schema is what the types say, and old texts can be read."""
+"""Contract 6, iobands-status/5: the schema agrees with the types, and old documents can be read."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What earlier commits wrote gives the digest that the same samples give in today's form.
+"""Files of earlier versions give the same digest as the same samples in today's form.
 
 The headers, bands and logs in golden/ are those that were committed when each form was current.
 """
@@ -50,13 +50,13 @@ def files(tmp_path: Path) -> SiteFiles:
 
 
 def in_form(header: str, row: str) -> str:
-    """The sample of a row of today, as a perflog with this header has it."""
+    """Return a row of today's form as a line of a perflog with this header."""
     cells = dict(zip(COLUMNS.split("|"), row.split("|"), strict=True))
     return "|".join(cells.get(name, "null") for name in header.split("|"))
 
 
 def as_far_as(header: str, row: str) -> str:
-    """A row of today with what a perflog with this header says of the sample."""
+    """Return a row of today's form with null in the columns that this header lacks."""
     known = header.split("|")
     cells = zip(COLUMNS.split("|"), row.split("|"), strict=True)
     return "|".join(cell if name in known else "null" for name, cell in cells)

@@ -1,4 +1,4 @@
-"""What the sites of the tests have in common, which differ in their scheduler alone."""
+"""The common part of the sites of the tests, which differ only in their scheduler."""
 
 
 def batch_system(

@@ -1,10 +1,10 @@
-"""A site that exists nowhere, with Flux: what its scripts would be is stored in ../golden."""
+"""A made-up site with Flux; its expected scripts are in ../golden."""
 
 import runpy
 import sys
 from pathlib import Path
 
-# ReFrame loads its backend for Flux only with Flux's Python module. A test puts a stand-in here.
+# ReFrame loads its backend for Flux only with Flux's Python module; a test puts a stand-in here.
 sys.path.append(str(Path(__file__).resolve().parents[2] / "stand-in"))
 
 _batch = runpy.run_path(str(Path(__file__).with_name("_batch.py")))

@@ -1,4 +1,4 @@
-"""A site that exists nowhere, with LSF: what its scripts would be is stored in ../golden."""
+"""A made-up site with LSF; its expected scripts are in ../golden."""
 
 import runpy
 from pathlib import Path
