@@ -1,4 +1,4 @@
-"""The table of docs/cases.md names nothing that is gone, and each published figure."""
+"""The table of docs/cases.md names each published figure, and nothing that does not exist."""
 
 import re
 import runpy
@@ -21,7 +21,7 @@ CONFIG = ROOT / "config"
 
 
 def parts(cell: str) -> list[tuple[str, list[str], str]]:
-    """The kind, the names and the system of each part of a cell."""
+    """Return kind, names and system of each part of a cell."""
     found = []
     for part in cell.split("; "):
         kind = next((each for each in KINDS if part.startswith(each)), "")
@@ -33,7 +33,7 @@ def parts(cell: str) -> list[tuple[str, list[str], str]]:
 
 @cache
 def extras(system: str) -> dict:
-    """What the partitions of a site file offer."""
+    """Return the merged extras of all partitions of a site file."""
     found = {}
     site = runpy.run_path(str(CONFIG / "systems" / f"{system}.py"))["system"]
     for partition in site["partitions"]:
@@ -44,13 +44,13 @@ def extras(system: str) -> dict:
 
 
 def figures(system: str) -> set[str]:
-    """The figures of a bands file with their units, as they are quoted there."""
+    """Return the figures of a bands file with their units, as quoted there."""
     text = (CONFIG / "bands" / f"{system}.yaml").read_text("utf-8")
     return set(re.findall(r"#: ([0-9.]+ \S+)$", text, re.MULTILINE))
 
 
 def known(kind: str, system: str) -> set[str]:
-    """What there is of a kind."""
+    """Return the existing names of a kind."""
     if kind == "check":
         sources = [path.read_text("utf-8") for path in (ROOT / "checks").rglob("*.py")]
         return {name for text in sources for name in re.findall(r"simple_test\nclass (\w+)", text)}

@@ -1,4 +1,4 @@
-"""Each command in the documents: it exists with its options, and works on the made-up site."""
+"""Each command in the documents exists with its options, and works on the made-up site."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.site_copy import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if "decisions" not in page.parts]
-#: What has its own tests: it measures, sends, reads other files or needs a terminal.
+#: Commands with their own tests: they measure, send, read other files or need a terminal.
 ELSEWHERE = {"run", "notify", "init", "import", "clean", "cost", "schedule", "reframe", "demo"}
 ELSEWHERE |= {"accept", "canary", "doctor", "push", "pull"}
 #: A word that stands for another one.
@@ -28,7 +28,7 @@ PLACEHOLDER = re.compile(r"[<…]|\.\.\.$|\b[A-Z]{4,}\b|^[+-]")
 
 
 def commands(page: Path) -> list[list[str]]:
-    """The words of each `iobands` command of a page, in blocks and within the text."""
+    """Return the words of each `iobands` command on a page, in blocks and in the text."""
     text = page.read_text("utf-8").replace("\\\n", " ")
     lines, in_block = [], False
     for line in text.splitlines():
@@ -68,7 +68,7 @@ def test_the_command_and_its_options_exist(words: list[str], page: Path) -> None
 
 
 def works_on_the_demo(words: list[str]) -> bool:
-    """Whether a command is complete, and of the site alone."""
+    """Whether a command is complete, and needs nothing but the site."""
     elsewhere = words[0] in ELSEWHERE or not {"--measure", "--store"}.isdisjoint(words)
     return not elsewhere and not any(map(PLACEHOLDER.search, words))
 
@@ -81,12 +81,12 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The one of a user whose PATH begins with this iobands."""
+    """The environment of a user whose PATH begins with this iobands."""
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     return {**os.environ, "PATH": programs, "HOME": str(home), "TERM": "dumb"}
 
 
-#: Those that need more than the site, with what they say without it.
+#: Commands that need more than the site, with their messages without it.
 LACKS = {
     "table --check docs/user-guide/io.md": "no such file",
     "calibrate": "there is no terminal",
@@ -104,9 +104,9 @@ def is_whole(words: list[str]) -> bool:
     return len(words) > 1 or words[0] in ALONE
 
 
-#: Those with commands of their own.
+#: Commands with subcommands.
 VERBS = {"maintenance"}
-#: One of those that have the same options.
+#: One command of each set of options.
 RUN = {
     (*words[: 1 + (words[0] in VERBS)], *(word for word in words if word.startswith("-"))): words
     for words, _ in ALL.values()

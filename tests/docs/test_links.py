@@ -1,4 +1,4 @@
-"""Every relative link of the documents leads to a file, and to a heading where it names one."""
+"""Every relative link in the documents leads to a file, and to a heading if it names one."""
 
 import re
 
@@ -10,7 +10,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
 def anchors(page):
-    """The anchors that a page's headings have on GitHub."""
+    """Return the anchors of a page's headings on GitHub."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -1,4 +1,4 @@
-"""The recipes of docs/howto, followed step by step in a copy of the tree, with real ReFrame."""
+"""The recipes of docs/howto, followed step by step in a copy of the tree, with a real ReFrame."""
 
 import json
 import os
@@ -17,7 +17,7 @@ SCALE = {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 1}
 
 
 def blocks(page, language):
-    """The code blocks of a page in `language`, each with the file that the text before it names."""
+    """Return a page's code blocks in `language`, each with the file named in the text before it."""
     text = (ROOT / "docs" / "howto" / page).read_text(encoding="utf-8")
     block = rf"^([^`\n]*(?:`[^`\n]*`[^`\n]*)+)\n\n```{language}\n(.*?)```"
     found = re.findall(block, text, re.MULTILINE | re.DOTALL)
@@ -25,7 +25,7 @@ def blocks(page, language):
 
 
 def apply(root, page):
-    """Do what a page says: new files as they are, and lines added where it shows."""
+    """Apply a page's recipe: write its new files, and add the lines of its diffs."""
     for path, code in [*blocks(page, "python"), *blocks(page, "bash")]:
         (root / path).write_text(code, encoding="utf-8")
     for path, code in blocks(page, "diff"):
@@ -39,7 +39,7 @@ def apply(root, page):
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """A copy of the tree with both recipes, and a small system."""
+    """A copy of the tree with both recipes applied, and a small system."""
     root = tmp_path_factory.mktemp("tree")
     site = copy_suite(root, CHECK)
     (root / "src").unlink()
@@ -94,7 +94,7 @@ def test_check_and_covariate_are_recorded_and_shown(tree):
     }
 
 
-#: The made-up command, on the test's own file system. One of its targets is down.
+#: A made-up command of a made-up file system, of which one target is down.
 EXFS = """\
 #!/bin/sh
 kept=$(dirname "$0")/layout
@@ -114,7 +114,7 @@ def test_a_type_of_file_system_is_one_file_plus_a_script_plus_a_row(tmp_path):
     shutil.copy(ROOT / "pyproject.toml", site.root)
     apply(site.root, "add-a-file-system.md")
 
-    # as the page says, by the tests of the copy; they read its table and its site file's words
+    # check it with the tests in the copy, as the page says
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     words = [*command, "tests/config/test_contract.py", "-k", "types or words or striping"]
     done = subprocess.run(words, cwd=site.root, capture_output=True, text=True, check=False)
@@ -151,7 +151,7 @@ def test_a_type_of_file_system_is_one_file_plus_a_script_plus_a_row(tmp_path):
     assert {row["targets_inactive"] for row in rows} == {"1"}
     assert rows[0]["striping_command"] == "exfs stripe --count 2 --size 1048576"
 
-    # a layout that is not the one asked for
+    # a layout other than the requested one
     exfs.write_text(EXFS.replace('echo "$3', 'echo "1'))
     done = site.reframe(*arguments, env={**os.environ, "PATH": path})
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""The documentation site: built with warnings as errors, whole, and readable from a disk."""
+"""The documentation site: built with warnings as errors, complete, and readable from a disk."""
 
 import os
 import re
@@ -20,7 +20,7 @@ pytest.importorskip("material")
 
 
 class Links(HTMLParser):
-    """What a page leads to, what a browser loads for it, and the places that it has."""
+    """The links of a page, the files that a browser loads for it, and its anchors."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ def home(site: dict[Path, Links]) -> Path:
 def test_no_link_is_dead(site: dict[Path, Links]) -> None:
     dead = []
     for path, page in site.items():
-        if path.name == "404.html":  # a server's, with links from the root
+        if path.name == "404.html":  # for a server, with links relative to the root
             continue
         for link in [*page.links, *page.loaded]:
             parts = urlsplit(link)

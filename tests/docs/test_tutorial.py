@@ -11,7 +11,7 @@ from tests.site_copy import ROOT, with_one_build
 
 TEXT = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
-#: The exit status of the digest follows the made-up alerts; of a machine it may be anything.
+#: The exit status of the digest follows the made-up alerts; the doctor's depends on the machine.
 ALLOWED = {"iobands status": {2}, "iobands doctor": {0, 1, 3}, "iobands run": {0}}
 
 

@@ -1,4 +1,4 @@
-"""Stand-ins for mpirun and lfs, by which a run on one of several file systems goes wrong."""
+"""Stand-ins for mpirun and lfs, which make runs on some file systems go wrong."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.checks.captures import lustre_said
 
-#: By the file system: the fault, what is expected, and what mpirun does in place of a launch.
+#: For each file system: the fault, the expected outcome, and what mpirun does instead of a launch.
 FAULTS = {
     "killed": ("job is killed (SIGKILL)", "no rate; nothing left", "kill -KILL $PPID"),
     "cut": ("result file is cut off", "no rate", '"$real" "$@"; truncate -s -9 result.jsonl'),
@@ -29,7 +29,7 @@ esac
 exec "$real" "$@"
 """
 
-#: Answers as Lustre 2.17 did; while the fault is there, of a run's files with one stripe.
+#: Answers like Lustre 2.17; while the fault is there, a run's files have one stripe.
 LFS = """\
 #!/bin/sh
 case "$*" in
@@ -55,7 +55,7 @@ ANSWERS = {
 
 
 class StandIns:
-    """The programs, below `root`, for file systems below `disks`; and whether the fault is gone."""
+    """The programs, below `root`, for file systems below `disks`, until the faults are lifted."""
 
     def __init__(self, root: Path, disks: Path) -> None:
         """Write the programs."""
@@ -81,16 +81,16 @@ class StandIns:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment in which they are found."""
+        """The environment whose PATH finds the stand-ins first."""
         return {**os.environ, "PATH": f"{self._programs}:{os.environ['PATH']}"}
 
     def lift(self) -> None:
-        """Let every run go right from now on."""
+        """Lift the faults: every run succeeds from now on."""
         self._lifted.touch()
 
 
 def lustre(where: Path) -> dict[str, object]:
-    """The settings of a site file by which the directory is on a Lustre with four stripes."""
+    """Return a site file's settings that declare `where` to be on Lustre, with four stripes."""
     df = ["df", "--output=fstype", where]
     (kind,) = subprocess.run(df, capture_output=True, text=True, check=True).stdout.split()[1:]
     return {"type": "lustre", "mounted_as": kind, "stripe_counts": [4]}

@@ -1,6 +1,6 @@
-"""What can happen to benchio, each fault once: a message, no rate, no file, and then a good run.
+"""Each fault that can happen to benchio, once: a message, no rate, no file, and then a good run.
 
-The other files of this folder and of tests/kernel have more: each layer on each device.
+Other files of this folder and of tests/kernel test each layer on each device.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ SEED = "--seed=42"
 
 @dataclass(frozen=True)
 class Call:
-    """How benchio is called while the fault is there."""
+    """The call of benchio while the fault is there."""
 
     layer: str = "proc"
     sizes: tuple[object, ...] = SMALL
@@ -40,7 +40,7 @@ ROWS = []
 
 
 def row(fault: str, expected: str = "refused; no rate", status: int = 1):
-    """Make a row of a generator function that injects the fault, yields a call, and lifts it."""
+    """Make a row from a generator function that injects a fault, yields a call, and lifts it."""
 
     def mark(function: Callable[[Path, Benchio], Iterator[Call]]):
         inject = contextlib.contextmanager(function)
@@ -84,7 +84,7 @@ def _(where, benchio):
 
 @row("no inode left")
 def _(where, benchio):
-    # the root alone; with room for one of two files, either rank may be first
+    # inodes for the root only; with one more, either of two ranks might get it
     with in_memory(where, "size=8m,nr_inodes=1"):
         yield Call(ranks=1)
 
@@ -136,7 +136,7 @@ def _(where, benchio):
 
 
 def kept(benchio: Benchio, where: Path) -> Path:
-    """Keep the files of a run, and return the one of the second rank."""
+    """Keep the files of a run, and return that of the second rank."""
     done = benchio.run(*SMALL, "proc", f"--directory={where}", "--keep", SEED, ranks=2)
     assert done.status == 0, done.err
     return where / "proc000001.dat"
@@ -273,7 +273,7 @@ def _(where, benchio):
 
 
 def ended_by(benchio: Benchio, signal: str) -> str:
-    """A launcher that mpirun is given this signal of after three seconds."""
+    """Return a launcher that sends mpirun this signal after three seconds."""
     launcher = benchio.cwd / "launcher"
     launcher.write_text(
         "#!/bin/sh\n"
@@ -291,7 +291,7 @@ def _(where, benchio):
 
 
 def wait_for_ranks(benchio: Benchio) -> None:
-    """Wait for ranks that tidy up after mpirun has gone; those that do not would go on for ever."""
+    """Wait for ranks that clean up after mpirun has ended; any others would run forever."""
     deadline = time.monotonic() + 60
     while ranks := subprocess.run(
         ["pgrep", "-f", f"directory={benchio.cwd}/here"], capture_output=True, check=False

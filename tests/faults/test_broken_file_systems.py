@@ -32,14 +32,14 @@ FILE_SYSTEMS = {
 MOUNTS = {
     "readonly": "size=16m,ro",
     "small": "size=4m",
-    "inodes": "size=64m,nr_inodes=4",  # its root and three more, for four files
-    "scarce": "size=64m,nr_inodes=5",  # its root and four files, and none for their directory
+    "inodes": "size=64m,nr_inodes=4",  # its root and three more, too few for four files
+    "scarce": "size=64m,nr_inodes=5",  # its root and four files, but not their directory
     "guarded": "size=64m",
 }
 
 NODE = os.uname().nodename
 
-# The fault, and why the check of a file system is skipped, by what a node saw of it before.
+# The fault, and why the check of a file system is skipped, according to the probe on a node.
 UNFIT = {
     "absent": ("directory missing", f"not there on {NODE}: No such file or directory"),
     "readonly": ("read-only file system", f"not writable on {NODE}: Read-only file system"),
@@ -52,7 +52,7 @@ UNFIT = {
     ),
 }
 
-# What the job script says of one that came to be so since then.
+# The message of the job script if a file system became so after the probe.
 REFUSALS = {
     "absent": "no directory can be made there (No such file or directory): does it exist, and may",
     "readonly": "no directory can be made there (Read-only file system): does it exist, and may",
@@ -63,14 +63,14 @@ REFUSALS = {
 
 @dataclass(frozen=True)
 class Session:
-    """A session on all the file systems, and what was left on those that are there."""
+    """A session on all the file systems, and what it left on those that exist."""
 
     rows: list[dict[str, str]]
     status: int
     refusals: dict[str, str]
     left: dict[str, list[Path]]
     cases: list[dict]
-    #: Of the session after the faults were lifted.
+    #: The session after the faults were lifted.
     next_status: int
     next_cases: list[dict]
 
@@ -133,7 +133,7 @@ def session(tmp_path_factory):
 
 
 def said_by_script(site, file_system):
-    """The complaint of the job script of a dry run, which nothing keeps from being run."""
+    """Run the job script of a dry run in spite of the failed probe, and return its message."""
     (script,) = [
         path
         for path in (site.root / "stage").rglob("rfm_job.sh")
@@ -151,7 +151,7 @@ def test_the_healthy_one_is_measured(session):
     assert session.case("BenchioFPP", "healthy")["result"] == "pass"
     assert session.case("EnvFileSystem", "healthy")["result"] == "pass"
     rows = [row for row in session.rows if row["file_system"] == "healthy"]
-    # The dry run left rows, too, without values.
+    # The dry run also left rows, but without values.
     rows = [row for row in rows if row["tool"] == "benchio" and row["perf_value"] != "null"]
     assert sorted(row["perf_var"] for row in rows) == ["read_bw", "write_bw"]
     assert all(float(row["perf_value"]) > 0 for row in rows)

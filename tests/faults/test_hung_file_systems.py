@@ -1,6 +1,6 @@
-"""File systems that hang: what could not be removed is noted, and goes when they answer.
+"""File systems that hang: what could not be removed is noted, and removed when they answer.
 
-An ext4 of their own is frozen: who writes there waits in the kernel, and no signal ends that.
+An ext4 is frozen: a process that writes there waits in the kernel, and no signal ends it.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ def disk(tmp_path):
 
 
 def users_of(disk):
-    """The processes that work there by their arguments or directory."""
+    """Return the processes with `disk` in their arguments, or as their directory."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -57,7 +57,7 @@ def users_of(disk):
 
 @pytest.fixture
 def site(site_copy, disk):
-    """A site whose file system is `disk`, and which waits for seconds, not for minutes."""
+    """A site with the file system `disk` and time limits of seconds instead of minutes."""
     for path, long, short in (
         ("checks/preflight/probe.py", "PATIENCE_SECONDS = 60", "PATIENCE_SECONDS = 6"),
         ("checks/base/schedulers.py", "SECONDS_TO_CLEAN_UP = 60", "SECONDS_TO_CLEAN_UP = 2"),
@@ -133,7 +133,7 @@ def test_a_machine_that_restarts_while_a_file_system_hangs(site, disk, iobands, 
         os.kill(pid, signal.SIGKILL)
     thaw(disk)
     wait_until(lambda: not users_of(disk))
-    # who has just been killed may hold it for a moment more
+    # processes that were just killed may keep it busy for a moment
     wait_until(lambda: subprocess.run(["umount", disk], check=False).returncode == 0)
     system("mount", "-o", "loop", str(image.with_name("restarted")), str(disk))
     (orphan,) = disk.iterdir()

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.needs("mounts", "loop devices", "tracing")
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer to be tested: the last of its files, and a rank that syncs that one."""
+    """A layer to be tested, the last of its files, and a rank that syncs this file."""
 
     name: str
     file: str
@@ -40,9 +40,9 @@ LAYERS = [
     Layer("snapshot", "snapshot.dat", 1, ("--steps=2", "--compute=0")),
     Layer("snapshot-nonblocking", "snapshot-nonblocking.dat", 1, ("--steps=2", "--compute=0")),
 ]
-#: One for each way to open a file, and to say what went wrong.
+#: One layer for each way to open files and to report errors.
 WAYS = [LAYERS[0], LAYERS[1], LAYERS[2], LAYERS[3], LAYERS[5]]
-# 3 MiB in all, and 128 KiB.
+# In total 3 MiB, and 128 KiB.
 LARGE = (64, 64, 96, "global")
 SMALL = (32, 32, 16, "global")
 
@@ -159,20 +159,20 @@ def test_no_inode(benchio, layer):
         done = run(benchio, layer, where)
         assert_failed(benchio, done, layer, where)
     if layer.name in ("serial", "proc", "node"):
-        # The path is not at fault, and the message does not ask about it.
+        # The path is not the problem, and the message does not ask about it.
         assert done.messages[0].endswith("failed: No space left on device (errno 28)")
 
 
 @pytest.mark.parametrize("layer", LAYERS[3:5], ids=lambda layer: layer.name)
 def test_no_room_under_romio(benchio, quota, layer):
-    # MPI libraries differ in what they notice, and when.
+    # MPI libraries differ in which errors they notice, and when.
     done = run(benchio, layer, quota, env={"OMPI_MCA_io": "romio321"})
     assert_failed(benchio, done, layer, quota)
 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_what_there_is_room_for(benchio, request, device):
-    # Nothing that failed before still takes room, be it in the accounts only.
+    # No earlier failure still takes space, not even in the quota's accounts.
     where = request.getfixturevalue(device)
     names = [layer.name for layer in LAYERS]
     done = benchio.run(

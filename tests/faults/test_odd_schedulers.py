@@ -16,7 +16,7 @@ ONE = ("run", "--system=queued", "--", "-n", "BenchioSerial")
 
 @pytest.fixture
 def site(site_copy, tmp_path_factory):
-    """A site whose only partition has the stand-in, and the directory of its state."""
+    """A site whose only partition uses the stand-in, and the stand-in's state directory."""
     disk, state = tmp_path_factory.mktemp("disk"), tmp_path_factory.mktemp("slurm")
     site_copy.add_local_system(
         "queued",
@@ -35,7 +35,7 @@ def environment(state):
 
 
 def run(site, state):
-    """A session, and how long it took."""
+    """Run a session; return it and the seconds that it took."""
     began = time.monotonic()
     done = site.iobands(*ONE, env=environment(state))
     return done, time.monotonic() - began
@@ -71,7 +71,7 @@ SAYS = {
 @pytest.mark.fault("session", "Slurm: `sacct` hangs", "ended when asked; the reason")
 @pytest.mark.fault("session", "Slurm: `sacct` says garbage", "ended when asked; the reason")
 def test_a_silent_slurm_is_named_and_holds_nothing_up(site, observed):
-    """A limit asks as this signal does; before Slurm is asked there is nothing to name."""
+    """This signal has the effect of a time limit; before Slurm is asked, no fault is known."""
     site, state = site
     seen = {}
     for name, (script, said) in SAYS.items():
@@ -96,7 +96,7 @@ def test_a_silent_slurm_is_named_and_holds_nothing_up(site, observed):
 
 
 def test_a_job_of_which_slurm_says_nothing_is_given_up(site):
-    """Long before the limit of the session: its check fails, and says why."""
+    """This happens long before the session's limit: the check fails, and says why."""
     site, state = site
     source = site.root / "src"
     source.unlink()
@@ -114,7 +114,7 @@ def test_a_job_of_which_slurm_says_nothing_is_given_up(site):
 
 
 def test_a_slurm_without_accounting_is_named_at_once_with_what_to_write(site):
-    """Not after ten minutes for each job, and twice."""
+    """ReFrame would wait for ten minutes for each job, and twice."""
     site, state = site
     disabled = "echo Slurm accounting storage is disabled >&2; exit 1"
     (state / "sacct").write_text(disabled, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A session that cron starts with odd surroundings: its samples are where, and as, others expect.
+"""A session that cron starts in odd surroundings: its samples have their usual place and form.
 
 The real configuration and a real ReFrame, which `iobands run` starts.
 """
@@ -27,7 +27,7 @@ def site(site_copy, tmp_path_factory):
 
 @pytest.fixture
 def measured(site):
-    """Two sessions with all of it, and the site."""
+    """Two sessions with all the oddities, and the site."""
     odd = {
         **os.environ,
         "TZ": "XYZ-5:30:15",
@@ -83,7 +83,7 @@ def test_perflogs_without_locks(site, tmp_path_factory, observed):
     assert first.returncode == 0, first.stdout + first.stderr
     rows = [row for row in site.rows("odd") if row["perf_value"] not in {"null", None}]
     assert [row["perf_var"] for row in rows] == ["write_bw", "read_bw"]
-    # people write there, too
+    # commands of people write to the site in the same environment
     retired = site.iobands("retire", "write_bw", "--reason", "a test", env=env)
     assert retired.returncode == 0, retired.stderr
     second = site.iobands("run", *SAMPLES, env=dict(os.environ))

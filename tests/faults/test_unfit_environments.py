@@ -1,4 +1,4 @@
-"""Environments that are not fit: all that needs them is skipped, the others go on.
+"""Unfit environments: the checks that need them are skipped, and the others go on.
 
 One ReFrame session runs a check in environments that lack different things.
 """
@@ -12,7 +12,7 @@ import pytest
 from tests.checks.fabrics import _LOCAL_VARIABLES
 from tests.site_copy import BENCHIO, copy_suite
 
-# Why each is not fit; the launchers are stand-ins that do the wrong thing.
+# Why each environment is unfit; the launchers are stand-ins that do the wrong thing.
 REASONS = {
     "compiler": "compiler of Fortran not found: nosuchftn",
     "module": "module: command not found; start it from a login shell, as the line of "
@@ -29,8 +29,8 @@ FAULTS = {
     "mpi": "MPI does not start",
 }
 
-# Of the environment's check, it starts the process; and then MPI does not start, and what the
-# process said of it is lost, as launchers lose the last words of processes that they end.
+# In the preflight check, the process starts but MPI does not, and the process's message about it is
+# lost, as launchers lose the last output of processes that they end.
 NO_MPI = """
 case "$*" in
 *node.sh*) sh node.sh sh -c "echo 'UCX ERROR no network' >&2; exit 1" 2>/dev/null; exit 1 ;;
@@ -39,8 +39,8 @@ esac"""
 LAUNCHERS = {
     "launcher": "echo 'mpirun: cannot reach the daemon' >&2; exit 1",
     "mpi": NO_MPI,
-    # A node whose clock is ahead of the job script's, by a date of its own. mpirun puts its
-    # own directory before all others.
+    # A node whose clock is ahead of the job script's, by a fake `date`. mpirun puts its own
+    # directory before all others.
     "clock": 'shift 2; exec {mpirun} -np 1 env PATH="${0%/*}/late:$PATH" "$@"',
 }
 CMAKE = "echo 'benchio.f90:1: Error: no such module' >&2; exit 1"

@@ -1,4 +1,4 @@
-"""benchio's modules that need no MPI, by the Fortran programs in src/benchio/tests, one a test."""
+"""benchio's modules without MPI: each Fortran program in src/benchio/tests is one test."""
 
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ def built(tmp_path_factory):
     for tool in ("cmake", "gfortran"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-    # An integer that overflows ends the program, also where the sum comes out right in the end.
+    # Integer overflow ends the program, even if the final sum would be right.
     settings = ("-DBENCHIO_TESTS=ON", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_Fortran_FLAGS=-ftrapv")
     return build_kernel(tmp_path_factory.mktemp("modules"), *settings)
 

@@ -23,13 +23,13 @@ MPI_SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_btl_base_warn_component_unused": "0",
-    # A process that waits gives its core away: on a busy machine the others need it.
+    # A waiting process yields its core, which the others need on a busy machine.
     "OMPI_MCA_mpi_yield_when_idle": "1",
     # Without its semaphores, which are named after the file: concurrent runs would share them,
     # and a killed run leaves them locked.
     "OMPI_MCA_sharedfp": "^sm",
 }
-#: Settings of a build beside the one that most tests use, which is optimised as users have it.
+#: Settings of additional builds; the one that most tests use is optimised as for users.
 QUICKLY = "-DCMAKE_BUILD_TYPE=Debug"
 # Generous: it only ends a test that hangs, and the machine may be busy.
 _LONGEST_RUN_S = 300
@@ -40,19 +40,19 @@ atexit.register(shutil.rmtree, _SESSIONS, ignore_errors=True)
 
 
 def strace(calls: str, *options: str) -> list[str]:
-    """A command that stops a process at these system calls only, and not where it waits in MPI."""
+    """Return an strace command that stops a process only at these system calls, not at MPI's."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
     return ["strace", "-f", "--seccomp-bpf", *options, "-e", f"trace={calls}"]
 
 
 def tracing(calls: str) -> list[str]:
-    """A command that writes these system calls to trace.<process>, with the paths of files."""
+    """Return a command that logs these system calls to trace.<process>, with the files' paths."""
     return strace(calls, "-y", "-ff", "-o", "trace")
 
 
 def injecting(calls: str, fault: str, *options: str) -> list[str]:
-    """A command that has these system calls go wrong."""
+    """Return a command that injects a fault into these system calls."""
     return [*strace(calls, "-o", "/dev/null", *options), "-e", f"inject={calls}:{fault}"]
 
 
@@ -72,13 +72,13 @@ class Run:
 
     @property
     def notes(self) -> list[str]:
-        """What it prints beside its figures."""
+        """The notes that it prints next to its figures."""
         return [line.strip() for line in self.out.splitlines() if "Note: " in line]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What a failed verification says of the first element that differs."""
+    """What the message of a failed verification says about the first element that differs."""
 
     rank: int
     path: str
@@ -91,7 +91,7 @@ class Difference:
 
     @classmethod
     def of(cls, message: str) -> "Difference":
-        """The data of a message."""
+        """Parse a message."""
         found = re.fullmatch(
             r"rank (\d+) on host \S+ verification of (.+) failed: at (?:byte (\d+), )?"
             r"element (\d+) of the whole array, expected (-?\d+) and found (-?\d+); "
@@ -173,7 +173,7 @@ def build_kernel(where: Path, *settings: str) -> Path:
 
 
 def shared_build(tmp_path_factory, name: str, *settings: str) -> Path:
-    """The same, once for all pytest workers: the first one builds."""
+    """Builds benchio once for all pytest workers: the first worker that asks builds it."""
     above = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         above = above.parent
@@ -233,7 +233,7 @@ def preloaded(needs_tools, tmp_path_factory) -> Callable[[str], tuple[str, str]]
 
 @pytest.fixture(scope="session")
 def roomy(preloaded) -> tuple[str, str]:
-    """The command under which a full file system says that it has room, as a quota does."""
+    """The command under which a full file system reports free space, as with a quota."""
     return preloaded("roomy")
 
 
@@ -253,9 +253,9 @@ def benchio(kernel_build, tmp_path) -> Benchio:
 
 @pytest.fixture
 def says(request, tmp_path) -> Iterator[Callable[[Run], None]]:
-    """Holds the messages and notes of runs against those that a golden file has of this test.
+    """Compares the messages and notes of runs with this test's entry in a golden file.
 
-    `…` stands for the test's directory, HOST for the machine, and N for the rank that speaks.
+    `…` stands for the test's directory, HOST for the machine, and N for the rank that reports.
     """
     golden = request.path.with_name("golden") / f"{request.path.stem}.json"
     stored = json.loads(golden.read_text(encoding="utf-8")) if golden.exists() else {}
@@ -303,7 +303,7 @@ def tiny_file_system(tmp_path) -> Iterator[Path]:
 
 @pytest.fixture
 def full_file_system(tiny_file_system) -> Path:
-    """The same without room for a byte."""
+    """The same file system, filled completely."""
     (tiny_file_system / "filling").write_bytes(bytes(2**20))
     return tiny_file_system
 

@@ -1,7 +1,7 @@
-"""What benchio's files must hold, worked out from the contract and not from its sources' results.
+"""The expected content of benchio's files, derived from the contract independently of its sources.
 
-The data function is written a second time here, with NumPy's unsigned integers; the rest is plain
-indexing of one global array.
+The data function is implemented a second time here, with NumPy's unsigned integers; the rest is
+plain indexing of one global array.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""The layer adios, where benchio was built with ADIOS2: its data, its files and its failures.
+"""The layer adios, if benchio was built with ADIOS2: its data, its files and its failures.
 
-That ADIOS2 wrote what it should is seen in the bytes of its files, and with ADIOS2's own `bpls`
-where that is on the PATH.
+The data that ADIOS2 wrote are checked in the bytes of its files, and with ADIOS2's own `bpls` if it
+is on the PATH.
 """
 
 import re
@@ -49,7 +49,7 @@ def kept_directory(adios_build, tmp_path_factory):
 
 @pytest.fixture
 def kept(adios, kept_directory):
-    """A copy of it, to be changed."""
+    """A copy of the kept directory that a test may change."""
     where = adios.cwd / "unstriped/adios.dat"
     shutil.copytree(kept_directory, where)
     return where
@@ -251,7 +251,7 @@ def test_a_call_that_the_others_never_leave_ends_the_run(adios):
 
 
 def test_a_quota_that_one_writer_meets_ends_the_run(adios):
-    """As with a user's quota, which cannot be checked before: the others must not hang."""
+    """As with a user's quota, which cannot be checked in advance: the others must not hang."""
     path = str(adios.cwd / "unstriped/adios.dat/data.0")
     fail = injecting("write,pwrite64,writev,pwritev", "error=EDQUOT", "-P", path)
     script = f'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then exec {" ".join(fail)} "$@"; fi; exec "$@"'

@@ -15,7 +15,7 @@ RANKS = 3
 
 
 def make_table(benchio, lines):
-    """A table, and its files, empty."""
+    """Write a table, and its files, which are empty."""
     text = "\n".join(["# path stripe_size target ...", "", *lines, ""])
     (benchio.cwd / "layout.txt").write_text(text)
     paths = [benchio.cwd / line.split()[0] for line in lines]
@@ -97,7 +97,7 @@ def test_files_that_are_none(benchio, says):
 
 
 def _touched(benchio, layer, calls, *more, ranks, preload=()):
-    """The calls of each rank, as (path, offset, bytes)."""
+    """Return the system calls of each rank, as (path, offset, bytes)."""
     watch = strace("pwritev,preadv,fsync", "-y", "-o", "trace.$OMPI_COMM_WORLD_RANK")
     script = f'exec {" ".join(watch)} "$@"'
     done = benchio.run(
@@ -193,7 +193,7 @@ def test_more_files_than_may_be_open(benchio):
 
 
 def test_files_of_which_one_cannot_be_read_with_o_direct(benchio):
-    """As in a table of files on two file systems, with stripes that O_DIRECT alone cannot read."""
+    """As with a table of files on two file systems, and stripes that O_DIRECT alone cannot read."""
     if is_in_memory(benchio.cwd):
         pytest.skip("the file system is in memory")
     # Opened to write, to check, to flush, to drop and to count its pages, and to read.

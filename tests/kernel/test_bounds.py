@@ -31,7 +31,7 @@ def test_repeats_until_each_phase_took_long_enough(benchio, more):
         assert len({len(times) for times in both}) == 1
         assert len(both[0]) >= 2
         assert all(sum(times) >= least for times in both)
-        # Not once more than needed: without the last repeat one of them is too short.
+        # No more repeats than needed: without the last one, one of the phases is too short.
         assert len(both[0]) == 2 or any(sum(times[:-1]) < least for times in both)
         repeats = [record["repeat"] for record in benchio.records() if record["layer"] == layer]
         assert sorted(set(repeats)) == list(range(1, len(both[0]) + 1))

@@ -1,4 +1,4 @@
-"""How reads avoid finding their data in memory, as seen in system calls."""
+"""How reads avoid the page cache, as seen in system calls."""
 
 import re
 import subprocess
@@ -25,7 +25,7 @@ def traces(benchio):
 
 
 def caches(benchio):
-    """The cache fields of the reads' records: in effect, and asked."""
+    """Return the cache fields of the reads' records: in effect, and requested."""
     found = {}
     for record in benchio.records():
         pair = (record["cache"], record["cache_asked"])

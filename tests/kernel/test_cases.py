@@ -1,4 +1,4 @@
-"""Every command of docs/cases.md for any machine runs, and proves what it measures."""
+"""Every command in docs/cases.md that suits any machine runs, and proves what it measures."""
 
 import os
 import re
@@ -17,7 +17,7 @@ CASES = [
 
 
 def layers_of(commands):
-    """The layers that the commands name: words between the sizes and the options."""
+    """Return the layers in the commands, the words between the sizes and the options."""
     words = re.findall(r"benchio \d+ \d+ \d+ (?:local|global) ((?:[a-z][a-z0-9-]* )+)", commands)
     return [set(names.split()) - {"fsync"} for names in words]
 
@@ -29,7 +29,7 @@ def test_every_case_is_found():
 @pytest.mark.parametrize(("site", "here"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
 def test_a_case_runs(benchio, site, here):
     (benchio.cwd / "scratch").mkdir()
-    # Computing is a wait that proves nothing here.
+    # Computing is only a wait, which is not needed here.
     here = re.sub(r"\b(snapshot\b.*?)(?= --directory)", r"\1 --compute=0", here)
     path = f"{benchio.build}:{os.environ['PATH']}"
     done = subprocess.run(

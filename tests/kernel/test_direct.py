@@ -1,4 +1,4 @@
-"""`--direct`, `--halo` and `--latency`: what they change in system calls and results."""
+"""`--direct`, `--halo` and `--latency`: their effect on system calls and results."""
 
 import filecmp
 import re

@@ -80,7 +80,7 @@ def test_a_result_file_on_a_full_device(benchio, full_file_system, says):
 
 
 def test_a_writer_without_memory_for_the_blocks_of_others_ends_the_run(benchio, says):
-    """Blocks of 1 GiB fit the address space, and two of them do not."""
+    """One block of 1 GiB fits into the address space, but two do not."""
     done = benchio.run(
         1024, 1024, 128, "local", "proc", "unstriped", "--writers=1", "--halo=0", ranks=2,
         wrapper=["prlimit", f"--as={2560 * 2**20}"],
@@ -151,7 +151,7 @@ ABORTED = r"after 60 s the other processes still wait in a call, .* aborted; rem
 def test_processes_that_wait_for_each_other_after_a_failure_are_ended(
     benchio, file_system_of_80_mib, roomy, layer
 ):
-    """As where a quota is used up. The others are in ROMIO's MPI_File_write_all without end."""
+    """As when a quota is used up: the others never leave ROMIO's MPI_File_write_all."""
     if layer not in benchio.layers():
         pytest.skip(f"{layer} is not compiled in")
     where = file_system_of_80_mib
@@ -180,7 +180,7 @@ def test_processes_that_wait_for_each_other_are_ended_with_mpich(
 
 @pytest.mark.parametrize("layer", ["proc", "mpiio", "mpiio --writers=1"])
 def test_a_limit_of_the_size_of_files(benchio, layer):
-    """Open MPI's own MPI-IO would be silent about it, and wait without end."""
+    """Open MPI's own MPI-IO would report nothing and wait forever."""
     done = benchio.run(
         128, 128, 128, "local", *layer.split(), "unstriped", "--result=result.jsonl", ranks=3,
         # Open MPI needs half of that for its own files.
@@ -193,7 +193,7 @@ def test_a_limit_of_the_size_of_files(benchio, layer):
 
 
 def test_a_write_beyond_the_limit_fails_and_leaves_no_file(benchio):
-    """By a message and not by SIGXFSZ."""
+    """It ends with a message and not by SIGXFSZ."""
     done = benchio.run(
         128, 128, 128, "local", "aligned", "unstriped", "--result=result.jsonl", ranks=2,
         wrapper=["prlimit", f"--fsize={2**23}"],

@@ -1,6 +1,6 @@
 """Hints: three ways to set them, their precedence, and whether they are in effect.
 
-MPICH reports truthfully what is in effect. Open MPI 4 does not, so there the system calls show it.
+MPICH reports correctly what is in effect. Open MPI 4 does not, so the system calls are checked.
 """
 
 import re

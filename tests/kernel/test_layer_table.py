@@ -1,7 +1,7 @@
-"""What every layer must prove, by the table of layers below: a row for each.
+"""What every layer must prove, driven by the table of layers below, with a row for each.
 
-Where a row's layer is one of several that find and read their files alike, some proofs are asked of
-the first only. What a pattern has beside is in a file of its own.
+If several layers find and read their files in the same way, only the first one has to give some of
+the proofs. Tests that are specific to a pattern are in separate files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PNETCDF_IS_THERE = shutil.which("pnetcdf-config") is not None
 
 @dataclass(frozen=True)
 class Way:
-    """A way to call the layers of a pattern: what each file holds then, and the MPI-IO library."""
+    """A way to call the layers of a pattern, the files' content that results, and the library."""
 
     words: tuple[object, ...]
     ranks: int
@@ -36,12 +36,12 @@ class Way:
 
 @dataclass(frozen=True)
 class Pattern:
-    """What the layers of a pattern share."""
+    """The common data of the layers of a pattern."""
 
-    #: How they are called, in each of the ways that differ in what the files hold.
+    #: Ways to call them, each with other contents of the files.
     ways: tuple[Way, ...]
-    #: A small one, whose files are damaged: a byte of the last file, by some of its bits, and the
-    #: rank that finds it; and into how many parts the data are cut; two parts are swapped.
+    #: A small way, whose files are damaged: the byte of the last file, the bits to flip, the rank
+    #: that finds this; and the number of parts into which the data are cut, to swap two of them.
     kept: Way
     byte: int
     bits: int
@@ -62,26 +62,26 @@ class Layer:
     #: What the records say.
     pattern: str
     interface: str
-    #: Whether its files are found and read as in no row above.
+    #: Whether no row above finds and reads its files in the same way.
     is_first: bool = False
     #: MPI-IO libraries under which the file system fills up.
     full: tuple[str, ...] = ()
-    #: The processes that write, if not all do; unknown if the data decide.
+    #: The number of processes that write; 0 for all, None if the data decide.
     writers: int | None = 0
-    #: The rank that finds the damaged byte, if not the pattern's; unknown if drawn.
+    #: The rank that finds the damaged byte: -1 for the pattern's, None if it is random.
     finder: int | None = -1
     has_header: bool = False
     is_numbered: bool = False
 
     def paths(self, benchio: Benchio, way: Way) -> list:
-        """Its files."""
+        """Return the paths of its files."""
         if len(way.files) == 1 and not self.is_numbered:
             return [benchio.cwd / "unstriped" / f"{self.name}.dat"]
         numbers = range(len(way.files))
         return [benchio.cwd / "unstriped" / f"{self.name}{number:06}.dat" for number in numbers]
 
     def stored(self, data: bytes) -> bytes:
-        """The data as they are in a file, past a header."""
+        """Return the data as stored in a file, after any header."""
         return np.frombuffer(data, "<u8").astype(">u8").tobytes() if self.has_header else data
 
 
@@ -142,7 +142,7 @@ STRIDED = Pattern(
     large=((8192, 4, 2, "local"), 3),
 )  # fmt: skip
 
-# The same file, whose records are of other ranks.
+# The same file, but with records of other ranks.
 MAPPED = replace(
     STRIDED,
     ways=tuple(replace(way, io=io) for way in STRIDED.ways for io in ("ompio", "romio321")),
@@ -160,7 +160,7 @@ SNAPSHOT = Pattern(
               (8, "block", (3, 5, 7)))),
         # Sixteen snapshots by default.
         Way((4, 4, 4, "global", *IDLE), 2, (stream(8 * 64 * 16, SEED),)),
-        # What is exchanged changes nothing of what is written.
+        # The exchange does not change the data written.
         Way((6, 4, 2, "local", *IDLE, "--steps=3", "--exchange"), 4, (stream(8 * 192 * 3, SEED),)),
     ),
     # Element 100 of the second snapshot.
@@ -168,7 +168,7 @@ SNAPSHOT = Pattern(
     byte=8 * (192 + 100) + 3, bits=1, finder=1, parts=3,
     readers=((1, (4, 6, 8, "global", *IDLE, "--steps=3")),
              (4, (4, 6, 8, "global", *IDLE, "--steps=3"))),
-    # 1.5 MiB each; computing for all of them would take longer than a test may.
+    # 1.5 MiB per snapshot; computing all of them would take too long for a test.
     large=((64, 64, 48, "global", "--steps=1000", "--every=10", "--compute=0.1"), 2),
 )  # fmt: skip
 
@@ -219,7 +219,7 @@ def call(benchio: Benchio, names, way: Way, *more: object, **how):
 
 
 def refused(benchio: Benchio, done) -> list[str]:
-    """The messages of a run that failed: no figure came of it."""
+    """Return the messages of a run, and check that it failed and gave no figure."""
     assert done.status == 1, done.out + done.err
     assert "rate" not in done.out
     assert "Finished" not in done.out
@@ -277,7 +277,7 @@ def all_kept(kernel_build, tmp_path_factory):
 
 @pytest.fixture
 def kept(benchio, all_kept):
-    """A copy of them, to be damaged; returns a function that reads the files of a layer back."""
+    """Copies these files, to be damaged; returns a function that reads a layer's files back."""
     shutil.copytree(all_kept, benchio.cwd / "unstriped", dirs_exist_ok=True)
 
     def read_back(*layers: Layer, way: Way | None = None, seed: int = SEED, how="--verify"):
@@ -465,7 +465,7 @@ def test_a_full_device_stops_all_and_leaves_no_file(benchio, tiny_file_system, r
 
 @pytest.mark.parametrize("name", [row.name for row in layers_of(BTIO)])
 def test_a_failing_process_does_not_leave_the_others_waiting(benchio, name):
-    """On one rank of four all writes of data fail, past the first: with ROMIO's locks, too."""
+    """On one of four ranks all writes of data but the first fail, also under ROMIO's locks."""
     path = str(benchio.cwd / f"unstriped/{name}.dat")
     fail = injecting("pwrite64", "error=EIO:when=2+", "-P", path)
     script = f'if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then exec {" ".join(fail)} "$@"; fi; exec "$@"'

@@ -16,7 +16,7 @@ NOT_BUILT = {"adios", "adios-default", "adios-process"}
 
 @pytest.fixture
 def kinds(benchio):
-    """The pattern and interface of each layer, as benchio records them."""
+    """The pattern and interface of each layer, from benchio's records."""
     done = benchio.run_alone(
         4, 4, 4, "local", *benchio.layers(), "unstriped", "--steps=1", "--every=1", "--compute=0",
         "--result=result.jsonl",
@@ -36,7 +36,7 @@ def test_the_contract_has_every_layer(kinds):
 
 def test_the_checks_expect_what_benchio_records(kinds):
     expected = {name: (layer.pattern, layer.interface) for name, layer in LAYERS.items()}
-    # These are scripts whose result files have the same form.
+    # These are no layers, but scripts whose result files have the same form.
     for name in ("untar", "listing", "reopening"):
         assert expected.pop(name) == (name, "posix")
     built = {name: kinds[name] for name in expected if name not in NOT_BUILT}

@@ -35,14 +35,14 @@ def said_by(*command):
 
 
 def start_of_data(path):
-    """The byte where the array begins in a file, from the library's tools."""
+    """Return the byte where the array begins in a file, according to the library's tools."""
     if path.name.startswith("pnetcdf"):
         return int(re.search(r"start file offset =\s*(\d+)", said_by("ncoffsets", path))[1])
     return int(re.search(r"OFFSET (\d+)", said_by("h5dump", "-p", "-H", "-d", "/data", path))[1])
 
 
 def read_by_tools(path, where):
-    """The elements of a file in the order of the file, as its library's tools read them."""
+    """Return the elements of a file in the order of the file, as read by its library's tools."""
     if path.name.startswith("hdf5"):
         out = where / "dumped"
         said_by("h5dump", "-d", "/data", "-b", "LE", "-o", out, path)
@@ -151,7 +151,7 @@ def test_a_changed_byte_is_found_where_it_is(benchio, more):
 
 
 def test_a_device_that_is_full_for_one_of_two_writers(benchio, tiny_file_system, roomy):
-    """OMPIO moves less than it was asked for, which HDF5 finds only after it reset the view."""
+    """OMPIO moves less than requested, which HDF5 notices only after it has reset the view."""
     for layer in LAYERS[:2]:
         done = benchio.run(
             64, 64, 48, "global", layer, f"--directory={tiny_file_system}", "--writers=2",
@@ -184,7 +184,7 @@ def test_files_that_another_run_kept_or_that_were_cut_are_refused(benchio, says)
 
 
 def test_hints_reach_mpi(benchio):
-    """The buffer of ROMIO's collective calls is as large as asked: no write is larger."""
+    """ROMIO's collective buffer has the requested size: no write is larger."""
     largest = {}
     for asked in (12288, 4096):
         for trace in benchio.cwd.glob("trace.*"):

@@ -1,4 +1,4 @@
-"""The pattern mapped: records that a map places in the file, and one call for all of a process."""
+"""The pattern mapped: a map places records in the file, and a process moves all by one call."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_a_corrupted_byte_is_named_by_the_rank_of_its_record(benchio, layer):
     words = (2, 40, 1, "local", layer, "unstriped", f"--seed={SEED}")
     assert benchio.run(*words, "--keep", ranks=RANKS).status == 0
     whole = file_of(benchio, layer).read_bytes()
-    # Where a record of each rank lies that is not its turn.
+    # For each rank, a place of its records that round robin would give to another rank.
     places = {owner(place): place for place in range(40 * RANKS) if owner(place) != place % RANKS}
     assert len(places) == RANKS
     for rank, place in places.items():

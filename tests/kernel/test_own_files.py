@@ -1,4 +1,4 @@
-"""benchio overwrites nothing but its own files, waits for no pipe, and leaves nothing if ended."""
+"""benchio overwrites only its own files, waits for no pipe, and leaves no files if it is ended."""
 
 import os
 import re
@@ -53,7 +53,7 @@ def test_a_pipe_is_not_waited_for(benchio, name):
 
 @pytest.fixture
 def in_memory():
-    """A directory in memory: the launcher kills after a while, and a disk may take longer."""
+    """A directory in memory, because the launcher may kill before a slow disk is done."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
         yield Path(name)
 
@@ -87,7 +87,7 @@ def test_a_signal_leaves_no_file(benchio, in_memory, observed, number):
                 *("unstriped", "--repeats=1000000", "--files=3" if layer == "aligned" else "fsync"),
             ],
             cwd=benchio.cwd,
-            # It kills after so long that a busy machine, which needs over a second, gets there.
+            # Kill late enough for a busy machine, which needs over a second to clean up.
             env={**os.environ, **MPI_SETTINGS, "OMPI_MCA_odls_base_sigkill_timeout": "4"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -111,7 +111,7 @@ def test_a_signal_leaves_no_file(benchio, in_memory, observed, number):
 
 def test_a_reader_of_its_messages_that_is_gone_leaves_no_file(benchio):
     job = subprocess.Popen(
-        # Long enough that the next message comes later, when there is a file.
+        # So many repeats that there is a file when the signal comes.
         [benchio.program, "512", "512", "64", "local", "proc", "unstriped", "--repeats=1000000"],
         cwd=benchio.cwd,
         env={**os.environ, **MPI_SETTINGS},

@@ -1,4 +1,4 @@
-"""The times of each rank, as CSV, against the record of the same phase."""
+"""The CSV file of each rank's times, compared with the record of the same phase."""
 
 import csv
 

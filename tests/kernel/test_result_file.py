@@ -1,4 +1,4 @@
-"""The result file against its contract, and what parsers of EPCC's benchio look for."""
+"""The result file compared with its contract, and the lines that parsers of EPCC's benchio need."""
 
 import json
 import re
@@ -28,7 +28,7 @@ TYPES = {
 
 
 def types_of_contract():
-    """The types of each field that the contract's golden file names."""
+    """The types of each field according to the contract's golden file."""
     fields = json.loads(GOLDEN.read_text(encoding="utf-8"))
     return {
         name: tuple(kind for word in words.split(" or ") for kind in TYPES[word])

@@ -1,4 +1,4 @@
-"""Every layer of the 3-D array in every decomposition: its files, and reads by other layouts."""
+"""Every layer of the 3-D array in every decomposition: its files, and reads with other layouts."""
 
 import pytest
 
@@ -141,7 +141,7 @@ def test_numbers_of_files_and_writers_that_do_not_fit(benchio, says):
 
 @pytest.mark.parametrize("layer", [("proc", "--writers=1"), ("group",)])
 def test_repeats_keep_no_communicators(benchio, preloaded, layer):
-    """MPICH has some 2000 of them."""
+    """MPICH has only about 2000 of them."""
     left = []
     for repeats in (1, 3):
         done = benchio.run(
@@ -154,7 +154,7 @@ def test_repeats_keep_no_communicators(benchio, preloaded, layer):
 
 
 def test_readers_that_had_no_part_in_the_writing(benchio):
-    """Written by 8 ranks in blocks, read by 3 in slabs."""
+    """8 ranks write in blocks, and 3 read in slabs."""
     sizes = (6, 8, 12)
     shared = [
         name

@@ -68,7 +68,7 @@ def test_a_time_step_is_timed_without_io_and_beside_it(benchio):
         "--result=result.jsonl", ranks=4,
     )  # fmt: skip
     assert done.status == 0, done.err
-    # What is exchanged changes nothing of what is written.
+    # The exchange does not change the data written.
     assert files(benchio) == {f"{layer}.dat": stream(8 * 6 * 4 * 2 * 4 * 3, SEED) for layer in BOTH}
     blocking, *_ = records = benchio.records()
     nonblocking = records[2]

@@ -1,4 +1,4 @@
-"""What others than the layer saw of a phase: calls of MPI-IO, processes that moved data, variables.
+"""Evidence of a phase from outside the layer: MPI-IO calls, processes that moved data, variables.
 
 The counts are compared with system calls and with what each layer is known to call.
 """
@@ -15,7 +15,7 @@ RUN = (32, 32, 8, "local")
 
 
 def counted(benchio, layer, *more, **settings):
-    """The records of a write and a read of a layer."""
+    """Return the records of a write and a read of a layer."""
     done = benchio.run(
         *RUN, layer, "unstriped", "--read", "--result=result.jsonl", *more, ranks=RANKS, **settings
     )
@@ -40,7 +40,7 @@ def test_what_a_library_calls_is_counted(benchio, layer, kind):
     for record in counted(benchio, layer):
         other = {"collective": "independent", "independent": "collective"}[kind]
         assert record["calls"][other] == 0
-        # One call moves it all, but of HDF5 by itself, which moves rows or planes one by one.
+        # One call moves all data, but independent HDF5 moves rows or planes one by one.
         calls = {"hdf5-independent": RANKS * 32 * 8, "netcdf-independent": RANKS * 8}
         assert record["calls"][kind] in {RANKS, calls.get(layer, RANKS)}
 

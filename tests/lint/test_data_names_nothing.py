@@ -1,6 +1,6 @@
-"""Data names no file, no command and no option, by how the sources are written.
+"""The sources never use data as the name of a file, a command or an option.
 
-A name of data becomes a part of a path by `path_part` alone, and few modules start programs.
+Only `path_part` makes a part of a path from data, and few modules start programs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SOURCES = [
     path for room in ("src/iobands", "checks", "config") for path in (ROOT / room).rglob("*.py")
 ]
 
-#: Who starts programs, and who runs Python that no import statement names.
+#: Modules that start programs, or run Python code other than by import statements.
 STARTS = {
     "src/iobands/measure/reframe.py": {"subprocess"},
     "src/iobands/measure/run_directories.py": {"subprocess", "import_module"},
@@ -27,27 +27,27 @@ STARTS = {
     "src/iobands/measure/processes.py": {"subprocess"},
     # ReFrame, by hand
     "src/iobands/commands/doctor.py": {"execv"},
-    # site files by their names in config/systems
+    # site files, by their names in config/systems
     "config/site.py": {"exec_module"},
     "src/iobands/source/site_file.py": {"run_path"},
-    # what site files share, in a file beside them
+    # the common part of site files, in a file next to them
     **{
         f"config/systems/{name}.py": {"run_path"}
         for name in ("archer2", "frontera", "lonestar6", "lumi", "mahti", "puhti")
     },
-    # of names that stand there
+    # modules whose names are in the source
     "config/validation.py": {"import_module"},
     "src/iobands/commands/main.py": {"import_module"},
     "src/iobands/measure/inside.py": {"import_module"},
     # benchio in a process that may hang, and how the checks read its results
     "src/iobands/measure/canary.py": {"subprocess", "fork"},
     "src/iobands/source/store.py": {"import_module"},
-    # SQL of ours; what it is about are its parameters
+    # our own SQL, with data only in its parameters
     "src/iobands/source/postgres.py": {"execute"},
 }
 CODE = {"exec", "eval", "compile", "__import__", "import_module", "run_path", "run_module"}
 CODE |= {"exec_module", "system", "popen", "fork", "forkpty", "_fork", "posix_spawn"}
-#: What comes from perflogs, run reports and site files.
+#: Fields with values from perflogs, run reports and site files.
 NAMES = {"system", "partition", "environ", "file_system", "check", "case", "job", "jobid", "label"}
 
 
@@ -77,7 +77,7 @@ def starts(tree: ast.AST) -> Iterator[str]:
 
 
 def parts_by_data(tree: ast.AST) -> Iterator[str]:
-    """Yield the parts of paths that are names of data and went through nothing."""
+    """Yield the parts of paths that are unchecked fields of data."""
     for node in ast.walk(tree):
         match node:
             case ast.BinOp(op=ast.Div(), right=ast.JoinedStr(values=values)):

@@ -1,4 +1,4 @@
-"""The sources are as the linters and formatters want them: `make lint`."""
+"""The sources satisfy the linters and formatters of `make lint`."""
 
 import subprocess
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""A minisite of the tests' own, up for as long as they run: real Slurm, CephFS and disks.
+"""A minisite for the tests, up while they run: real Slurm, CephFS and disks.
 
-What goes wrong there has a second one, so that neither group is the last to end.
+Tests that inject faults have a second one, so that neither group is the last to end.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Minisite:
         self.call(f"{ROOT / 'minisite' / 'throttle'} {rate}")
 
     def wait_until(self, condition: Callable[[], object], what: str) -> None:
-        """Wait for something that takes its time."""
+        """Wait until a condition holds, for `PATIENCE` seconds at most."""
         end = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < end, f"{what}: not within {PATIENCE} s"
@@ -75,26 +75,26 @@ class Suite:
         return self.copy.reframe("--system=minisite", *arguments, env=self.site.env)
 
     def begin(self, *arguments: str) -> subprocess.Popen:
-        """The same in the background, to do something to the site meanwhile."""
+        """Run ReFrame in the background, to do something to the site meanwhile."""
         run = self.copy.begin_reframe("--system=minisite", *arguments, env=self.site.env)
         self.begun.append(run)
         return run
 
     def end(self) -> None:
-        """End what is still running of a test that failed, so that no other one meets it."""
+        """End what a failed test has left running, so that it does not disturb other tests."""
         for run in self.begun:
             if run.poll() is None:
                 run.terminate()
                 run.communicate()
 
     def repeat(self, mib_per_task: int = 16) -> None:
-        """Let the runs of the larger scale go on until something ends them."""
+        """Make the runs of the larger scale go on until something ends them."""
         self.change_site_file(
             '"mib_per_task": 16', f'"mib_per_task": {mib_per_task}, "repeats": 1000'
         )
 
     def change_site_file(self, old: str, new: str) -> None:
-        """Change what the copy says of the site, where it says it once."""
+        """Replace a text that occurs once in the copy's site file."""
         path = self.copy.root / "config" / "systems" / "minisite.py"
         text = path.read_text(encoding="utf-8")
         assert text.count(old) == 1, old

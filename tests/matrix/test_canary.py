@@ -1,4 +1,4 @@
-"""A canary on a real site: what makes a node unfit, by its name, and within its time."""
+"""A canary on a real site: it names the faults that make a node unfit, within its time limit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def measured(minisite: Minisite, tmp_path_factory: pytest.TempPathFactory) -> Si
 
 
 def canary(site: SiteCopy, minisite: Minisite, *words: str) -> tuple[int, str]:
-    """Return the exit status and the line of a canary, which leaves nothing and takes its time."""
+    """Return the exit status and the line of a canary, which must be on time and leave nothing."""
     began = time.monotonic()
     done = site.iobands("canary", "--node", "n1", "--mib", "4", *UCX, *words, env=minisite.env)
     assert time.monotonic() - began < 75
@@ -43,7 +43,7 @@ def canary(site: SiteCopy, minisite: Minisite, *words: str) -> tuple[int, str]:
 
 
 def peers_of(site: SiteCopy, node: str) -> None:
-    """Let three peers have measured what a node did, 140 times or more each."""
+    """Give three made-up peers the samples of a node, 140 times each."""
     path = site.root / "perflogs" / "minisite" / "canaries" / f"{node}.log"
     header, *rows = path.read_text("utf-8").splitlines()
     for peer in ("p1", "p2", "p3"):
@@ -123,7 +123,7 @@ def test_the_wrong_transport_is_unfit(measured: SiteCopy, minisite: Minisite) ->
 def test_the_script_for_a_prolog_drains_for_what_is_unfit_alone(
     measured: SiteCopy, minisite: Minisite, tmp_path: Path
 ) -> None:
-    """The script of the page, with a canary that says each of its answers."""
+    """Run the script on the page with a fake canary that gives each possible answer."""
     script, *_ = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
     program = tmp_path / "iobands"
     assert script.count("/opt/iobands/bin/iobands ") == 1

@@ -21,9 +21,9 @@ RAN = {
     ("bulk-lustre-large-file", 4): 4,
     ("bulk-lustre-small-files", 1): 1,
     ("cray-node", 4): 4,
-    # as many as there are targets, and as there are processes
+    # as many stripes as there are targets and processes
     ("cray-one-file", 1): 4,
-    # one process, and so one file over all
+    # one process, and so one file over all targets
     ("cray-few-files", 1): 4,
     ("cray-targets-per-aggregator against 1", 4): 4,
     ("cray-targets-per-aggregator against 2", 4): 4,
@@ -82,7 +82,7 @@ def test_accesses_are_aligned_with_the_osds_of_the_objects(session, minisite, tm
     times = [line.split() for line in kept.read_text(encoding="utf-8").splitlines()]
     slow, fast = sorted(16e9 / (int(end) - int(start)) for _, start, end in times)
     assert float(scans[0]["perf_value"]) == pytest.approx((slow + fast) / 2)
-    # What the monitors said is what their map of the OSDs gives by itself.
+    # The monitors' answers agree with their map of the OSDs.
     tables = list((session.root / "stage").rglob("osds.txt"))
     assert len(tables) == 2
     minisite.call(f"ceph osd getmap -o {tmp_path}/map")
@@ -103,7 +103,7 @@ def test_what_the_file_system_lacks_is_said(session):
 
 
 def test_aggregators_are_as_many_as_asked_where_nodes_share_a_host(minisite, tmp_path):
-    """ROMIO counts hosts by their names, and the two nodes of the job have one."""
+    """ROMIO counts hosts by name, and the two nodes of the job have the same host name."""
     site = copy_suite(tmp_path, "checks/cases/cray_hints.py")
     chosen = "file_system == 'fast' and scale == 'small'"
     run = site.reframe(

@@ -19,8 +19,8 @@ FILE_SYSTEMS = {
     "not_mounted": {"stripe_counts": [1], "path": "/tmp"},
 }
 
-# By file system and stripe count asked: stripe count and size in effect, as the minisite's four
-# OSDs and Ceph's default stripe of 4 MiB have it.
+# By file system and requested stripe count: the stripe count and size in effect, with four OSDs and
+# Ceph's default stripe of 4 MiB.
 IN_EFFECT = {
     ("plain", "1"): ("1", "4194304"),
     ("plain", "4"): ("4", "4194304"),
@@ -37,7 +37,7 @@ REASONS = {
 
 @pytest.fixture(scope="module")
 def session(minisite, tmp_path_factory):
-    """The site after a session on the real file system, and what it left there."""
+    """The site after a session on the real file system."""
     site = copy_suite(tmp_path_factory.mktemp("cephfs"), *BENCHIO)
     cephfs = minisite.file_system("ceph")
     common = {"path": str(cephfs), "type": "cephfs", "medium": "memory"}

@@ -43,7 +43,7 @@ SLOW_GIB_S = 20 / 1024
 
 @pytest.fixture(scope="module")
 def rows(minisite, tmp_path_factory):
-    """The rows of one session with them all."""
+    """The rows of one session with all these runs."""
     suite = Suite(copy_suite(tmp_path_factory.mktemp("matrix"), *BENCHIO), minisite)
     minisite.wait_until(minisite.is_idle, "an idle site")
     run = suite.reframe("-r", "--exec-policy=serial", *SELECTION)

@@ -1,4 +1,4 @@
-"""What goes wrong with a scheduler while `iobands run` measures, on a real Slurm."""
+"""Faults of the scheduler while `iobands run` measures, on a real Slurm."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.matrix.test_site_faults import job_of
 
 pytestmark = pytest.mark.xdist_group("unfit minisite")
 
-#: One small check on the slow disk. No `-n`, with which nothing is run once more.
+#: One small check on the slow disk, without `-n`, which would prevent a second attempt.
 CHECK = (
     *("run", "--system", "minisite", "--tag", "full", "--", "-p", "openmpi-ucx"),
     *("-E", 'file_system == "slow" and scale == "small" and pattern == "fpp"'),
@@ -36,7 +36,7 @@ SLOWLY, QUICKLY = "1M", "20M"
 
 
 def begun(suite: Suite) -> tuple[subprocess.Popen[str], str]:
-    """A session whose job writes slowly, and the number of the job."""
+    """Start a session whose job writes slowly; return it and the number of the job."""
     suite.site.throttle(SLOWLY)
     child = suite.copy.begin_iobands(*CHECK, env=suite.site.env)
     suite.begun.append(child)
@@ -64,13 +64,13 @@ def status(suite: Suite) -> dict:
 
 
 def runs(suite: Suite) -> int:
-    """How many samples of the check there are."""
+    """Return the number of samples of the check."""
     return max((each["status"]["runs"] for each in status(suite)["series"]), default=0)
 
 
 @contextmanager
 def account_required(suite: Suite) -> Iterator[None]:
-    """Let Slurm refuse jobs that do not name the account z19, as by sites with accounting."""
+    """Make Slurm refuse jobs without the account z19, as on sites with accounting."""
     conf = suite.site.root / "slurm.conf"
     before = conf.read_text()
     conf.write_text(f"{before}EnforcePartLimits=ALL\n")
@@ -177,7 +177,7 @@ def test_faults_of_slurm(  # noqa: PLR0915  one fault after the other
         observed(fault, **each.cells(), next_run=last.returncode == 0)
 
 
-#: Takes the lock, says so, and gives it back on request; the name of the host is given.
+#: Takes the lock under a given host name, prints that it has it, and releases it on request.
 HOLD = """\
 import socket, sys
 from pathlib import Path
@@ -197,7 +197,7 @@ else:
 
 
 def test_the_lock_holds_for_two_hosts_on_cephfs(suite: Suite, tmp_path: Path) -> None:
-    """Each host has a name, a mount and a client of its own."""
+    """Each host has its own name, mount and client."""
     site = suite.site
     mine, other = site.root / "ceph" / "perflogs", tmp_path / "mount"
     mine.mkdir()
@@ -212,7 +212,7 @@ def test_the_lock_holds_for_two_hosts_on_cephfs(suite: Suite, tmp_path: Path) ->
         assert all(f"on {winner}, since" in each for each in said if each != "held\n")
         for each in contenders:
             each.communicate()
-        # given back, it can be taken by the other host
+        # once released, the other host can take it
         with hold(other / "perflogs", "host9") as late:
             assert late.communicate()[0] == "held\n"
         assert list(mine.iterdir()) == []

@@ -1,4 +1,4 @@
-"""What goes wrong on a site: each ends in a clear failure, a clean file system and a report."""
+"""Faults of a site: each ends in a clear failure, a clean file system and a report."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def of_ceph(stripe_count: int) -> list[str]:
 
 
 def job_of(suite) -> str:
-    """The job that is running, once it writes its files."""
+    """Return the running job, once it writes its files."""
     site = suite.site
-    # The environment is looked at first, which has a run directory for a moment, too: glob.glob
-    # takes no offence when it goes.
+    # The probe runs first and also has a run directory for a moment: glob.glob does not fail when
+    # it vanishes.
     site.wait_until(lambda: glob.glob(f"{site.root}/*/iobands-*/data/*.dat"), "files in the making")  # noqa: PTH207
     (job,) = site.call("squeue --noheader --states=R --format=%i").split()
     return job
@@ -45,7 +45,7 @@ def failed_case(suite, run) -> dict:
 
 
 def test_a_node_that_is_drained_meanwhile(suite):
-    # So slow that it is not over before it is looked at.
+    # So slow that the job does not end before the test has seen it.
     suite.site.throttle("256K")
     try:
         run = suite.begin("-r", *SLOW)
@@ -55,7 +55,7 @@ def test_a_node_that_is_drained_meanwhile(suite):
         output, _ = run.communicate()
         # The job goes on to its end on a node that takes no further ones.
         assert run.returncode == 0, output
-        # The next one would wait for the node for ever.
+        # The next job would wait for the node forever.
         suite.change_site_file('"max_pending_time": "1m"', '"max_pending_time": "30s"')
         again = suite.reframe("-r", *SLOW)
         assert again.returncode == 1
@@ -68,7 +68,7 @@ def test_a_node_that_is_drained_meanwhile(suite):
 
 
 def test_a_job_that_ends_before_reframe_sees_it(suite, tmp_path):
-    """Slurm without accounting forgets it, and with it the nodes."""
+    """Slurm without accounting forgets the job and its nodes."""
     real = shutil.which("squeue", path=suite.site.env["PATH"])
     late = tmp_path / "bin" / "squeue"
     late.parent.mkdir()
@@ -131,8 +131,8 @@ def test_a_store_that_stops(suite):
 
 
 def test_a_file_system_that_is_full(suite):
-    # Room enough by what df says of the directory, and not by the quota of the pool behind it,
-    # which is seen some seconds late.
+    # Enough space according to df, but not according to the quota of the pool, which takes effect
+    # some seconds late.
     suite.repeat(mib_per_task=64)
     quota = suite.site.call("ceph osd pool get-quota data --format json")
     suite.site.call("ceph osd pool set-quota data max_bytes 134217728")

@@ -1,4 +1,4 @@
-"""A site that is not fit to be measured: each check is skipped at once, with the reason."""
+"""A site that is unfit for measurements: each check is skipped at once, with the reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FPP = ["-n", "BenchioFPP.*%scale=small", "-p", "openmpi-ucx"]
 
 
 def results(suite) -> dict[str, list[str]]:
-    """What came of the test cases of the newest session, by the name of the check."""
+    """Return the results of the newest session's test cases, by the name of the check."""
     found: dict[str, list[str]] = {}
     for case in suite.copy.test_cases("minisite"):
         found.setdefault(case["display_name"].split()[0], []).append(case["result"])
@@ -22,7 +22,7 @@ def results(suite) -> dict[str, list[str]]:
 
 
 def unfit(suite) -> dict[str, str]:
-    """Return what the alerts call unfit, with the reasons."""
+    """Return the subjects of the alerts `unfit`, with the reasons."""
     said = subprocess.run(
         [
             *(sys.executable, "-m", "iobands", "status", "--format", "json"),

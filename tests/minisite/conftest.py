@@ -1,4 +1,4 @@
-"""A site that several tests use, and directories for those that end theirs in bad ways."""
+"""A minisite that several tests share, and directories for tests that break their own."""
 
 import itertools
 import os
@@ -23,7 +23,7 @@ def _possible():
 
 @pytest.fixture
 def fresh():
-    """A directory for a site, which is ended whatever the test did to it."""
+    """A directory for a site, which is ended after the test in any case."""
     site = _new()
     with ended(site.root):
         yield site
@@ -31,7 +31,7 @@ def fresh():
 
 @pytest.fixture(scope="module")
 def running():
-    """A site that is up, and shared."""
+    """A site that is up, and that tests share."""
     site = _new()
     with ended(site.root):
         status, said = site.call("up")

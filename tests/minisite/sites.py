@@ -1,4 +1,4 @@
-"""Sites for tests: a directory each, and what is left of one, seen in other ways than its own."""
+"""Minisites for tests, and what is left of one, found independently of the minisite's own code."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def skip_unless_possible() -> None:
-    """Skip where no minisite can be had, unless IOBANDS_REQUIRE_MINISITE says that it must."""
+    """Skip if no minisite can be started, or fail if IOBANDS_REQUIRE_MINISITE is set."""
     try:
         check(Place(Path("/var/tmp/mst")))
     except SiteError as error:
@@ -29,10 +29,10 @@ def skip_unless_possible() -> None:
 
 @contextmanager
 def ended(root: Path) -> Iterator[None]:
-    """End the site in `root` afterwards, also when this process is killed.
+    """End the site in `root` afterwards, even if this process is killed.
 
-    By a process that waits for the end of a pipe. It reads the name, so that it does not look
-    like one of the site's.
+    A child process waits for the end of a pipe and then calls `down`. It reads the site's path from
+    the pipe, so that it does not look like a process of the site.
     """
     script = 'read -r root; read -r _; IOBANDS_MINISITE=$root exec "$@"'
     with subprocess.Popen(
@@ -59,7 +59,7 @@ class Site:
     root: Path
 
     def start(self, command: str, *words: str, **environment: str) -> subprocess.Popen:
-        """Begin one of the minisite's commands."""
+        """Start one of the minisite's commands."""
         return subprocess.Popen(
             [sys.executable, ROOT / "minisite" / command, *words],
             env=os.environ | {"IOBANDS_MINISITE": str(self.root)} | environment,
@@ -69,7 +69,7 @@ class Site:
         )
 
     def call(self, command: str, *words: str, **environment: str) -> tuple[int, str]:
-        """Run one of the minisite's commands: its status, and what it said."""
+        """Run one of the minisite's commands; return its exit status and output."""
         with self.start(command, *words, **environment) as process:
             out, err = process.communicate(timeout=PATIENCE)
         return process.returncode, out + err
@@ -85,7 +85,7 @@ class Site:
         )
 
     def remains(self) -> list[str]:
-        """Processes, mounts, loop devices and files that carry the directory's name."""
+        """Return processes, mounts, loop devices and files that contain the directory's path."""
         wanted = f"{self.root}".encode()
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
@@ -102,7 +102,7 @@ class Site:
 
 
 def limits() -> set[str]:
-    """The devices that have a limit on this machine, by either version of the controller."""
+    """Return the devices with a rate limit on this machine, in either version of cgroups."""
     found: set[str] = set()
     for pattern in ("blkio/blkio.throttle.*_bps_device", "*/io.max", "iobands-*"):
         for file in Path("/sys/fs/cgroup").glob(pattern):
@@ -111,7 +111,7 @@ def limits() -> set[str]:
 
 
 def loop_numbers(site: Site) -> set[str]:
-    """The numbers of the site's block devices."""
+    """Return the major:minor numbers of the site's loop devices."""
     listed = _said("losetup", "--list", "--noheadings", "--output", "MAJ:MIN,BACK-FILE")
     return {line.split()[0] for line in listed.splitlines() if f"{site.root}/" in line}
 

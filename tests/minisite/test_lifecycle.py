@@ -1,4 +1,4 @@
-"""Sites are started, killed, broken and ended, for real; in the end nothing is left."""
+"""Minisites are really started, killed, broken and ended; in the end nothing is left."""
 
 import os
 import shutil
@@ -100,7 +100,7 @@ def test_nothing_is_left_of_a_second_site_with_a_job_running_and_a_shell_inside(
         wait_until(lambda: len(list((fresh.root / "slow").glob("job.*"))) == 4)
         status, said = fresh.call("down")
         assert status == 0, said
-        # It is not the site's, and is named.
+        # The process does not belong to the site, and is named.
         assert f"{shell.pid} (sleep)" in said
         assert shell.poll() is None
     finally:
@@ -135,7 +135,7 @@ def test_up_after_an_up_that_was_killed_and_one_that_was_interrupted(fresh):
         wait_until((fresh.root / "slurm.conf").exists)
         starting.terminate()
     assert starting.returncode != 0
-    # Its logs stay, nothing else.
+    # Only its logs stay.
     assert {path.name for path in fresh.root.iterdir()} <= {"log", ".iobands-minisite"}
     status, said = fresh.call("up")
     assert status == 0, said
@@ -153,7 +153,7 @@ def test_up_again_after_daemons_died_and_after_the_directory_was_deleted(fresh):
     assert status == 0, said
     assert "slurm" in said
     assert answers(fresh)
-    # What `rm -rf` does, but for the mount points, which it cannot.
+    # As `rm -rf` would do, except for the mount points, which it cannot remove.
     shutil.rmtree(fresh.root / "slow", ignore_errors=True)
     shutil.rmtree(fresh.root / "fast", ignore_errors=True)
     shutil.rmtree(fresh.root, ignore_errors=True)

@@ -13,7 +13,7 @@ def test_a_directory_that_is_not_there_is_held_as_well(tmp_path):
     with held(site, patience=0):
         with ExitStack() as second, pytest.raises(SiteError, match="for too long"):
             second.enter_context(held(site, patience=0))
-        # As `down` does in the end; whoever waited has to hold what is made after it.
+        # As `down` does at the end; a waiting call must then lock the new directory.
         site.root.rmdir()
         with held(site, patience=0):
             assert site.root.is_dir()

@@ -1,4 +1,4 @@
-"""A file that cannot be written is named, and not what stands in its place meanwhile."""
+"""The error about a file that cannot be written names the file, not its temporary replacement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_directory_in_place_of_a_file_is_named(tmp_path: Path) -> None:
 
 
 def test_work_that_panics_is_not_waited_for() -> None:
-    """As polars does, whose panic is no `Exception`."""
+    """Panics of polars are no subclasses of `Exception`."""
 
     def work() -> None:
         raise SystemExit("a panic")

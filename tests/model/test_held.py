@@ -1,4 +1,4 @@
-"""One process at a time holds a file, also where the file system has no locks."""
+"""One process at a time holds a file, even if the file system has no locks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from iobands.model import held
 
-#: Adds lines to a file; none may be lost: each reads all and writes it again.
+#: Adds lines to a file, each time by reading and rewriting all of it; no line may be lost.
 WRITER = """
 import errno, fcntl, sys
 from pathlib import Path
@@ -31,7 +31,7 @@ for _ in range(20):
 def test_two_writers_lose_nothing(number: int, tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("")
-    path.with_suffix(".lock").write_text("")  # of a time when there were locks
+    path.with_suffix(".lock").write_text("")  # from a time when the file system had locks
     command = [sys.executable, "-c", WRITER, str(path), str(number)]
     writers = [subprocess.Popen(command) for _ in range(2)]
     assert [each.wait(120) for each in writers] == [0, 0]

@@ -1,4 +1,4 @@
-"""The ratio of pairs and its interval, by values worked out by hand."""
+"""The ratio of pairs and its interval, for values worked out by hand."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def test_six_pairs_have_their_extremes_as_the_interval() -> None:
 
 
 def test_nine_pairs_leave_one_out_at_each_end() -> None:
-    # 1 - 2 (1 + 9) / 512 = 0.961 without one at each end; without two it is 0.820
+    # without one value at each end, 1 - 2 (1 + 9) / 512 = 0.961; without two, 0.820
     ratio = paired_ratio([(float(value), 1.0) for value in (9, 2, 7, 4, 5, 6, 3, 8, 1)])
     assert (ratio.lower, ratio.median, ratio.upper) == pytest.approx((2, 5, 8))
     assert ratio.confidence == pytest.approx(1 - 20 / 512)
 
 
 def test_seventeen_pairs_leave_four_out() -> None:
-    # the table of the sign test has the fifth smallest and largest for 17 (0.951)
+    # for 17 pairs, the table of the sign test gives the fifth smallest and largest (0.951)
     ratio = paired_ratio([(float(value), 1.0) for value in range(1, 18)])
     assert (ratio.lower, ratio.median, ratio.upper) == pytest.approx((5, 9, 13))
     assert ratio.confidence == pytest.approx(0.951, abs=0.001)
@@ -52,7 +52,7 @@ def test_what_has_no_ratio(pairs: list[tuple[float, float]]) -> None:
 
 
 def test_a_drift_of_the_file_system_cancels_and_the_interval_holds_what_it_promises() -> None:
-    # a rate that falls to a hundredth meanwhile, and noise: the truth is a ratio of 1.25
+    # a rate that falls to a hundredth over time, with noise: the true ratio is 1.25
     draw = random.Random(3)
     held = 0
     for _ in range(1000):

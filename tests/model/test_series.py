@@ -1,4 +1,4 @@
-"""Series: what belongs together, and names that tell series apart."""
+"""Series: which samples belong together, and labels that tell series apart."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def test_labels_of_transports_hints_and_scales() -> None:
         ofi: "disk fpp ofi write_bw",
         mpich: "disk fpp ucx write_bw",
     }
-    # Here the environment tells all apart, and says the transport as well.
+    # Here the environment tells all series apart, and names the transport as well.
     assert labels([ofi, openmpi, mpich]) == {
         ofi: "disk fpp openmpi-ofi write_bw",
         openmpi: "disk fpp openmpi-ucx write_bw",
         mpich: "disk fpp mpich-ucx write_bw",
     }
-    # a case that somebody measured renames no daily series
+    # measuring a case does not rename a daily series
     pinned = replace(KEY, case="node n2")
     assert labels([KEY, pinned]) == {
         KEY: "disk fpp write_bw",
@@ -114,5 +114,5 @@ def test_series_whose_fields_run_together_have_names_of_their_own() -> None:
         both = [replace(KEY, **one), replace(KEY, **other)]
         assert len({*map(slug, both)}) == 2
         assert len({*labels(both).values()}) == 2
-    # names are in logs: this one is of an earlier version
+    # logs contain these names: this one is from an earlier version
     assert slug(KEY).endswith("-1-4-0.5-write_bw-294da33a")

@@ -1,4 +1,4 @@
-"""A mail server and an HTTP server on this machine, which keep what they are sent."""
+"""A mail server and an HTTP server on this machine, which keep what they receive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aiosmtpd.controller import Controller
 
 @dataclass
 class Mails:
-    """What the mail server took; addresses that are `refused` it does not take."""
+    """The mails that the server took; it rejects the addresses in `refused`."""
 
     port: int = 0
     taken: list[EmailMessage] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Mails:
 
 
 class AnyPort(Controller):
-    """A controller of a server at whatever port is free."""
+    """A controller of a server at any free port."""
 
     def _trigger_server(self) -> None:
         self.port = self.server.sockets[0].getsockname()[1]
@@ -74,9 +74,9 @@ class Request:
 
 
 class Web:
-    """What the HTTP server was asked; answers as a tracker, or with `status`.
+    """The requests to the HTTP server, which answers as a tracker, or with `status`.
 
-    Messages of topics that are `refused` are too large.
+    Messages of the topics in `refused` are rejected as too large.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Which messages are sent, and when, over the days of a site."""
+"""Which messages are sent over the days of a site, and when."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def test_one_message_for_a_cause_however_many_series(tmp_path: Path) -> None:
     assert sent.of(files.read()) == []
     # three nights without a run, two file systems
     later = files.read(NOW + 4 * DAY)
-    # that samples are missing is news of a series that has degraded, too
+    # missing samples are news even of a series that has degraded
     missing = ["no data 4 series of a", "no data 4 series of b"]
     assert sorted(sent.of(later)) == [f"began: {each}" for each in missing]
     assert sent.of(files.read(NOW + 5 * DAY)) == []  # "5 days old" is no news
     assert sent.of(files.read(NOW + 8 * DAY)) == ["still open: degraded 1 a writes (4 of 4 series)"]
-    # perflogs that cannot be seen are no recovery
+    # if the perflogs cannot be seen, nothing has recovered
     nothing = SiteFiles(tmp_path / "empty").write(daily([1.5], file_system="other")).read()
     assert sent.of(nothing) == []
     healthy = SiteFiles(tmp_path / "healthy").days(slow(1.0)).read()
@@ -165,7 +165,7 @@ def test_a_check_that_fails_on_two_systems_is_a_topic_of_each(tmp_path: Path) ->
         said.append(sorted((each.kind, each.subject, each.system) for each in messages))
 
     follow()
-    follow("there")  # says nothing of the other system
+    follow("there")  # does not affect the other system
     write_report(files.perflogs, [], system="there")
     follow("here")
     follow("there")
@@ -234,13 +234,13 @@ def test_under_a_clock_that_is_off_only_the_clock_is_news(tmp_path: Path) -> Non
     files = SiteFiles(tmp_path).days(slow(0.6, file_system="a"))
     sent = Sent()
     sent.of(files.read())
-    # by itself the day in 2066 would end the drop, miss all samples and remind of what is open
+    # taken as true, the day in 2066 would end the drop, miss all samples and send reminders
     wrong = NOW + timedelta(days=40 * 365)
     assert sent.of(files.read(wrong, clock="the clock of n1 is 14600 days ahead")) == [
         "began: failed clock"
     ]
     assert sent.of(files.read()) == ["recovered: failed clock"]
-    # nor does a clock end anything that was put back to before the newest samples
+    # nor does a clock that was set back to before the newest samples end anything
     back = sent.of(files.read(NOW - 30 * DAY))
     assert "began: failed clock" in back
     assert not any(said.startswith("recovered") for said in back)
@@ -266,7 +266,7 @@ def test_a_further_fall_of_an_open_alert_is_told_once_and_breaks_an_acknowledgem
 
 
 def test_of_falls_within_a_week_one_is_told_at_once(tmp_path: Path) -> None:
-    """The series of a slide fall again one by one: a message for each would be one a day."""
+    """The series of a slide fall again one by one, which would make one message per day."""
     rows = []
     for place, pattern in enumerate(["fpp", "ssf", "node"]):  # fall again 3 days after each other
         runs = [2.0] * 60 + [1.2] * (40 + 3 * place) + [0.4] * (30 - 3 * place)
@@ -376,7 +376,7 @@ def test_a_new_name_that_another_message_said_is_not_sent_again(tmp_path: Path) 
 
 
 def test_a_message_has_the_severity_of_the_day(tmp_path: Path) -> None:
-    """An incident has become a lasting drop, then its runs are far down again."""
+    """An incident becomes a lasting drop, and then its runs are very low again."""
     site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
     (alert,) = [each for each in site.alerts if each.number == 1]
     topics: list[Topic] = []
@@ -443,7 +443,7 @@ def test_a_judgement_that_another_one_overtook_is_no_news(tmp_path: Path) -> Non
     assert news(before, settings, state) == state
     after = news(replace(before, now=site.now + timedelta(days=1)), settings, state)
     assert {message.kind for message, _ in after.pending} == {"recovered"}
-    # a clock that was ahead is put right
+    # a clock that was ahead is corrected
     state = structs.replace(state, judged=site.now + timedelta(days=400))
     assert news(site, settings, state).judged == site.now
 
@@ -485,7 +485,7 @@ def test_what_becomes_known_of_a_cause_is_told_once(tmp_path: Path) -> None:
         (["worse"], [fell, of_that]),
         (["cause"], ["New: the cause: no longer certain"]),
     ]
-    # what an earlier version noted is not news
+    # what an earlier version has recorded is not news
     before = [structs.replace(each, found=None) for each in topics]
     assert changes(before, site, NOTIFIED)[1] == []
 
@@ -539,7 +539,7 @@ def test_what_a_person_ended_has_not_recovered(kind: str, word: str, tmp_path: P
     over = message_of(event, site.again(), "")
     assert (over.kind, over.title) == ("recovered", f"{word}: degraded 1 disk fpp write_bw")
     assert f"\nHow it ended: {word} by jane: a reason\n" in over.text
-    # filters find it by the fields with which it began
+    # its fields are those with which it began, by which filters find it
     assert (over.subject, over.since) == (began.subject, began.since)
     assert (over.subject, over.system, over.alert) == ("disk fpp write_bw", "here", 1)
     assert over.since == (NOW - 14.25 * DAY).isoformat()
@@ -595,7 +595,7 @@ def test_series_without_samples_have_not_recovered_where_their_file_system_is_un
 
 
 def test_trouble_of_a_series_at_another_scale_is_over(tmp_path: Path) -> None:
-    """The site measures with two processes where it had four: once it did so, nobody waits."""
+    """The site now measures with two processes, not four, and nobody waits for the old series."""
     slow_runs = daily(levels((105, 1), (15, 0.6)), last=4)
     files, sent = SiteFiles(tmp_path), Sent()
     missing = daily([1.5] * 30, last=10, pattern="ssf")

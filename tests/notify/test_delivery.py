@@ -1,4 +1,4 @@
-"""Messages by real servers: what arrives, what waits, and that no secret is anywhere."""
+"""Messages by real servers: what arrives, what waits, and that no secret leaks."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Perflogs in which one series has dropped; there is config/notify.yaml to be written."""
+    """Perflogs in which one series has dropped, and a directory for config/notify.yaml."""
     monkeypatch.chdir(tmp_path)
     write_perflog(tmp_path / "perflogs", daily(levels((105, 1), (15, 0.6))))
     (tmp_path / "config").mkdir()
@@ -228,7 +228,7 @@ def test_webhooks(web: Web, form: str) -> None:
         assert [block["text"] for block in card["content"]["body"]] == [MESSAGE.title, MESSAGE.text]
     else:
         assert "began: degraded ü &lt;b&gt;" in asked.json["text"]
-        assert asked.json["text"].count("```") == 2  # a message does not end its own block
+        assert asked.json["text"].count("```") == 2  # no text closes the code block
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ HOSTILE = Message(
 def test_a_name_mentions_nobody_in_a_chat(web: Web, form: str) -> None:
     send(channel("webhook", url=web.url, form=form), HOSTILE)
     title, *text = web.asked[0].json["text"].splitlines()
-    # all of it is code, which no name ends
+    # all of it is code, and no name closes the code
     assert title == "`began: @all '@here' [click](http://evil) &lt;!channel&gt; &lt;script&gt;`"
     assert text == ["```", "@all '''", "/close", "[click](http://evil)", "```"]
 
@@ -296,7 +296,7 @@ def test_a_name_with_a_line_break_is_no_header_of_a_mail(mails: Mails) -> None:
         "from": "io@a.example",
         "to": ["t@b.example"],
     }
-    # nor does it hold up the mails that follow
+    # nor does it hold up the mails after it
     broken = replace(HOSTILE, title="began: x\nBcc: all@b.example", system="a\u2028b")
     for message in (broken, HOSTILE):
         assert attempt(partial(send, channel("mail", **options), message)) == ""

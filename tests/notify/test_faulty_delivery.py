@@ -1,4 +1,4 @@
-"""Messages when something is wrong: each waits, is named, and is sent once it is mended."""
+"""Faults in the delivery of messages: each message waits, is named, and is sent after the repair."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.sites import levels
 
 @dataclass
 class Place:
-    """A site with one drop, whom it tells, and the servers that do."""
+    """A site with one drop, and the servers that it notifies by."""
 
     root: Path
     mails: Mails
@@ -40,7 +40,7 @@ class Place:
         (self.root / "config" / "notify.yaml").write_text(text)
 
     def tell_three(self, bad: dict[str, object]) -> None:
-        """Tell by a bad channel, then by a good one, and give a monitor the state."""
+        """Configure a bad channel, then a good one, and a monitor."""
         tracker = {"type": "gitlab", "url": self.web.url, "project": "hpc/io"}
         good = {"type": "webhook", "url": f"{self.web.url}/good"}
         monitor = {"type": "icinga", "url": self.web.url, "host": "hpc"}
@@ -274,7 +274,7 @@ PAGE = b"<html>Please log in</html>"
 
 
 def answers(odd: object) -> Callable[[Place], dict[str, object]]:
-    """The tracker answers with something else than its documents show."""
+    """Make the tracker answer with something other than its documentation shows."""
 
     def inject(place: Place) -> dict[str, object]:
         usual = place.web.answer

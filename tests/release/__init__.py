@@ -1,1 +1,1 @@
-"""What is released: one wheel with the package and the suite."""
+"""Tests of the release: one wheel with the package and the suite."""

@@ -1,4 +1,4 @@
-"""The man pages: each command and option, as the commands describe themselves."""
+"""The man pages have each command and option, as the commands describe themselves."""
 
 import re
 import subprocess
@@ -25,7 +25,7 @@ def test_each_command_has_a_page() -> None:
 def test_every_public_option_is_documented(page: Page) -> None:
     assert len(page.summary) > 10
     rows = dict([*page.arguments, *page.options])
-    # a default alone says nothing
+    # a default value alone is no description
     assert {
         name for name, said in rows.items() if not re.sub(r"\[[^]]*\]", "", said).strip()
     } == set()

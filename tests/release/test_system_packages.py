@@ -1,4 +1,4 @@
-"""setup/system-packages, called by a plain user."""
+"""setup/system-packages, called by an ordinary user."""
 
 import subprocess
 from pathlib import Path

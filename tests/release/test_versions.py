@@ -24,7 +24,7 @@ def test_a_place_has_the_version(name: str) -> None:
 
 
 def test_a_release_leaves_the_version_of_benchio() -> None:
-    # another one would begin every series anew, and close its alert
+    # a new version of benchio would begin every series anew, and close its alert
     assert [name for name in PLACES if "src/benchio" in name] == []
 
 
@@ -35,7 +35,7 @@ def test_the_recipes_have_the_ranges_of_setup_cfg() -> None:
     report = config["options.extras_require"]["report"]
     for line in (config["options"]["install_requires"] + report).split():
         name, least, below = re.fullmatch(r"([\w-]+)>=([\d.]+)(?:,<([\d.]+))?", line).groups()
-        # Spack's ranges include their end, with all that it begins
+        # Spack's ranges include their end, and all versions that begin with it
         head, last = re.fullmatch(r"(.*?)(\d*)", below or "").groups()
         end = f"{head}{int(last) - 1}" if last else ""
         found = re.findall(rf'"py-{name.lower()}@([^"]+)"', recipe)
@@ -59,14 +59,14 @@ def test_the_tested_reframe_is_the_same_everywhere() -> None:
 
 
 def test_no_package_of_the_tests_slows_each_start_of_reframe() -> None:
-    # jsonschema imports it where it is there, and it compiles a grammar for about a second
+    # jsonschema imports it if it is installed, and compiling its grammar takes about a second
     package = "rfc3987_syntax"
     assert find_spec(package) is None, f"{package}: .venv/bin/pip uninstall rfc3987-syntax"
 
 
 @pytest.mark.needs("PyPI")
 def test_the_oldest_python_gets_every_package(tmp_path: Path) -> None:
-    """A package may have left that Python behind in every release of its range."""
+    """No package may have dropped that Python in all releases of its range."""
     config = ConfigParser()
     config.read(ROOT / "setup.cfg", encoding="utf-8")
     (oldest,) = re.findall(r">=([\d.]+)", config["options"]["python_requires"])

@@ -1,4 +1,4 @@
-"""The wheel: all of it, small, the same in each build, and enough to measure without a clone."""
+"""The wheel: complete, small, the same in each build, and enough to measure without a clone."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ from setup import manual
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.machine  # it builds, as `make check` does not
 
-#: What the build reads, and what a clone may have beside it.
+#: The files that the build reads, and others that a clone may have.
 SOURCES = (
     "checks",
     "config",
@@ -33,7 +33,7 @@ SOURCES = (
     "LICENSE",
 )
 LEFT = shutil.ignore_patterns("__pycache__", "*.egg-info", "alerts")
-#: What a clone has once somebody has worked in it.
+#: Files that a clone gets when somebody works in it.
 USED = (
     "config/__pycache__/site.cpython-311.pyc",
     "config/alerts/here.jsonl",
@@ -87,7 +87,7 @@ def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """The environment in which Python finds the wheel's package, and not this clone's."""
+    """The environment in which Python finds the wheel's package instead of this clone's."""
     place = tmp_path_factory.mktemp("installed")
     zipfile.ZipFile(wheel).extractall(place)
     return {"PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -128,7 +128,7 @@ def test_the_source_distribution_builds_the_same_wheel(
     packed = build(source, "sdist", tmp_path / "sdist")
     shutil.unpack_archive(packed, tmp_path, filter="data")
     unpacked = tmp_path / packed.name.removesuffix(".tar.gz")
-    # docs/howto/install.md sends people there
+    # docs/howto/install.md refers to these files
     recipes = [
         path.relative_to(ROOT)
         for path in (ROOT / "packaging").rglob("*")

@@ -1,6 +1,6 @@
-"""The JSON Schema of the typed part of a snapshot, from the types that are declared.
+"""The JSON Schema of the typed part of a snapshot, made from the declared types.
 
-`python -m tests.snapshot.schema` writes it, after a type has changed.
+`python -m tests.snapshot.schema` writes it; call it after a change of a type.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NUMBER = {
 
 
 def schema() -> dict[str, Any]:
-    """Return the schema of what `to_json` returns."""
+    """Return the schema of the result of `to_json`."""
     definitions: dict[str, Any] = {"number": NUMBER}
     site = of_class(Snapshot, definitions)
     head = {
@@ -97,7 +97,7 @@ def of_type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:  # noqa: 
     kind = origin or kind
     name = kind.__name__
     if name not in definitions:
-        definitions[name] = {}  # while it is made: it may be a part of itself
+        definitions[name] = {}  # until it is complete, as it may refer to itself
         if issubclass(kind, Enum):
             definitions[name] = {"enum": [each.value for each in kind]}
         else:

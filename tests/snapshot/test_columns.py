@@ -1,4 +1,4 @@
-"""Columns that are read one by one equal the ones of the whole frame."""
+"""Columns that are read one by one equal those of the whole frame."""
 
 from __future__ import annotations
 

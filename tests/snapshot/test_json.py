@@ -1,4 +1,4 @@
-"""The typed part of a snapshot as JSON: what `iobands status --format json` prints."""
+"""The typed part of a snapshot as JSON, as `iobands status --format json` prints it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def as_data(site: Snapshot) -> dict:
 
 
 def problems(site: Snapshot) -> list[str]:
-    """Return where the JSON breaks the schema."""
+    """Return the paths at which the JSON violates the schema."""
     return [error.json_path for error in VALIDATOR.iter_errors(as_data(site))]
 
 
@@ -72,7 +72,7 @@ SIMPLE = {
     Columns: st.just(NOTHING_KNOWN.samples),
     pl.DataFrame: st.just(NOTHING_KNOWN.speeds),
 }
-#: Where not every value of the type makes sense: what names a series names one of the snapshot.
+#: Fields for which not every value of the type makes sense, such as references to a series.
 FIELDS = {
     (SeriesKey, "variable"): st.sampled_from(sorted(VARIABLE_UNITS)),
     (Alert, "members"): st.just(()),

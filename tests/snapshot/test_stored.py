@@ -1,4 +1,4 @@
-"""A snapshot says the same in every view without what it was made from."""
+"""A stored snapshot gives the same views as one with the data that it was made from."""
 
 import shutil
 from copy import deepcopy
@@ -39,7 +39,7 @@ SITES = (with_an_alert_of_each_kind, with_slow_peers, with_a_drop_of_a_group)
 
 
 def said(site: Snapshot, directory: Path) -> dict[str, object]:
-    """Return what every view says."""
+    """Return the output of every view."""
     write_dashboard(site, directory)
     return {
         "digest": digest_text(site, Console(width=100), every=True, rejected=True),
@@ -60,7 +60,7 @@ def said(site: Snapshot, directory: Path) -> dict[str, object]:
 @pytest.mark.parametrize("make", SITES)
 def test_every_view_says_the_same_without_the_perflogs(make, tmp_path):
     site = make(tmp_path / "site")
-    alone = deepcopy(site)  # before anything of it was looked at
+    alone = deepcopy(site)  # before any cached property of it was computed
     expected = said(site, tmp_path / "before")
     shutil.rmtree(tmp_path / "site")
     found = said(alone, tmp_path / "after")

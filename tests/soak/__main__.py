@@ -1,9 +1,9 @@
-"""A year of nights in some minutes: what `make soak` runs.
+"""A year of nights in some minutes: the first part of `make soak`.
 
-Each night is a real `iobands run` by an injected clock (libfaketime). In place of ReFrame a program
+Each night is a real `iobands run` under a fake clock (libfaketime). A program in place of ReFrame
 leaves generated results, and on some nights a fault of the fault table happens, drawn with a fixed
-seed. Each exit status must be the one that follows from the faults. Nothing may pile up:
-directories, locks, processes, memory, logs; and no sample may be lost.
+seed. Each exit status must follow from the faults. Nothing may pile up: directories, locks,
+processes, memory, logs; and no sample may be lost.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NOISE = 0.04  # of the logarithm of a rate
 #: Nights of a year in which the rates are down by 40 %, and how long an alert may take.
 DROP = range(200, 245)
 DELAY = 14
-#: A fault, the exit status that it has, and whether the samples of its night are recorded.
+#: For each fault, the exit status of its night, and whether the night's samples are recorded.
 FAULTS = {
     "perflog line lost": (0, True),
     "perflog line torn": (0, True),
@@ -49,11 +49,11 @@ FAULTS = {
     "run report cut off": (3, True),
     "checks fail": (3, False),
 }
-#: After these, `iobands run` says only why it failed, and prints no digest.
+#: Faults after which `iobands run` only prints why it failed, and no digest.
 NO_DIGEST = {"ReFrame fails"}
 
 
-# Nothing is measured again: a session waits some minutes of the real clock for that.
+# No repeats: for these a session would wait some minutes of real time.
 _SITE_FILE = """
 system = {"partitions": [{"name": "local", "extras": {"suspects": {"per_day": 0}}}]}
 """
@@ -61,7 +61,7 @@ system = {"partitions": [{"name": "local", "extras": {"suspects": {"per_day": 0}
 
 @dataclass
 class Soak:
-    """A site, and what is wrong with it so far."""
+    """A site, and the errors found so far."""
 
     root: Path
     seed: int
@@ -91,7 +91,7 @@ class Soak:
         return self.root / "perflogs" / "here" / "local" / "BenchioFPP.log"
 
     def night(self, number: int) -> None:
-        """Measure once, with or without a fault, and look at what came of it."""
+        """Measure once, with or without a fault, and check the outcome."""
         fault = None
         if number > 1 and self.draw.random() < self.odds:
             fault = self.draw.choice(list(FAULTS))
@@ -112,7 +112,7 @@ class Soak:
         self.age(when)
 
     def plan(self, number: int, when: datetime, fault: str | None) -> None:
-        """Say what the night's sessions leaves."""
+        """Plan the results that the night's session leaves."""
         level = 0.6 if number in DROP else 1.0
         lines, cases = [], []
         moment = when.replace(microsecond=0).isoformat()
@@ -180,7 +180,7 @@ class Soak:
         self.log.write_text("".join(lines), encoding="utf-8")
 
     def allowed(self, number: int, expected: int) -> set[int]:
-        """Return the exit statuses that are right: a chance `watch` is, and 2 only for the drop."""
+        """Return the valid exit statuses: 1 also for a `watch` by chance, 2 only for the drop."""
         if expected < 0:
             return {expected}
         if number in DROP:
@@ -201,7 +201,7 @@ class Soak:
         return os.waitstatus_to_exitcode(status), " / ".join([*said[:1], *said[-1:]])
 
     def become(self, arguments: tuple[str, ...], output: Path) -> None:
-        """Be the command, and end."""
+        """Run the command in this forked process, and end it."""
         from iobands.commands.main import entry  # noqa: PLC0415 (the parent must not call it)
 
         lock.time_there = lambda _: time.time()  # libfaketime dates no files
@@ -223,7 +223,7 @@ class Soak:
             os._exit(status)
 
     def look(self, number: int) -> None:
-        """Look for what a session that has ended leaves behind."""
+        """Look for what the ended session has left behind."""
         left = [path.name for path in (self.root / "tmp").iterdir()]
         if (self.root / "perflogs" / LOCK_NAME).exists():
             left.append("the lock")
@@ -240,14 +240,14 @@ class Soak:
             self.wrong.append(f"night {number}: left behind: {', '.join(left)}")
 
     def age(self, when: datetime) -> None:
-        """Let what is new be of this night: libfaketime dates no files."""
+        """Date new files to this night, which libfaketime does not do."""
         reports = (self.root / "perflogs").glob("*/reports/*")
         for path in [self.root / "stage", *(self.root / "stage").glob("*"), *reports]:
             if path.exists() and path.stat().st_mtime > BEGIN.timestamp() + 400 * 86_400:
                 os.utime(path, (when.timestamp(), when.timestamp()))
 
     def end(self) -> None:
-        """Compare the samples with what was measured, and the memory with the start's."""
+        """Compare the samples with those measured, and the memory with that at the start."""
         status, _ = self.iobands("status", "--format", "json")
         text = (self.root / "output").read_text(encoding="utf-8")
         found = json.loads(text)["series"] if text.startswith("{") else []
@@ -282,7 +282,7 @@ def clock_library() -> str | None:
 
 
 def with_clock() -> None:
-    """Begin again with libfaketime, if it is not there yet; FAKETIME is the time from then on."""
+    """Restart this program with libfaketime, unless it is loaded; FAKETIME then sets the time."""
     if "FAKETIME" in os.environ:
         return
     library = clock_library()
@@ -300,8 +300,8 @@ def with_clock() -> None:
 
 
 def ready() -> None:
-    """Prepare this process for others that are forked from it."""
-    # clock_nanosleep, which time.sleep calls, fails now and then below libfaketime 0.9.10
+    """Prepare this process for the commands that are forked from it."""
+    # with libfaketime 0.9.10, clock_nanosleep, which time.sleep calls, sometimes fails
     time.sleep = lambda seconds: select.select([], [], [], seconds)
     for name in ("commands.run", "commands.status", "snapshot.stored", "source.perflog"):
         import_module(f"iobands.{name}")

@@ -1,9 +1,9 @@
-"""Ten years of a daily and an hourly site: what `make soak` runs after the nights.
+"""Ten years of a daily and an hourly site: the second part of `make soak`.
 
-Each site has a series that is well, one that fell for good after a year and that somebody
-acknowledged, and one that fell and that nobody answered. Every half year, or month by month with
-`--every=1`, each command is run by an injected clock (libfaketime). None may end with a traceback
-or be unknown, and neither memory nor files may pile up.
+Each site has a healthy series, one that fell for good after a year and was acknowledged, and one
+that fell and was never answered. Every half year, or every month with `--every=1`, each command is
+run under a fake clock (libfaketime). None may end with a traceback or as UNKNOWN, and neither
+memory nor files may pile up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.factory import COLUMNS, line
 from tests.soak.__main__ import BEGIN, NOISE, Soak, ready, with_clock
 
 FILE_SYSTEMS = ("well", "known", "fallen")
-#: The systems, and how far apart the runs of each are.
+#: The systems, and the interval of the runs of each.
 SYSTEMS = {"daily": timedelta(days=1), "hourly": timedelta(hours=1)}
 FALLS = BEGIN + timedelta(days=365)
 MONTH = timedelta(days=30)
@@ -53,12 +53,12 @@ COMMANDS: dict[tuple[str, ...], set[int]] = {
 
 @dataclass
 class Decade(Soak):
-    """The sites; `files` is how many there are besides perflogs and pages, month by month."""
+    """The sites; `files` counts the files besides perflogs and pages, month by month."""
 
     files: list[int] = field(default_factory=list)
 
     def month(self, number: int, *, is_looked_at: bool) -> None:
-        """Let a month go by, and run each command where it `is_looked_at`."""
+        """Add a month of samples, and run each command if it `is_looked_at`."""
         begin = BEGIN + number * MONTH
         for system, apart in SYSTEMS.items():
             when, lines = begin, []
@@ -117,7 +117,7 @@ def main() -> int:
     print(f"{chosen.months} months in {time.monotonic() - began:.0f} s")
     print(f"memory of a command: at most {max(decade.memory) / 1024:.0f} MiB")
     print(f"files: {decade.files[0]} at first, {decade.files[-1]} in the end")
-    # each system gets a log of actions and one of alerts, and each log its lock
+    # each system gets a log of actions and one of alerts, each with its lock file
     if decade.files[-1] > decade.files[0] + 4 * len(SYSTEMS):
         decade.wrong.append("files pile up")
     for text in decade.wrong[:20]:

@@ -1,4 +1,4 @@
-"""Stands in for ReFrame in the soak: leaves the results of a night, or fails as planned."""
+"""A stand-in for ReFrame in the soak: leaves the results of a night, or fails as planned."""
 
 import json
 import os
@@ -17,7 +17,7 @@ if fault == "session killed":
     os.kill(os.getppid(), signal.SIGKILL)
 if fault in ("session killed", "session hangs"):
     signal.alarm(600)
-    signal.pause()  # time.sleep now and then fails by libfaketime's clock
+    signal.pause()  # time.sleep sometimes fails under libfaketime
 if fault == "ReFrame fails":
     sys.exit("ERROR: failed to load configuration")
 for path, text in plan["perflogs"].items():

@@ -1,7 +1,7 @@
-"""Pushes and pulls that are killed at random instants: what `make soak` runs last.
+"""Pushes and pulls that are killed at random instants: the last part of `make soak`.
 
-Between them a day's samples appear. At the end one push and one pull go through, and the store and
-its copy have every row, and give the digest of the files.
+In between, samples are added. At the end one push and one pull complete; then the store and its
+copy have every row, and give the same digest as the files.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FORK = multiprocessing.get_context("forkserver")
 
 
 def within(place: Path, work: Callable[[str], None], url: str) -> None:
-    """Do `work` in a directory, as the server of processes is in another one."""
+    """Do `work` in a directory, because the server that forks processes is in another one."""
     os.chdir(place)
     work(url)
 
@@ -57,7 +57,7 @@ def pull(url: str) -> None:
 
 
 def killed_at(seconds: float, work: Callable[[str], None], url: str) -> bool:
-    """Do `work` in a process of its own, and kill it after a time; return whether it still ran."""
+    """Do `work` in a separate process, kill it after a time, and return whether it still ran."""
     process = FORK.Process(target=within, args=(Path.cwd(), work, url))
     process.start()
     process.join(seconds)
@@ -89,7 +89,7 @@ def soak(url: str, instants: int, seed: int) -> str:
     for place in (url, "copy"):
         with open_store(place) as store:
             samples, _ = store.samples("here")
-            # what ended between a new file and the end of the old one is there twice, and read once
+            # rows of a push that was killed before it removed the old file are stored twice, read once
             if (found := samples.frame.n_unique(CONTENT)) != rows:
                 return f"{place}: {found} rows instead of {rows}"
             if from_store(store) != from_files(Path()):
@@ -103,7 +103,7 @@ def main() -> int:
     parser.add_argument("--instants", type=int, default=500, help="of each engine")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    # what takes long; this file itself would be there twice
+    # preload what takes long to import; this file itself would be loaded twice
     FORK.set_forkserver_preload(["tests.source.test_store", "iobands.source.postgres"])
     wrong = []
     for engine in (directory, postgres):

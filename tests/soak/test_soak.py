@@ -1,4 +1,4 @@
-"""The soak for some seconds: `make soak` runs it for ten minutes."""
+"""The soak for some seconds; `make soak` runs it for ten minutes."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def directory() -> Iterator[str]:
 
 @contextmanager
 def s3() -> Iterator[str]:
-    """Yield a place in the bucket of a server of S3's protocol, which ends afterwards."""
+    """Yield the URL of a bucket on a server with S3's protocol, which ends afterwards."""
     server = pytest.importorskip("moto.server")
     running = server.ThreadedMotoServer(port=0, verbose=False)
     running.start()
@@ -54,7 +54,7 @@ def s3() -> Iterator[str]:
 
 @contextmanager
 def postgres() -> Iterator[str]:
-    """Yield a database of a server that only this test knows; it ends afterwards."""
+    """Yield a database on a private PostgreSQL server, which ends afterwards."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin")) or [Path("/usr/bin")]
     if not (found[-1] / "initdb").exists():
         pytest.skip("needs PostgreSQL's server: apt-get install postgresql")
@@ -67,7 +67,7 @@ def postgres() -> Iterator[str]:
             as_user = ["setpriv", "--reuid", "nobody", "--clear-groups"]
         call = [*as_user, f"{found[-1]}/pg_ctl", "--silent", "-D", f"{place}/data", "-w"]
         init = "--no-sync --auth-local=trust --auth-host=scram-sha-256 -U iobands -E UTF8"
-        init += " --lc-messages=C"  # tests know what it says in English
+        init += " --lc-messages=C"  # tests expect its messages in English
         server = f"-k {place} -c listen_addresses='' -c fsync=off"
         subprocess.run([*call, "initdb", "-o", init], check=True, stdout=subprocess.DEVNULL)
         log = f"{place}/log"

@@ -1,4 +1,4 @@
-"""A second reader of one perflog, line by line and cell by cell, to compare the product's with."""
+"""A second reader of a perflog, by lines and cells, to compare with the reader of iobands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The copies of an acceptance have each of its lines once, wherever the site's perflogs go."""
+"""An acceptance's copy has each of its lines once, whatever happens to the site's perflogs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rows(*days: int) -> list[str]:
 
 
 def copies_of(root: Path) -> Callable[[], int]:
-    """Return what copies the lines of an acceptance and counts those that can be read."""
+    """Return a function that copies the lines of an acceptance and counts those it can read."""
     by = MeasuredBy(ROW["display_name"], ROW["partition"], ROW["environ"])
     begun = Begun(system="here", began=days_ago(9), contract="", version="1", lines=(by,))
     directory = root / "acceptance"
@@ -82,4 +82,4 @@ def test_the_columns_may_change_in_the_middle_of_a_perflog(tmp_path: Path) -> No
     assert copied() == 4
     write_perflog(tmp_path / "perflogs", [])
     (tmp_path / "acceptance" / "perflogs" / "here" / "local" / "BenchioFPP.log").write_text("?")
-    assert copied() == 1  # the others are lost
+    assert copied() == 1  # the other lines are lost

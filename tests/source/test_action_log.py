@@ -1,4 +1,4 @@
-"""The log of actions: what is appended is read again, and no line stops the others."""
+"""The log of actions: appended entries are read again, and no bad line affects the others."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def log(directory: Path, content: bytes) -> Path:
 
 
 def line(**fields: object) -> bytes:
-    """Return GOOD with `fields` in its place; None leaves one out."""
+    """Return GOOD with `fields` replaced; None leaves a field out."""
     found = {name: value for name, value in {**GOOD, **fields}.items() if value is not None}
     return json.dumps(found).encode()
 
@@ -127,7 +127,7 @@ def test_any_line_is_an_action_or_a_reject(
     log(directory, b"\n".join([line(), content, line(reason="later")]) + b"\n")
     found = read_log(directory, "here", NOW)
     reasons = [action.reason for action in found.actions]
-    # whatever it is, the lines around it hold
+    # whatever the line is, the lines around it are in force
     assert (reasons[0], reasons[-1]) == ("OST 12 rebuilds", "later")
     filled = [each for each in content.splitlines() if each.strip()]
     assert len(found.actions) + len(found.rejected) == 2 + len(filled)
@@ -234,7 +234,7 @@ def test_a_line_has_no_line_break_in_it() -> None:
 
 
 def test_what_no_terminal_can_have_sent_is_written_nevertheless(tmp_path: Path) -> None:
-    # as Python has arguments that are not UTF-8
+    # the form in which Python gets arguments that are not UTF-8
     append(tmp_path, "here", [replace(parse(line()), reason="caf\udce9")])
     (action,) = read_log(tmp_path, "here", NOW).actions
     assert action.reason == "caf?"

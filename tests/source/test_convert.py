@@ -1,6 +1,6 @@
-"""Conversion of results that something else wrote.
+"""Conversion of results of other programs.
 
-The lines are in the forms that ReFrame's documentation and EPCC's public configuration show.
+The lines have the forms in ReFrame's documentation and in EPCC's public configuration.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Read:
 
 
 def read(directory: Path, said: str = "") -> Read:
-    """Convert the results in a directory, and read what came of it."""
+    """Convert the results in a directory, and read the perflogs that this gives."""
     mapping = FieldMapping()
     if said:
         (directory / "mapping.yaml").write_text(said)

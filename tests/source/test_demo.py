@@ -1,4 +1,4 @@
-"""The made-up site shows what it promises, and is a whole site by the contracts."""
+"""The made-up site shows what it promises, and is a complete site according to the contracts."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_the_lost_target_is_the_cause_and_empty_ones_explain_last_night_s_low_ru
     (slow,) = (each for each in site.alerts if each.peer)
     assert slow.cause is not None
     assert slow.cause.what == "OST 7 of fast is slow"
-    # Of 2048 files on 15 targets each has 137 in rotation. By free space one has 3 %, ten about
-    # 17 % and the new ones 100 %: a new one gets 100 parts of 573, or 357 files.
+    # In rotation, each of 15 targets has 137 of 2048 files. One has 3 % of its space free, ten have
+    # about 17 % and the new ones 100 %: by free space a new one gets 100 parts of 573, 357 files.
     (text,) = unevenly_placed(site)
     assert text.startswith(
         f"scratch of {MADE_UP}: the busiest target has 2.61 × its round-robin share of files: "

@@ -1,4 +1,4 @@
-"""What a session keeps of perflogs: they are read as if it were absent, whatever happens."""
+"""The cache that a session keeps of perflogs: reading always gives the same as without it."""
 
 from __future__ import annotations
 

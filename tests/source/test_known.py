@@ -1,4 +1,4 @@
-"""What is known of a site from several files together: the sessions of its samples."""
+"""Knowledge of a site from several files together: the sessions of its samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iobands.source.known import read_known
 from tests.factory import NOW, case, line, write_perflog, write_report
 
 HOUR = timedelta(hours=1)
-# all, one of them again, and all once more, and how many hours ago; the first is no longer read
+# hours ago and patterns of sessions: all, all, one again, and all; the first is no longer read
 RUNS = ((900, ("fpp", "ssf")), (3, ("fpp", "ssf")), (2, ("ssf",)), (1, ("fpp", "ssf")))
 
 
@@ -36,7 +36,7 @@ def test_reports_say_which_older_runs_are_of_one_session(tmp_path: Path, as_of: 
         for place, pattern in enumerate(patterns)
     ]
     write_perflog(tmp_path / "perflogs", rows)
-    # of a day, the n-th runs go together
+    # the n-th runs of each series on a day go together
     assert sessions(tmp_path, as_of=as_of) == {"fpp": [0, 1, 2], "ssf": [0, 1, 2, 3]}
     for number, (hours, patterns) in enumerate(RUNS):
         cases = [

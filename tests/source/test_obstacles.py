@@ -1,4 +1,4 @@
-"""What keeps checks from being run: one alert with the reason, and no series is blamed."""
+"""Obstacles that keep checks from running: one alert with the reason, and none for the series."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FULL = "full: 0 GiB are free, 1 are needed"
 def env_check(
     name: str, examines: str, result: str, reason: str | None = None, **fields: object
 ) -> dict[str, object]:
-    """Return an entry of a check of the environment."""
+    """Return a run report's entry of a preflight check."""
     fields = {"file_system": None, "unique_name": name, "dependencies_actual": [], **fields}
     fields |= {"display_name": name, "name": name, "examines": examines, "result": result}
     return case(fail_phase="sanity", fail_reason=reason and f"sanity error: {reason}", **fields)
@@ -31,13 +31,13 @@ def file_system(name: str, result: str, reason: str | None = None) -> dict[str, 
 
 
 def skipped(name: str, file_system: str, reason: str) -> dict[str, object]:
-    """Return a check that was skipped, as its file system is not fit."""
+    """Return the entry of a check that was skipped because its file system is unfit."""
     fields = {"display_name": name, "file_system": file_system, "not_run": reason}
     return case(result="skip", fail_phase=None, fail_reason=None, **fields)
 
 
 def not_run(name: str, needed: list[object], **fields: object) -> dict[str, object]:
-    """Return a check that ReFrame did not run, as something failed that it depends on."""
+    """Return the entry of a check that ReFrame did not run because a dependency failed."""
     fields = {"display_name": name, "unique_name": name, "dependencies_actual": needed, **fields}
     return case(result="fail_deps", fail_phase=None, fail_reason=None, **fields)
 

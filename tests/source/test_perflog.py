@@ -1,4 +1,4 @@
-"""The perflog reader: what it reads, and that it loses nothing in silence."""
+"""The perflog reader: what it reads, and that it loses nothing silently."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_types_do_not_depend_on_the_rows(tmp_path: Path) -> None:
     assert str(full["job_completion_time"].dtype) == "Datetime(time_unit='us', time_zone='UTC')"
 
 
-# What a line says, and why it is rejected.
+# Fields of bad lines, and why these are rejected.
 WRONG = {
     "1.5x": ({"perf_value": "1.5x"}, "perf_value: '1.5x' is not a finite number"),
     "nan": ({"perf_value": "nan"}, "perf_value: 'nan' is not a finite number"),
@@ -209,7 +209,7 @@ def test_every_line_is_accounted_for(tmp_path: Path, content: list[str]) -> None
     logs = read_bytes(tmp_path, "".join(f"{text}\n" for text in content).encode())
     first_header = 1 if COLUMNS in content else 0
     found = len(logs.measured) + len(logs.missed) + len(logs.rejected) + first_header
-    # a file that is empty or has only a header is reported besides
+    # a file that is empty or has only a header is reported as well
     assert found == max(1, len(content)) + (content == [COLUMNS])
 
 
@@ -271,7 +271,7 @@ def test_a_copy_of_a_file_counts_once_and_is_told(tmp_path: Path) -> None:
     rows = daily([1.0, None, 3.0])
     path = write_perflog(tmp_path, rows)
     copy = path.with_name("BenchioFPP.log.h0")
-    # rotated because a column came, and copied: the same runs under another header
+    # rotated because of a new column, and copied: the same runs under another header
     copy.write_text(f"new|{COLUMNS}\n" + "".join(f"x|{text}\n" for text in rows))
     logs = read_perflogs(tmp_path)
     assert (len(logs.measured), len(logs.missed)) == (2, 1)
@@ -287,7 +287,7 @@ def test_a_copy_of_a_file_counts_once_and_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_a_perflog_is_known_by_its_name(name: str, is_one: bool, tmp_path: Path) -> None:
-    """Such as logrotate gives it, every hour too, or by `dateformat`."""
+    """Such as the names that logrotate makes, also hourly or with `dateformat`."""
     write_perflog(tmp_path, daily([2.0]), name)
     assert len(read_perflogs(tmp_path).values) == is_one
     write_perflog(tmp_path, daily([2.0]), f"{name}.lz4")

@@ -1,4 +1,4 @@
-"""The reader agrees with a reader that takes one line and one cell after the other."""
+"""The reader agrees with a simple one that reads cell by cell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.factory import COLUMNS, line
 from tests.source import oracle
 
 NAMES = COLUMNS.split("|")
-#: Cells at the edges of what is a number, a time or null.
+#: Cells that are barely, or barely not, a number, a time or null.
 CELLS = [
     "", "null", "None", " null ", "NULL", "nan", "NaN", "inf", "-inf", "Infinity", "0", "-0", "-1",
     "0.0", "1.", ".5", "+1.5", "1e3", "1E-3", "1e400", "1e-400", "4.0", "4.5", "0x10", "1_5",
@@ -95,7 +95,7 @@ def test_both_readers_agree(
     assert found.missed.rows(named=True) == [r for r in expected if r["perf_value"] is None]
     repeats = [each for each in found.rejected if each.reason.startswith("repeats ")]
     assert len(repeats) == len(runs) - len(distinct)
-    no_speeds = tuple(f"{name}: " for name in SPEEDS)  # of a line that counts all the same
+    no_speeds = tuple(f"{name}: " for name in SPEEDS)  # a line without valid speeds still counts
     lost = [each for each in found.rejected if not each.reason.startswith(no_speeds)]
     others = [each.line for each in lost if each not in repeats]
     assert others == sorted(rejected)

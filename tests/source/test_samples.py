@@ -1,4 +1,4 @@
-"""Samples by series: which belong together, and the arrays of each."""
+"""Samples by series: which samples belong together, and the arrays of each series."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A site file that cannot be used is named, whatever is wrong with it."""
+"""An unusable site file is named, whatever is wrong with it."""
 
 from __future__ import annotations
 

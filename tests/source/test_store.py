@@ -1,4 +1,4 @@
-"""A store gives the digest that the files give, whatever it was given, and when."""
+"""A store gives the same digest as the files, whatever was pushed to it, and when."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def engine(request):
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path_factory, monkeypatch) -> Path:
-    """Keep what readers read apart from the user's own."""
+    """Keep the readers' cache separate from the user's own."""
     place = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("XDG_CACHE_HOME", str(place))
     return place
@@ -152,7 +152,7 @@ def push(store: Store, before: Pushed = NOTHING) -> Pushed:
 
 
 def empty(store: Store) -> None:
-    """Begin with nothing, as the engine lives for the module."""
+    """Empty a store, as the engine is shared by the module's tests."""
     files, connection = getattr(store, "_files", None), getattr(store, "_connection", None)
     if files is not None:
         import obstore  # noqa: PLC0415
@@ -172,7 +172,7 @@ def empty(store: Store) -> None:
 
 
 def test_an_epoch_that_was_added_and_one_that_was_withdrawn_reach_the_store(store, site):
-    """The files that `iobands epoch` and `iobands calibrate` write, and no person."""
+    """Epochs are files that `iobands epoch` and `iobands calibrate` write."""
     before = push(store)
     assert '"learned"' in from_store(store) == from_files(site)
     (site / "config" / "bands" / "here" / "learned.yaml").unlink()
@@ -268,7 +268,7 @@ def test_whatever_happens_to_perflogs_only_new_lines_are_read_where_that_suffice
         (lambda: shutil.copy(log, copied), 0, False),  # whose lines repeat others
         (lambda: add(new().replace("\n", "|x\n")), 1, True),
         (lambda: link.symlink_to("nowhere"), 0, False),
-        (link.unlink, 0, False),  # what could not be read is not said any more
+        (link.unlink, 0, False),  # the file that could not be read is no longer reported
         (lambda: add(new().replace("\n", "|x\n")), 1, True),
         (lambda: log.write_text(f"{header}\n"), 0, False),
         (lambda: add(new()), 1, False),  # there was only a header
@@ -349,7 +349,7 @@ def test_what_a_restored_backup_lacks_beyond_sessions_is_pushed_again(what, stor
         assert from_store(store) != from_files(site)
     third = push(store, second)
     assert from_store(store) == from_files(site)
-    # what is there is looked at, and not sent
+    # rows that are in the store are found there, and not sent again
     sent = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "add", lambda *given: sent.append(given))
@@ -370,7 +370,7 @@ def test_a_clock_that_was_ahead_keeps_no_later_document_out(store, site):
 
 @pytest.mark.parametrize("seconds", [-5, 10**10, 2**34 - 1])
 def test_a_document_with_a_time_that_no_clock_gives_is_read(seconds, store, site):
-    """As some file servers and archives give it."""
+    """Some file servers and archives give files such times."""
     log = site / "config" / "alerts" / "here.jsonl"
     os.utime(log, (seconds,) * 2)
     before = push(store)
@@ -382,7 +382,7 @@ def test_a_document_with_a_time_that_no_clock_gives_is_read(seconds, store, site
 
 
 def test_a_log_that_was_away_for_a_push_comes_back(store, site):
-    """As old as it was, and later than the store knows of it."""
+    """It comes back with its old time, after the store has noticed its absence."""
     log = site / "config" / "alerts" / "here.jsonl"
     os.utime(log, (NOW.timestamp(),) * 2)
     away = log.rename(site / "away")
@@ -398,7 +398,7 @@ def test_a_log_that_was_away_for_a_push_comes_back(store, site):
 
 
 def test_names_of_files_that_are_no_text_reach_the_store_with_question_marks(store, site):
-    """As a file server names files of another encoding."""
+    """A file server may name files in another encoding."""
     log = site / "perflogs" / "here" / "local" / "BenchioFPP.log"
     copied = log.with_name("f\udce9.log")
     shutil.copy(log, copied)
@@ -422,7 +422,7 @@ def test_names_of_files_that_are_no_text_reach_the_store_with_question_marks(sto
 
 
 def test_what_is_empty_or_cut_off_is_said_as_of_the_files(store, site):
-    """Such as what a full disk, or a session that was killed, left of a file."""
+    """As a full disk or a killed session may leave a file."""
     perflogs = site / "perflogs" / "here"
     (perflogs / "leftovers").mkdir()
     for name in ("leftovers/iobands-X-abcdefghij", "reports/run-report-8.json"):
@@ -441,7 +441,7 @@ def test_what_is_empty_or_cut_off_is_said_as_of_the_files(store, site):
 
 @pytest.mark.parametrize("lost", ["nothing", "the note of pushes", "a day of the log"])
 def test_a_second_copy_of_a_site_replaces_no_log_of_the_first(lost, store, site):
-    """Such as one for tests, or one that was restored from a backup."""
+    """Such as a copy for tests, or one restored from a backup."""
     log = site / "config" / "alerts" / "here.jsonl"
     before, common = push(store), log.read_text()
     first, second = (common + common.replace('"ada"', f'"{who}"') for who in ("bob", "cid"))
@@ -472,7 +472,7 @@ def test_samples_dated_ahead_count_when_their_time_has_come(store, site):
     for now in (NOW, *(when + timedelta(hours=1) for when in ahead)):
         assert from_store(store, now) == from_files(site, now)
     assert from_store(store, NOW, as_of=True) == from_files(site, NOW, as_of=True)
-    # what the clock was put back for is not kept out by them
+    # they do not keep out samples from after the clock was set back
     with (site / "perflogs" / "here" / "local" / "BenchioFPP.log").open("a") as perflog:
         perflog.write(line(perf_value="1.5", job_completion_time=NOW.isoformat()) + "\n")
     push(store, before)
@@ -488,7 +488,7 @@ def test_a_renamed_cluster_is_judged_with_its_past(store, site):
 
 
 def test_a_system_whose_checks_have_all_failed_so_far_is_read(store, tmp_path, monkeypatch):
-    """Its runs left no line of a perflog: the reports say that they failed, and why."""
+    """Its runs left no line in a perflog, but the reports say that they failed, and why."""
     monkeypatch.chdir(tmp_path)
     report = write_report(Path("perflogs"), [case(system="new")], days=0.2, system="new")
     os.utime(report, (NOW.timestamp(),) * 2)
@@ -633,7 +633,7 @@ def test_a_reader_takes_files_of_others_and_vanishing_files_as_they_are(name, si
 
 
 def test_rows_of_another_system_are_not_joined_with_the_ones_of_this(site):
-    """A reader would reject the file that has both."""
+    """A reader would reject a file that has rows of both."""
     rows = gather(Path("perflogs"), Path("config"), NOTHING).samples
     month = rows.filter(pl.col(TIME).dt.strftime("%Y-%m") == "2026-11").unique(CONTENT)
     with directory() as url, open_store(url, new=True) as store:
@@ -740,7 +740,7 @@ def test_two_sites_with_one_name_are_told_apart(store, site):
     (site / "perflogs" / "site.id").write_text("another\n")
     with pytest.raises(StoreError, match="'here' of another site"):
         push(store)
-    # who has pushed before is known
+    # a site that has pushed before is recognised
     assert push(store, first).documents["here"]
 
 
@@ -769,7 +769,7 @@ def test_a_damaged_version_is_named(version, tmp_path):
 
 @pytest.mark.parametrize("url", ["memory:///", "ftp://host/x", "s4://bucket"])
 def test_what_keeps_no_samples_is_no_store(url):
-    """A store in memory would take a push, and end with it."""
+    """A store in memory would accept a push and vanish with the process."""
     said = f"^{url}: unknown kind of store; give a directory, or a URL that begins with s3://, "
     with pytest.raises(StoreError, match=said), open_store(url, new=True):
         pass
@@ -787,7 +787,7 @@ def test_what_keeps_no_samples_is_no_store(url):
     ],
 )
 def test_a_store_that_may_not_be_read_is_named(closed, words, site, tmp_path):
-    """Also to the doctor, whose thread would print a traceback and wait for an answer."""
+    """The doctor names it, too; its thread must not print a traceback or wait for an answer."""
     place = tmp_path / "closed" / "store"
     with open_store(str(place), new=True) as opened:
         push(opened)
@@ -1010,7 +1010,7 @@ def test_a_store_that_can_be_nowhere_is_named(url, tmp_path):
 
 
 def test_each_store_has_a_note_of_its_own(tmp_path):
-    """Also where they are many, as a token in a URL makes another one of it."""
+    """There may be many, as each token in a URL makes it another store."""
     for number in range(20):
         when = NOW + timedelta(days=number)
         write_pushed(tmp_path, f"s3://bucket/{number % 10}", Pushed(when=when))
@@ -1046,7 +1046,7 @@ def test_a_cluster_may_only_push_and_a_page_only_read(database, site):
             with pytest.raises(StoreError, match=refused):
                 store.add("here", *part)
     denied = "^postgresql://[a-z]+@/postgres: permission denied for table samples$"
-    # nor does it become a part of the other's site
+    # nor does it become part of the other site
     forbid = re.search(r"```sql\n(CREATE UNIQUE INDEX .*?)```", howto, re.DOTALL)[1]
     taken = [each for each in rows.documents["here"] if each.path == SITE]
     with open_store(database) as owner, open_store(as_other) as store:
@@ -1307,11 +1307,11 @@ def test_hostile_text_in_any_cell_comes_back_as_it_was(store, tmp_path, monkeypa
 
 
 class Gone(Exception):
-    """The process or the engine ends here."""
+    """Raised where the process or the engine ends."""
 
 
 def stopping_after(store: Store, calls: int, patch: pytest.MonkeyPatch) -> None:
-    """Let the engine end after this many of its own calls, as a killed process does."""
+    """Make the engine end after this many of its own calls, as if the process were killed."""
     left = iter([True] * calls)
 
     def counted(work):
