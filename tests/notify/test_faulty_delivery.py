@@ -1,4 +1,4 @@
-"""Faults in the delivery of messages: each message waits, is named, and is sent after the repair."""
+"""Faults in delivery: each message waits, is named, and is sent once the fault is repaired."""
 
 from __future__ import annotations
 

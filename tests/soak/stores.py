@@ -89,7 +89,7 @@ def soak(url: str, instants: int, seed: int) -> str:
     for place in (url, "copy"):
         with open_store(place) as store:
             samples, _ = store.samples("here")
-            # rows of a push that was killed before it removed the old file are stored twice, read once
+            # a push that was killed before it removed the old file left rows twice; they count once
             if (found := samples.frame.n_unique(CONTENT)) != rows:
                 return f"{place}: {found} rows instead of {rows}"
             if from_store(store) != from_files(Path()):
