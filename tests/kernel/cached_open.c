@@ -1,5 +1,5 @@
-/* Preloaded into benchio, opens its files without O_DIRECT, as a system does that then uses the page
- * cache and says nothing. */
+/* Preloaded into benchio: opens its files without O_DIRECT, like a system that silently uses the
+ * page cache. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdarg.h>

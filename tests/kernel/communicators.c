@@ -1,5 +1,5 @@
-/* Preloaded into benchio, says at its end how many communicators it made and did not
- * free. Takes the place of what Open MPI's module mpi_f08 calls. */
+/* Preloaded into benchio: prints at its end how many communicators were made and not freed.
+ * Replaces the functions that Open MPI's module mpi_f08 calls. */
 #include <mpi.h>
 #include <stdio.h>
 

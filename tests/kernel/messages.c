@@ -1,5 +1,5 @@
-/* Preloaded into benchio, says of each face that it sends who sends how many elements to whom.
- * Takes the place of what Open MPI's module mpi_f08 calls. */
+/* Preloaded into benchio: prints sender, receiver and number of elements of each face that is sent.
+ * Replaces the functions that Open MPI's module mpi_f08 calls. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* Preloaded into benchio: file systems say that they have room, as where a quota is used up, and
- * nobody is waited for longer than some seconds. */
+/* Preloaded into benchio: file systems report free space, as when only a quota is used up, and waits
+ * for other processes end after some seconds. */
 #define _GNU_SOURCE
 #include <sys/statvfs.h>
 #include <sys/time.h>

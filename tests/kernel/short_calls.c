@@ -1,5 +1,5 @@
-/* Preloaded into benchio, makes the system move less than it was asked for, as
- * it may: at most 100 bytes a call, which ends inside a row and inside an
+/* Preloaded into benchio: makes system calls move less than requested, as they
+ * may: at most 100 bytes per call, which ends inside a row and inside an
  * element. */
 #define _GNU_SOURCE
 #include <sys/uio.h>

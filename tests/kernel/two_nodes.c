@@ -1,6 +1,6 @@
-/* Preloaded into benchio, makes one machine look like two nodes of different
- * size: ranks 0, 3 and 4 are on the first, ranks 1 and 2 on the second. Takes
- * the place of what Open MPI's module mpi_f08 calls. */
+/* Preloaded into benchio: makes one machine look like two nodes of different
+ * size: ranks 0, 3 and 4 are on the first, ranks 1 and 2 on the second.
+ * Replaces the functions that Open MPI's module mpi_f08 calls. */
 #include <mpi.h>
 
 void mpi_comm_split_type_f08_(MPI_Fint *comm, MPI_Fint *type, MPI_Fint *key, MPI_Fint *info,

@@ -1,5 +1,5 @@
-/* Preloaded into a process and its children, puts the clock back by an hour while
- * the file $CLOCK_IS_BACK exists. The monotonic clock goes on. */
+/* Preloaded into a process and its children: sets the clock back by an hour while
+ * the file $CLOCK_IS_BACK exists. The monotonic clock is not changed. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/syscall.h>

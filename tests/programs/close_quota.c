@@ -1,5 +1,5 @@
-/* Preloaded into a process and its children, says of each close of a file that was open for writing
- * and has the name $CLOSE_QUOTA in its path that the quota is exceeded, as NFS does. */
+/* Preloaded into a process and its children: makes each close of a file that was open for writing
+ * and has $CLOSE_QUOTA in its path fail because the quota is exceeded, as NFS does. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* Preloaded into a process and its children, refuses to lock files below the directory $NO_LOCKS,
- * as Lustre does that is mounted without flock. */
+/* Preloaded into a process and its children: refuses to lock files below the directory $NO_LOCKS,
+ * as Lustre does if it is mounted without flock. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
