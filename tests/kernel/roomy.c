@@ -1,5 +1,5 @@
-/* Preloaded into benchio: file systems report free space, as when only a quota is used up, and waits
- * for other processes end after some seconds. */
+/* Preloaded into benchio: file systems report free space, as if only a quota were used up, and the
+ * wait for other processes ends after some seconds. */
 #define _GNU_SOURCE
 #include <sys/statvfs.h>
 #include <sys/time.h>
