@@ -18,7 +18,7 @@ import pytest
 
 from iobands.model import FileError
 from iobands.notify import channels as calls
-from iobands.notify.outbox import Outbox, read_settings
+from iobands.notify.outbox import Outbox, SendError, read_settings, secret
 from tests.conftest import Command
 from tests.factory import daily, write_perflog
 from tests.fault_table import Observed
@@ -427,12 +427,41 @@ def test_a_test_that_fails_is_not_kept(place: Place, iobands: Command) -> None:
         "{type: mail, from: a@b.org, to: [c@d.org], password: s3cr3t}",
         "{type: gitlab, url: 'https://git.example.org', project: '1', token: 53cr3t-s3cr3t}",
         "{type: webhook, url: 'htps://hooks.example.org/T0/s3cr3t'}",
+        "{type: gitlab, project: a/b, token: {env: glpat, file: /s3cr3t}}",
+        "{type: gitlab, project: a/b, token: {s3cr3t}}",
     ],
 )
 def test_a_secret_in_the_wrong_place_is_not_repeated(tmp_path: Path, written: str) -> None:
+    said = refused(tmp_path, written)
+    assert re.search(r"channel 'team': \w+ cannot be used; write a", said)
+    assert "{'env': 'IOBANDS_" in said
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        ("{file: glpat-s3cr3t}", "file cannot be used; write an absolute path"),
+        ("{env: glpat-s3cr3t}", "env cannot be used; write the name of a variable"),
+        ('{env: "s3cr3t\\n"}', "env cannot be used; write the name of a variable"),
+    ],
+)
+def test_a_secret_in_place_of_where_to_find_it_is_not_repeated(
+    tmp_path: Path, written: str, wanted: str
+) -> None:
+    said = refused(tmp_path, f"{{type: gitlab, project: a/b, token: {written}}}")
+    assert said.endswith(f"channel 'team', token: {wanted}")
+
+
+def test_a_token_that_could_name_a_variable_is_not_repeated() -> None:
+    with pytest.raises(SendError, match="the variable that `env` names is empty or not set"):
+        secret({"env": "ghp_s3cr3t"})
+
+
+def refused(tmp_path: Path, written: str) -> str:
+    """Return the error about a channel, without the secret in it."""
     path = tmp_path / "notify.yaml"
     path.write_text(f"schema: 1\nchannels:\n  team: {written}\n")
-    with pytest.raises(FileError, match=r"channel 'team': \w+ cannot be used; write a") as said:
+    with pytest.raises(FileError) as error:
         read_settings(path)
-    assert "s3cr3t" not in str(said.value)
-    assert "{'env': 'IOBANDS_" in str(said.value)
+    assert "s3cr3t" not in str(error.value)
+    return str(error.value)

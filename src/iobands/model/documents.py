@@ -3,7 +3,7 @@
 An error says in one sentence what is wrong in a document, and where, in the words of its schema:
 `description` says what to write ("a number from 1"), and the first of `examples` follows it. For
 `not`, `contains` and `anyOf`, it says what to do ("leave it out"). A value with `writeOnly` may be
-a secret, so an error about its type does not show it.
+a secret, so no error shows it.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ def _problem(error: ValidationError, validator: Validator) -> tuple[list[str | i
     schema, kind = cast("Mapping[str, Any]", error.schema), error.validator
     value, wanted_by = cast("tuple[Any, Any]", (error.instance, error.validator_value))
     remedy = str(schema.get("description", "something else"))
-    if schema.get("writeOnly") and kind in {"type", "anyOf"}:
+    if schema.get("writeOnly"):
         return steps, f"cannot be used; write {remedy}{_such(schema)}"
     if kind == "required":
         name = next(name for name in wanted_by if name not in value)
@@ -342,7 +342,7 @@ def parse_time(value: object) -> datetime:
     except ValueError:
         raise ValueError(f"is {shown(value)}; {_WANTED}") from None
     if found.year not in _YEARS:
-        raise ValueError(f"is in the year {found.year}; write a year with runs")
+        raise ValueError(f"is in the year {found.year}; write one from {_YEARS[0]} to {_YEARS[-1]}")
     if len(text) == len("2023-10-09"):
         return found.replace(tzinfo=timezone.utc)
     if found.utcoffset() is None:

@@ -108,7 +108,9 @@ def secret(where: str | Mapping[str, str]) -> str:
     if isinstance(where, str):
         return _registered(where)
     if "env" in where:
-        name, found = f"the variable {where['env']}", os.environ.get(where["env"], "").strip()
+        # a token that was pasted there may look like a name, but hardly like the usual ones
+        named = where["env"] if where["env"].isupper() else "that `env` names"
+        name, found = f"the variable {named}", os.environ.get(where["env"], "").strip()
     else:
         name = where["file"]
         try:

@@ -172,7 +172,12 @@ _SETTINGS: Final[dict[str, Any]] = {
     "additionalProperties": False,
     "required": ["url"],
     "properties": {
-        "url": {"description": "a directory or a URL", "type": "string", "minLength": 1}
+        "url": {
+            "description": "a directory or a URL",
+            "writeOnly": True,  # it may have a password
+            "type": "string",
+            "minLength": 1,
+        }
     },
 }
 
