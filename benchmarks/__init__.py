@@ -1,5 +1,6 @@
-"""How fast benchio is: pairwise ratios to IOR, fio and itself, and the memory it takes.
+"""What `make bench` and the `make bench-*` targets measure; each writes a page of docs/.
 
-`make bench` runs this and writes `docs/benchmarks.md`. May know benchio's command line and result
-file, and the files of the programs that it is compared with; knows nothing of ReFrame or `iobands`.
+The modules here compare benchio with IOR, fio and itself, and measure the memory that it takes.
+They know benchio's command line and result file, and the files of the other programs. `session`
+runs iobands; `alarms` and `reading` measure its judge, readers, stores and dashboards.
 """

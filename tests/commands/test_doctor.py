@@ -433,7 +433,9 @@ def test_the_store_has_a_line(site: Path, tmp_path: Path, monkeypatch: pytest.Mo
     assert said.startswith(f"{store} answers, schema 1; the last push was 0 minutes ago")
     assert level() == "OK"
     write_pushed(site / "perflogs", str(store), Pushed(when=now - timedelta(days=3, hours=1)))
-    assert "it lacks what is new for 3 days: no push ended iobands push" in line(f"url: {store}\n")
+    assert "it lacks what is new for 3 days: no push has finished iobands push" in line(
+        f"url: {store}\n"
+    )
     assert level() == "WARN"
     (store / "iobands-store").write_text("9\n")
     assert "a store of schema 9; this version knows up to 1" in line(f"url: {store}\n")

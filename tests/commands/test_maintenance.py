@@ -318,7 +318,7 @@ def test_of_several_of_a_day_it_is_said_which_one_is_reported(
         assert at(root, "begin", "--reason", f"at {hour}", *span)[0] == 0
     status, said = at(root, "report", day)
     assert status == 0
-    note = f"iobands: {day} matches {day}T08:00 and {day}T12:00; this is the last one"
+    note = f"iobands: {day} matches {day}T08:00 and {day}T12:00; the report is about the last one"
     assert said.startswith((f"{note}\n# ", f"# Maintenance {day}T12:00 of here"))
     assert note in said
     assert " names " not in at(root, "report", f"{day}T08:00")[1] + at(root, "report")[1]
@@ -335,7 +335,9 @@ def test_of_several_systems_it_is_said_whose_is_reported(tmp_path: Path, now: da
         given = ("--reason", "x", "--system", system, "--since", span[0], "--until", span[1])
         assert at(root, "begin", *given)[0] == 0
     said = at(root, "report")[1]
-    assert said.startswith("iobands: this is of there; for another system, give --system NAME")
+    assert said.startswith(
+        "iobands: the report is about there; for another system, give --system NAME"
+    )
     assert "the newest" not in at(root, "report", "--system", "here")[1]
 
 

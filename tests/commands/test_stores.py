@@ -378,10 +378,10 @@ def test_what_cannot_be_pushed_is_said_once_with_its_age(iobands, tmp_path):
     put_back(pushed, timedelta(days=3, hours=2))
     assert "Not pushed" not in iobands("status").stdout  # there is nothing new
     next((tmp_path / "perflogs").rglob("*.log")).touch()
-    said = "Not pushed to the store for 3 days\n  no push ended\n"
+    said = "Not pushed to the store for 3 days\n  no push has finished\n"
     assert said in iobands("status").stdout
     put_back(pushed, -timedelta(days=30))  # by a clock that was ahead
-    said = "Not pushed to the store since a push dated in the future\n  no push ended\n"
+    said = "Not pushed to the store since a push dated in the future\n  no push has finished\n"
     assert said in iobands("status").stdout
     secret = "postgresql://me:very-secret@localhost:1/io?connect_timeout=1"
     said = unknown(iobands("push", "--store", secret))

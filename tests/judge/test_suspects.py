@@ -187,7 +187,7 @@ def test_a_target_under_suspicion_is_pinned_beside_a_healthy_one(tmp_path: Path)
     write_perflog(tmp_path / "perflogs", rows)
     slow, beside = ask_kinds(tmp_path, "slurm")
     assert slow == ("4", "", "OST 4 of disk may be slow")
-    assert beside == ("0", "", "beside 4, which may be slow")
+    assert beside == ("0", "", "beside OST 4 of disk, which may be slow")
     # after the pinned runs, which are newer than the daily one, they are asked for again
     for target, rate in (("4", 0.75), ("0", 1.5)):
         columns = {**lustre, "case": f"target {target}", "perf_value": rate, "interval_days": None}

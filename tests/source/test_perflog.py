@@ -132,10 +132,10 @@ def test_damaged_files(tmp_path: Path) -> None:
         (head + good[:40] + good + good, [(2, f"{WIDTH + 3} columns instead of {WIDTH}")], 1),
         (b"\0" * 4096, [(1, "the line is cut off: it has no line break")], 0),
         (head.replace(b"|gib", b""), [(1, "columns are missing: gib")], 0),
-        (b"targets|" + head, [(1, "columns are there twice: targets")], 0),
+        (b"targets|" + head, [(1, "columns appear twice: targets")], 0),
         (
             b"targets|" + head + good,
-            [(1, "columns are there twice: targets"), (2, "under a header that cannot be used")],
+            [(1, "columns appear twice: targets"), (2, "under a header that cannot be used")],
             0,
         ),
     ]

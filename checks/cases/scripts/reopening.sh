@@ -40,7 +40,7 @@ sync "$file" || fail "sync ended with status $?"
 end=$(date +%s%N)
 bytes=$((records * 1024))
 if [ "$(tr -d 0 <"$file" | wc -c)" -ne 0 ] || [ "$(wc -c <"$file")" -ne "$bytes" ]; then
-    fail "$file has not what was written to it"
+    fail "$file does not contain what was written to it"
 fi
 write_result "$result" write "$BASH_VERSION" bytes="$bytes" files=1 fsync=true \
     seconds="$(seconds "$start" "$end")" seconds_sync="$(seconds "$written" "$end")" \

@@ -38,7 +38,7 @@ take_kept_build() {
     fi
     mkdir -p -- "${program%/*}" && mv -- "$work/benchio" "$program" || return
     cat "$work/build.out"
-    echo "benchio $key was built before, by its checksum"
+    echo "benchio $key: the kept build, whose checksums match, is used"
     use_kept_build
 }
 

@@ -95,7 +95,7 @@ def parse_contract(content: bytes, path: Path) -> Contract:
     names = [line.name for line in lines]
     for number, name in enumerate(names):
         if names.index(name) != number:
-            problem = f"is {name!r}, as of line {names.index(name) + 1}; names must differ"
+            problem = f"is also the name of line {names.index(name) + 1}; names must differ"
             raise document.error(["lines", number, "name"], problem)
     digest = hashlib.sha256(content).hexdigest()
     return Contract(said["system"], said["title"], lines, digest, document)

@@ -180,7 +180,8 @@ class _Accepting:
         if missing := self._missing(now):
             when = min(missing.values())
             due = "now" if when <= datetime.now(timezone.utc) else f"at {time_text(when)} UTC"
-            said.append(f"{plural(len(missing), 'check')} left to run, due {due}: call it again.")
+            left = f"{plural(len(missing), 'check')} left to run, due {due}"
+            said.append(f"{left}: run iobands accept again.")
         said.append(f"Report: {self.directory / source.REPORT_NAME}")
         cli.say(*said, f"SHA-256: {source.hash_of(self.directory)}")
         raise typer.Exit(worst([_status_of(now), cli.problems([*problems, *stuck])]))
@@ -196,7 +197,8 @@ def _checked(directory: Path) -> int:
     if (contract.digest, contract.system) != (begun.contract, begun.system):
         changed.append(f"{source.CONTRACT_NAME}, since the acceptance began")
     if len(contract.lines) != len(begun.lines):
-        raise cli.failure(f"{path}: has other lines than {source.BEGUN_NAME}; restore both")
+        problem = f"has other lines than {source.BEGUN_NAME}; restore both from a backup"
+        raise cli.failure(f"{path}: {problem}")
     found, digest = _acceptance(contract, begun, directory), source.hash_of(directory)
     figures = sorted(f"{_FIGURES}/{each.name}" for each in (directory / _FIGURES).glob("*.svg"))
     written = b""

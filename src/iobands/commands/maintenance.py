@@ -221,9 +221,9 @@ def report_maintenance(
         raise cli.failure(f"no maintenance matches {wanted}; known: {names}")
     if wanted and len(found) > 1:
         names = views.listed([f"{each.name}{f' of {each.system}' * several}" for each in found])
-        cli.note(f"{wanted} matches {names}; this is the last one")
+        cli.note(f"{wanted} matches {names}; the report is about the last one")
     elif several and not wanted:
-        cli.note(f"this is of {found[-1].system}; for another system, give --system NAME")
+        cli.note(f"the report is about {found[-1].system}; for another system, give --system NAME")
     blocks = page_of(account.account_of_maintenance(judged, found[-1]), every=all_)
     text = views.written(blocks, views.DocumentFormat.MARKDOWN)
     if output is None:

@@ -64,11 +64,12 @@ def _of_peers(site: Snapshot, runs: Sequence[CheckRun]) -> Iterator[Ask]:
         suspects, series = [*place.suspects()], _comparing(site.series, place)
         if not suspects or series is None:
             continue
-        why = f"{place.name_of(suspects[0])} may be slow"
+        name = place.name_of(suspects[0])
+        why = f"{name} may be slow"
         usual = _by_check([(series, SUSPECT, why)], runs)
         pinned = [ask for ask in usual if ask.check.startswith(_PINS)]
         if place.kind == TARGET:
-            beside = f"beside {suspects[0]}, which may be slow"
+            beside = f"beside {name}, which may be slow"
             peers = {suspects[0]: why, **dict.fromkeys(place.healthy()[:1], beside)}
             can = place.file_system_type == "lustre"
         else:

@@ -135,7 +135,7 @@ def apply_workarounds() -> None:
         time.tzset()
     if not _is_known():
         version = import_module("reframe").VERSION
-        tested = f"iobands is tested with {_VERSION}x, and changes nothing inside this one"
+        tested = f"iobands is tested with {_VERSION}x, and does not patch this one"
         _say(f"ReFrame {version} is not tested; {tested}")
         return
     vars(import_module("reframe.frontend.executors"))["ForceExitError"] = ForceExitError

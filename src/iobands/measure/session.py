@@ -414,7 +414,8 @@ def _interrupt() -> None:
 def end_rest(perflogs: Path, session: str, *, waited: bool = False) -> list[str]:
     """End a session's processes, and its jobs unless ReFrame `waited` for them; return notes."""
     number, left = end_session(session)
-    notes = [f"it left {number} processes running; they were ended"] if number else []
+    processes = f"{number} process{'' if number == 1 else 'es'}"
+    notes = [f"ended {processes} that the session left running"] if number else []
     if left:
         pids = ", ".join(str(process.pid) for process in left)
         notes.append(f"could not be killed; probably blocked on a hung file system: pid {pids}")

@@ -262,7 +262,12 @@ class Rejections:
         for file, line, reason in sorted(self.listed):
             yield Rejected(paths[file], line, reason)
         for file, lines in sorted(self._more.items()):
-            yield Rejected(paths[file], 0, f"{lines} more lines cannot be used", lines)
+            yield Rejected(
+                paths[file],
+                0,
+                f"{lines} more line{'' if lines == 1 else 's'} cannot be used",
+                lines,
+            )
 
 
 def not_read(path: Path, error: OSError) -> Rejected:

@@ -137,7 +137,7 @@ def _difference(before: bytes, after: bytes) -> str:
     for number, (was, now) in enumerate(zip_longest(old, new, fillvalue=""), 1):
         if was != now:
             return f"line {number} is {now.strip()!r} and was {was.strip()!r}"
-    return "in its line ends"
+    return "in its line endings"
 
 
 def collect(perflogs: Path, directory: Path, begun: Begun) -> None:

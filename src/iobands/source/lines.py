@@ -91,7 +91,7 @@ class Layout:
         if missing := [name for name in REQUIRED if name not in self.columns]:
             return f"columns are missing: {', '.join(missing)}"
         twice = [name for name in (*READ, *SPEEDS) if self.columns.count(name) > 1]
-        return f"columns are there twice: {', '.join(twice)}" if twice else None
+        return f"columns appear twice: {', '.join(twice)}" if twice else None
 
     def add(self, text: bytes, file: int, first: int) -> int:
         """Add whole lines of a file from its line `first` on, and return their number."""

@@ -158,7 +158,7 @@ def late(perflogs: Path, settings: Path, now: datetime) -> str | None:
         return None
     # a push dated by a clock that was ahead would otherwise count as recent until then
     since = f"for {days} day{'s' * (days > 1)}" if days > 0 else "since a push dated in the future"
-    return f"{since}: {pushed.failed or 'no push ended'}"
+    return f"{since}: {pushed.failed or 'no push has finished'}"
 
 
 def push_new(

@@ -181,6 +181,7 @@ def peer_map(place: Place) -> dict[str, object]:
     rows = sorted(with_worst(place), key=lambda each: WORST_FIRST.index(each[2].state))
     return {
         "noun": place.noun,
+        "count": len(rows),
         "sessions": [snapshot.moment(time) for time in every[firsts]],
         "rows": [
             {

@@ -42,12 +42,12 @@
       iobands.table(`Table: ${name}`, [noun, ...variables, "Runs", "State", "Since"], makers, "", MOST_ROWS));
   }
 
-  function sentence({ noun, rows }) {
+  function sentence({ noun, rows, count }) {
     if (!known({ rows })) return element("p", {}, `No run used three or more ${noun}s at once, so they cannot be compared.`);
     const slow = rows.filter((each) => each.state === "slow");
-    if (!slow.length) return element("p", {}, `None of ${iobands.plural(rows.length, noun)} is slower than the others.`);
+    if (!slow.length) return element("p", {}, `None of ${iobands.plural(count, noun)} is slower than the others.`);
     const says = slow.map((each) => `${noun} ${each.name} since ${iobands.day(each.since)}`).join(", ");
-    return element("p", {}, `${slow.length} of ${iobands.plural(rows.length, noun)} ${slow.length === 1 ? "is" : "are"} slower than the others: ${says}.`);
+    return element("p", {}, `${slow.length} of ${iobands.plural(count, noun)} ${slow.length === 1 ? "is" : "are"} slower than the others: ${says}.`);
   }
 
   const known = (place) => place.rows.some((each) => each.state !== "unknown");
