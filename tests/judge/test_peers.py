@@ -469,6 +469,13 @@ def test_the_heat_map_has_the_slowest_of_each_day(tmp_path):
     assert {row["name"]: row["percent"] for row in of_nodes["rows"]}["n2"] == [20]
 
 
+def test_a_heat_map_has_400_rows_and_counts_all(tmp_path):
+    nodes = "write_bw=" + ",".join(f"n{number}:1" for number in range(402))
+    (place,) = SiteFiles(tmp_path).write([line(node_speeds=nodes)]).read().places
+    found = peer_map(place)
+    assert (len(found["rows"]), found["count"]) == (400, 402)
+
+
 def with_columns(days, texts):
     return [
         line(job_completion_time=days_ago(day + 0.25), target_bandwidths=text, **LUSTRE)
