@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
@@ -238,6 +239,7 @@ def test_low_runs_whose_repeats_are_healthy_again_are_a_transient():
     assert transient.until - transient.since == timedelta(hours=5)
     assert transient.ratio == pytest.approx(0.25, rel=0.02)
     assert str(transient) == "up to 5 h at 0.25 ×, 3 of 4 runs"
+    assert str(replace(transient, ratio=0.0042)) == "up to 5 h at 0.0042 ×, 3 of 4 runs"
     assert not found.changes
     # a slightly low run and a healthy repeat are not reported
     values, hours = daily_then(0.95, [24])

@@ -45,7 +45,7 @@ def test_the_label_of_a_late_change_is_left_of_its_line(tmp_path: Path) -> None:
     found = look(tmp_path)
     (series,) = found.series
     drawn = evidence(found, series).decode()
-    (place,) = re.findall(r"text-anchor: (\w+)[^>]*>0\.\d\d ×<", drawn)
+    (place,) = re.findall(r"text-anchor: (\w+)[^>]*>0.4 ×<", drawn)
     assert place == "end"
 
 

@@ -383,7 +383,7 @@ def _still_low(members: Sequence[Member]) -> str:
         found.append((f"{len(of_group)} series of the group", ratio, dropped))
     for name, ratio, dropped in found:
         if ratio < math.sqrt(min(dropped, 1.0)):
-            return f"{name}: the newest run is still at {ratio:.2f} × the baseline"
+            return f"{name}: the newest run is still at {ratio:.2g} × the baseline"
     return ""
 
 

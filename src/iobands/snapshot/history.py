@@ -415,7 +415,7 @@ class Transient:
         """Return duration, ratio and numbers of runs in words."""
         hours = (self.until - self.since).total_seconds() / 3600
         lasted = f"{hours:.0f} h" if hours >= 1 else f"{60 * hours:.0f} min"
-        return f"up to {lasted} at {self.ratio:.2f} ×, {self.low} of {self.runs} runs"
+        return f"up to {lasted} at {self.ratio:.2g} ×, {self.low} of {self.runs} runs"
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,7 @@ def _draw_changes(axes: Axes, changes: Sequence[Change[datetime]], newest: datet
         left, right = axes.get_xlim()
         is_last = raised > left + _RIGHT * (right - left)
         axes.annotate(
-            f"{change.size.value:.2f} ×" if change.is_of_level else change.kind.value,
+            f"{change.size.value:.2g} ×" if change.is_of_level else change.kind.value,
             (raised, 1.0),
             xycoords=("data", "axes fraction"),
             # on three heights, as neighbours would overlap
