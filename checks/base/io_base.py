@@ -167,8 +167,9 @@ class IoBase(
     def settle(self) -> None:
         self.take_volume()
         self.leave_out_points()
-        self.take_settings()
         self.bind_to_scale()
+        self.skip_if(not self.valid_systems, "no partition has this point")
+        self.take_settings()
         self.take_tags()
         self.perf_variables = {
             name: make_performance_function(self.median_of, VARIABLE_UNITS[name], name)

@@ -108,6 +108,8 @@ def test_what_is_deprecated_is_said_of_the_line_that_uses_it(monkeypatch):
     monkeypatch.setattr(loader, "load_from_file", loader.load_from_file)
     field = pytest.importorskip("reframe.core.fields").TypedField
     monkeypatch.setattr(field, "__set__", field.__set__)
+    space = pytest.importorskip("reframe.core.variables").VarSpace
+    monkeypatch.setattr(space, "_inject", space._inject)
     found = []
     for light in (False, True):
         if light:
@@ -138,6 +140,53 @@ def test_a_value_that_is_no_number_is_said_with_its_variable() -> None:
     command = [sys.executable, "-c", _SETS]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "ValueError: failed to set variable 'nodes': invalid literal" in done.stderr
+
+
+_POINTS = """
+import reframe as rfm
+import reframe.frontend.loader
+from reframe.core.builtins import parameter, variable
+from reframe.core.config import load_config
+from reframe.core.fields import make_convertible
+from reframe.core.runtime import init_runtime
+from iobands.measure.inside import mend_loading
+mend_loading()
+site = load_config("<builtin>")
+site.select_subconfig()
+init_runtime(site)
+class Check(rfm.RunOnlyRegressionTest):
+    point = parameter([1, 2, 3])
+    words = variable(list, value=["a"])
+    number = variable(int, value=1)
+    unset = variable(int)
+class Other(Check):
+    number = 7
+one, two = Check(variant_num=0), Check(variant_num=1)
+two.words.append("b")
+one.unset = 4
+Check.setvar("number", make_convertible("2"))
+three, other = Check(variant_num=2), Other(variant_num=2)
+two.number = 9
+print([(each.point, each.words, each.number) for each in (one, two, three, other)])
+print(hasattr(two, "unset"), one.unset)
+try:
+    three.number = "no"
+except TypeError as error:
+    print(error)
+"""
+
+
+def test_each_point_of_a_check_has_values_of_its_own(tmp_path) -> None:
+    pytest.importorskip("reframe")
+    script = tmp_path / "points.py"  # as ReFrame asks for the file of a class
+    script.write_text(_POINTS, encoding="utf-8")
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "[(1, ['a'], 1), (2, ['a', 'b'], 9), (3, ['a'], 2), (3, ['a'], 7)]",
+        "False 4",
+        "failed to set variable 'number': 'no' is not of type 'int'",
+    ]
 
 
 _IS_INTERRUPTED = """

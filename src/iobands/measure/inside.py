@@ -4,7 +4,8 @@
 2. It computes its sleeps from the machine's clock: if that is set back an hour, it sleeps an hour.
 3. If the offset of the local time has seconds, it writes times that are not RFC 3339.
 4. It waits for ever if Slurm hangs or does not report a job, even when it was asked to end.
-5. For each check that it creates, it inspects the whole stack twice, and reads its source files.
+5. For each check that it creates, it inspects the whole stack twice, reads its source files, and
+   describes the variables of its class again.
 6. It imports check modules a second time if they are installed beside it, with different classes.
 7. It copies read-only sources with their modes, so that it cannot write into the copies.
 8. A signal while it restores the environment leaves it incomplete, for example without PATH.
@@ -176,7 +177,8 @@ def mend_loading() -> None:
     ReFrame always passes `force`, which imports a check module that is installed beside it a second
     time. Modules that have imported it before, which depends on the order of files, then refer to
     the classes of the first import. To warn of its deprecated alias `variables`, ReFrame reads the
-    sources of every stack frame twice for each check: most of the time to list some thousand.
+    sources of every stack frame twice for each check: most of the time to list some thousand. For
+    each point of a class it describes all variables of the class again: half of what remains.
     """
     if "reframe.frontend.loader" not in sys.modules or not _is_known():
         return
@@ -200,6 +202,19 @@ def mend_loading() -> None:
     vars(import_module("reframe.core.warnings"))["inspect"] = SimpleNamespace(
         stack=_frames, getmodule=lambda frame: sys.modules.get(frame.f_globals.get("__name__"))
     )
+    space = import_module("reframe.core.variables").VarSpace
+    describe_and_set, described = space._inject, set[type]()
+
+    def set_variables(self: _Reframe, check: _Reframe, cls: type) -> None:
+        if cls not in described:
+            described.add(cls)
+            describe_and_set(self, check, cls)
+            return
+        for name, var in self.items():
+            if var.is_defined():
+                check.__dict__[name] = var.default_value
+
+    space._inject = set_variables
 
 
 def _frames() -> Iterator[_Reframe]:
