@@ -6,7 +6,7 @@ from tests.site_copy import BENCHIO, copy_suite
 
 pytestmark = pytest.mark.machine
 
-MATCH = "match: {{tool: benchio, pattern: fpp, file_system: {0}, variable: write_bw}}"
+MATCH = "match: {{tool: benchio, pattern: fpp, file_system: {0}, variable: {1}}}"
 BANDS = """
 schema: 6
 system: banded
@@ -26,15 +26,25 @@ QUARTILES = {
     "at-most": {"at_most": 1e-9},
     "about": {"about": 1e6},
 }
-VERDICTS = {"free": "no band", "at-most": "above", "about": "below"}
+VERDICTS = {"at-most": "above", "about": "below"}
+
+#: The bands of the variables on each file system; a variable that is not named has none.
+FILE_SYSTEMS = {
+    "one": {"write_bw": "collapsed"},
+    "two": {"write_bw": "below", "read_bw": "within"},
+    "three": {"write_bw": "above", "read_bw": "at-most"},
+    "four": {"read_bw": "about"},
+    "none": {},
+}
 
 
 def bands_text():
     text = BANDS
-    for file_system, figures in QUARTILES.items():
-        lines = [MATCH.format(file_system), "unit: GiB/s"]
-        lines += [f"{name}: {value:.9f}" for name, value in figures.items()]
-        text += "      - " + "\n        ".join(lines) + "\n"
+    for file_system, bands in FILE_SYSTEMS.items():
+        for variable, band in bands.items():
+            lines = [MATCH.format(file_system, variable), "unit: GiB/s"]
+            lines += [f"{name}: {value:.9f}" for name, value in QUARTILES[band].items()]
+            text += "      - " + "\n        ".join(lines) + "\n"
     return text
 
 
@@ -48,31 +58,31 @@ def add_banded_system(site, file_systems, root):
 
 @pytest.fixture(scope="module")
 def banded(tmp_path_factory):
-    """A site after one run with each band, and one run without a band."""
+    """A site after one run on each file system."""
     site = copy_suite(tmp_path_factory.mktemp("site"), *BENCHIO)
-    add_banded_system(site, [*QUARTILES, "free"], tmp_path_factory.mktemp("disk"))
+    add_banded_system(site, FILE_SYSTEMS, tmp_path_factory.mktemp("disk"))
     (site.root / "config/bands/banded.yaml").write_text(bands_text(), encoding="utf-8")
     run = site.reframe("--system=banded", "-r", "--exec-policy=serial", "-n", "BenchioFPP")
     return site, run
 
 
-@pytest.mark.parametrize("file_system", [*QUARTILES, "free"])
+@pytest.mark.parametrize("file_system", FILE_SYSTEMS)
 def test_verdict_and_result(banded, file_system):
     site, run = banded
     rows = {
         row["perf_var"]: row for row in site.rows("banded") if row["file_system"] == file_system
     }
-    verdict = VERDICTS.get(file_system, file_system)
-    fails = file_system == "collapsed"
+    bands = {name: FILE_SYSTEMS[file_system].get(name, "no band") for name in rows}
+    verdicts = [f"{name}={VERDICTS.get(bands[name], bands[name])}" for name in sorted(bands)[::-1]]
+    has_collapsed = "collapsed" in bands.values()
     assert set(rows) == {"write_bw", "read_bw"}, run.stdout
-    for row in rows.values():
-        assert row["band_verdict"] == f"write_bw={verdict},read_bw=no band"
-        assert row["result"] == ("fail" if fails else "pass")
-        assert row["fail_phase"] == ("performance" if fails else "null")
+    for name, row in rows.items():
+        assert row["band_verdict"] == ",".join(verdicts)
+        assert row["result"] == ("fail" if has_collapsed else "pass")
+        assert row["fail_phase"] == ("performance" if has_collapsed else "null")
+        assert row["perf_result"] == ("fail" if bands[name] == "collapsed" else "pass")
         # A collapsed run proved its rate, so it is a sample.
         assert float(row["perf_value"]) > 0
-    assert rows["write_bw"]["perf_result"] == ("fail" if fails else "pass")
-    assert rows["read_bw"]["perf_result"] == "pass"
 
 
 def test_reference_is_the_median_and_the_floor(banded):
@@ -80,7 +90,7 @@ def test_reference_is_the_median_and_the_floor(banded):
     (row,) = [
         row
         for row in site.rows("banded")
-        if row["file_system"] == "collapsed" and row["perf_var"] == "write_bw"
+        if row["file_system"] == "one" and row["perf_var"] == "write_bw"
     ]
     assert float(row["perf_ref"]) == 2e6
     # 192450.09 / 2e6 - 1
