@@ -201,7 +201,7 @@ def test_a_budget_counts_both_sides_of_all_pairs(described):
 
 
 def test_calls_can_be_timed_in_a_case_and_its_volume_cannot_be_set(tmp_path):
-    site = copy_suite(tmp_path, "checks/cases/archer2_page.py", "checks/cases/cray_slides.py")
+    site = copy_suite(tmp_path)
     chosen = ("-n", "Archer2FPP", "-n", "CraySubsetOfWriters", "-E", 'file_system == "disk"')
     printed = dry_run(
         site, "--system=local", *chosen, "-S", "times_calls=yes", "-S", "Archer2FPP.volume_mib=1"

@@ -211,6 +211,7 @@ def test_overrides_and_the_source_are_part_of_the_key(tmp_path):
         return found[0].splitlines()[3]
 
     as_always = key()
+    assert key() == as_always
     assert key("-S", "BuildBenchio.prebuild_cmds=pwd") != as_always
     (site.root / "src").unlink()
     ignored = shutil.ignore_patterns("__pycache__")

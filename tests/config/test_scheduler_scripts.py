@@ -124,10 +124,11 @@ def test_the_run_directory_is_removed_whatever_the_scheduler_sends(site):
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
+        ({"SBATCH_ACCOUNT": "slurms"}, ["--account=slurms"]),
         ({"SBATCH_ACCOUNT": "slurms", "IOBANDS_ACCOUNT": "ours"}, ["--account=ours"]),
         (
-            {"SBATCH_ACCOUNT": "slurms", "SBATCH_RESERVATION": "R8", "IOBANDS_QOS": "fast"},
-            ["--account=slurms", "--reservation=R8", "--qos=fast"],
+            {"SBATCH_RESERVATION": "R8", "IOBANDS_QOS": "fast"},
+            ["--account=budget", "--reservation=R8", "--qos=fast"],
         ),
     ],
 )
