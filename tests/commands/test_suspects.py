@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -17,6 +17,7 @@ import pytest
 from iobands.measure import read_plan, write_plan
 from iobands.measure.lock import SUSPECTS, acquire, new_holder, read_holder, release
 from iobands.measure.plan import Asked
+from tests.commands.fake_root import make_root
 from tests.conftest import Command, Ended
 from tests.factory import COLUMNS, line
 from tests.waiting import wait_until
@@ -27,17 +28,20 @@ pytest.importorskip("reframe")
 
 CHECK = """
 
+ROOT = __file__.removesuffix("/checks/trivial.py")
+
+
 @rfm.simple_test
 class Varying(Base):
     file_system = "varying"
     interval_days = variable(float, value=1.0, loggable=True)
-    executable_opts = [f"write {open('ROOT/rate').read().strip()}"]
-    prerun_cmds = ["if [ -e ROOT/slow ]; then touch ROOT/begun; sleep 60; fi"]
+    executable_opts = [f"write {open(f'{ROOT}/rate').read().strip()}"]
+    prerun_cmds = [f"if [ -e {ROOT}/slow ]; then touch {ROOT}/begun; sleep 60; fi"]
     not_run = variable(str, type(None), value=None, loggable=True)
 
     @run_after("setup")
     def require_file_system(self):
-        if os.path.exists("ROOT/unfit"):
+        if os.path.exists(f"{ROOT}/unfit"):
             self.not_run = "not mounted at /varying"
             self.skip(self.not_run)
 """
@@ -57,21 +61,19 @@ def allow(root: Path, **suspects: object) -> None:
     path.write_text(SITE.format(suspects=entry))
 
 
-@pytest.fixture
-def rate(root: Path) -> Callable[[float], None]:
-    """Sets the rate of a check with 40 days of history around 1.5 GiB/s."""
+def rate(root: Path, value: float) -> None:
+    (root / "rate").write_text(f"{value}\n")
 
-    def become(value: float) -> None:
-        (root / "rate").write_text(f"{value}\n")
 
-    become(1.5)
-    with (root / "checks" / "trivial.py").open("a") as checks:
-        checks.write(CHECK.replace("ROOT", str(root)))
-    text = (root / "checks" / "trivial.py").read_text()
+def make_varying(directory: Path) -> Path:
+    """Make a root with a check that has 40 days of history around 1.5 GiB/s, and return it."""
+    root = make_root(directory)
+    rate(root, 1.5)
+    checks = root / "checks" / "trivial.py"
     # only this one is measured every day
-    text = text.replace('    tags = {"daily"}\n', "", 1)
+    text = checks.read_text().replace('    tags = {"daily"}\n', "", 1) + CHECK
     own = '    file_system = "varying"\n'
-    (root / "checks" / "trivial.py").write_text(text.replace(own, f'{own}    tags = {{"daily"}}\n'))
+    checks.write_text(text.replace(own, f'{own}    tags = {{"daily"}}\n'))
     allow(root)
     now = datetime.now(timezone.utc)
     rows = [
@@ -91,7 +93,29 @@ def rate(root: Path) -> Callable[[float], None]:
     path = root / "perflogs" / "here" / "local" / "Varying.log"
     path.parent.mkdir(parents=True)
     path.write_text("\n".join([COLUMNS, *rows, ""]))
-    return become
+    return root
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Path:
+    return make_varying(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def once_collapsed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root after a session that repeated a run of 0.7 GiB/s after 3 s; tests copy it."""
+    root = make_varying(tmp_path_factory.mktemp("collapsed"))
+    allow(root, repeat_after="3s")
+    rate(root, 0.7)
+    subprocess.run([sys.executable, "-m", "iobands", "run"], cwd=root, check=False)
+    assert purposes(root) == ["scheduled", "repeat"]
+    return root
+
+
+@pytest.fixture
+def root(once_collapsed: Path, tmp_path: Path) -> Path:
+    """A copy of the root after that session."""
+    return shutil.copytree(once_collapsed, tmp_path / "root")
 
 
 def samples(root: Path) -> list[tuple[str, float, datetime]]:
@@ -123,39 +147,31 @@ def plan_of(root: Path) -> dict:
     return json.loads((root / "perflogs" / "plan.json").read_text())
 
 
-@pytest.mark.parametrize(("value", "expected"), [(1.5, 1), (1.48, 1), (0.7, 2)])
-def test_only_a_run_that_collapsed_is_repeated(
-    root: Path, rate: Callable[[float], None], iobands: Command, value: float, expected: int
-) -> None:
-    allow(root, repeat_after="3s")
-    rate(value)
-    done = iobands("run", cwd=root)
-    assert purposes(root) == ["scheduled", "repeat"][:expected], done.stdout + done.stderr
-    if expected == 2:
-        (_, _, first), (_, _, second) = samples(root)
-        assert second - first >= timedelta(seconds=3)
-        log = json.loads((root / "perflogs" / "last-session.json").read_text())
-        assert (log["counts"]["ran"], log["counts"]["again"]) == (1, 1)
+def test_a_run_that_is_a_little_lower_is_not_repeated(fresh: Path, iobands: Command) -> None:
+    rate(fresh, 1.48)
+    done = iobands("run", cwd=fresh)
+    assert purposes(fresh) == ["scheduled"], done.stdout + done.stderr
 
 
-def test_a_run_by_hand_is_not_repeated(
-    root: Path, rate: Callable[[float], None], iobands: Command
-) -> None:
-    rate(0.7)
-    iobands("run", "--", "-n", "Varying", cwd=root)
-    assert purposes(root) == ["manual"]
+def test_a_run_that_collapsed_is_repeated_once(once_collapsed: Path) -> None:
+    (_, _, first), (_, _, second) = samples(once_collapsed)
+    assert second - first >= timedelta(seconds=3)
+    log = json.loads((once_collapsed / "perflogs" / "last-session.json").read_text())
+    assert (log["counts"]["ran"], log["counts"]["again"]) == (1, 1)
+
+
+def test_a_run_by_hand_is_not_repeated(fresh: Path, iobands: Command) -> None:
+    rate(fresh, 0.7)
+    iobands("run", "--", "-n", "Varying", cwd=fresh)
+    assert purposes(fresh) == ["manual"]
     # nor on a site that wants no repeats
-    allow(root, repeat_after="0m")
-    done = iobands("run", cwd=root)
-    assert purposes(root) == ["manual", "scheduled"]
+    allow(fresh, repeat_after="0m")
+    done = iobands("run", cwd=fresh)
+    assert purposes(fresh) == ["manual", "scheduled"]
     assert "not repeated" not in done.stderr
 
 
-def test_a_loss_is_followed_until_it_is_certain_and_until_it_is_over(
-    root: Path, rate: Callable[[float], None], iobands: Command
-) -> None:
-    rate(0.7)
-    iobands("run", cwd=root)
+def test_a_loss_is_measured_again(root: Path, iobands: Command) -> None:
     (ask,) = plan_of(root)["asks"]
     assert (ask["check"], ask["purpose"]) == ("Varying", "suspect")
     record = (root / "perflogs" / "last-session.json").read_text()
@@ -189,12 +205,9 @@ print(*sys.modules)
 """
 
 
-def test_with_nothing_due_it_needs_little_and_leaves_no_trace(
-    root: Path, rate: Callable[[float], None], iobands: Command
-) -> None:
+def test_with_nothing_due_it_needs_little_and_leaves_no_trace(root: Path, iobands: Command) -> None:
     allow(root, every="4h")
-    rate(0.7)
-    iobands("run", cwd=root)
+    iobands("run", "--suspects", cwd=root)
     assert plan_of(root)["asks"]  # in four hours
     before = {each: each.stat().st_mtime_ns for each in (root / "perflogs").rglob("*")}
     script = WATCHED.replace("ROOT", repr(str(root)))
@@ -212,14 +225,10 @@ def test_with_nothing_due_it_needs_little_and_leaves_no_trace(
     assert {each: each.stat().st_mtime_ns for each in (root / "perflogs").rglob("*")} == before
 
 
-def test_an_action_makes_the_plan_anew(
-    root: Path, rate: Callable[[float], None], iobands: Command
-) -> None:
+def test_an_action_makes_the_plan_anew(root: Path, iobands: Command) -> None:
     allow(root, every="4h")
-    rate(0.7)
-    iobands("run", cwd=root)
-    before = plan_of(root)
-    assert before["asks"]
+    iobands("run", "--suspects", cwd=root)
+    assert plan_of(root)["asks"]
     retired = iobands("retire", "varying fpp write_bw", "--reason", "gone", cwd=root)
     assert "retired" in retired.stdout.lower(), retired.stderr
     assert ask_again(iobands, root).stdout == ""
@@ -231,12 +240,7 @@ def test_an_action_makes_the_plan_anew(
     "limit",
     [{"per_day": 1}, {"per_day": 0}, {"node_hours_per_day": 0}, {"every": "0h"}, {"every": "9h"}],
 )
-def test_the_site_limits_what_is_measured_again(
-    root: Path, rate: Callable[[float], None], iobands: Command, limit: dict
-) -> None:
-    rate(0.7)
-    first = iobands("run", cwd=root)
-    assert purposes(root) == ["scheduled", "repeat"], first.stdout + first.stderr
+def test_the_site_limits_what_is_measured_again(root: Path, iobands: Command, limit: dict) -> None:
     allow(root, **limit)
     done = ask_again(iobands, root)
     assert (done.returncode, done.stderr, purposes(root)) == (0, "", ["scheduled", "repeat"])
@@ -246,11 +250,7 @@ def test_the_site_limits_what_is_measured_again(
     assert ("varying fpp write_bw" in dry) != is_off
 
 
-def test_node_hours_of_yesterday_are_not_spent(
-    root: Path, rate: Callable[[float], None], iobands: Command
-) -> None:
-    rate(0.7)
-    iobands("run", cwd=root)
+def test_node_hours_of_yesterday_are_not_spent(root: Path, iobands: Command) -> None:
     now = datetime.now(timezone.utc)
     plan, asked = read_plan(root / "perflogs"), ("here:local", "builtin", "Other", "", "")
     past = tuple(Asked(now - timedelta(hours=hours), asked, 3.0) for hours in (30, 20))
@@ -260,29 +260,23 @@ def test_node_hours_of_yesterday_are_not_spent(
 
 
 def test_a_mistake_in_the_site_file_of_another_system_ends_no_session(
-    root: Path, rate: Callable[[float], None], iobands: Command
+    root: Path, iobands: Command
 ) -> None:
     path = root / "perflogs" / "here" / "local" / "Varying.log"
-    lines = path.read_text().replace("|here|", "|there|").splitlines()
     there = root / "perflogs" / "there" / "local" / "Varying.log"
     there.parent.mkdir(parents=True)
-    low = dict(zip(COLUMNS.split("|"), lines[-1].split("|"), strict=True)) | {"perf_value": "0.7"}
-    there.write_text("\n".join([*lines[:-1], "|".join(low.values()), ""]))
+    there.write_text(path.read_text().replace("|here|", "|there|"))  # in doubt, too
     (root / "config" / "systems" / "there.py").write_text("system = {")
+    allow(root, every="4h", repeat_after="0s")
     done = iobands("run", cwd=root)
     assert "IOBANDS" in done.stdout.splitlines()[0]
     assert "there.py: SyntaxError: " in done.stderr
-    assert purposes(root) == ["scheduled"]
+    assert purposes(root) == ["scheduled", "repeat", "scheduled"]
     # series in doubt on this system are still measured again
-    allow(root, every="4h", repeat_after="0s")
-    rate(0.7)
-    iobands("run", cwd=root)
     assert {each["system"] for each in plan_of(root)["asks"]} == {"here"}
 
 
-def test_a_check_that_is_gone(root: Path, rate: Callable[[float], None], iobands: Command) -> None:
-    rate(0.7)
-    iobands("run", cwd=root)
+def test_a_check_that_is_gone(root: Path, iobands: Command) -> None:
     allow(root, every="4h")
     checks = root / "checks" / "trivial.py"
     checks.write_text(checks.read_text().replace("class Varying", "class Renamed"))
@@ -294,15 +288,10 @@ def test_a_check_that_is_gone(root: Path, rate: Callable[[float], None], iobands
 
 
 def test_a_file_system_that_becomes_unfit_is_asked_until_it_is_fit(
-    root: Path, rate: Callable[[float], None], iobands: Command
+    root: Path, iobands: Command
 ) -> None:
-    rate(0.7)
     (root / "unfit").touch()
     iobands("run", cwd=root)
-    (root / "unfit").unlink()
-    iobands("run", cwd=root)
-    assert purposes(root) == ["scheduled", "repeat"]
-    (root / "unfit").touch()
     for _ in range(2):
         done = ask_again(iobands, root)
         assert "not measured again: Varying: not mounted at /varying" in done.stderr
@@ -312,11 +301,7 @@ def test_a_file_system_that_becomes_unfit_is_asked_until_it_is_fit(
 
 
 @pytest.mark.parametrize("begins", [True, False], ids=["a session", "a signal"])
-def test_an_hourly_run_that_is_interrupted(
-    root: Path, rate: Callable[[float], None], iobands: Command, begins: bool
-) -> None:
-    rate(0.7)
-    iobands("run", cwd=root)
+def test_an_hourly_run_that_is_interrupted(root: Path, iobands: Command, begins: bool) -> None:
     (root / "slow").touch()
     time.sleep(1.1)
     command = [sys.executable, "-m", "iobands", "run", "--suspects"]
@@ -336,11 +321,7 @@ def test_an_hourly_run_that_is_interrupted(
     assert purposes(root)[-1] == "suspect"
 
 
-def test_of_two_hosts_one_measures(
-    root: Path, rate: Callable[[float], None], iobands: Command
-) -> None:
-    rate(0.7)
-    iobands("run", cwd=root)
+def test_of_two_hosts_one_measures(root: Path, iobands: Command) -> None:
     perflogs = root / "perflogs"
     holder = new_holder(SUSPECTS)  # the other one is measuring
     acquire(perflogs, holder)
@@ -354,45 +335,41 @@ def test_of_two_hosts_one_measures(
 
 
 def test_a_session_that_is_interrupted_before_its_repeats_is_complete(
-    root: Path, rate: Callable[[float], None], iobands: Command
+    fresh: Path, iobands: Command
 ) -> None:
-    allow(root, repeat_after="5m")
-    rate(0.7)
+    allow(fresh, repeat_after="5m")
+    rate(fresh, 0.7)
     command = [sys.executable, "-m", "iobands", "run"]
     with subprocess.Popen(
-        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, cwd=fresh, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as session:
-        wait_until((root / "perflogs" / "plan.json").exists)
+        wait_until((fresh / "perflogs" / "plan.json").exists)
         time.sleep(2)
         session.terminate()
         digest, said = session.communicate()
     assert "the repeats were interrupted; 0 of 1 are done" in said
     assert "varying fpp" in digest
-    record = json.loads((root / "perflogs" / "last-session.json").read_text())
+    record = json.loads((fresh / "perflogs" / "last-session.json").read_text())
     assert (record["how"], record["reason"]) == ("completed", None)
     # runs that were planned but not repeated are not charged
-    assert plan_of(root)["asked"] == []
+    assert plan_of(fresh)["asked"] == []
 
 
-def test_a_plan_that_cannot_be_written_costs_no_digest(
-    root: Path, rate: Callable[[float], None], iobands: Command
-) -> None:
+def test_a_plan_that_cannot_be_written_costs_no_digest(fresh: Path, iobands: Command) -> None:
     """As on a disk that is full when the repeats begin."""
-    rate(0.7)
-    (root / "perflogs" / "plan.json").mkdir()
-    done = iobands("run", cwd=root)
+    rate(fresh, 0.7)
+    (fresh / "perflogs" / "plan.json").mkdir()
+    done = iobands("run", cwd=fresh)
     assert "varying fpp" in done.stdout
     assert "IOBANDS UNKNOWN: not measured again: " in done.stderr
-    assert purposes(root) == ["scheduled"]
-    record = json.loads((root / "perflogs" / "last-session.json").read_text())
+    assert purposes(fresh) == ["scheduled"]
+    record = json.loads((fresh / "perflogs" / "last-session.json").read_text())
     assert (record["how"], "not measured again" in record["reason"]) == ("completed", True)
 
 
 def test_a_repeat_that_waits_longer_than_the_interval_is_submitted_once(
-    root: Path, rate: Callable[[float], None], iobands: Command
+    root: Path, iobands: Command
 ) -> None:
-    rate(0.7)
-    iobands("run", cwd=root)
     (root / "slow").touch()
     time.sleep(1.1)
     command = [sys.executable, "-m", "iobands", "run", "--suspects"]
@@ -414,13 +391,9 @@ def test_a_repeat_that_waits_longer_than_the_interval_is_submitted_once(
     assert purposes(root) == ["scheduled", "repeat", "suspect"]
 
 
-def test_two_hourly_lines_at_the_same_time(
-    root: Path, rate: Callable[[float], None], iobands: Command
-) -> None:
-    rate(0.7)
-    iobands("run", cwd=root)
-    allow(root, every="0h20s")
-    time.sleep(21)
+def test_two_hourly_lines_at_the_same_time(root: Path, iobands: Command) -> None:
+    allow(root, every="4h")
+    hours_pass(root, 4.1)
     command = [sys.executable, "-m", "iobands", "run", "--suspects"]
     both = [subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL) for _ in range(2)]
     assert {each.wait() for each in both} <= {0, 2}
@@ -444,19 +417,15 @@ def hours_pass(root: Path, hours: float) -> None:
             path.write_text(UNIX.sub(lambda each: str(float(each[0]) - hours * 3600), text))
 
 
-def test_a_recovery_is_asked_for_until_the_alert_is_over(
-    root: Path, rate: Callable[[float], None], iobands: Command
-) -> None:
+def test_a_recovery_is_asked_for_until_the_alert_is_over(root: Path, iobands: Command) -> None:
     allow(root, every="4h", repeat_after="1s")
-    rate(0.7)
-    iobands("run", cwd=root)
     for _ in range(12):
         hours_pass(root, 4.1)
         if iobands("run", "--suspects", cwd=root).stdout.startswith("IOBANDS CRITICAL"):
             break
     assert "1 degraded" in iobands("status", cwd=root).stdout
     # repaired: the daily session finds it healthy
-    rate(1.5)
+    rate(root, 1.5)
     hours_pass(root, 4.1)
     iobands("run", cwd=root)
     (ask,) = plan_of(root)["asks"]
@@ -474,13 +443,9 @@ def test_a_recovery_is_asked_for_until_the_alert_is_over(
     assert samples(root)[-1][2] - repaired < timedelta(hours=30)
 
 
-@pytest.mark.parametrize("text", ["", '{"schema": 1, "asks": [{}]}', '{"schema": 9}', "\0"])
-def test_a_plan_that_is_damaged_or_of_a_newer_iobands_is_made_anew(
-    root: Path, rate: Callable[[float], None], iobands: Command, text: str
-) -> None:
-    rate(0.7)
-    iobands("run", cwd=root)
-    (root / "perflogs" / "plan.json").write_text(text)
+def test_a_plan_of_a_newer_iobands_is_made_anew(root: Path, iobands: Command) -> None:
+    """tests/measure/test_plan.py has the other plans that cannot be read."""
+    (root / "perflogs" / "plan.json").write_text('{"schema": 9}')
     ask_again(iobands, root)
     assert purposes(root) == ["scheduled", "repeat", "suspect"]
     assert plan_of(root)["schema"] == 2
