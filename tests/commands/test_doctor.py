@@ -49,12 +49,41 @@ def doctor(site: Path, before: Sequence[object] = (), **environment: str) -> tup
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Path:
+def new_site(tmp_path: Path) -> Path:
     """A new site of one machine, with directories of the test as file systems."""
     place = tmp_path / "site"
     status, said = call("init", str(place), "--from", "local")
     assert status == 0, said
     return place
+
+
+@pytest.fixture
+def site(new_site: Path) -> Path:
+    """The same with a suite of its own: of all checks, ReFrame loads benchio's alone."""
+    others = ("__pycache__", "systems", "bands", "cases", "ior", "mdtest", "io500")
+    for name in ("config", "checks"):
+        ignored = shutil.ignore_patterns(*others)
+        shutil.copytree(ROOT / name, new_site / name, ignore=ignored, dirs_exist_ok=True)
+    (new_site / "src").symlink_to(PACKAGE)
+    return new_site
+
+
+@pytest.fixture
+def accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace ReFrame, which takes long to start, by what it says about a good site file."""
+    found = [{"system": "local", "gib": 1.0}] * 2
+    monkeypatch.setattr("iobands.measure.describe", lambda *_: found)
+    monkeypatch.setattr("iobands.commands.doctor._reframe", lambda: Line("ReFrame", "accepts all"))
+
+
+@pytest.fixture
+def without_reframe(accepted: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace ReFrame by an error."""
+
+    def refused(*_: object) -> None:
+        raise SessionError("no ReFrame here")
+
+    monkeypatch.setattr("iobands.measure.describe", refused)
 
 
 def doctor_here(site: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
@@ -98,9 +127,9 @@ def change(site: Path, before: str, after: str) -> None:
 
 
 def test_a_new_site_lacks_only_a_session_and_a_schedule(
-    site: Path, monkeypatch: pytest.MonkeyPatch
+    new_site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    status, said = doctor_here(site, monkeypatch)
+    status, said = doctor_here(new_site, monkeypatch)
     assert status == 1
     assert "OK site file: local, 2 smoke checks" in said
     assert "OK environment mpi: /" in said
@@ -109,6 +138,7 @@ def test_a_new_site_lacks_only_a_session_and_a_schedule(
     assert "FAIL" not in said
 
 
+@pytest.mark.usefixtures("accepted")
 def test_bands_that_end_every_check(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (site / "config" / "bands" / "local.yaml").write_text("epochs: [")
     status, said = doctor_here(site, monkeypatch)
@@ -117,6 +147,7 @@ def test_bands_that_end_every_check(site: Path, monkeypatch: pytest.MonkeyPatch)
     assert "correct it: every check fails until it can be read" in said
 
 
+@pytest.mark.usefixtures("accepted")
 def test_a_maintenance_that_repeats_on_no_day(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (site / "config" / "bands" / "local.yaml").write_text(
         "schema: 5\nsystem: local\nepochs: []\nmaintenance:\n- {from: 2026-08-01, to: 2026-08-02, "
@@ -127,11 +158,13 @@ def test_a_maintenance_that_repeats_on_no_day(site: Path, monkeypatch: pytest.Mo
     assert "correct it: its maintenances do not count" in said
 
 
+@pytest.mark.usefixtures("accepted")
 def test_an_environment_may_name_no_compiler(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     change(site, '"ftn": "mpifort"', '"ftn": ""')
     assert "OK environment mpi: names no Fortran compiler" in doctor_here(site, monkeypatch)[1]
 
 
+@pytest.mark.usefixtures("accepted")
 def test_a_compiler_and_cmake_may_be_of_prepare_cmds(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +179,7 @@ def test_a_compiler_and_cmake_may_be_of_prepare_cmds(
     assert f"OK environment mpi: {own}/ourfort" in doctor_here(site, monkeypatch)[1]
 
 
+@pytest.mark.usefixtures("without_reframe")
 def test_no_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     status, said = doctor_here(tmp_path, monkeypatch)
     assert status == 3
@@ -197,6 +231,7 @@ def test_a_site_with_many_faults_has_a_line_for_each(site: Path, tmp_path: Path)
         assert line in said, line
 
 
+@pytest.mark.usefixtures("without_reframe")
 def test_channel_monitor_and_ping_of_one_name_have_a_line_each(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +252,7 @@ def test_channel_monitor_and_ping_of_one_name_have_a_line_each(
         assert line in said, line
 
 
+@pytest.mark.usefixtures("without_reframe")
 def test_a_link_to_this_iobands_is_no_other(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -348,6 +384,7 @@ def test_a_line_that_measures_this_site_is_its_schedule(
     assert (found.level is Level.OK) == is_schedule, found.found
 
 
+@pytest.mark.usefixtures("accepted")
 def test_a_schedule_and_a_channel_that_answers(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,16 +405,6 @@ def test_a_schedule_and_a_channel_that_answers(
     assert status == 1  # no session yet
     assert "OK schedule: crontab: 17 5 * * *" in said
     assert f"OK channel chat: 127.0.0.1, port {port}, answers" in said
-
-
-@pytest.fixture
-def without_reframe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace ReFrame, which takes long to start, by an error."""
-
-    def refused(*_: object) -> None:
-        raise SessionError("no ReFrame here")
-
-    monkeypatch.setattr("iobands.measure.describe", refused)
 
 
 @pytest.mark.usefixtures("without_reframe")
@@ -413,39 +440,36 @@ def test_an_address_that_no_server_can_have_is_named(
 def test_the_store_has_a_line(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, settings = tmp_path / "store", site / "config" / "store.yaml"
 
-    def line(text: str) -> str:
-        settings.write_text(text)
-        return doctor_here(site, monkeypatch)[1].partition(" store: ")[2].partition(" notif")[0]
+    def line(text: str = "") -> str:
+        """Return the line about the store, from its level on."""
+        if text:
+            settings.write_text(text)
+        before, _, after = doctor_here(site, monkeypatch)[1].partition(" store: ")
+        return f"{before.rpartition(' ')[2]} {after.partition(' OK notif')[0]}"
 
-    def level() -> str:
-        return doctor_here(site, monkeypatch)[1].partition(" store: ")[0].rpartition(" ")[2]
-
-    assert "OK store: none named in config/store.yaml" in doctor_here(site, monkeypatch)[1]
+    assert line() == "OK none named in config/store.yaml"
     said = line("uri: x\n")
-    assert ("store.yaml, line 1" in said, level()) == (True, "FAIL")
+    assert (said.startswith("FAIL "), "store.yaml, line 1" in said) == (True, True)
     said = line(f"url: {store}\n")
-    assert said.startswith(f"{store}: no store there; check the URL, or push first the first push")
-    assert (level(), store.exists()) == ("WARN", False)
+    there_is_none = f"WARN {store}: no store there; check the URL, or push first the first push"
+    assert (said.startswith(there_is_none), store.exists()) == (True, False)
     now = datetime.now(timezone.utc)
     write_perflog(site / "perflogs", [row(job_completion_time=now.isoformat(), system="local")])
     assert call("push")[0] == 0
-    said = line(f"url: {store}\n")
-    assert said.startswith(f"{store} answers, schema 1; the last push was 0 minutes ago")
-    assert level() == "OK"
+    assert line() == f"OK {store} answers, schema 1; the last push was 0 minutes ago"
     write_pushed(site / "perflogs", str(store), Pushed(when=now - timedelta(days=3, hours=1)))
-    assert "it lacks what is new for 3 days: no push has finished iobands push" in line(
-        f"url: {store}\n"
-    )
-    assert level() == "WARN"
+    said = line()
+    assert said.startswith("WARN ")
+    assert said.endswith("it lacks what is new for 3 days: no push has finished iobands push")
     (store / "iobands-store").write_text("9\n")
-    assert "a store of schema 9; this version knows up to 1" in line(f"url: {store}\n")
-    assert level() == "FAIL"
+    said = line()
+    assert said.startswith("FAIL ")
+    assert "a store of schema 9; this version knows up to 1" in said
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     said = line(f"url: postgresql://me:very-secret@127.0.0.1:{port}/io\n")
-    assert said.startswith(f"postgresql://me@127.0.0.1:{port}/io: ")
+    assert said.startswith(f"FAIL postgresql://me@127.0.0.1:{port}/io: ")
     assert ("secret" in said, "never pushed correct it, then try" in said) == (False, True)
-    assert level() == "FAIL"
     monkeypatch.setattr("iobands.commands.checkup._STORE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
@@ -520,6 +544,7 @@ def test_ranges(version: str, requirement: str, wanted: bool) -> None:
     assert is_within(version, requirement) is wanted
 
 
+@pytest.mark.usefixtures("accepted")
 def test_a_directory_of_the_root_file_system_is_warned_of(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -564,6 +589,7 @@ def test_another_host_is_told_how_to_name_the_system(
     assert "OK site file: local, 2 smoke checks" in doctor_here(site, monkeypatch)[1]
 
 
+@pytest.mark.usefixtures("without_reframe")
 def test_the_last_session_has_an_age(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     began = (datetime.now(timezone.utc) - timedelta(hours=5, minutes=5)).isoformat()
     last = {"schema": 1, "session": "a", "tag": "daily", "system": "local", "host": "login1"}
