@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import re
 import subprocess
 import sys
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from configparser import ConfigParser
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -118,56 +119,75 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "bin" / "python"
 
 
-@pytest.fixture
-def light(core: Path, healthy: Path) -> Callable[..., Ended]:
-    """The command of the core, called in a healthy site."""
+#: Calls the commands in its argument, and writes how each ended.
+CALLS = """
+import io, json, sys
+from iobands.commands.main import entry
+ended = []
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["iobands", *words]
+    sys.stdout, sys.stderr = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+    try:
+        entry()
+    except SystemExit as end:
+        status = end.code or 0
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    texts = [stream.buffer.getvalue().decode() for stream in (sys.stdout, sys.stderr)]
+    ended.append([words, status, *texts])
+print(json.dumps(ended), file=sys.__stdout__)
+"""
 
-    def call(*arguments: str) -> Ended:
+
+@pytest.fixture
+def light(core: Path, healthy: Path) -> Callable[..., list[Ended]]:
+    """Commands of the core, called in a healthy site, one after the other in one process."""
+
+    def call(*commands: Sequence[str]) -> list[Ended]:
         done = subprocess.run(
-            [core, "-m", "iobands", *arguments],
+            [core, "-c", CALLS, json.dumps(commands)],
             cwd=healthy,
             capture_output=True,
             text=True,
             check=False,
         )
-        return Ended(arguments, done.returncode, done.stdout, done.stderr)
+        assert (done.returncode, done.stderr) == (0, "")
+        return [Ended(*each) for each in json.loads(done.stdout)]
 
     return call
 
 
-def test_the_core_alone(core: Path, healthy: Path, light: Callable[..., Ended]) -> None:
-    for module in REPORT_MODULES:
-        found = subprocess.run([core, "-c", f"import {module}"], capture_output=True, check=False)
-        assert found.returncode != 0, f"{module} is installed, so this would show nothing"
+def test_the_core_alone(core: Path, healthy: Path, light: Callable[..., list[Ended]]) -> None:
+    script = f"import importlib.util as u; print([*filter(u.find_spec, {[*REPORT_MODULES]})])"
+    found = subprocess.run([core, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n", "these are installed, so this would show nothing"
     now = datetime.now(timezone.utc)
     other = [
         line(job_completion_time=(now - timedelta(days=ago + 0.1)).isoformat(), transport="ucx")
         for ago in range(9, -1, -1)
     ]
     write_perflog(healthy / "perflogs", other, name="Other.log")
-    done = light("status")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("IOBANDS OK: no alerts; 2 series; ")
-    for arguments in USED:
-        done = light(*arguments)
-        assert (done.returncode, done.stderr) == (0, ""), arguments
+    digest, *used = light(["status"], *USED)
+    assert digest.stdout.startswith("IOBANDS OK: no alerts; 2 series; ")
+    for done in (digest, *used):
+        assert (done.returncode, done.stderr) == (0, ""), done
     rows = {name: row for rows in COMMANDS.values() for name, row in rows.items()}
     of_report = {"report", "demo", "table", "advise", "calibrate"}
     others = {f"iobands.commands.{row[0]}" for name, row in rows.items() if name not in of_report}
     script = f"import {', '.join(sorted(others))}"
     subprocess.run([core, "-c", script], check=True)
-    for name in of_report:
-        said = unknown(light(name, "--help")).stderr
+    for name, done in zip(of_report, light(*([name, "--help"] for name in of_report)), strict=True):
+        said = unknown(done).stderr
         assert said.startswith(f"IOBANDS UNKNOWN: iobands {name} needs ")
         assert "pip install 'iobands[report]'" in said
 
 
 def test_an_option_says_what_to_install_before_anything_is_done(
-    light: Callable[..., Ended], healthy: Path
+    light: Callable[..., list[Ended]], healthy: Path
 ) -> None:
     before = sorted(healthy.rglob("*"))
-    for option in (["run", "--report", "dashboard"], ["explain", "disk", "--figure", "one.svg"]):
-        said = unknown(light(*option)).stderr
+    for done in light(["run", "--report", "dashboard"], ["explain", "disk", "--figure", "one.svg"]):
+        said = unknown(done).stderr
         assert "needs" in said
         assert "pip install 'iobands[report]'" in said
     assert sorted(healthy.rglob("*")) == before
