@@ -10,7 +10,7 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from itertools import product
@@ -18,8 +18,11 @@ from pathlib import Path
 
 import pytest
 
+from iobands.commands import judging
 from iobands.commands.main import entry
+from iobands.judge.site import JudgedSite
 from iobands.source.demo import write_demo
+from iobands.source.known import Known
 from iobands.views.writing import blocks, folded
 from tests.factory import daily, write_perflog
 from tests.views.sites import acknowledge, dropped
@@ -74,6 +77,25 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+#: What was read and judged, by directory: all commands of a site print the same judgement.
+KNOWN: dict[Path, Known] = {}
+JUDGED: dict[tuple[Path, bool], JudgedSite] = {}
+
+
+def known_of(
+    *given: object, real: Callable[..., Known] = judging.known_of, **options: object
+) -> Known:
+    return KNOWN.get(Path.cwd()) or KNOWN.setdefault(Path.cwd(), real(*given, **options))
+
+
+def judged(
+    known: Known, options: object, with_power: bool, *_: object,
+    real: Callable[..., JudgedSite] = judging._judged,
+) -> JudgedSite:  # fmt: skip
+    key = Path.cwd(), with_power
+    return JUDGED.get(key) or JUDGED.setdefault(key, real(known, options, with_power))
+
+
 def printed(root: Path, *command: str, terminal: bool) -> list[str]:
     """Return the lines that a command prints, called in this process."""
     ours, theirs = pty.openpty() if terminal else os.pipe()
@@ -84,6 +106,8 @@ def printed(root: Path, *command: str, terminal: bool) -> list[str]:
             for name, value in {"LINES": "24", "NO_COLOR": "1", "TERM": "dumb"}.items():
                 patch.setenv(name, value)
             patch.setenv("COLUMNS", str(WIDTH))
+            patch.setattr(judging, "known_of", known_of)
+            patch.setattr(judging, "_judged", judged)
             patch.setattr(sys, "argv", ["iobands", *command])
             patch.setattr(sys, "stdout", stream)
             patch.setattr(sys, "stderr", stream)
