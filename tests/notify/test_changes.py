@@ -272,7 +272,8 @@ def test_of_falls_within_a_week_one_is_told_at_once(tmp_path: Path) -> None:
         runs = [2.0] * 60 + [1.2] * (40 + 3 * place) + [0.4] * (30 - 3 * place)
         rows += daily(runs, file_system="a", pattern=pattern)
     files, sent = SiteFiles(tmp_path).write(rows), Sent()
-    days = {day: sent.of(files.read(NOW - day * DAY, as_of=True)) for day in range(69, -1, -1)}
+    when = (60, *range(29, 8, -1), 0)  # the first fall, each day around the others, and the end
+    days = {day: sent.of(files.read(NOW - day * DAY, as_of=True)) for day in when}
     worse = [day for day, said in days.items() if any(each.startswith("worse") for each in said)]
     (alert,) = files.read().alerts
     falls = [(NOW - each.when) // DAY for each in alert.events if each.kind == FELL]
