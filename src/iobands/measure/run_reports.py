@@ -250,7 +250,8 @@ def _lacks(
             other = tuple(map(str, names)) if isinstance(names, list) else ()
             if other in cases:
                 waiting.append((other, key))
-    known |= dict.fromkeys(each for each in needed_by if each is not None)
+    for barren in needed_by.keys() - {None}:
+        known[barren] = None
     return None
 
 
