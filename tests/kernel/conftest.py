@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import functools
 import json
 import os
 import re
@@ -23,8 +24,11 @@ MPI_SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_btl_base_warn_component_unused": "0",
-    # A waiting process yields its core, which the others need on a busy machine.
+    # A waiting process yields its core, which the others need; see patient.c.
     "OMPI_MCA_mpi_yield_when_idle": "1",
+    # All processes are on one node, and to start them costs less without other components.
+    "OMPI_MCA_pml": "ob1",
+    "PMIX_MCA_gds": "hash",
     # Without its semaphores, which are named after the file: concurrent runs would share them,
     # and a killed run leaves them locked.
     "OMPI_MCA_sharedfp": "^sm",
@@ -37,6 +41,21 @@ _LONGEST_RUN_S = 300
 # another.
 _SESSIONS = tempfile.mkdtemp(prefix="mpi")
 atexit.register(shutil.rmtree, _SESSIONS, ignore_errors=True)
+
+
+@functools.cache
+def compiled(name: str) -> str:
+    """Compile a C file of this folder to a library that can be preloaded; return its path."""
+    source, library = Path(__file__).with_name(f"{name}.c"), f"{_SESSIONS}/{name}.so"
+    # Also for programs of another MPI library, where it calls none.
+    command = ["mpicc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run([*command, "-Wl,--as-needed", "-o", library, source], check=True)
+    return library
+
+
+def patient() -> dict[str, str]:
+    """Return the environment in which processes of Open MPI wait without using a processor."""
+    return {} if shutil.which("mpicc") is None else {"LD_PRELOAD": compiled("patient")}
 
 
 def strace(calls: str, *options: str) -> list[str]:
@@ -151,7 +170,7 @@ class Benchio:
         done = subprocess.run(
             command,
             cwd=self.cwd,
-            env={**os.environ, **MPI_SETTINGS, "TMPDIR": _SESSIONS, **(env or {})},
+            env={**os.environ, **MPI_SETTINGS, **patient(), "TMPDIR": _SESSIONS, **(env or {})},
             capture_output=True,
             text=True,
             timeout=_LONGEST_RUN_S,
@@ -214,21 +233,11 @@ def mpich_build(needs_tools, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def preloaded(needs_tools, tmp_path_factory) -> Callable[[str], tuple[str, str]]:
+def preloaded(needs_tools) -> Callable[[str], tuple[str, str]]:
     """Compiles a C file of this folder; returns the command that preloads it."""
     if shutil.which("mpicc") is None:
         pytest.skip("mpicc is not installed")
-    where = tmp_path_factory.mktemp("preload")
-
-    def build(name: str) -> tuple[str, str]:
-        source = Path(__file__).with_name(f"{name}.c")
-        library = where / f"{name}.so"
-        # Also for programs of another MPI library, where it calls none.
-        command = ["mpicc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-        subprocess.run([*command, "-Wl,--as-needed", "-o", library, source], check=True)
-        return "env", f"LD_PRELOAD={library}"
-
-    return build
+    return lambda name: ("env", f"LD_PRELOAD={compiled(name)}:{compiled('patient')}")
 
 
 @pytest.fixture(scope="session")
