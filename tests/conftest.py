@@ -31,6 +31,10 @@ _LONGEST_FIRST = (
 #: Folders whose tests all need MPI, a device or a minisite.
 _MACHINE = ("benchmarks", "docs", "faults", "kernel", "lint", "matrix", "minisite")
 
+# Before anything imports NumPy: at small matrices, the threads of OpenBLAS mostly wait for each
+# other, which takes ten times the processor time where other workers keep the cores busy.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # No deadline: the time that an example takes depends on how busy the machine is. CI draws the same
 # examples each time, so that it does not fail by chance; elsewhere each run draws others.
 settings.register_profile(
