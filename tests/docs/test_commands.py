@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,6 +15,7 @@ import typer
 
 from iobands.commands.main import app
 from iobands.source.demo import write_demo
+from tests.conftest import Command
 from tests.site_copy import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -115,18 +115,12 @@ RUN = {
 
 
 @pytest.mark.parametrize("words", RUN.values(), ids=map(shlex.join, RUN))
-def test_it_works_on_the_made_up_site(words: list[str], demo: Path, tmp_path: Path) -> None:
+def test_it_works_on_the_made_up_site(
+    words: list[str], demo: Path, tmp_path: Path, iobands: Command
+) -> None:
     place = tmp_path / "site"
     shutil.copytree(demo, place)
-    done = subprocess.run(
-        [sys.executable, "-m", "iobands", *words],
-        cwd=place,
-        env=environment(tmp_path),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = iobands(*words, cwd=place, HOME=str(tmp_path), TERM="dumb")
     said = done.stdout + done.stderr
     assert "Traceback" not in said
     if done.returncode == 3:
