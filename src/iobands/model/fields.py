@@ -206,6 +206,8 @@ NULLS: Final = frozenset({"", "null", "None"})
 # float() also accepts "nan", "inf" and "1_000", which may be names of file systems.
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
+_BREAKS: Final = re.compile(r"[\x00-\x1f|]")
+
 
 def perflog_line(values: Mapping[str, object]) -> str:
     """Return a line of a perflog; a field without a value is null.
@@ -213,7 +215,7 @@ def perflog_line(values: Mapping[str, object]) -> str:
     A bar or a control character in a value becomes a blank, as it would break the line.
     """
     cells = (str(values.get(field.name, "null")) for field in FIELDS)
-    return "|".join(re.sub(r"[\x00-\x1f|]", " ", cell) for cell in cells)
+    return "|".join(_BREAKS.sub(" ", cell) for cell in cells)
 
 
 def number(text: str) -> float | None:
