@@ -248,7 +248,7 @@ def test_the_page_says_what_was_measured_and_what_was_not():
 # Real runs
 
 
-def test_pages_that_stay_in_memory_are_told(tmp_path):
+def test_pages_that_stay_in_memory_are_reported(tmp_path):
     if shutil.which("fincore") is None:
         pytest.skip("fincore is not installed")
     path = tmp_path / "data"
@@ -266,7 +266,7 @@ def test_the_memory_of_a_layer_is_that_of_its_array(program, tmp_path):
     assert 1.0 < ratio < 1.25
 
 
-def test_what_fails_is_told(program, tmp_path):
+def test_what_fails_is_reported(program, tmp_path):
     with pytest.raises(BenchmarkError, match="No such file"):
         run_ranks(1, [program, 4, 4, 4, "local", "proc", f"--directory={tmp_path}/none"])
 
@@ -301,7 +301,7 @@ def test_a_whole_run(program, tmp_path):
     assert list((tmp_path / "there").iterdir()) == []
 
 
-def test_a_program_that_is_not_there_is_told(tmp_path):
+def test_a_program_that_is_not_there_is_reported(tmp_path):
     done = CliRunner().invoke(app, [f"--program={tmp_path / 'none'}"])
     assert done.exit_code == 1
     assert "there is no program" in done.output

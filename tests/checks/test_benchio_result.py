@@ -64,7 +64,7 @@ def test_nothing_measured_is_nothing_proven():
     assert len(problems([])) == 4
 
 
-def test_a_phase_that_was_not_asked_for_is_told(records):
+def test_a_phase_that_was_not_asked_for_is_reported(records):
     (problem,) = problems([*records, record("write", 3)])
     assert "requested" in problem
 

@@ -221,7 +221,7 @@ def test_orphans_that_the_session_cannot_reach_are_removed_by_the_node(probed, t
     assert said == f"{orphan.name}\tgone\t\t\n"
 
 
-def test_a_clock_that_is_off_is_told_and_stops_nothing(probed, tmp_path_factory):
+def test_a_clock_that_is_off_is_reported_and_stops_nothing(probed, tmp_path_factory):
     directory = tmp_path_factory.mktemp("disk")
     stat = shutil.which("stat")
     # As a server whose clock is ahead would have it.

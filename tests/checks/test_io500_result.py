@@ -40,19 +40,19 @@ def test_a_run_that_breaks_no_rule():
     assert unproven(read_result(valid), 2, limited=False) == []
 
 
-def test_another_broken_rule_is_told():
+def test_another_broken_rule_is_reported():
     broken = TEXT.replace("[find]", "; ERROR INVALID Found 3 errors in the data\n[find]")
     assert unproven(read_result(broken), 2, limited=True) == [
         "invalid by IO500's rules: Found 3 errors in the data"
     ]
 
 
-def test_another_number_of_processes_is_told():
+def test_another_number_of_processes_is_reported():
     assert unproven(read_result(TEXT), 4, limited=True) == ["processes requested: 4, in effect: 2"]
 
 
 @pytest.mark.parametrize("rate", ["0.000000", "-1.0", "nan", "inf"])
-def test_a_rate_that_cannot_be_is_told(rate):
+def test_a_rate_that_cannot_be_is_reported(rate):
     wrong = re.sub(r"(\[find\][^[]*?score += )\S+", rf"\g<1>{rate}", TEXT)
     assert unproven(read_result(wrong), 2, limited=True) == [f"find is {float(rate)}"]
 
@@ -63,6 +63,6 @@ def test_a_run_that_did_not_end_has_no_result(end):
         read_result(TEXT[: TEXT.index(end)])
 
 
-def test_what_is_no_result_is_told():
+def test_what_is_no_result_is_reported():
     with pytest.raises(ResultError):
         read_result("no such thing")

@@ -187,13 +187,13 @@ def test_a_library_may_have_bytes_of_its_own():
         ('{"Version": "4.0.0", "tests": [], "summary": []}', "x.json: not a result of one test"),
     ],
 )
-def test_a_broken_file_is_told(tmp_path, content, said):
+def test_a_broken_file_is_reported(tmp_path, content, said):
     (tmp_path / "x.json").write_text(content, encoding="utf-8")
     with pytest.raises(ResultError, match=said):
         result.read_phase(tmp_path / "x.json", "write", 1)
 
 
-def test_no_file_is_told(tmp_path):
+def test_no_file_is_reported(tmp_path):
     with pytest.raises(ResultError, match=r"ior-write-1.json: no result file"):
         result.read_run(tmp_path, 1)
 

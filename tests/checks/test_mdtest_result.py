@@ -54,7 +54,7 @@ def test_a_version_that_cannot_verify_is_caught():
     assert problems(output("3.3.0"), verified=False) == []
 
 
-def test_wrong_data_is_told():
+def test_wrong_data_is_reported():
     control, read = "== phase control 1", "== phase read 1"
     text = output("4.1.0").replace(read, "== phase other 1").replace(control, read)
     wanted = "read, repeat 1: verifying the data on read (1 errors)! "
@@ -75,7 +75,7 @@ def test_what_is_not_as_asked_is_named(changed, said):
     assert said in problems(output("4.0.0"), **changed)
 
 
-def test_files_that_were_not_removed_are_told():
+def test_files_that_were_not_removed_are_reported():
     head, _, tail = output("4.0.0").rpartition("== files 0")
     assert problems(f"{head}== files 3{tail}") == [
         "remove, repeat 1: files on disk requested: 0, in effect: 3"

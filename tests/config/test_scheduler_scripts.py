@@ -155,7 +155,7 @@ def test_an_empty_account_is_none(site_copy):
         assert not [line for line in directives(text, "#SBATCH") if "account" in line]
 
 
-def test_what_a_scheduler_does_not_have_is_told(site_copy, monkeypatch):
+def test_what_a_scheduler_does_not_have_is_reported(site_copy, monkeypatch):
     _add_site(site_copy, "pbsprosite")
     monkeypatch.setenv("IOBANDS_QOS", "fast")
     run = site_copy.reframe("--dry-run", "--system=pbsprosite", "-n", "BenchioFPP")

@@ -36,7 +36,7 @@ def test_what_the_log_says() -> None:
     assert before.closed == EVENTS[9].when
 
 
-def test_a_cause_is_told_with_its_odds_and_may_be_withdrawn() -> None:
+def test_a_cause_is_reported_with_its_odds_and_may_be_withdrawn() -> None:
     known, unknown = (each for each in EVENTS if each.kind == "caused")
     since = datetime(2026, 11, 13, 3, 34, 41, tzinfo=timezone.utc)
     what = "OST 7 out of service (1 of 12)"

@@ -166,7 +166,7 @@ def test_the_healthy_one_is_measured(session):
         for name, (fault, _) in UNFIT.items()
     ],
 )
-def test_a_broken_one_is_told_and_its_check_is_skipped(session, observed, file_system):
+def test_a_broken_one_is_reported_and_its_check_is_skipped(session, observed, file_system):
     examined = session.case("EnvFileSystem", file_system)
     _, reason = UNFIT[file_system]
     assert (examined["result"], examined["fail_phase"]) == ("fail", "sanity")

@@ -162,7 +162,7 @@ def test_what_is_not_built_is_not_run(cases, disk, lifted, observed):
     observed(message=reason, exit_status=1, left=disk.iterdir(), next_run=lifted["build"])
 
 
-def test_a_clock_that_is_off_is_told_and_the_check_is_run(cases):
+def test_a_clock_that_is_off_is_reported_and_the_check_is_run(cases):
     outcome, reason = result(cases, "EnvNodes", "clock")
     assert outcome == "fail"
     assert "clock off: " in reason

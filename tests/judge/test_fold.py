@@ -95,7 +95,7 @@ def test_what_began_in_a_file_system_before_an_alert_was_raised_may_be_part_of_i
     assert len(folded([found("a1", 10, 24), slow], traits=traits)) == 2
 
 
-def test_a_cause_is_told_once_and_then_only_if_it_is_another() -> None:
+def test_a_cause_is_reported_once_and_then_only_if_it_is_another() -> None:
     drops = [found("a1+a2+a3", 10, 13), found("b1", 11, 15)]
     (story,) = told_with_causes(drops, (), 1000)
     assert [each for each in events([story]) if each[2] == "caused"] == [

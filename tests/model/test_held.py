@@ -39,7 +39,7 @@ def test_two_writers_lose_nothing(number: int, tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["log", "log.lock"]
 
 
-def test_who_waits_too_long_is_told(tmp_path: Path) -> None:
+def test_who_waits_too_long_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with path.open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)

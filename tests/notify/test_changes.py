@@ -247,7 +247,7 @@ def test_under_a_clock_that_is_off_only_the_clock_is_news(tmp_path: Path) -> Non
     assert [each.kind for each in sent.causes] == ["drop", "failed"]
 
 
-def test_a_further_fall_of_an_open_alert_is_told_once_and_breaks_an_acknowledgement(
+def test_a_further_fall_of_an_open_alert_is_reported_once_and_breaks_an_acknowledgement(
     tmp_path: Path,
 ) -> None:
     # a2 falls with a, stays down, and falls again 40 days later, when a has recovered
@@ -265,7 +265,7 @@ def test_a_further_fall_of_an_open_alert_is_told_once_and_breaks_an_acknowledgem
     assert sent.of(after) == []
 
 
-def test_of_falls_within_a_week_one_is_told_at_once(tmp_path: Path) -> None:
+def test_of_falls_within_a_week_one_is_reported_at_once(tmp_path: Path) -> None:
     """The series of a slide fall again one by one, which would make one message per day."""
     rows = []
     for place, pattern in enumerate(["fpp", "ssf", "node"]):  # fall again 3 days after each other
@@ -449,7 +449,7 @@ def test_a_judgement_that_another_one_overtook_is_no_news(tmp_path: Path) -> Non
     assert news(site, settings, state).judged == site.now
 
 
-def test_what_becomes_known_of_a_cause_is_told_once(tmp_path: Path) -> None:
+def test_what_becomes_known_of_a_cause_is_reported_once(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
     (alert,) = [each for each in site.alerts if each.number == 1]
     cause = FoundCause(CauseKind.VERSION, "lustre 2.15.5", NOW - 12 * DAY, 96.6)

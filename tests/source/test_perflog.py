@@ -256,7 +256,7 @@ def rejections(directory: Path) -> list[str]:
     return [str(rejected) for rejected in read_perflogs(directory).rejected]
 
 
-def test_a_line_that_is_there_twice_counts_once_and_is_told(tmp_path: Path) -> None:
+def test_a_line_that_is_there_twice_counts_once_and_is_reported(tmp_path: Path) -> None:
     rows = daily([1.0, 2.0])
     path = write_perflog(tmp_path, [*rows, rows[0], *rows])
     assert read_perflogs(tmp_path).measured["perf_value"].to_list() == [1, 2]
@@ -267,7 +267,7 @@ def test_a_line_that_is_there_twice_counts_once_and_is_told(tmp_path: Path) -> N
     ]
 
 
-def test_a_copy_of_a_file_counts_once_and_is_told(tmp_path: Path) -> None:
+def test_a_copy_of_a_file_counts_once_and_is_reported(tmp_path: Path) -> None:
     rows = daily([1.0, None, 3.0])
     path = write_perflog(tmp_path, rows)
     copy = path.with_name("BenchioFPP.log.h0")

@@ -379,7 +379,7 @@ def test_who_did_what_about_an_alert_stands_among_its_events(tmp_path: Path) -> 
     assert "iobands resolve 1 --reason TEXT" in shown
 
 
-def test_a_cause_is_told_before_all_else(tmp_path: Path) -> None:
+def test_a_cause_is_reported_before_all_else(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).days(slow(0.6, since=20, file_system="a")).read()
     cause = Cause(CauseKind.TARGET_OUT, "OST 7 out of service (1 of 12)", NOW - 20 * DAY, 412.3)
     shown = explanation(site, replace(site.alerts[0], cause=cause)).splitlines()
@@ -479,7 +479,7 @@ def test_days_on_which_series_only_joined_are_one_line(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_each_event_is_told(tmp_path: Path, event: AlertEvent, says: str) -> None:
+def test_each_event_is_reported(tmp_path: Path, event: AlertEvent, says: str) -> None:
     write_perflog(tmp_path / "perflogs", daily([2.0] * 30))
     alert = Alert(Severity.DEGRADED, "a", number=1, system="here", events=(event,))
     assert f"  21 Nov: {says}\n" in explanation(look(tmp_path), alert)
@@ -511,7 +511,7 @@ def test_failed_runs_are_counted_with_the_newest_message(tmp_path: Path) -> None
     assert [missed_text(each) for each in series.missing] == ["Run failed in sanity"] * 3
 
 
-def test_a_first_run_is_told_in_short(tmp_path: Path) -> None:
+def test_a_first_run_is_reported_in_short(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.5], stripe_count=15, stripe_size=2**20))
     found = look(tmp_path)
     shown = text(found, found.series[0].label).splitlines()
