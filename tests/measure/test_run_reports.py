@@ -179,9 +179,10 @@ def test_why_a_case_did_not_run_is_found_through_any_dependencies(tmp_path: Path
         return case(unique_name=name, display_name=name, dependencies_actual=needed, **said)
 
     wide = [needing(f"{side}{n}", f"a{n + 1}", f"b{n + 1}") for n in range(40) for side in "ab"]
-    deep = [needing(f"c{n}", f"c{n + 1}") for n in range(3000)]
+    # more than Python nests calls
+    deep = [needing(f"c{n}", f"c{n + 1}") for n in range(1100)]
     unfit = case(
-        unique_name="c3000", display_name="probe", result="fail", examines="file system",
+        unique_name="c1100", display_name="probe", result="fail", examines="file system",
         file_system="disk", fail_reason="sanity error: not mounted",
     )  # fmt: skip
     write_report(tmp_path, [*wide, *deep, unfit])

@@ -120,12 +120,11 @@ def read_report(path: Path) -> tuple[datetime | None, list[CheckRun]]:
     if "--dry-run" in str(session.get("cmdline")).split():
         return None, []
     by_key = {_key(case): case for case in cases}
-    known: dict[_Key | None, _Unfit | None] = {}
-    runs = (_run(case, end, path, _lacks(case, by_key, known)) for case in cases)
+    runs = (_run(case, end, path, by_key) for case in cases)
     return end, list({run.identity: run for run in runs}.values())
 
 
-def _run(case: Part, end: datetime, path: Path, unfit: _Unfit | None) -> CheckRun:
+def _run(case: Part, end: datetime, path: Path, cases: Mapping[_Key, Part]) -> CheckRun:
     def text(name: str) -> str:
         value = case.get(name)
         return value if isinstance(value, str) else ""
@@ -139,7 +138,7 @@ def _run(case: Part, end: datetime, path: Path, unfit: _Unfit | None) -> CheckRu
         if isinstance(value := case.get(name, "<undefined>"), str | int | float | None)
         if value != "<undefined>"
     }
-    lacks, why = unfit or (None, None)
+    lacks, why = _lacks(case, cases) or (None, None)
     seconds = (_number(case, "nodes") or 0) * (_number(case, "time_limit") or 0)
     values = case.get("perfvalues")
     return CheckRun(
@@ -212,50 +211,32 @@ def _examined(case: Part) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _unfit(case: Part) -> _Unfit | None:
-    """Return what is unfit, and why, if that failed this preflight check or skipped this check."""
-    subject, result, not_run = _examined(case), str(case.get("result")), case.get("not_run")
-    if subject and result == "fail":
-        reason = str(case.get("fail_reason"))
-        first = (reason.splitlines() or [""])[0].removeprefix("sanity error: ")
-        return subject, _words_of_command(reason) or first
-    if result in _NOT_RUN and isinstance(not_run, str) and isinstance(case.get("file_system"), str):
-        return case["file_system"], not_run
-    return None
-
-
-def _lacks(
-    case: Part, cases: Mapping[_Key, Part], known: dict[_Key | None, _Unfit | None]
-) -> _Unfit | None:
+def _lacks(case: Part, cases: Mapping[_Key, Part]) -> tuple[str, str] | None:
     """Return what is unfit, and why, if that failed a preflight check or kept a check from running.
 
-    ReFrame says only that a dependency failed, which may have depended on another one. `known` are
-    the answers for cases that were met before, so that a long chain is followed once.
+    ReFrame says only that a dependency failed, which may have depended on another one.
     """
-    needed_by: dict[_Key | None, _Key | None] = {}
-    waiting: list[tuple[_Key | None, _Key | None]] = [(None, None)]  # None: `case` itself
+    waiting, seen = [case], set[_Key]()
     while waiting:
-        key, by = waiting.pop()
-        if key in needed_by:
+        each = waiting.pop()
+        subject, result, not_run = _examined(each), str(each.get("result")), each.get("not_run")
+        if subject and result == "fail":
+            reason = str(each.get("fail_reason"))
+            first = (reason.splitlines() or [""])[0].removeprefix("sanity error: ")
+            return subject, _words_of_command(reason) or first
+        if result not in _NOT_RUN:
             continue
-        needed_by[key], each = by, case if key is None else cases[key]
-        if found := known[key] if key in known else _unfit(each):
-            while key is not None:
-                known[key], key = found, needed_by[key]
-            return found
+        if isinstance(not_run, str) and isinstance(each.get("file_system"), str):
+            return each["file_system"], not_run
         needed = each.get("dependencies_actual")
-        if key in known or str(each.get("result")) not in _NOT_RUN or not isinstance(needed, list):
-            continue
-        for names in reversed(needed):
-            other = tuple(map(str, names)) if isinstance(names, list) else ()
-            if other in cases:
-                waiting.append((other, key))
-    for barren in needed_by.keys() - {None}:
-        known[barren] = None
+        for names in reversed(needed) if isinstance(needed, list) else ():
+            key = tuple(map(str, names)) if isinstance(names, list) else ()
+            if key in cases and key not in seen:
+                seen.add(key)
+                waiting.append(cases[key])
     return None
 
 
-_Unfit = tuple[str, str]  # what is unfit, and why
 _Key = tuple[str, ...]  # name, system with partition, and environment
 
 
