@@ -23,7 +23,7 @@ from tests.site_copy import BENCHIO, SiteCopy, copy_suite
 _LONGEST_FIRST = (
     *("kernel/test_layer_table", "minisite/test_lifecycle", "checks/test_cases"),
     *("commands/test_suspects", "docs/test_tutorial", "config/test_cases_of_sites"),
-    *("faults/test_benchio", "commands/test_accept", "commands/test_doctor"),
+    *("faults/test_benchio", "commands/test_accept", "commands/test_doctor", "source/test_store"),
     *("minisite", "faults", "checks", "kernel", "config"),
     *("docs", "lint", "benchmarks", "fortran", "soak", "commands"),
 )

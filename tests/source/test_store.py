@@ -71,7 +71,11 @@ from tests.source.engines import ENGINES, directory
 NOTHING = Pushed()
 
 
-@pytest.fixture(scope="module", params=ENGINES)
+# Each engine has a process of its own: together they would be the last to end.
+GROUPS = [pytest.param(name, marks=pytest.mark.xdist_group(f"store: {name}")) for name in ENGINES]
+
+
+@pytest.fixture(scope="module", params=GROUPS)
 def engine(request):
     with ENGINES[request.param]() as url:
         yield url
