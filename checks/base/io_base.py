@@ -168,6 +168,7 @@ class IoBase(
         self.take_volume()
         self.leave_out_points()
         self.bind_to_scale()
+        # ReFrame would drop it too, but only after it has looked through all its variables
         self.skip_if(not self.valid_systems, "no partition has this point")
         self.take_settings()
         self.take_tags()

@@ -187,6 +187,13 @@ def test_a_hostile_plan_calls_for_another(
     assert (found.calls(tmp_path, NOW), found.asks, found.asked) == (True, (), ())
 
 
+@pytest.mark.parametrize("text", ["", '{"schema": 1, "asks": [{}]}', "\0"])
+def test_a_damaged_plan_calls_for_another(tmp_path: Path, text: str) -> None:
+    (tmp_path / PLAN_NAME).write_text(text)
+    found = read_plan(tmp_path)
+    assert (found.calls(tmp_path, NOW), found.asks, found.asked) == (True, (), ())
+
+
 @pytest.mark.parametrize(
     ("field", "value", "read"),
     [
