@@ -29,8 +29,9 @@ from tests.views.sites import RUNS, acknowledge, dropped, healthy, look
 pytestmark = [pytest.mark.machine, pytest.mark.xdist_group("browser")]
 
 EVIL = "<img src=x onerror=evil()>\"'"
-# generous: it only ends a failed test
-expect.set_options(timeout=120_000)
+# milliseconds, generous: they only end a failed test
+TIMEOUT = 300_000
+expect.set_options(timeout=TIMEOUT)
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 
@@ -103,7 +104,7 @@ def opened(
         window = browser.new_context(**options)
         windows.append(window)
         page = window.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(TIMEOUT)
         page.clock.install(time=NOW + later)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else 0)
