@@ -27,6 +27,7 @@ PYTHON ?= python3
 # The amount of random bytes for each reader in make soak.
 EXAMPLES ?= 2500
 VENV := .venv
+EXTRAS := all
 BIN := $(VENV)/bin
 DASHBOARD := dashboard
 
@@ -173,7 +174,7 @@ $(VENV)/.installed: setup.cfg src/iobands/version.py
 	@setup/system-packages python
 	@echo "Python packages, in $(VENV), which takes a minute or two"
 	@test -x $(BIN)/python && $(VENV_IS_HERE) || $(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	@touch $@
 
 $(VENV)/.installed-run: setup.cfg src/iobands/version.py setup/system-packages
@@ -182,16 +183,18 @@ $(VENV)/.installed-run: setup.cfg src/iobands/version.py setup/system-packages
 	@$(MAKE) --silent $(VENV)/.installed
 	@touch $@
 
-$(VENV)/.installed-test: $(VENV)/.installed-run
+$(VENV)/.installed-test: setup.cfg src/iobands/version.py setup/system-packages
 	@echo "System packages for the tests"
+	@setup/system-packages run
 	@setup/system-packages test
 	@$(MAKE) --silent $(VENV)/.installed-check
-	@touch $@
+	@touch $(VENV)/.installed-run $@
 
-$(VENV)/.installed-check: $(VENV)/.installed setup/system-packages
+# All packages at once, as pip takes a minute to find which versions fit together.
+$(VENV)/.installed-check: setup.cfg src/iobands/version.py setup/system-packages
 	@setup/system-packages test || echo "Going on without: make check skips what needs them"
-	@echo "Python packages for the tests, in $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,test,lint,docs]'
+	@rm -f $(VENV)/.installed
+	@$(MAKE) --silent EXTRAS=all,test,lint,docs $(VENV)/.installed
 	@touch $@
 
 # The compared detectors pin versions of packages that iobands also needs, so they get a virtual
