@@ -278,6 +278,16 @@ def test_most_of_a_group_that_falls_later_is_an_alert_without_those_that_fell_be
     assert [each.names for each in stories] == [["a1"], ["a2", "a3"]]
 
 
+def test_a_group_that_falls_later_leaves_each_of_its_members_in_one_alert() -> None:
+    every = [found("a1", 0, 2), found("b1", 10, 12), found("a1+b1", 30, 31)]
+    first, second = folded(every)
+    assert (first.names, second.names) == (["a1"], ["b1"])
+    assert events([first, second]) == [(2, 1, "opened"), (12, 2, "opened"), (31, 1, "fell")]
+    # what some evidence shows of a member joins no other alert either
+    first, second = folded([*every[:2], found("a1", 11, 13, certain=False)])
+    assert (first.names, second.names) == (["a1"], ["b1"])
+
+
 def test_two_slow_targets_are_two_alerts() -> None:
     slow = [
         found(name, 10, 12, source=PeerName("target", "s", "a", name))
@@ -492,6 +502,9 @@ def test_told_day_by_day_or_at_once_it_is_the_same(every: list[Happening], days:
         said = [event for story in stories for event in story.events]
         assert [each for each in log if each not in said] == []
         log = sorted(said, key=lambda each: (each.when, each.number))
+        now = FIRST + day * DAY
+        in_alerts = [name for s in stories if s.closed is None for name in s.names_at(now)]
+        assert len(in_alerts) == len(set(in_alerts))
     assert events(told_with_causes(every, (), 200)) == events(stories)
 
 

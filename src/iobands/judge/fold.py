@@ -133,12 +133,15 @@ class Story:
         earliest = min(self.low, self.earliest)
         return earliest <= found.high + NEAR and found.earliest <= max(self.high + NEAR, until)
 
+    def is_open(self, found: Happening) -> bool:
+        """Return whether it was open when `found`, a change in its direction, was raised."""
+        end = self.until if self.closed is None else self.closed
+        return self.direction == found.direction and (end is None or end > found.raised)
+
     def is_at(self, found: Happening) -> bool:
         """Return whether it was open when `found` was raised, so that this may belong to it."""
-        end = self.until if self.closed is None else self.closed
-        is_open = end is None or end > found.raised
         may_join = found.certain or (self.is_near(found) and self.opened <= found.raised)
-        return self.direction == found.direction and is_open and may_join
+        return self.is_open(found) and may_join
 
     def names_at(self, when: datetime) -> set[str]:
         """Return the members with a happening that lasts at `when`."""
@@ -238,7 +241,7 @@ def fold(
         # an uncertain happening joins no alert that opened later
         current = [*begun, *later] if each.certain else begun
         here = [story for story in current if story.is_at(each)]
-        fresh = _fresh(each, here)
+        fresh = _fresh(each, current)
         known = _known(fresh, current) if each.raised <= logged_until else None
         if known:
             began = known.opened == each.raised and known.events[0].names == fresh.names
@@ -249,6 +252,8 @@ def fold(
             if may_reopen and fresh.over is None and fresh.certain:
                 known.closed = None
                 known.record(now, REOPENED)
+            continue
+        if not fresh.names:
             continue
         mine = [story for story in here if story.shares(fresh) or _may_share(story, fresh, traits)]
         if mine:
@@ -336,17 +341,28 @@ def _logged_of(story: Story, found: Happening) -> int:
     return max((len(names) for names in alike if set(names).issubset(found.names)), default=0)
 
 
-def _fresh(found: Happening, here: Sequence[Story]) -> Happening:
-    """Return a happening without the names that fell long before, if more than half are left."""
-    before = {
-        name
-        for story in here
-        if not story.is_near(found)
-        for name in story.names_at(found.raised)
-        if story.joined[name] < found.raised
-    }
-    left = tuple(name for name in found.names if name not in before)
-    return replace(found, names=left) if 2 * len(left) > len(found.names) else found
+def _fresh(found: Happening, stories: Sequence[Story]) -> Happening:
+    """Return a happening without the names that fell long before, in other open alerts.
+
+    It keeps those of the alert that shares most if no alert that began with it shares any, and no
+    more than half of its names are left. So a name is in one open alert only.
+    """
+
+    def is_there(story: Story) -> bool:
+        merges = story.into is not None and story.closed == found.raised
+        return (story.is_open(found) or merges) and story.shares(found) > 0
+
+    mine = [story for story in stories if is_there(story)]
+    near = {name for e in mine if e.is_near(found) for name in e.names_at(found.raised)}
+    far = sorted(
+        (each for each in mine if not each.is_near(found)),
+        key=lambda each: (-each.shares(found), each.number),
+    )
+    before = {name for each in far for name in each.names_at(found.raised)} - near
+    left = {name for name in found.names if name not in before}
+    if far and found.certain and not near and 2 * len(left) <= len(found.names):
+        left |= far[0].names_at(found.raised)
+    return replace(found, names=tuple(name for name in found.names if name in left))
 
 
 def _may_share(story: Story, found: Happening, traits: Mapping[str, Mapping[str, str]]) -> bool:
