@@ -68,6 +68,19 @@ def test_a_declared_band_is_normal_while_it_is_in_force(tmp_path: Path) -> None:
     assert [(band.median, band.is_own) for band in series.verdicts.bands] == [(2.1, False)]
 
 
+def test_a_band_that_is_published_later_judges_no_earlier_run(tmp_path: Path) -> None:
+    path = write_bands(tmp_path / "bands", (2.0, 2.2, 2.4), since="2026-11-19")
+    later = path.read_text().replace('"schema": 1', '"schema": 3')
+    path.write_text(later.replace('"source"', '"continues": true, "source"'))
+    site = SiteFiles(tmp_path).write(daily(levels((100, 1)))).read()
+    assert [each for each in (*site.alerts, *site.past) if each.number] == []
+    # the newest two of the hundred runs, of 19 and 20 November, have it
+    verdicts = only(site).verdicts
+    begin, place = verdicts.segments[-1]
+    assert verdicts.bands[place].median == 2.2
+    assert sum(verdicts.times >= begin) == 2
+
+
 @pytest.mark.parametrize("runs", [20, 30, 60, 200])
 @pytest.mark.parametrize("spread", [0.1, 0.2])
 def test_a_healthy_run_collapses_as_seldom_by_a_young_band(runs: int, spread: float) -> None:

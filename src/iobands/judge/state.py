@@ -213,10 +213,9 @@ def judged_series(
             try:
                 of_place = months[key.system, key.file_system]
                 rows, fields = judged_rows(history, bands), matched(key, history.newest)
-                published = bands.band_for(fields, history.last)
-                if published and published.state and len(rows):
-                    # a band learned from these runs says nothing new: take the one before them
-                    published = bands.band_for(fields, exact_moment(history.times[rows[0]]))
+                # no band that began later judges these runs, nor one that was learned from them
+                first = exact_moment(history.times[rows[0]]) if len(rows) else history.last
+                published = bands.band_for(fields, first)
                 detection = detect(
                     history,
                     rows,
