@@ -84,6 +84,8 @@ def test_equal_values_have_no_band_and_ties_have_one() -> None:
     for values in ([2.0] * 60, [2.0] * 45 + [1.5] * 7 + [3.0] * 8):
         with pytest.raises(NoProposal):
             propose(np.array(values))
+    with pytest.raises(NoProposal, match="values are equal, 1050000, so"):
+        propose(np.full(30, 1_050_000.0))
     tied = propose(np.tile([1.0, 2.0, 3.0, 4.0], 15)).band
     assert (tied.lower_quartile, tied.median, tied.upper_quartile) == (1.75, 2.5, 3.25)
 

@@ -20,7 +20,7 @@ from iobands.judge.detect import (
 from iobands.judge.detection import Detection
 from iobands.judge.normal import matched
 from iobands.judge.site import JudgedSite
-from iobands.snapshot import CONFIDENCE, FLAKY, RECOVERED, Array, Series, in_utc, moment
+from iobands.snapshot import CONFIDENCE, FLAKY, RECOVERED, Array, Series, figure, in_utc, moment
 
 #: The source of an epoch that was learned, and of one that a person began.
 SOURCE: Final = "own history, by iobands calibrate"
@@ -209,8 +209,8 @@ def propose(values: Array) -> Proposal:
     lower, median, upper = map(float, np.quantile(kept, (0.25, 0.5, 0.75)))
     if lower == upper:
         raise NoProposal(
-            f"half of {len(kept)} values are equal, {median:g}, so the band would have no width; "
-            "check that the values are measured"
+            f"half of {len(kept)} values are equal, {figure(median)}, so the band would have no "
+            "width; check that the values are measured"
         )
     top = upper * (upper / lower) ** _UPPER_OUTER_FENCE
     beyond = int(np.count_nonzero(kept > top))
