@@ -1209,6 +1209,9 @@ def test_a_wrong_password_is_named_and_never_printed(database):
         ("postgresql://me:secret@[bad/io", "postgresql://me@[bad/io"),
         ("postgresql://localhost:1/io?user=a@b&password=secret", "postgresql://localhost:1/io"),
         ("odd://me:secret@localhost:1/x?sig=secret", "odd://me@localhost:1/x"),
+        ("odd:///x?host=db1&password=secret&port=1", "odd:///x?host=db1&port=1"),
+        ("odd:///x?host=a@b&Host=secret&host=c?password=secret", "odd:///x"),
+        ("odd://me:p?host=secret@h/x?host=db1", "odd://me@h/x?host=db1"),
     ],
 )
 def test_no_form_of_a_password_in_a_url_is_printed(url, name):

@@ -64,6 +64,8 @@ _ENGINES: Final = {
 }
 #: A password with unescaped characters: a part would count as a host or a port, and be printed.
 _BARE: Final = re.compile(r"://[^:/?#@[]*:(?!\d*[/?#]).*([@/?#]|%(?![0-9A-Fa-f]{2})).*@")
+#: An option of a URL that says which store is meant.
+_PLACE: Final = re.compile(r"(host|hostaddr|port|dbname|service)=[^@?]*")
 _LONGEST_NAME: Final = 255  # bytes, on every file system
 #: Before every document.
 EVER: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -137,10 +139,16 @@ class Store(Protocol):
 
 
 def without_password(url: str) -> str:
-    """Return a URL without its password, for messages; a directory as it is."""
+    """Return a URL without its password, for messages; a directory as it is.
+
+    Of its options, those that name the server and the database stay.
+    """
+    if "://" not in url:
+        return url
     # up to the last @, as a password may contain one; a port is no password
     shown = re.sub(r"://([^:/?#@]*):(?!\d*[/?#]).*@", r"://\1@", url)
-    return shown.partition("?")[0] if "://" in url else url
+    place, _, options = shown.partition("?")
+    return "?".join(filter(None, [place, "&".join(filter(_PLACE.fullmatch, options.split("&")))]))
 
 
 def unusable(name: str, reason: str) -> StoreError:
