@@ -219,6 +219,9 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
         said = f"{cli.reason_of(error)}{kept}"
         with suppress(OSError):  # the disk may be full
             pushing.write_pushed(perflogs, url, replace(before, failed=said))
-        last = f"the last push was {age_text(now - before.when)}" if before.when else "never pushed"
-        raise StoreError(f"{said}; {last}; a later push sends what is missing") from error
+        if before.when is None:  # perhaps the URL is wrong, and no later push succeeds either
+            raise StoreError(f"{said}; nothing was pushed there yet") from error
+        age = age_text(now - before.when)
+        last = f"the last push was {age}; a later push sends what is missing"
+        raise StoreError(f"{said}; {last}") from error
     return f"Pushed {plural(rows, 'sample')} and {plural(documents, 'document')}"
