@@ -11,7 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from iobands.commands.main import app
 from iobands.measure.schedule import MODULES as MODULES_SYSTEMS
 from iobands.measure.schedule import Job, is_safe
 from tests.commands.calling import call
@@ -61,9 +63,10 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def entry(*arguments: str) -> str:
     system = () if "--suspects" in arguments else ("--system", "here")
-    status, text = call("schedule", *arguments, "--account", "z 19", *system)
-    assert status == 0, text
-    return text
+    command = ["schedule", *arguments, "--account", "z 19", *system]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def run_as_daemon(command: str, root: Path, home: str = "/", cwd: Path = Path("/")) -> list[str]:
@@ -254,6 +257,18 @@ def test_what_cannot_be_scheduled(root: Path) -> None:
     tags = ("smoke", "daily", "weekly", "full")
     begins = {entry("cron", "--tag", tag).split("\n")[1][:5] for tag in tags}
     assert len(begins) > 1  # they do not begin together, whatever the name of this directory
+
+
+def test_a_site_file_with_a_mistake_is_named_beside_the_lines(
+    tmp_path: Path, iobands: Command
+) -> None:
+    systems = tmp_path / "config" / "systems"
+    systems.mkdir(parents=True)
+    (systems / "here.py").write_text("system = {\n")
+    done = iobands("schedule", "cron", "--system", "here")
+    assert (done.returncode, done.stdout.count("/iobands run ")) == (0, 2)
+    mistake = f"{systems}/here.py: SyntaxError: '{{' was never closed (here.py, line 1)"
+    assert done.stderr == f"iobands: a session would fail now: {mistake}\n"
 
 
 def test_the_daily_line_comes_with_one_for_every_hour(root: Path) -> None:

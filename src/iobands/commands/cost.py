@@ -164,14 +164,17 @@ def schedule(
 
 
 def _refuse_nothing(root: Path, selection: measure.Selection) -> None:
-    """Exit with a message if ReFrame selects no check; any other error is left to the session."""
+    """Exit with a message if ReFrame selects no check; of any other error, print a note.
+
+    The session may meet a site that is complete, or an environment with ReFrame.
+    """
     try:
         if not measure.describe(root, selection.arguments()):
             raise cli.failure(measure.why_none(root, selection))
     except measure.NothingSelectedError:
         raise
-    except (OSError, SessionError, ValueError):
-        return
+    except (OSError, SessionError, ValueError) as error:
+        cli.note(f"a session would fail now: {cli.reason_of(error)}")
 
 
 def clean(
