@@ -454,6 +454,10 @@ def test_no_long_name_makes_a_page_wider(opened: Open, tmp_path: Path) -> None:
         for width in (320, 390, 1280):
             page.set_viewport_size({"width": width, "height": 844})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+            for link in page.locator("nav a:not(#home, :only-child)").all():
+                lines = """link => { const text = document.createRange();
+                  text.selectNodeContents(link); return text.getClientRects().length; }"""
+                assert link.evaluate(lines) == 1  # not "Compar" and "e"
 
 
 def test_the_page_of_an_alert_needs_no_script_and_fits(opened: Open) -> None:
