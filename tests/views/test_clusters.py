@@ -76,6 +76,18 @@ def test_a_site_that_judges_nothing_yet_is_not_ok(tmp_path: Path) -> None:
         assert "None of 1 sites needs attention" in page
 
 
+@pytest.mark.parametrize(("days", "word"), [(1.9, "CRITICAL"), (2.1, "UNKNOWN")])
+def test_a_site_without_a_run_for_two_days_is_unknown_as_on_its_own_page(
+    tmp_path: Path, days: float, word: str
+) -> None:
+    write_perflog(tmp_path / "perflogs", daily(dropped(0.6), last=days))
+    site = look(tmp_path)
+    assert site.exit_status == CRITICAL
+    page = clusters_page([about_cluster("one", "one/", site)], NOW)
+    assert f'<span class="tag {word.lower()}">{word}</span>' in page
+    assert "1 of 1 sites needs attention" in page
+
+
 def test_an_alert_whose_reason_is_not_public_says_what_it_is(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.0] * 10, last=20.25))
     page = clusters_page([about_cluster("one", "one/", public(look(tmp_path)))], NOW)

@@ -15,7 +15,7 @@ from iobands import snapshot
 from iobands.snapshot import Alert, BeforeAfter, Series, Snapshot, State, figure
 from iobands.views import alert_lines, notes, writing
 from iobands.views.alert_lines import ATTENTION, finding, page_of, sections, title, with_pages
-from iobands.views.dashboard.series import heat_map, job_id, peer_map, picked, series_id
+from iobands.views.dashboard.series import heat_map, is_old, job_id, peer_map, picked, series_id
 from iobands.views.maintenance import in_short, page_about, title_of_maintenance
 from iobands.views.writing import counts, percent, sparkline, state_text, time_text
 
@@ -272,10 +272,11 @@ def about_cluster(
         alerts.append((f"and {len(urgent) - len(alerts)} more", "", ""))
     rates = (_rate(name, href, each, site) for each in site.series)
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
+    status = snapshot.UNKNOWN if newest and is_old(site, newest) else site.exit_status
     return Cluster(
         name,
         href,
-        site.exit_status,
+        status,
         f"{'made up, nothing was measured; ' * site.is_made_up}{counts(site)}",
         time_text(newest) if newest else "never",
         [(title, says, href + (page or "index.html")) for title, says, page in alerts],
@@ -285,7 +286,7 @@ def about_cluster(
             for each in held
         ],
         site.is_public,
-        not site.exit_status and site.counts().get(State.CALIBRATING) == len(site.series),
+        not status and site.counts().get(State.CALIBRATING) == len(site.series),
     )
 
 

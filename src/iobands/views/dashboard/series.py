@@ -66,11 +66,7 @@ def heat_map(site: Snapshot) -> dict[str, object]:
     Times are in seconds since 1970, the interval is in seconds. A row is a group of series alike in
     file system, pattern, variable and transport. Series that run on demand and ratios are left out.
     """
-    shown = [
-        each
-        for each in site.series
-        if not each.is_on_demand and each.key.unit != snapshot.RATIO_UNIT
-    ]
+    shown = _shown(site)
     of = _sessions(site, shown)
     kinds: defaultdict[tuple[str, ...], list[Series]] = defaultdict(list)
     for each in shown:
@@ -82,13 +78,30 @@ def heat_map(site: Snapshot) -> dict[str, object]:
         cells, which = _cells(site, group, of)
         rows.append({"kind": kind, "series": [series_id(each.key) for each in group]})
         rows[-1] |= {"cells": cells} | ({"which": which} if len(group) > 1 else {})
+    return {"sessions": of.times, "rows": rows, "interval": _usual_interval(of, shown)}
+
+
+def is_old(site: Snapshot, newest: datetime) -> bool:
+    """Return whether no run has come for two intervals between sessions, as state.js says."""
+    shown = _shown(site)
+    return (site.now - newest).total_seconds() > 2 * _usual_interval(_sessions(site, shown), shown)
+
+
+def _shown(site: Snapshot) -> list[Series]:
+    return [
+        each
+        for each in site.series
+        if not each.is_on_demand and each.key.unit != snapshot.RATIO_UNIT
+    ]
+
+
+def _usual_interval(of: _Sessions, shown: Sequence[Series]) -> int:
     columns = of.columns.values()
     scheduled = [column for column in columns if column not in of.by_hand] or columns
     apart = np.diff(sorted(of.times[column] for column in scheduled))
     # sessions in quick succession, as when somebody tries iobands, are no schedule
     least = round(_DAY * min(map(_interval_days, shown), default=1))
-    interval = max(int(np.median(apart)), least) if len(apart) else least
-    return {"sessions": of.times, "rows": rows, "interval": interval}
+    return max(int(np.median(apart)), least) if len(apart) else least
 
 
 def _sessions(site: Snapshot, shown: Iterable[Series]) -> _Sessions:
