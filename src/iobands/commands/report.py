@@ -20,7 +20,15 @@ from iobands.judge.account import accounts_of
 from iobands.judge.advise import advise as advise_on
 from iobands.judge.advise import compare as compared
 from iobands.judge.advise import published_of
-from iobands.snapshot import COMPARABLE, HOLDS, BeforeAfter, value_of
+from iobands.snapshot import (
+    COMPARABLE,
+    HOLDS,
+    Advised,
+    BeforeAfter,
+    Recommended,
+    Snapshot,
+    value_of,
+)
 from iobands.snapshot import public as public_part
 from iobands.views import Block, DocumentFormat, no_samples, plural, published, written
 from iobands.views.dashboard.overview import Cluster, about_cluster
@@ -115,7 +123,7 @@ def report_to(
     users: list[Block] = []
     if public:
         site = public_part(site)
-        found, advised = published_of(site, systems)
+        found, advised = _published(site, systems)
         points = [point for point, _ in model.mounts()]
         for (system, name), path in paths.items():
             paths[system, name] = path if system == model.MADE_UP else _mount_of(path, points)
@@ -141,6 +149,18 @@ def report_to(
     page = (directory / "index.html").resolve()
     cli.say(f"Dashboard: {page} ({plural(replaced, 'file')} written)")
     return held
+
+
+def _published(
+    site: Snapshot, systems: Path, holds: timedelta = HOLDS
+) -> tuple[dict[str, list[Recommended]], Sequence[Advised]]:
+    """Return what to publish and the advice; a note names each system whose commands lack."""
+    found, advised = published_of(site, systems, holds)
+    for name in found:
+        if not cli.site_files(systems)(name).partitions:
+            lacks = "commands that load environments and set hints are missing"
+            cli.note(f"{name}: no site file in {systems}: {lacks}; give --config DIR")
+    return found, advised
 
 
 def _mount_of(path: str, points: Sequence[str]) -> str:
@@ -243,7 +263,7 @@ def table(
     if check:
         cli.refuse("with --check", "format_")
     site = judging.site_of(options)
-    by_system, _ = published_of(site, options.config_of("systems"), timedelta(days=holds))
+    by_system, _ = _published(site, options.config_of("systems"), timedelta(days=holds))
     if not by_system:
         raise cli.failure(no_samples(site))
     if check is None:
