@@ -11,8 +11,9 @@
     const age = now - site.newest;
     const usual = `one is expected every ${iobands.duration(site.interval)}`;
     if (age > 2 * site.interval) {
-      const last = `last known: ${nameOf(site.word)}, ${site.headline || site.counts}`;
-      return { word: "UNKNOWN", text: `no run for ${iobands.age(age)}, and ${usual}; ${last}` };
+      // of a site that was unknown already, the headline is mostly that there are no data
+      const last = site.word === "UNKNOWN" ? "" : `; last known: ${nameOf(site.word)}, ${site.headline || site.counts}`;
+      return { word: "UNKNOWN", text: `no run for ${iobands.age(age)}, and ${usual}${last}` };
     }
     // A site on which nothing can be judged is not OK.
     const young = site.word === "OK" && site.series.every((series) => series.state === "calibrating");
