@@ -161,6 +161,11 @@ def test_an_old_page_is_never_green(opened: Open) -> None:
     expect(old.locator("#state .tag")).to_contain_text("UNKNOWN")
     expect(old.locator("#state")).to_contain_text("no run for 3 days")
     expect(old.locator("#state")).to_contain_text("newest session 4 days ago: completed")
+    said = """word => iobands.judgement({ ...iobands.site, word, headline: "all: no data" },
+      iobands.site.newest + 30 * 86400).text"""
+    no_run = "no run for 30 days, and one is expected every 24 hours"
+    assert old.evaluate(said, "UNKNOWN") == no_run  # and not that there are no data
+    assert old.evaluate(said, "WARNING") == f"{no_run}; last known: WARNING, all: no data"
     fresh.clock.run_for(timedelta(days=2).total_seconds() * 1000)
     expect(fresh.locator("#state .tag")).to_contain_text("UNKNOWN")
 
@@ -517,6 +522,14 @@ def test_no_ratio_of_what_cannot_be_compared(opened: Open, site: Snapshot) -> No
         page = opened(f"#/compare?sets={','.join(id_of(site, *each) for each in pair)}")
         page.wait_for_selector("#together canvas")
         expect(page.locator("#ratios tbody tr").nth(1)).to_contain_text(says)
+
+
+def test_on_a_phone_the_ratio_of_a_comparison_is_in_view(opened: Open, site: Snapshot) -> None:
+    pair = [id_of(site, name, "ofi", "write_bw") for name in ("slow", "good")]
+    page = opened(f"#/compare?sets={','.join(pair)}", viewport=PHONE)
+    page.wait_for_selector("#together canvas")
+    assert page.locator("#ratios .scroll").evaluate("box => box.scrollWidth <= box.clientWidth")
+    assert violations(page) == []
 
 
 def test_on_a_phone_a_series_is_a_card(opened: Open) -> None:

@@ -85,9 +85,9 @@
       : `${figure(ratio.ratio)} × (${figure(ratio.low)} to ${figure(ratio.high)})${differs ? "" : ", no difference shown"}`;
     return element("tr", {},
       element("th", { scope: "row" }, line, " ", iobands.link(set.id, labelOf(set))),
-      element("td", { class: "n" }, history.values.length),
-      element("td", {}, quartiles.length ? `${quartiles.join("–")} ${history.series.unit}` : "–"),
-      element("td", {}, text, ratio ? element("span", { class: "note" }, ` ${ratio.how}`) : ""),
+      element("td", { class: "n", "data-label": "Runs" }, history.values.length),
+      element("td", { "data-label": "Quartiles" }, quartiles.length ? `${quartiles.join("–")} ${history.series.unit}` : "–"),
+      element("td", { class: "wide", "data-label": "Ratio" }, text, ratio ? element("span", { class: "note" }, ` ${ratio.how}`) : ""),
       element("td", {}, element("button", { type: "button", "aria-label": `Remove ${labelOf(set)}`,
         onclick: () => change(sets.filter((each) => each !== set).map((each) => each.set)) }, "×")));
   }
@@ -108,7 +108,7 @@
     const together = element("div", { class: "chart card", tabindex: "0", role: "img", "aria-label": `${sets.map(labelOf).join("; ")}, against time; the table above has the figures. Plus and minus zoom, 0 shows all.` });
     const time = element("div");
     const table = iobands.table("Table of ratios", ["Set", "Runs", "Quartiles", "Ratio with 95 % interval", "Remove"],
-      sets.map((set, place) => () => ratioRow(set, place, histories, sets, change)));
+      sets.map((set, place) => () => ratioRow(set, place, histories, sets, change)), "cards");
     main.replaceChildren(...parts, section("ratios", "Ratios", table), section("together", "On one axis", time, together));
     const drawn = histories.map((history, place) => ({ history, place }))
       .filter(({ history }) => history.times.length && history.series.unit === histories[0].series.unit);
