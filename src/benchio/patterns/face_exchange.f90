@@ -3,7 +3,7 @@
 module benchio_face_exchange
    use, intrinsic :: iso_fortran_env, only: int64
    use benchio_errors, only: error_t, fail, status_usage
-   use benchio_layout, only: layout_t
+   use benchio_layout, only: layout_t, rank_of
    use benchio_mpi_checks, only: check
    use benchio_team, only: team_t
    use benchio_text, only: to_text
@@ -37,7 +37,7 @@ contains
       type(layout_t), intent(in) :: layout
       type(error_t), allocatable, intent(out) :: error
       integer(int64) :: elements
-      integer :: axis, status
+      integer :: at(3), axis, status
 
       self%team = team
       do axis = 1, 3
@@ -49,26 +49,16 @@ contains
             return
          end if
          self%elements(axis) = int(elements)
-         self%before(axis) = neighbour(layout, axis, -1)
-         self%after(axis) = neighbour(layout, axis, 1)
+         at = layout%coords
+         at(axis) = modulo(layout%coords(axis) - 1, layout%procs(axis))
+         self%before(axis) = rank_of(layout%procs, at)
+         at(axis) = modulo(layout%coords(axis) + 1, layout%procs(axis))
+         self%after(axis) = rank_of(layout%procs, at)
       end do
       allocate (self%sent(maxval(self%elements)), source=0_int64, stat=status)
       if (status == 0) allocate (self%received(size(self%sent)), source=0_int64, stat=status)
       if (status /= 0) call fail(error, "no memory for the faces of a block")
    end subroutine set_up
-
-   !> The rank of the process `by` blocks further along an axis; after the last comes the first.
-   !> Ranks as in `coords_of`.
-   pure function neighbour(layout, axis, by) result(res)
-      type(layout_t), intent(in) :: layout
-      integer, intent(in) :: axis, by
-      integer :: res
-      integer :: at(3)
-
-      at = layout%coords
-      at(axis) = modulo(at(axis) + by, layout%procs(axis))
-      res = at(3) + layout%procs(3)*(at(2) + layout%procs(2)*at(1))
-   end function neighbour
 
    subroutine exchange(self, error)
       class(face_exchange_t), intent(inout) :: self

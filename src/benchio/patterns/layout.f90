@@ -6,7 +6,7 @@ module benchio_layout
    implicit none(type, external)
    private
 
-   public :: layout_t, make_layout, coords_of
+   public :: layout_t, make_layout, coords_of, rank_of
 
    !> Bytes of an element.
    integer(int64), parameter, public :: element_bytes = 8_int64
@@ -80,6 +80,14 @@ contains
       res(2) = mod(rank/procs(3), procs(2))
       res(1) = rank/(procs(3)*procs(2))
    end function coords_of
+
+   !> The process with these coordinates, from 0: the inverse of `coords_of`.
+   pure function rank_of(procs, coords) result(res)
+      integer, intent(in) :: procs(3), coords(3)
+      integer :: res
+
+      res = coords(3) + procs(3)*(coords(2) + procs(2)*coords(1))
+   end function rank_of
 
    !> The 0-based index in the whole array, in Fortran order, of the element
    !> (i, j, k) of this process's block, counted from 1.

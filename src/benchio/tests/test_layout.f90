@@ -1,7 +1,7 @@
 program test_layout
    use, intrinsic :: iso_fortran_env, only: int64
    use benchio_errors, only: error_t
-   use benchio_layout, only: coords_of, layout_t, make_layout
+   use benchio_layout, only: coords_of, layout_t, make_layout, rank_of
    use benchio_testing, only: expect, expect_refused, finish
    implicit none(type, external)
 
@@ -20,6 +20,7 @@ contains
 
       call expect("the last axis varies fastest", int(coords_of([2, 3, 4], 7), int64), &
                   [0_int64, 1_int64, 3_int64])
+      call expect("the rank of coordinates", rank_of([2, 3, 4], [1, 0, 2]), 14)
       call make_layout([3_int64, 5_int64, 7_int64], .false., [2, 3, 4], 23, layout, error)
       call expect("local sizes describe a block", layout%whole, [6_int64, 15_int64, 28_int64])
       call expect("the last block", layout%start, [3_int64, 10_int64, 21_int64])
