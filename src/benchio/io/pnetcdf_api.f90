@@ -14,6 +14,8 @@ module benchio_pnetcdf_api
    public :: nfmpi_wait_all, check_pnetcdf
 
    integer, parameter, public :: nf_noerr = 0
+   !> A call would move more than the library was built for.
+   integer, parameter :: nf_emax_req = -237
    integer, parameter, public :: nf_nowrite = 0, nf_noclobber = 4
    !> The format with 64-bit sizes and integers, CDF-5.
    integer, parameter, public :: nf_64bit_data = 32
@@ -163,7 +165,7 @@ module benchio_pnetcdf_api
 contains
 
    !> Turns the status of a PnetCDF call into an error with the library's text, unless there
-   !> already is one.
+   !> already is one. If the call would move too much, the text says what to do.
    subroutine check_pnetcdf(status, what, error)
       integer, intent(in) :: status
       character(len=*), intent(in) :: what
@@ -171,6 +173,8 @@ contains
 
       if (status == nf_noerr .or. allocated(error)) return
       call fail(error, what//" failed: "//trim(nfmpi_strerror(status)))
+      if (status == nf_emax_req) error%text = error%text//"; this PnetCDF moves less than 2 GiB " &
+                                 //"per process and call: use more processes or a smaller array"
    end subroutine check_pnetcdf
 
 end module benchio_pnetcdf_api
