@@ -72,7 +72,15 @@ class SeriesMixin(rfm.RegressionTestPlugin):
     deciding: tuple[str, ...] = ("fsync", "env_vars", "modules")
 
     def take_settings(self) -> None:
-        """Add the settings of `reframe -S` and -P to the case's name, unless -S sets `case`."""
+        """Add the settings of `reframe -S` and -P to the case's name, unless -S sets `case`.
+
+        Raises:
+            ValueError: a number is negative. Its samples would be rejected later.
+        """
+        for name in ("repeats", *self.deciding):
+            value = getattr(self, name, None)
+            if isinstance(value, int) and value < 0:
+                raise ValueError(f"{name} is {value}: write 0 or a larger number")
         words = set_by_hand(type(self).__name__)
         # -P fsync=,1 adds the parameter `.fsync`
         added = {each for each in type(self).param_space.params if each[0] == "."} - _REPEATS

@@ -176,6 +176,14 @@ def test_a_setting_that_decides_what_is_measured_makes_a_case(tmp_path, settings
     assert {check: found[check] for check in cases} == cases
 
 
+@pytest.mark.parametrize("name", ["segments", "transfer", "repeats"])
+def test_a_negative_number_is_refused(tmp_path, name):
+    site = copy_suite(tmp_path, "checks/tools/ior/check.py")
+    run = site.reframe("--system=local", "-l", "-n", "IorFPP", "-S", f"IorFPP.{name}=-2")
+    assert f"{name} is -2: write 0 or a larger number" in run.stdout
+    assert "skipping test 'IorFPP'" in run.stdout
+
+
 def test_the_options_of_ior_are_words_between_commas(tmp_path):
     site = copy_suite(tmp_path, "checks/tools/ior/check.py")
     words = ("-n", "IorFPP.*api=posix", "-S", "IorFPP.ior_options=-g,--posix.odirect")
