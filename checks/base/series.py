@@ -15,7 +15,7 @@ from functools import cache
 import reframe as rfm
 from reframe.core.exceptions import ReframeError, SkipTestError
 
-from .package import SERIES_FIELDS, canonical
+from .package import SERIES_FIELDS, SHARED_SERIES, canonical
 
 # The parameters by which ReFrame repeats a point on purpose.
 _REPEATS = frozenset({".repeat_no", ".nid", ".part"})
@@ -117,9 +117,9 @@ class SeriesMixin(rfm.RegressionTestPlugin):
                 # If one of two checks extends the other, the extending one is refused.
                 if other.measurement != own.measurement and own.check not in other.bases:
                     raise SharedSeriesError(
-                        f"{self.display_name} and {other.name} would feed one series of "
-                        f"{variable}: no series field distinguishes them; set the field 'case' of "
-                        f"one of them, such as case = 'my-setting'"
+                        f"{self.display_name} and {other.name} {SHARED_SERIES} of {variable}: no "
+                        "series field distinguishes them; set the field 'case' of one of them, "
+                        "such as case = 'my-setting'"
                     )
 
     @property

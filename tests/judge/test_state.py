@@ -217,6 +217,15 @@ def test_a_new_check_that_fails_beside_the_old_one_is_another(files: SiteFiles) 
     assert [alert.subject for alert in site.alerts] == ["BenchioFPP %new=1"]
 
 
+def test_a_check_that_was_refused_for_its_series_leaves_the_series_alone(files: SiteFiles) -> None:
+    files.write(daily([1.5], last=0.5))
+    why = "shared series error: Mine and BenchioFPP would feed one series of write_bw: set 'case'"
+    write_report(files.perflogs, [case(display_name="Mine", fail_reason=why)])
+    site = files.read()
+    assert only(site).status.state is State.CALIBRATING
+    assert [alert.subject for alert in site.alerts] == ["Mine"]
+
+
 @pytest.mark.parametrize(
     ("gaps", "age", "state"),
     [

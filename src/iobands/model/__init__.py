@@ -47,6 +47,7 @@ from iobands.model.fields import (
     REQUIRED,
     SCHEDULED,
     SERIES_FIELDS,
+    SHARED_SERIES,
     SPEEDS,
     SUSPECT,
     TIME,

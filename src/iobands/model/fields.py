@@ -159,6 +159,8 @@ MAINTENANCE: Final = "maintenance"
 #: of one day. `MANUAL` is not among them: a person's selection does not follow from a result.
 ASKED: Final = frozenset({REPEAT, SUSPECT, RECOVERY, MAINTENANCE})
 PURPOSES: Final = frozenset({SCHEDULED, MANUAL, ACCEPTANCE}) | ASKED
+#: The words of a check that was refused because another one feeds its series.
+SHARED_SERIES: Final = "would feed one series"
 #: The columns measured next to the rate.
 COVARIATES: Final = _names("covariate")
 #: The columns with the speeds of targets and nodes.

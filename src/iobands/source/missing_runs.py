@@ -20,6 +20,7 @@ import polars as pl
 from iobands.model import (
     LATER_FIELDS,
     SERIES_FIELDS,
+    SHARED_SERIES,
     TIME,
     CheckRun,
     RunReports,
@@ -149,8 +150,8 @@ def runs_of_series(
 
     A run belongs to the series that the perflogs have under its name and case. Otherwise, such as
     after a new parameter changed the name, it belongs to the series with the same fields. But if
-    another check gave that series later, or in the same session, the run is of a check that has no
-    series yet.
+    another check gave that series later, or in the same session, or the run was refused because
+    another one feeds it, the run is of a check that has no series yet.
     """
     known: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
     measured: dict[SeriesKey, datetime] = {}
@@ -165,8 +166,9 @@ def runs_of_series(
     for run in runs:
         by_name = known.get(run.identity, ())
         series = {key for key in by_name if key.case == run.fields.get("case", key.case)}
+        is_other = run.fixture or run.examines or SHARED_SERIES in (run.reason or "")
         is_complete = run.fields.keys() | LATER_FIELDS >= set(SERIES_FIELDS)
-        if not series and is_complete and not (run.fixture or run.examines):
+        if not series and is_complete and not is_other:
             series = {
                 key
                 for key in alike.get(_series_fields(run.fields), ())
