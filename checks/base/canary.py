@@ -91,7 +91,7 @@ def finding_of(stage: Path, status: int, asked: AskedCanary) -> Finding:
     cache = result.cache_of_reads([each.fields for each in phases])
     # a read from memory says nothing about the file system
     operations = result.OPERATIONS if cache != "none" else result.OPERATIONS[:1]
-    used, free = map(int, (stage / "df.txt").read_text("utf-8").split("\n")[1].split()[2:4])
+    used, free = map(int, (stage / "df.txt").read_text("utf-8").split("\n")[1].split()[1:3])
     columns = {
         "transport_in_effect": seen or "null",
         "tool_version": phases[0].fields["version"],

@@ -62,7 +62,7 @@ class Gathered:
 
 
 def fullness_percent(gathered: Gathered) -> int | None:
-    """How full the file system was before the run, by `df -Pk`."""
+    """How full the file system was before the run, by `df`."""
     found = re.search(r"\s(\d+)%\s", gathered.df)
     return int(found[1]) if found else None
 

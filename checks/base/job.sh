@@ -66,7 +66,8 @@ make_run_directory() {
     remove_at_the_end
     run_directory=$noted_directory/data
     mkdir -- "$run_directory" || refuse "no directory can be made there"
-    df -Pk "$run_directory" >df.txt
+    # Without the columns of names, which may have blanks.
+    df -k --output=size,used,avail,pcent "$run_directory" >df.txt
 }
 
 # make_marked PATH: makes and prints the directory, with a mark that identifies it even if another
@@ -126,8 +127,8 @@ require_space() {
     local said
     said=$(awk -v needed="$1" -v written="$2" '
         function gib(size) { return sprintf(size < 100 ? "%.3g" : "%.0f", size) }
-        NR == 2 && $4 / 2 ^ 20 < needed {
-            print gib($4 / 2 ^ 20) " GiB are free; this run needs " gib(needed) " GiB: it writes " \
+        NR == 2 && $3 / 2 ^ 20 < needed {
+            print gib($3 / 2 ^ 20) " GiB are free; this run needs " gib(needed) " GiB: it writes " \
                 gib(written) ", the rest must stay free"
         }' df.txt)
     [ -z "$said" ] || refuse "$said"
@@ -137,7 +138,8 @@ require_space() {
 # needed, and on CephFS `-` for the free ones.
 require_inodes() {
     local free
-    free=$(df -Pi "$run_directory" | awk 'NR == 2 && $2 > 0 && $4 ~ /^[0-9]+$/ { print $4 }')
+    free=$(df --output=itotal,iavail "$run_directory" |
+        awk 'NR == 2 && $1 > 0 && $2 ~ /^[0-9]+$/ { print $2 }')
     [ -z "$free" ] || [ "$free" -ge "$1" ] ||
         refuse "$free inodes are free; this run needs $1"
 }

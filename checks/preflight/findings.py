@@ -147,11 +147,11 @@ def _not_mounted(mounted: str, wanted: Wanted, node: str) -> str | None:
 
 def _numbers(df: str) -> tuple[int, int] | None:
     """The total and the free amount by df; None if it does not show them."""
-    columns = df.split()
     try:
-        return int(columns[1]), int(columns[3])
-    except (IndexError, ValueError):
+        total, free = map(int, df.split())
+    except ValueError:
         return None
+    return total, free
 
 
 def _space(df: str, wanted: Wanted) -> Findings:

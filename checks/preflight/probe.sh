@@ -34,9 +34,9 @@ look() {
         has_one_of "$group" || echo "${group// / or }"
     done
     section space
-    df -Pk "$file_system" | tail -n 1
+    df -k --output=size,avail "$file_system" | tail -n 1
     section files
-    df -Pi "$file_system" | tail -n 1
+    df --output=itotal,iavail "$file_system" | tail -n 1
     section targets
     ! declare -F list_targets >/dev/null || list_targets "$pool" 2>/dev/null
     section quota

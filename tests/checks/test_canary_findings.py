@@ -43,7 +43,7 @@ def finding(tmp_path):
         (tmp_path / "result.jsonl").write_text("".join(f"{json.dumps(e)}\n" for e in records))
         (tmp_path / "files.txt").write_text(files)
         (tmp_path / "libraries.txt").write_text("libmpi.so.40 => /lib/libmpi.so.40\n")
-        (tmp_path / "df.txt").write_text("Filesystem\nx 100 25 75 25% /scratch\n")
+        (tmp_path / "df.txt").write_text("1K-blocks Used Avail Use%\n100 25 75 25%\n")
         return finding_of(tmp_path, status, ASKED)
 
     return judge

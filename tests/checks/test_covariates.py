@@ -166,10 +166,10 @@ def test_how_full_disks_of_spectrum_scale_are():
         assert full(text) == nothing
 
 
-# As `df -Pk` of GNU coreutils 9.1 shows it.
+# As `df -k --output=size,used,avail,pcent` of GNU coreutils 9.1 shows it.
 DF = """\
-Filesystem     1024-blocks     Used Available Capacity Mounted on
-/dev/vda1         61796348 21559076  37684368      37% /
+1K-blocks     Used    Avail Use%
+ 61796348 21559076 37684368  37%
 """
 
 

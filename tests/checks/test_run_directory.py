@@ -12,19 +12,21 @@ from types import SimpleNamespace
 
 import pytest
 
+from checks.base.covariates import Gathered, measure
 from checks.base.job import when_submitted
 from iobands.measure.processes import Process
 from iobands.measure.run_directories import new_note, read_leftovers, sweep
+from tests.mounts import mounted
 from tests.site_copy import ROOT
 from tests.waiting import wait_until
 
 SOURCE = f"source {ROOT / 'checks' / 'base' / 'job.sh'}"
 
-# As `df -Pi` of GNU coreutils 9.1 shows them: CephFS, Btrfs, tmpfs.
-HEADER = "Filesystem       Inodes  IUsed    IFree IUse% Mounted on\n"
-CEPH = "ceph-fuse             1      -        -     - /ceph\n"
-BTRFS = "/dev/vdb              0      0        0     - /btrfs\n"
-TMPFS = "tmpfs              4000     13     3987    1% /dev/shm\n"
+# As `df --output=itotal,iavail` of GNU coreutils 9.1 shows them: CephFS, Btrfs, tmpfs.
+HEADER = "Inodes    IFree\n"
+CEPH = "     1        -\n"
+BTRFS = "     0        0\n"
+TMPFS = "  4000     3987\n"
 
 
 @pytest.mark.parametrize(
@@ -62,9 +64,8 @@ def test_only_a_number_of_free_inodes_can_be_too_small(tmp_path, line, files, sa
     ],
 )
 def test_free_space_is_in_the_unit_of_what_is_needed(tmp_path, needed, said):
-    # as `df -Pk`: 4096 KiB are 4096 / 2^20 = 0.00390625 GiB
-    header = "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
-    (tmp_path / "df.txt").write_text(f"{header}/dev/vdb 8192 4096 4096 50% /scratch\n", "utf-8")
+    # as job.sh asks df: 4096 KiB are 4096 / 2^20 = 0.00390625 GiB
+    (tmp_path / "df.txt").write_text("1K-blocks Used Avail Use%\n8192 4096 4096  50%\n", "utf-8")
     script = [SOURCE, "file_system=/scratch", f"require_space {needed} 0.03", "echo on"]
     done = subprocess.run(
         ["bash", "-c", "\n".join(script)],
@@ -122,6 +123,24 @@ def test_another_name_is_drawn_where_somebody_was_faster(tmp_path, observed):
         left=[],
         next_run=list(notes.iterdir()) == [],
     )
+
+
+@pytest.mark.needs("mounts")
+def test_a_source_with_blanks_is_no_figure(tmp_path):
+    note = new_note(tmp_path / "disk", "BenchioFPP", "local", None)
+    (tmp_path / "run_directory.txt").write_text(f"{note.path}\n")
+    ask = [f"file_system={note.path.parent}", "make_run_directory"]
+    ask += ["require_space 0.004 0", "require_inodes 1000"]
+    script = "\n".join([SOURCE, *ask])
+    with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=4m,nr_inodes=99", "my 7 8 9% share"):
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        wait_until(lambda: not list(note.path.parent.iterdir()))
+    # 4 MiB are 0.00390625 GiB, and a directory takes no pages there
+    assert "0.00391 GiB are free; this run needs 0.004 GiB" in done.stderr
+    df = (tmp_path / "df.txt").read_text("utf-8")
+    assert measure("fullness_percent", Gathered(1, df=df)) == 0
 
 
 def test_notes_are_hidden_from_all_but_a_group_that_measures(tmp_path):
