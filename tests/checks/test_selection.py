@@ -258,7 +258,8 @@ def test_a_clone_whose_path_the_shell_would_run_is_refused(tmp_path):
     (tmp_path / name).mkdir()
     run = copy_suite(tmp_path / name).reframe("--system=local", "-l")
     assert run.returncode == 1
-    assert f"{name}': ReFrame needs a path of letters" in run.stderr
+    assert "ERROR: ReFrame needs a path of letters" in run.stderr
+    assert f"{name}': choose another place" in run.stderr
     assert "Traceback" not in run.stderr
     assert list(tmp_path.rglob("ran")) == []
 

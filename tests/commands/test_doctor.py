@@ -288,6 +288,18 @@ def test_a_mistake_in_the_site_file(site: Path, monkeypatch: pytest.MonkeyPatch)
     assert "local.py" in said
 
 
+def test_a_site_where_reframe_cannot_run_is_to_be_moved(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = tmp_path / "my site"
+    shutil.copytree(site, moved)
+    status, said = doctor_here(moved, monkeypatch)
+    path = "letters, digits and ./@+~,:=_-"
+    assert (status, f"FAIL site file: ReFrame needs a path of {path}, not" in said) == (3, True)
+    assert "my site': choose another place" in said
+    assert "correct config/systems" not in said
+
+
 def test_what_reframe_says_in_red_is_plain(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(site)
     red = "IOBANDS UNKNOWN: run session stopped: reframe error: invalid regex: '('\n"

@@ -156,7 +156,7 @@ def require_plain(directory: Path) -> None:
     """Raise FileError if the path has characters that ReFrame's shell commands do not quote."""
     if not re.fullmatch(r"[\w./@+~,:=-]+", str(directory)):
         needs = "ReFrame needs a path of letters, digits and ./@+~,:=_-"
-        raise FileError(f"{str(directory)!r}: {needs}")
+        raise FileError(f"{needs}, not {str(directory)!r}: choose another place")
 
 
 _ERRORS: Final = ("ERROR", "reframe: error: ")  # the latter about arguments
