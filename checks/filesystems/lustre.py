@@ -51,11 +51,9 @@ class LustreStriping(Striping):
         overstriping = bool(
             asked.layout and re.search(r"(^| )(-C|--overstripe-count)", asked.layout)
         )
-        layouts = []
-        for path, components in files.items():
-            if asked.layout is not None:
-                _require_components(len(components), asked.layout)
-            layouts.append(_layout(path, components, overstriping))
+        for components in files.values() if asked.layout is not None else ():
+            _require_components(len(components), asked.layout)
+        layouts = file_layouts(files, overstriping=overstriping)
         listed = listed_osts(read_output(stage / TARGETS_FILE))
         active = {index: ost for index, ost in listed.items() if ost.active}
         wanted = asked.targets or len(active)
@@ -176,16 +174,19 @@ def setstripe_options(asked: Asked) -> list[str]:
     ]
 
 
-def file_layouts(text: str) -> list[Layout]:
-    """The layout of each file, from `lfs getstripe`: the layout of its last component in use.
+def file_layouts(
+    files: Mapping[str, Sequence[Component]], *, overstriping: bool = False
+) -> list[Layout]:
+    """The layout of each file: the layout of its last component in use.
 
     Raises:
-        StripingError: the text has no layout, or one that cannot be read.
+        StripingError: a file has no such component, its layout cannot be read, or some of its
+            stripes share a target, unless `overstriping` was requested.
     """
-    return [_layout(*file, overstriping=False) for file in components_of_files(text).items()]
+    return [_layout(*file, overstriping) for file in files.items()]
 
 
-def _layout(path: str, components: list[Component], overstriping: bool) -> Layout:
+def _layout(path: str, components: Sequence[Component], overstriping: bool) -> Layout:
     in_use = [component for component in components if component.in_use]
     if not in_use:
         raise StripingError(f"lfs getstripe shows no component of {path} that is in use")

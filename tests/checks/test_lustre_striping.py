@@ -6,10 +6,15 @@ import pytest
 
 from checks.filesystems import BACKENDS, Asked, Layout, StripingError, Targets
 from checks.filesystems.layout import LAYOUT_FILE, TARGETS_FILE
+from checks.filesystems.lfs import components_of_files
 from checks.filesystems.lustre import file_layouts, setstripe_options
 from tests.checks.captures import captured, lustre_said, states
 
 MIB = 2**20
+
+
+def layouts_in(text):
+    return file_layouts(components_of_files(text))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +31,7 @@ MIB = 2**20
 )
 def test_layout_of_a_file(file, stripe_count, stripe_size, index):
     output = lustre_said(f"lfs getstripe /mnt/lustre/{file}")
-    assert file_layouts(output) == [Layout(stripe_count, stripe_size, index=index)]
+    assert layouts_in(output) == [Layout(stripe_count, stripe_size, index=index)]
 
 
 def without_last_component(output):
@@ -38,7 +43,7 @@ def without_last_component(output):
 
 def test_a_composite_file_is_read_by_its_last_component_in_use():
     output = lustre_said("lfs getstripe /mnt/lustre/pfl/f")
-    assert file_layouts(without_last_component(output)) == [Layout(2, 4 * MIB, index=0)]
+    assert layouts_in(without_last_component(output)) == [Layout(2, 4 * MIB, index=0)]
 
 
 def test_targets_of_files_are_those_of_every_stripe():
@@ -66,7 +71,7 @@ def test_targets_of_files_are_those_of_every_stripe():
 def test_several_files_are_kept_apart():
     one = lustre_said("lfs getstripe /mnt/lustre/dc1/f")
     four = lustre_said("lfs getstripe /mnt/lustre/dc4S1mi2/f")
-    assert file_layouts(f"{one}{four}") == [Layout(1, 4 * MIB, index=3), Layout(4, MIB, index=2)]
+    assert layouts_in(f"{one}{four}") == [Layout(1, 4 * MIB, index=3), Layout(4, MIB, index=2)]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +87,7 @@ def test_several_files_are_kept_apart():
 )
 def test_what_is_no_layout_of_a_file_is_refused(output):
     with pytest.raises(StripingError, match="getstripe"):
-        file_layouts(output)
+        layouts_in(output)
 
 
 def test_active_targets():
@@ -243,8 +248,8 @@ def test_the_directorys_own_pool_is_named_and_no_target_outside_of_it(stage):
 
 
 def test_data_on_the_mdt():
-    assert file_layouts(documented("dom-small")) == [Layout(0, MIB, index=0)]
-    assert file_layouts(documented("dom-large")) == [Layout(2, 4 * MIB, index=1)]
+    assert layouts_in(documented("dom-small")) == [Layout(0, MIB, index=0)]
+    assert layouts_in(documented("dom-large")) == [Layout(2, 4 * MIB, index=1)]
 
 
 def test_stripes_that_share_osts_are_asked_for_or_refused(tmp_path):
@@ -258,7 +263,7 @@ def test_stripes_that_share_osts_are_asked_for_or_refused(tmp_path):
 
 def test_mirrors_that_are_stale_hold_no_data(tmp_path):
     text = documented("mirrored")
-    assert file_layouts(text) == [Layout(1, MIB, index=1, pool="flash")]
+    assert layouts_in(text) == [Layout(1, MIB, index=1, pool="flash")]
     assert BACKENDS["lustre"].targets_of_files(text) == {"mirrored": (1,)}
     (tmp_path / LAYOUT_FILE).write_text(text, encoding="utf-8")
     lustre, options = BACKENDS["lustre"], "-N -E 4M -c 1 -p flash -E -1 -c 2 -N -c 2 -N -c 1"
