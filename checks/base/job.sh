@@ -144,6 +144,16 @@ require_inodes() {
         refuse "$free inodes are free; this run needs $1"
 }
 
+# within SECONDS COMMAND...: prints a list, or nothing if the time is up, as a part of a list looks
+# whole.
+within() {
+    local printed status
+    printed=$(timeout "$@")
+    status=$?
+    [ "$status" -eq 124 ] || [ -z "$printed" ] || printf '%s\n' "$printed"
+    return "$status"
+}
+
 # note_targets [POOL]: which storage targets are in service, and their space; the file system's
 # script has list_targets, and list_space if each target has its own space.
 note_targets() {

@@ -17,17 +17,17 @@ mount_option() {
 list_targets() {
     [ -z "${1-}" ] || echo "pool $1"
     if is_seven; then
-        timeout 20 beegfs-ctl --listtargets --nodetype=storage --state --storagepools --pools \
+        within 20 beegfs-ctl --listtargets --nodetype=storage --state --storagepools --pools \
             "$(mount_option)"
     else
-        timeout 20 beegfs target list --node-type storage --state --capacity --raw
+        within 20 beegfs target list --node-type storage --state --capacity --raw
     fi
 }
 
 # BeeGFS 7 asks each server for its space, and an absent one would keep it from printing the states.
 list_space() {
     ! is_seven ||
-        timeout 10 beegfs-ctl --listtargets --nodetype=storage --spaceinfo "$(mount_option)"
+        within 10 beegfs-ctl --listtargets --nodetype=storage --spaceinfo "$(mount_option)"
 }
 
 # look_at_targets: for the probe, in its sections.

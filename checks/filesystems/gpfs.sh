@@ -7,12 +7,12 @@ PATH=$PATH:/usr/lpp/mmfs/bin
 # list_targets [POOL]: prints the name of the pool to use, if any, and all disks.
 list_targets() {
     [ -z "${1-}" ] || echo "pool $1"
-    timeout 20 mmlsdisk "$(device)" -Y
+    within 20 mmlsdisk "$(device)" -Y
 }
 
 # list_space [POOL]: only of disks with data, as IBM calls mmdf I/O intensive.
 list_space() {
-    timeout 20 mmdf "$(device)" -d ${1:+-P "$1"} -Y
+    within 20 mmdf "$(device)" -d ${1:+-P "$1"} -Y
 }
 
 device() {

@@ -5,19 +5,19 @@ needed=(lfs)
 
 # list_targets [POOL]: prints all targets, and the members of the pool.
 list_targets() {
-    timeout 20 lfs osts "$file_system"
+    within 20 lfs osts "$file_system"
     [ -z "${1-}" ] || list_pool "$1"
 }
 
 # -l does not wait for targets that are gone: killed by the timeout, lfs df would print nothing.
 list_space() {
-    timeout 10 lfs df -l "$file_system"
+    within 10 lfs df -l "$file_system"
 }
 
 list_pool() {
     local client
     client=$(timeout 10 lfs getname "$file_system" | cut -d " " -f 1)
-    timeout 10 lfs pool_list "${client%-*}.$1"
+    within 10 lfs pool_list "${client%-*}.$1"
 }
 
 # look_at_targets [POOL]: for the probe, in its sections, below $directory: states of targets, the

@@ -355,6 +355,16 @@ def test_spectrum_scale_without_its_commands(node):
     assert BACKENDS["gpfs"].count_targets("") is None
 
 
+@pytest.mark.parametrize(
+    ("rest", "status", "listed"), [("sleep 60", 124, ""), ("exit 3", 3, "a\n")]
+)
+def test_a_list_that_was_cut_off_is_none(node, rest, status, listed):
+    (node.root / "bin" / "sleep").symlink_to(shutil.which("sleep"))
+    source = f"source {ROOT / 'checks' / 'base' / 'job.sh'}"
+    done = node.bash(source, f"within 0.5 bash -c 'echo a; {rest}'")
+    assert (done.returncode, done.stdout) == (status, listed)
+
+
 def test_the_quota_of_spectrum_scale(node):
     gpfs_on(node)
     (node.root / "bin" / "awk").symlink_to(shutil.which("awk"))
