@@ -43,6 +43,8 @@ _REASONS = [
     # PBS, LSF and Flux, about a job at its time limit.
     re.compile(r"^(=>> PBS: job killed: .*|TERM_\w+: job killed .*)", re.MULTILINE),
     re.compile(r"(job\.exception type=.*)"),
+    # The process that crashed, by gfortran or Open MPI, if the launcher hangs after it.
+    re.compile(r"((?:Program received signal SIG|(?<=\] )Signal: )[^.\n]+)"),
     # The only output if Open MPI's launcher loses its messages. srun's line about an exit status
     # stands before the cause, and explains nothing.
     *(

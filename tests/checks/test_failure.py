@@ -113,6 +113,28 @@ def test_a_process_that_was_killed_is_named_by_open_mpi():
     assert reason_in(said.format(f"{NOTICED} 15 (Terminated).")) is None
 
 
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (
+            "\nProgram received signal SIGSEGV: Segmentation fault - invalid memory reference.\n\n"
+            "Backtrace for this error:\n#0  0x7f11a9a218c2 in ???\n#1  fatal in ???\n",
+            "Program received signal SIGSEGV: Segmentation fault - invalid memory reference",
+        ),
+        (
+            "[n1:05962] *** Process received signal ***\n[n1:05962] Signal: Bus error (7)\n"
+            "[n1:05962] Signal code:  (-6)\n[n1:05962] *** End of error message ***\n",
+            "Signal: Bus error (7)",
+        ),
+    ],
+)
+def test_a_process_that_crashed_is_named_although_mpirun_hangs(said, reason):
+    """As gfortran 12 and Open MPI 4.1 print it; mpirun itself was ended by the time limit."""
+    assert reason_in(said) == reason
+    launched = f"{said}{NOTICED} 11 (Segmentation fault).\n"
+    assert reason_in(launched) == f"{NOTICED} 11 (Segmentation fault)"
+
+
 # What 3.3 and 4.0 print to standard output on a full file system, and MPI to standard error.
 @pytest.mark.parametrize(
     ("around", "said", "reason"),
