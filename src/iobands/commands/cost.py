@@ -69,8 +69,8 @@ def cost(
     said = [*chain(*blocks(rows, output_width(), right=range(1, len(_HEADINGS)), indent=""))]
     said += ["", "Upper bounds: volume × repeats; nodes × time limit (h: node hours)."]
     limits = {place: measure.limits_of(read, place) for place in places}
-    if allowing := [each.node_hours for each in costs if limits[each.partition].allow]:
-        more = f"{100 * _REPEATED:.0f} % more runs, {figure(_REPEATED * sum(allowing) * runs)}"
+    if allowing := sum(each.node_hours for each in costs if limits[each.partition].allow):
+        more = f"{100 * _REPEATED:.0f} % more runs, {figure(_REPEATED * allowing * runs)}"
         said.append(
             f"What is in doubt is measured again: on a healthy site up to {more} node hours a year."
         )
@@ -78,7 +78,8 @@ def cost(
         most = f"at most {own.node_hours_per_day:g} node hours a day" if own.allow else "off"
         said.append(f"Repeats on {place}: {most} (`suspects` in the site file).")
     if unknown := sum(not each.written_gib and not each.node_hours for each in costs):
-        said.append(f"Not counted: {plural(unknown, 'check')}, as the scheduler chooses the nodes.")
+        uncounted = f"Not counted: {plural(unknown, 'check')}, as the scheduler chooses the nodes;"
+        said.append(f"{uncounted} no `daily_budget` stops {'it' if unknown == 1 else 'them'}.")
     cli.say(*said)
 
 
