@@ -23,9 +23,9 @@ from iobands.measure.processes import (
     has_ended,
     note_job,
 )
-from iobands.measure.reframe import Ended, Selection
+from iobands.measure.reframe import LOG, Ended, Selection
 from iobands.measure.session import end_rest, open_session
-from iobands.model import COMPLETED, SUSPECT, Ask
+from iobands.model import COMPLETED, REPEAT, SUSPECT, Ask
 from tests.fault_table import Observed
 
 Program = Callable[[str, str], None]
@@ -164,6 +164,19 @@ def test_another_cluster_measures_its_own_suspects(
     listener = Listener(line=lambda _: None, step=lambda _: None)
     session.measure_again(Workplace(tmp_path, read, listener), lambda: asks, 60)
     assert asked == measured
+
+
+def test_a_wait_for_repeats_that_cannot_begin_ends_no_session(tmp_path: Path) -> None:
+    """As on a disk or with a quota that was used up by the runs before."""
+    log = tmp_path / "perflogs" / LOG
+    log.mkdir(parents=True)  # in its place
+    listener = Listener(line=lambda _: None, step=lambda _: None)
+    at = Workplace(tmp_path, lambda _: SimpleNamespace(partitions={}), listener)
+    low = datetime.now(timezone.utc)
+    ask = Ask("here", "p", "e", "Good", None, REPEAT, "", ("a",), low)
+    again = session.measure_again(at, lambda: [ask], 60)
+    assert again is not None
+    assert again.problems == (f"not measured again: {log}: Is a directory",)
 
 
 HOSTILE = [

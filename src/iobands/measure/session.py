@@ -323,34 +323,33 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
     notes = [f"{why}: {left}"] if left else []
     begin = max((ask.measured + timedelta(hours=limits[ask].repeat) for ask in chosen), default=now)
     how = COMPLETED
-    if chosen and chosen[0].purpose == REPEAT and begin > now:
-        at.listener.step(f"waiting until {begin.astimezone():%H:%M} for the repeats")
-        wait = min((begin - now).total_seconds(), max(limits[ask].repeat for ask in chosen) * 3600)
-        how = pause(at, wait, limit)
     problems: list[str] = []
     failed: defaultdict[str, list[str]] = defaultdict(list)
     measured: list[Ask] = []
     reports: list[Path] = []
-    for selection, own in _selections(chosen):
-        if how != COMPLETED:
-            break
-        try:
+    try:  # a full disk must not lose the digest of earlier runs
+        if chosen and chosen[0].purpose == REPEAT and begin > now:
+            at.listener.step(f"waiting until {begin.astimezone():%H:%M} for the repeats")
+            longest = max(limits[ask].repeat for ask in chosen) * 3600
+            how = pause(at, min((begin - now).total_seconds(), longest), limit)
+        for selection, own in _selections(chosen):
+            if how != COMPLETED:
+                break
             plan.note_asked(perflogs, {ask: limits[ask] for ask in own}, datetime.now(timezone.utc))
             ended = run_checks(at, selection, [], session, end - time.monotonic())
-        except OSError as error:  # a full disk must not lose the digest of earlier runs
-            problems.append(f"not measured again: {error.filename}: {error.strerror}")
-            break
-        how = ended.how
-        notes += end_rest(perflogs, session, waited=ended.was_complete)
-        reports += ended.reports
-        problems += [f"not loaded: {each}" for each in ended.not_loaded]
-        if how == COMPLETED and not ended.reports and ended.cases is not None:
-            problems.append(ended.said)
-        for ask in own:
-            if not (why := _why_not(ask, ended.reports)):
-                measured.append(ask)
-            elif how == COMPLETED:
-                failed[why].append(ask.check)
+            how = ended.how
+            notes += end_rest(perflogs, session, waited=ended.was_complete)
+            reports += ended.reports
+            problems += [f"not loaded: {each}" for each in ended.not_loaded]
+            if how == COMPLETED and not ended.reports and ended.cases is not None:
+                problems.append(ended.said)
+            for ask in own:
+                if not (why := _why_not(ask, ended.reports)):
+                    measured.append(ask)
+                elif how == COMPLETED:
+                    failed[why].append(ask.check)
+    except OSError as error:
+        problems.append(f"not measured again: {error.filename}: {error.strerror}")
     notes += [f"not measured again: {', '.join(each)}: {why}" for why, each in failed.items()]
     if how != COMPLETED:
         what = "reached the time limit" if how == LIMIT else "were interrupted"
