@@ -40,13 +40,10 @@ def cost(
     shows how many times a year its whole capacity is written.
     """
     found, selection = cli.root_of(root), measure.Selection(tag, system)
-    try:
-        described = measure.describe(found, selection.arguments())
-        costs = measure.costs_of(described)
-    except ValueError as error:  # the output of ReFrame cannot be parsed
-        raise cli.failure(str(error)) from error
+    described = measure.describe(found, selection.arguments())
     if not described:
         raise cli.failure(measure.why_none(found, selection))
+    costs = measure.costs_of(described)
     if not costs:
         raise cli.failure(f"no measuring check with the tag {tag} runs on this system")
     read = cli.site_files(found / "config" / "systems")
@@ -174,7 +171,7 @@ def _refuse_nothing(root: Path, selection: measure.Selection) -> None:
             raise cli.failure(measure.why_none(root, selection))
     except measure.NothingSelectedError:
         raise
-    except (OSError, SessionError, ValueError) as error:
+    except (OSError, SessionError) as error:
         cli.note(f"a session would fail now: {cli.reason_of(error)}")
 
 
