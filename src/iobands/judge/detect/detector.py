@@ -335,9 +335,9 @@ class _Detector:
         if self.changes and (closed := self.changes[-1].closed) is not None:
             # at these runs it was not yet known that the change before had ended
             is_over[: max(closed - self.at, 0)] = False
-        found = _first_true(is_over, last + 1)
+        found = _first_true(is_over)
         grow = max(due - self.at, 0)
-        grow += _first_true(most[grow:] < WATCH, last + 1)
+        grow += _first_true(most[grow:] < WATCH)
         event = min(found, grow, last)
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
@@ -428,7 +428,7 @@ class _Detector:
         back = _cusum(self._over(scores, change), change.recovery)
         last = len(back) - 1
         surely = back[:, -len(self._sure(change)) :].min(axis=1)
-        recovered = _first_true(surely >= RECOVERED_FROM, last + 1)
+        recovered = _first_true(surely >= RECOVERED_FROM)
         level = self._back_to_baseline(change, self.at + min(recovered, last))
         lasted = not change.found.is_drop
         adopted = max(change.start + ADOPTION - 1 - self.at, 0) if lasted else last + 1
@@ -627,6 +627,6 @@ def _after_last_zero(sums: Array, first: int, otherwise: ArrayLike) -> NDArray[n
     return np.where(zeros.any(axis=0), after, otherwise)
 
 
-def _first_true(flags: Flags, otherwise: int) -> int:
-    """Return the index of the first true flag, or `otherwise`."""
-    return int(np.argmax(flags)) if flags.any() else otherwise
+def _first_true(flags: Flags) -> int:
+    """Return the index of the first true flag, or how many flags there are."""
+    return int(np.argmax(flags)) if flags.any() else len(flags)
