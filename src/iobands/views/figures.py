@@ -66,7 +66,7 @@ def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes 
         return None
     with mpl.rc_context(fname=_STYLE):
         figure, above, below = _two_panels()
-        _draw_values(above, found, site.now, pad=2 * _LINE)  # above the legend
+        _draw_values(above, found, site.now)
         _draw_evidence(below, found)
         _legend(above, below)
         return _rendered(figure, form)
@@ -84,7 +84,7 @@ def time_series(drawn: Sequence[Series], now: datetime, form: str, title: str = 
             figure.suptitle(title)
         panels = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
         for axes, series in zip(panels, drawn, strict=True):
-            _draw_values(axes, series, now, pad=2 * _LINE)  # above the legend
+            _draw_values(axes, series, now)
             _legend(axes)
         panels[-1].set_xlabel("time (UTC)")
         return _rendered(figure, form)
@@ -112,7 +112,7 @@ def acceptance_figure(accepted: AcceptedLine) -> bytes:
         below.set(ylabel="evidence in nats", xlabel="run")
         below.xaxis.set_major_locator(MaxNLocator(integer=True))
         _legend(above, below)
-        _title(above, accepted.line.name, decision.outcome.value, pad=2 * _LINE)
+        _title(above, accepted.line.name, decision.outcome.value)
         return _rendered(figure, "svg")
 
 
@@ -133,7 +133,7 @@ def _rendered(figure: Figure, form: str) -> bytes:
     return buffer.getvalue()
 
 
-def _draw_values(axes: Axes, series: Series, now: datetime, pad: float | None = None) -> None:
+def _draw_values(axes: Axes, series: Series, now: datetime) -> None:
     history, known, evidence = series.history, series.verdicts, series.status.evidence
     first, last = history.first, history.last
     # up to now, but not to the end of a long silence
@@ -153,7 +153,7 @@ def _draw_values(axes: Axes, series: Series, now: datetime, pad: float | None = 
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, "UTC"))
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.7, zorder=0)
-    _title(axes, series.label, series.status.state.value, pad)
+    _title(axes, series.label, series.status.state.value)
 
 
 def _draw_evidence(axes: Axes, series: Series) -> None:
@@ -201,8 +201,9 @@ def _draw_changes(axes: Axes, changes: Sequence[Change[datetime]], newest: datet
         )
 
 
-def _title(axes: Axes, label: str, state: str, pad: float | None = None) -> None:
-    axes.set_title(f"{shorten(label, _LONGEST, placeholder=' …')}: {state}", pad=pad)
+def _title(axes: Axes, label: str, state: str) -> None:
+    title = f"{shorten(label, _LONGEST, placeholder=' …')}: {state}"
+    axes.set_title(title, pad=2 * _LINE)  # above the legend
 
 
 def _legend(*panels: Axes) -> None:
