@@ -32,7 +32,6 @@ from iobands.measure.reframe import (
     Workplace,
     describe,
     exactly,
-    installed_suite,
     reframe_command,
     require_plain,
     selection_of,
@@ -40,5 +39,5 @@ from iobands.measure.reframe import (
 )
 from iobands.measure.run_directories import SweepOutcome, clean_up, read_leftovers
 from iobands.measure.run_reports import load_report, read_run_reports, reduced_report, report_files
-from iobands.measure.session import SessionOutcome, measure, measure_again, measure_apart, why_none
+from iobands.measure.session import measure, measure_again, measure_apart, why_none
 from iobands.model import SESSION_ENV, SessionError
