@@ -36,11 +36,6 @@ def comparing(history: History, bands: Bands) -> NDArray[np.bool_]:
     return chosen if since is None else chosen & (history.times >= in_utc(since))
 
 
-def judged_rows(history: History, bands: Bands) -> NDArray[np.int_]:
-    """Return the places of the samples that the detector judges, in the order of time."""
-    return np.flatnonzero(comparing(history, bands) & history.counted)
-
-
 def left_out(history: History, bands: Bands) -> NDArray[np.bool_]:
     """Return which samples are kept but not judged: resolved, discarded or in maintenance."""
     found = np.zeros(len(history), dtype=bool)

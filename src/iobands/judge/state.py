@@ -22,7 +22,6 @@ from iobands.judge.normal import (
     Normal,
     TransientRuns,
     comparing,
-    judged_rows,
     matched,
     normal_of,
     nothing_known,
@@ -212,7 +211,8 @@ def judged_series(
         if len(history):
             try:
                 of_place = months[key.system, key.file_system]
-                rows, fields = judged_rows(history, bands), matched(key, history.newest)
+                rows = np.flatnonzero(comparing(history, bands) & history.counted)
+                fields = matched(key, history.newest)
                 # no band that began later judges these runs, nor one that was learned from them
                 first = exact_moment(history.times[rows[0]]) if len(rows) else history.last
                 published = bands.band_for(fields, first)
