@@ -209,6 +209,15 @@ def test_rank_power_the_past_and_the_newest_sample(tmp_path: Path) -> None:
     assert "fullness_percent: 81.25" in " ".join(shown.split())
 
 
+def test_a_slide_has_one_beginning(tmp_path: Path) -> None:
+    found = kinds(tmp_path)
+    slide = only(found, "slide").status.change
+    assert slide is not None and slide.began < slide.since
+    said = text(found, "slide")
+    assert f"slides since {slide.began.day} {slide.began:%b}" in said
+    assert f"{slide.since.day} {slide.since:%b}" not in said.partition("Newest sample")[0]
+
+
 def test_a_degraded_series_without_news_says_so(tmp_path: Path) -> None:
     SiteFiles(tmp_path).write(daily(levels((105, 1), (15, 0.5)), last=9))
     shown = flat(look(tmp_path), "write_bw")

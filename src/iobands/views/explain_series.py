@@ -168,9 +168,8 @@ def of_series(
     for heading, text in facts(site, series):
         yield f"{heading:13}{text}"
     if onset:
-        heading = f"Moved at the same time, about {day_text(onset.since, site.now)}"
-        most = len(others) if every else None
-        yield from section(heading, _others_moved(site, series, others, most or _MOST_MOVED))
+        most, same = len(others) if every else None, "Moved at the same time"
+        yield from section(same, _others_moved(site, series, others, most or _MOST_MOVED))
         still = [each for each in others if not each.direction]
         yield from section("Did not move", _still(still, most or writing.FEW_NAMES))
     yield from ("", f"Next step: {_advice(site, series, others)}")
