@@ -255,6 +255,22 @@ def test_csv_of_one_variable(source: Path) -> None:
     assert logs.fields("perf_var", "perf_value") == [("write_bw", 2.5)]
 
 
+def test_a_number_that_is_a_date_is_not_read_as_seconds(source: Path) -> None:
+    # of July 2024: without separators, as a spreadsheet counts days, and in seconds since 1970
+    times = ("20240701", "45474.125", "1719802800")
+    write(source, "job_completion_time,perf_value", *(f"{t},2.5" for t in times), place="ior.csv")
+    logs = read(
+        source,
+        "fields: {system: s, partition: p, perf_var: write_bw, perf_unit: GiB/s}",
+    )
+    assert logs.fields("job_completion_time") == [(at(2024, 7, 1, 3),)]
+    why = "is not a time with a UTC offset"
+    assert logs.reasons == [
+        (line, f"job_completion_time: {time!r} {why}")
+        for line, time in ((2, times[0]), (3, times[1]))
+    ]
+
+
 def test_csv_without_a_column_that_is_needed(source: Path) -> None:
     write(source, "time,rate", "2017-02-14 17:29:40Z,1", place="x.csv")
     logs = read(source, CSV_OPTIONS)

@@ -255,6 +255,8 @@ def _append(path: Path, lines: Sequence[str]) -> int:
 
 
 _UNIX: Final = "job_completion_time_unix"
+#: Seconds since 1970, in 1973: a smaller number is a date, such as 20240701.
+_FIRST: Final = 1e8
 _ENDING: Final = "_value"
 _IN_ONE: Final = "perf_value perf_unit"
 #: The columns of EPCC's earlier perflogs, which have no header.
@@ -394,7 +396,8 @@ def _complete(said: Said, path: Path) -> Said:
             raise Unusable(f"{said['info']!r} does not name check, system and partition")
         found |= {name: value for name, value in info.groupdict().items() if value}
     found |= {name: value.strip() for name, value in said.items() if value.strip() not in NULLS}
-    when = from_unix(number(found.get(_UNIX) or found.get(TIME, "")) or None)
+    seconds = number(found.get(_UNIX) or found.get(TIME, ""))
+    when = from_unix(seconds if seconds and seconds > _FIRST else None)
     return {**found, TIME: when.isoformat()} if when else found
 
 
