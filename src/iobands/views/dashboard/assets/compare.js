@@ -86,7 +86,7 @@
     return element("tr", {},
       element("th", { scope: "row" }, line, " ", iobands.link(set.id, labelOf(set))),
       element("td", { class: "n", "data-label": "Runs" }, history.values.length),
-      element("td", { "data-label": "Quartiles" }, quartiles.length ? `${quartiles.join("–")} ${history.series.unit}` : "–"),
+      element("td", { class: "wide", "data-label": "Quartiles" }, quartiles.length ? `${quartiles.join("–")} ${history.series.unit}` : "–"),
       element("td", { class: "wide", "data-label": "Ratio" }, text, ratio ? element("span", { class: "note" }, ` ${ratio.how}`) : ""),
       element("td", {}, element("button", { type: "button", "aria-label": `Remove ${labelOf(set)}`,
         onclick: () => change(sets.filter((each) => each !== set).map((each) => each.set)) }, "×")));
