@@ -117,6 +117,11 @@ def check_site(system: dict, environments: list[dict], path: Path) -> None:
     if system["name"] != path.stem:
         raise site.error(["system", "name"], f"is {system['name']!r}; write {path.stem!r}")
     _check_agreement(site)
+    names = [each["name"] for each in system["partitions"]]
+    for number, name in enumerate(names):
+        if name in names[:number]:  # ReFrame would take the first one for both
+            steps = ["system", "partitions", number, "name"]
+            raise site.error(steps, f"is {name!r}; it is used twice: give one another name")
     features = {each["name"]: each.get("features", []) for each in environments}
     for number, partition in _partitions(site):
         steps = ["system", "partitions", number]

@@ -97,7 +97,15 @@ class SeriesMixin(rfm.RegressionTestPlugin):
         return words[name] if isinstance(value, list | dict) else str(value).lower()
 
     def claim_series(self) -> None:
-        """Claim the series of this check, once all fields are set."""
+        """Claim the series of this check, once all fields are set.
+
+        Raises:
+            ValueError: a field would break the line of a perflog.
+        """
+        for name in _OWN_FIELDS:
+            value = getattr(self, name, None)
+            if isinstance(value, str) and {*"|\r\n"} & {*value}:
+                raise ValueError(f"{name} is {value!r}: write it without | and line breaks")
         for partition in self.valid_systems:
             for environ in self.valid_prog_environs:
                 for variable in self.metrics:

@@ -184,6 +184,13 @@ def test_a_negative_number_is_refused(tmp_path, name):
     assert "skipping test 'IorFPP'" in run.stdout
 
 
+def test_a_case_that_would_break_a_line_of_a_perflog_is_refused(tmp_path):
+    site = copy_suite(tmp_path, "checks/tools/ior/check.py")
+    run = site.reframe("--system=local", "-l", "-n", "IorFPP", "-S", "IorFPP.case=a|b")
+    assert "case is 'a|b': write it without | and line breaks" in run.stdout
+    assert "Found 0 check(s)" in run.stdout
+
+
 def test_the_options_of_ior_are_words_between_commas(tmp_path):
     site = copy_suite(tmp_path, "checks/tools/ior/check.py")
     words = ("-n", "IorFPP.*api=posix", "-S", "IorFPP.ior_options=-g,--posix.odirect")

@@ -196,7 +196,8 @@ def unknown(value: object, known: Iterable[object]) -> str:
 
 def one_of(value: object, known: Iterable[object]) -> str:
     """Return the advice to write one of `known`, with the one that is most like `value`."""
-    words = [str(each) for each in known]
+    if not (words := [str(each) for each in known]):
+        return "there is none to choose from"
     close = get_close_matches(str(value), words, 1)
     meant = f" (did you mean {close[0]}?)" if close else ""
     return f"write one of {', '.join(words)}{meant}"
