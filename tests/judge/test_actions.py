@@ -522,3 +522,14 @@ def test_series_are_retired_by_the_name_of_the_alert_that_misses_them(tmp_path: 
     }
     with pytest.raises(RequestError, match="give --all"):
         selected(subjects, "4 series of a", request, every=False, log=log)
+
+
+def test_a_resolve_leaves_what_showed_the_end_of_the_alert_before(tmp_path: Path) -> None:
+    # three good runs between two drops: the second may have begun at the last of them
+    site = Growing(tmp_path, disk=levels((70, 1), (15, 0.5), (3, 1), (22, 0.8), seed=26))
+    (alert,) = [each for each in site.after(108).alerts if each.number]
+    assert alert.number == 2
+    site.does("resolve", "2", force=True)
+    after = site.again()
+    assert [each.number for each in after.alerts if each.number] == []
+    assert [(each.number, each.end) for each in after.past] == [(1, "recovered"), (2, "resolved")]

@@ -254,16 +254,27 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     action = replace(action, direction=alert.direction, verdict=request.verdict, ratio=ratio)
     if request.kind == REBASELINE:
         return replace(action, since=request.since or alert.since)
-    assert alert.since is not None and alert.since_low is not None
-    changes = [each.series.status.change for each in members if not peer]
-    # a drop or rise of a flaky check's series belongs to another alert
-    own = [each for each in changes if each and each.direction == alert.direction]
-    begin = min([alert.since_low, *(each.since_low for each in own)])
+    begin = _begin(alert, [] if peer else [each.series for each in members])
     if request.since and request.since < begin:
-        raise RequestError(f"{subject.title}: the change began later: {alert.since.isoformat()}")
+        raise RequestError(f"{subject.title}: the change began later: {begin.isoformat()}")
     # All samples so far belong to the alert, also ones dated by a clock that is ahead of ours.
     newest = (each.status.when + _NEXT for each in subject.series if each.status.when)
     return replace(action, since=begin, until=request.since or max([now, *newest]))
+
+
+def _begin(alert: Alert, series: Sequence[Series]) -> datetime:
+    """Return the time from which runs of an alert do not count: its earliest likely beginning.
+
+    But the runs that showed the end of an earlier change stay, or it would be open again.
+    """
+    assert alert.since is not None and alert.since_low is not None
+    found = [each.status.evidence for each in series if each.status.evidence]
+    # a drop or rise of a flaky check's series belongs to another alert
+    own = [c for e in found if (c := e.open_change) and c.direction == alert.direction]
+    since = min([alert.since, *(each.since for each in own)])
+    ends = (each.closed for evidence in found for each in evidence.changes)
+    before = (end + _NEXT for end in ends if end and end < since)
+    return max([min([alert.since_low, *(each.since_low for each in own)]), *before])
 
 
 def _why_not(subject: Subject, request: Request, last: Action | None) -> str:
