@@ -145,7 +145,7 @@ def test_a_session_pushes_by_itself_and_a_store_that_is_down_costs_it_nothing(
     down = iobands("run", cwd=root)
     assert down.returncode == 0
     assert down.stderr.startswith(f"iobands: not pushed: {store}: ")
-    assert down.stderr.endswith("; nothing was pushed there yet\n")
+    assert down.stderr.endswith("; no push there has finished yet\n")
     store.unlink()
 
     def failing(*_: object) -> None:

@@ -370,7 +370,7 @@ def test_what_cannot_be_pushed_is_said_once_with_its_age(iobands, tmp_path):
     (tmp_path / "file").write_text("")
     assert "no such file; write `url: …`" in unknown(iobands("push")).stderr
     said = unknown(iobands("push", "--store", f"{tmp_path}/file"))
-    assert said.stderr.endswith("the store must be a directory; nothing was pushed there yet\n")
+    assert said.stderr.endswith("the store must be a directory; no push there has finished yet\n")
     assert iobands("push", "--store", f"{tmp_path}/store").returncode == 0
     pushed = tmp_path / "perflogs" / "pushed.json"
     settings = tmp_path / "config" / "store.yaml"
@@ -429,7 +429,7 @@ def test_a_server_that_takes_no_end_holds_no_push_for_ever(iobands, tmp_path, mo
             )
         monkeypatch.setattr(export, "_LONGEST_PUSH", 2.0)
         said = unknown(iobands("push", "--store", url)).stderr
-        assert "the store has not taken a push within 2 s; nothing was pushed there yet" in said
+        assert "the store has not taken a push within 2 s; no push there has finished yet" in said
         with open_store(url) as store:
             assert store.systems() == []
 

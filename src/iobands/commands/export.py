@@ -220,7 +220,7 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
         with suppress(OSError):  # the disk may be full
             pushing.write_pushed(perflogs, url, replace(before, failed=said))
         if before.when is None:  # perhaps the URL is wrong, and no later push succeeds either
-            raise StoreError(f"{said}; nothing was pushed there yet") from error
+            raise StoreError(f"{said}; no push there has finished yet") from error
         age = age_text(now - before.when)
         last = f"the last push was {age}; a later push sends what is missing"
         raise StoreError(f"{said}; {last}") from error
