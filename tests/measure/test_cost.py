@@ -57,6 +57,14 @@ def test_the_weekly_checks_cost_their_volume_once_a_week(
     assert said("--tag", "weekly", "--every", "1") == said("--tag", "full")
 
 
+def test_clean_knows_the_systems(tmp_path: Path) -> None:
+    assert call("init", str(tmp_path / "site"), "--from", "local")[0] == 0
+    clean = ("clean", "--site", str(tmp_path / "site"), "--system")
+    status, said = call(*clean, "loacl:node")
+    assert (status, "there is no system loacl; known systems: local" in said) == (3, True)
+    assert call(*clean, "local:node") == (0, "Nothing is left behind.\n")
+
+
 def test_only_a_partition_that_measures_again_costs_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

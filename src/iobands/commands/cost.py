@@ -185,6 +185,8 @@ def clean(
     0.
     """
     found = cli.root_of(root)
+    if system:  # a typing error must not look like a clean site
+        cli.system_of(cli.SiteOptions(root=found, system=system.partition(":")[0]))
     read = cli.site_files(found / "config" / "systems")
     outcomes = measure.clean_up(found, system, read, dry_run=dry_run)
     for outcome in outcomes:

@@ -163,7 +163,7 @@ _ERRORS: Final = ("ERROR", "reframe: error: ")  # the latter about arguments
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _PROGRESS: Final = re.compile(r"\(\s*(\d+)/(\d+)\) (\S+)")
 # "skipping test 'X': ..." and "skipping test file ...": ReFrame warns, and goes on without
-_NOT_LOADED: Final = re.compile(r"(skipping test.*)")
+_NOT_LOADED: Final = re.compile(r"(skipping test.*?):?$")
 # in the traceback of an exception that ReFrame does not handle
 _PLACE: Final = re.compile(r'^File "(.+)", (line \d+)')
 _RAISED: Final = re.compile(r"^[\w.]*(?:Error|Exception)\b.*")
