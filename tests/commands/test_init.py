@@ -125,7 +125,7 @@ def test_a_machine_with_a_scheduler(tmp_path: Path) -> None:
         host="login1",
         scheduler="slurm",
         launcher="srun",
-        partitions=(Partition("standard", 128),),
+        partitions=(Partition("standard", 128), Partition("7.days"), Partition("été")),
         file_systems=(FoundFileSystem("work", "/work/ada", "lustre", "lustre"),),
     )
     text = new_site("falcon", "generic", found)[Path("config/systems/falcon.py")]
@@ -135,6 +135,10 @@ def test_a_machine_with_a_scheduler(tmp_path: Path) -> None:
     system = said["system"]
     assert (said["schema"], system["name"]) == (CONTRACT, "falcon")
     assert system["partitions"][0]["launcher"] == "srun"
+    # only letters, digits, - and _, as ReFrame demands
+    named = {each["name"]: each["access"] for each in system["partitions"]}
+    assert named["_7-days"] == ["--partition=7.days"]
+    assert named["_-t-"] == ["--partition=été"]
     example = str(installed_suite() / "config/systems/example.py")
     assert max(len(line) for line in text.splitlines() if line != example) <= 100
 
@@ -198,15 +202,25 @@ def test_what_is_left_to_do_in_a_template_is_said(
     )
 
 
-@pytest.mark.parametrize(("given", "name"), [(None, "login"), ("falcon", "falcon"), ("a/b", None)])
+@pytest.mark.parametrize(
+    ("given", "host", "name"),
+    [
+        (None, "login7", "login"),
+        (None, "3dlab_a1", "dlab-a"),
+        ("falcon", "login7", "falcon"),
+        ("a/b", "login7", None),
+        ("7x", "login7", None),
+        ("a.b", "login7", None),
+    ],
+)
 def test_the_name_of_a_site_with_a_scheduler(
-    given: str | None, name: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    given: str | None, host: str, name: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(site_directory, "machine", lambda: Machine("login7", scheduler="slurm"))
+    monkeypatch.setattr(site_directory, "machine", lambda: Machine(host, scheduler="slurm"))
     status, said = call("init", "site", *(["--name", given] if given else []))
     if name is None:
-        assert (status, "'a/b': not a name" in said) == (3, True)
+        assert (status, f"'{given}': not a name" in said) == (3, True)
     else:
         assert (status, f"config/systems/{name}.py" in said) == (0, True)
 

@@ -460,6 +460,8 @@ def test_a_system_is_named_as_its_file():
     ("partition", "environment", "place", "mentions"),
     [
         ({"features": []}, UCX, "", ["partitions is", "add 'io' to the features"]),
+        ({"name": "gpu.a"}, UCX, "partition 'gpu.a'", ["name is 'gpu.a'", "no digit first"]),
+        ({"name": "7days"}, UCX, "partition '7days'", ["name is '7days'", "no digit first"]),
         ({"name": "login"}, UCX, "partition 'login'", ["name is 'login'", "used twice"]),
         ({"environs": []}, UCX, "partition 'compute'", ["environs is []"]),
         ({"environs": None}, UCX, "partition 'compute'", ["environs is empty"]),

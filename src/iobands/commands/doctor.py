@@ -23,7 +23,7 @@ from iobands.commands import cli
 from iobands.commands.checkup import Line, failed, moved_store, said_by, site_lines, warned
 from iobands.measure import site_directory
 from iobands.measure.site_directory import GENERIC, LOCAL
-from iobands.model import PATH_PART, SessionError, __version__, read_small
+from iobands.model import SessionError, __version__, read_small
 from iobands.notify.outbox import scrubbed
 from iobands.views import plural
 
@@ -257,10 +257,12 @@ def _name(given: str | None, template: str, found: site_directory.Machine) -> st
         return fixed
     name = given
     if name is None:
-        host = re.sub(r"\d+$", "", found.host.lower().replace("_", "-")).strip("-.") or "site"
+        plain = found.host.lower().replace("_", "-")
+        host = re.sub(r"^[^a-z]+|[\d-]+$", "", plain) or "site"
         name = typer.prompt("Name of the system", default=host) if sys.stdin.isatty() else host
-    if not re.fullmatch(PATH_PART, name):
-        raise cli.failure(f"{name!r}: not a name; write letters, digits, - and _")
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name):  # as ReFrame demands
+        said = "not a name; write letters, digits, - and _, and no digit first"
+        raise cli.failure(f"{name!r}: {said}")
     return name
 
 

@@ -186,7 +186,7 @@ def _partition(partition: Partition, found: Machine) -> dict[str, Any]:
         for each in found.file_systems
     }
     return {
-        "name": re.sub(r"[^\w.-]", "-", partition.name),
+        "name": re.sub(r"^(?![A-Za-z_])", "_", re.sub(r"[^A-Za-z0-9_-]", "-", partition.name)),
         "scheduler": found.scheduler or "local",
         "launcher": found.launcher,
         "access": [f"--partition={partition.name}"] if is_slurm else [],
