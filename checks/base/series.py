@@ -31,13 +31,16 @@ def _set_variables(arguments: tuple[str, ...]) -> list[str]:
     return parser.parse_known_args(arguments)[0].setvar
 
 
-def set_by_hand(check: str) -> dict[str, str]:
-    """The variables of a check that `reframe -S` sets, with their values."""
+def set_by_hand(check: str, *, by_name: bool = False) -> dict[str, str]:
+    """The variables of a check that `reframe -S` sets, with their values.
+
+    With `by_name`, without the variables that it sets for all checks.
+    """
     found = {}
     for word in _set_variables(tuple(sys.argv[1:])):
         name, _, value = word.partition("=")
         test, _, variable = name.rpartition(".")
-        if test in ("", check):
+        if test == check or not (test or by_name):
             found[variable] = value
     return found
 
@@ -75,13 +78,18 @@ class SeriesMixin(rfm.RegressionTestPlugin):
         """Add the settings of `reframe -S` and -P to the case's name, unless -S sets `case`.
 
         Raises:
-            ValueError: a number is negative. Its samples would be rejected later.
+            ValueError: a number is negative, so that its samples would be rejected later, or the
+                check has no such variable, so that ReFrame would run it without the setting.
         """
+        check = type(self).__name__
+        for name in set_by_hand(check, by_name=True):
+            if name not in type(self).var_space:
+                raise ValueError(f"{check} has no variable {name!r} that can be set")
         for name in ("repeats", *self.deciding):
             value = getattr(self, name, None)
             if isinstance(value, int) and value < 0:
                 raise ValueError(f"{name} is {value}: write 0 or a larger number")
-        words = set_by_hand(type(self).__name__)
+        words = set_by_hand(check)
         # -P fsync=,1 adds the parameter `.fsync`
         added = {each for each in type(self).param_space.params if each[0] == "."} - _REPEATS
         words |= {name[1:]: getattr(self, name) for name in added}
