@@ -305,7 +305,7 @@ def _end_of(action: Action) -> str:
 
 def _resolved(action: Action, series: Sequence[Series], system: str) -> LedgerEntry:
     named = [each for each in series if action in each.actions]
-    subject = action.subject or (named[0].label if len(named) == 1 else f"{len(named)} series")
+    subject = action.subject or subject_of(named, series)
     assert action.since is not None
     return LedgerEntry(
         subject,
