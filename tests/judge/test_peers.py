@@ -115,6 +115,11 @@ def test_it_recovers_and_a_drained_one_is_not_used(tmp_path):
     assert peers["7"].state is PeerState.UNUSED
     assert [each.end for each in site.ledger.entries] == ["no longer used"]
     assert peers["7"].since is None
+    page = peer_map(site.places[0])  # whose table says as much as the command's
+    (unused,) = (each for each in page["rows"] if each["name"] == "7")
+    assert site.now - unused["since"] == timedelta(days=3.25)  # of its last run
+    (said,) = page["meanings"]
+    assert said.startswith("not used: ") and said.endswith("Since is its last run")
 
 
 def test_what_is_over_says_how_slow_a_target_was(tmp_path):

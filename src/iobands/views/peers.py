@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import chain
 from typing import Final
 
@@ -22,7 +23,7 @@ _NOTHING: Final = {
 _WHY: Final = {
     PeerState.UNKNOWN: "its newest runs always used it together with the same {noun}s, or its "
     "share of files explains its speed",
-    PeerState.UNUSED: "missing from the newest sessions, as after a drain; SINCE is its last run",
+    PeerState.UNUSED: "missing from the newest sessions, as after a drain; {since} is its last run",
 }
 
 
@@ -52,7 +53,7 @@ def _place(place: Place, site: Snapshot, every: bool, width: int) -> Iterator[st
         known = {} if worst.state is PeerState.UNKNOWN else found
         ratios = {each: ratio_text(peer.ratio).replace(" ×", "") for each, peer in known.items()}
         of_each = (ratios.get(each, "-") for each in variables)
-        since = worst.since or (worst.last if worst.state is PeerState.UNUSED else None)
+        since = since_of(worst)
         day = day_text(since, site.now) if since else ""
         rows.append([name, str(runs), own, *of_each, worst.state.value, day])
     table = [*chain(*blocks(rows, 1000))]  # wide enough that no cell is wrapped
@@ -63,11 +64,23 @@ def _place(place: Place, site: Snapshot, every: bool, width: int) -> Iterator[st
     if len(peers) > len(shown):
         yield f"{GAP}and {len(peers) - len(shown)} more; list them with --all"
     yield f"{GAP}LEVEL: usual speed relative to the other {place.noun}s, from the first sessions"
-    states = {worst.state for *_, worst in peers}
-    for state, why in _WHY.items():
-        if state in states:
-            yield f"{GAP}{state.value}: {why.format(noun=place.noun)}"
+    yield from (f"{GAP}{each}" for each in meanings(place, "SINCE"))
     yield from confirmation(place)
+
+
+def meanings(place: Place, since: str) -> list[str]:
+    """Return a line for each state there whose name does not say enough.
+
+    `since` is the heading of the column with the days of `since_of`.
+    """
+    states = {worst.state for *_, worst in with_worst(place)}
+    found = ((each, why.format(noun=place.noun, since=since)) for each, why in _WHY.items())
+    return [f"{state.value}: {why}" for state, why in found if state in states]
+
+
+def since_of(peer: Peer) -> datetime | None:
+    """Return since when a target or node is slow, or the last run of one that is not used."""
+    return peer.since or (peer.last if peer.state is PeerState.UNUSED else None)
 
 
 def with_worst(place: Place) -> list[tuple[str, dict[str, Peer], Peer]]:

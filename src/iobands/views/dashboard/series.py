@@ -17,7 +17,7 @@ import numpy as np
 from iobands import snapshot
 from iobands.snapshot import Change, PeerState, Place, Series, SeriesKey, Snapshot, Span, State
 from iobands.views.explain_series import Fact, facts, missed_text, moved, raised_of, size_of
-from iobands.views.peers import WORST_FIRST, with_worst
+from iobands.views.peers import WORST_FIRST, meanings, since_of, with_worst
 from iobands.views.writing import action_text, change_text, ratio_text
 
 # The number of sessions in a heat map: six weeks of daily ones.
@@ -198,7 +198,8 @@ def peer_map(place: Place) -> dict[str, object]:
         "sessions": [snapshot.moment(time) for time in every[firsts]],
         "rows": [
             {
-                **picked(worst, "name", "state", "since"),
+                **picked(worst, "name", "state"),
+                "since": since_of(worst),
                 "runs": max(each.runs for each in found.values()),
                 "speeds": {
                     variable: ratio_text(each.ratio)
@@ -209,6 +210,7 @@ def peer_map(place: Place) -> dict[str, object]:
             }
             for name, found, worst in rows[:_MOST_ROWS]
         ],
+        "meanings": meanings(place, "Since"),
     }
 
 

@@ -34,12 +34,13 @@
     return iobands.heatTable(`Heat map: ${name}`, noun, times, makers, MOST_ROWS);
   }
 
-  function table({ name, noun, rows }) {
+  function table({ name, noun, rows, meanings }) {
     const variables = [...new Set(rows.flatMap((each) => Object.keys(each.speeds)))].sort().reverse();
     const makers = rows.map((each) => () => row([each.name, ...variables.map((name) => each.speeds[name] ?? "–"),
       each.runs, tag(each.state), each.since === null ? "–" : iobands.day(each.since)]));
     return element("details", {}, element("summary", {}, "Table"),
-      iobands.table(`Table: ${name}`, [noun, ...variables, "Runs", "State", "Since"], makers, "", MOST_ROWS));
+      iobands.table(`Table: ${name}`, [noun, ...variables, "Runs", "State", "Since"], makers, "", MOST_ROWS),
+      meanings.map((text) => element("p", { class: "note" }, text)));
   }
 
   function sentence({ noun, rows, count }) {

@@ -24,7 +24,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
   // A mark for each word, so that no meaning depends on colour alone.
   iobands.marks = {
     above: "▲", within: "●", below: "▼", collapsed: "✖", "no band": "○",
-    healthy: "✔", slow: "✖", "not used": "?", improved: "▲", watch: "▼", degraded: "✖", "mode lost": "✖", sliding: "◢", unstable: "↕", incident: "✖", "no data": "?",
+    healthy: "✔", slow: "✖", "not used": "?", unknown: "?", improved: "▲", watch: "▼", degraded: "✖", "mode lost": "✖", sliding: "◢", unstable: "↕", incident: "✖", "no data": "?",
     unfit: "?", failed: "✖", flaky: "✖", calibrating: "…", OK: "✔", WARNING: "▼", CRITICAL: "✖", UNKNOWN: "?", CALIBRATING: "…",
   };
 
