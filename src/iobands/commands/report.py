@@ -263,7 +263,8 @@ def table(
     if check:
         cli.refuse("with --check", "format_")
     site = judging.site_of(options)
-    by_system, _ = _published(site, options.config_of("systems"), timedelta(days=holds))
+    found_of = published_of if check else _published
+    by_system, _ = found_of(site, options.config_of("systems"), timedelta(days=holds))
     if not by_system:
         raise cli.failure(no_samples(site))
     if check is None:
