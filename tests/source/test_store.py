@@ -1207,6 +1207,7 @@ def test_a_wrong_password_is_named_and_never_printed(database):
         ("postgresql://me:a#secret@localhost:1/io", "postgresql://me@localhost:1/io"),
         ("postgresql://me:a%zsecret@localhost:1/io", "postgresql://me@localhost:1/io"),
         ("postgresql://me:secret@[bad/io", "postgresql://me@[bad/io"),
+        ("postgresql://me:12/secret@h/x", "postgresql://me@h/x"),
         ("postgresql://localhost:1/io?user=a@b&password=secret", "postgresql://localhost:1/io"),
         ("odd://me:secret@localhost:1/x?sig=secret", "odd://me@localhost:1/x"),
         ("odd:///x?host=db1&password=secret&port=1", "odd:///x?host=db1&port=1"),

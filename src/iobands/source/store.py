@@ -62,8 +62,10 @@ _ENGINES: Final = {
     "postgresql": ("iobands.source.postgres", "PostgresStore"),
     "postgres": ("iobands.source.postgres", "PostgresStore"),
 }
+#: What follows a colon that is not before a password: a port, and perhaps a path.
+_PORT: Final = r"\d*(/[^@?#]*)?([?#]|$)"
 #: A password with unescaped characters: a part would count as a host or a port, and be printed.
-_BARE: Final = re.compile(r"://[^:/?#@[]*:(?!\d*[/?#]).*([@/?#]|%(?![0-9A-Fa-f]{2})).*@")
+_BARE: Final = re.compile(rf"://[^:/?#@[]*:(?!{_PORT}).*([@/?#]|%(?![0-9A-Fa-f]{{2}})).*@")
 #: An option of a URL that says which store is meant.
 _PLACE: Final = re.compile(r"(host|hostaddr|port|dbname|service)=[^@?]*")
 _LONGEST_NAME: Final = 255  # bytes, on every file system
@@ -145,8 +147,8 @@ def without_password(url: str) -> str:
     """
     if "://" not in url:
         return url
-    # up to the last @, as a password may contain one; a port is no password
-    shown = re.sub(r"://([^:/?#@]*):(?!\d*[/?#]).*@", r"://\1@", url)
+    # up to the last @, as a password may contain one
+    shown = re.sub(rf"://([^:/?#@]*):(?!{_PORT}).*@", r"://\1@", url)
     place, _, options = shown.partition("?")
     return "?".join(filter(None, [place, "&".join(filter(_PLACE.fullmatch, options.split("&")))]))
 
