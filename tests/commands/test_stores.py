@@ -359,6 +359,21 @@ def test_a_reader_makes_no_store(iobands, tmp_path):
     assert not (tmp_path / "copy").exists()
 
 
+def test_no_store_is_made_among_the_files_of_a_site(iobands, tmp_path):
+    root = site(tmp_path / "site")
+    (root / "config" / "systems").mkdir()
+    assert iobands("push", "--store", f"{tmp_path}/store", cwd=root).returncode == 0
+    before = {*root.rglob("*")}
+    for store in (".", "perflogs", "perflogs/store"):
+        said = unknown(iobands("push", "--store", store, cwd=root)).stderr
+        assert "has files of a site; name another directory for the store" in said
+    assert (
+        "has files of a site"
+        in unknown(iobands("pull", "--store", "../store", ".", cwd=root)).stderr
+    )
+    assert {*root.rglob("*")} == before
+
+
 def put_back(pushed, age):
     """Set the recorded age of all pushes so far."""
     when = f"{datetime.now(timezone.utc) - age:%FT%TZ}"

@@ -127,6 +127,14 @@ def push(options: PushOptions, store: _StoreOption = None) -> None:
     cli.say(_push_to(_store_of(store, options), options))
 
 
+def _refuse_site(url: str, perflogs: Path | None = None) -> None:
+    """Raise StoreError if a store at `url` would be among the files of a site."""
+    here = Path(url).resolve()
+    among = perflogs is not None and here.is_relative_to(perflogs.resolve())
+    if "://" not in url and (among or cli.is_site(here)):
+        raise StoreError(f"{url}: has files of a site; name another directory for the store")
+
+
 def _store_or_of(store: str | None, site: Path | None) -> str:
     if store:
         cli.refuse("with --store", "site")
@@ -143,6 +151,7 @@ def pull(
     url, lost = _store_or_of(store, site), []
     if located(to, Path()) == url:
         raise cli.failure(f"{without_password(url)}: a store cannot be copied into itself")
+    _refuse_site(located(to, Path()))
     with opened_store(url) as source:
         there = source.systems()
         names = [name for name in there if system in {None, name}]
@@ -201,6 +210,7 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
             message says when the last push succeeded.
     """
     perflogs, now = options.perflogs_directory, datetime.now(timezone.utc).replace(microsecond=0)
+    _refuse_site(url, perflogs)
     before, config = pushing.read_pushed(perflogs, url), options.config_of("bands").parent
 
     def work() -> tuple[pushing.Pushed, int, int]:
