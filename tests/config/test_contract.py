@@ -180,6 +180,7 @@ FIRST = "entry 1 of recommended"
         (("suspects",), {"per_day": 1.5}, "suspects", ["per_day is 1.5", "whole number"]),
         (("suspects",), {"node_hours_per_day": "20"}, "suspects", ["node_hours_per_day is '20'"]),
         (("max_clock_skew_seconds",), float("nan"), "", ["max_clock_skew_seconds is nan"]),
+        (("max_clock_skew_seconds",), -1, "", ["max_clock_skew_seconds is -1", "from 0"]),
         (("scales", "small"), 5, "scales", ["small is 5", "dictionary"]),
         (("scales", "small", "nodes"), None, SMALL, ["nodes is missing"]),
         (("scales", "small", "nodes"), 0, SMALL, ["nodes is 0", "from 1"]),
